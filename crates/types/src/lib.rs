@@ -1,0 +1,19 @@
+//! The words that all rooms of Farbird share: values, SQL types, dates, decimals, character sets, and the
+//! error with its status vector.
+//!
+//! Promises: no I/O, no threads, no clock; nothing here panics on input from outside.
+//! Uses nothing of ours; everything else uses it.
+#![forbid(unsafe_code)]
+
+pub mod character_set;
+pub mod decimal;
+pub mod error;
+pub mod sql_type;
+pub mod temporal;
+pub mod value;
+
+pub use character_set::{CharacterSet, Collation};
+pub use error::{Error, Result, isc};
+pub use sql_type::{ColumnType, ExactSubtype, ExactWidth, SqlType, TextType};
+pub use temporal::{Date, Time, TimeTz, Timestamp, TimestampTz, ZoneId};
+pub use value::{BlobId, Text, Value};
