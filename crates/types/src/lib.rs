@@ -5,14 +5,19 @@
 //! Uses nothing of ours; everything else uses it.
 #![forbid(unsafe_code)]
 
+pub mod arithmetic;
 pub mod character_set;
+pub mod compare;
+pub mod convert;
 pub mod decimal;
 pub mod error;
+pub mod key;
 pub mod sql_type;
 pub mod temporal;
 pub mod value;
 
 pub use character_set::{CharacterSet, Collation};
+pub use convert::CastContext;
 pub use error::{Error, Result, isc};
 pub use sql_type::{ColumnType, ExactSubtype, ExactWidth, SqlType, TextType};
 pub use temporal::{Date, Time, TimeTz, Timestamp, TimestampTz, ZoneId};

@@ -5,7 +5,7 @@ use crate::character_set::{CharacterSet, Collation};
 /// A data type without nullability.
 ///
 /// Source: Firebird 5 language reference, chapter Data Types; wire-protocol.md, 7.1 and 11.7 for the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SqlType {
     /// The type of a bare NULL or of a parameter about which nothing is known.
     Null,
@@ -52,7 +52,7 @@ pub enum SqlType {
 }
 
 /// How many bytes an exact numeric takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum ExactWidth {
     /// SMALLINT: 2 bytes.
     Short,
@@ -65,7 +65,7 @@ pub enum ExactWidth {
 }
 
 /// Declared kind of an exact numeric (RDB$FIELD_SUB_TYPE).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub enum ExactSubtype {
     /// SMALLINT, INTEGER, BIGINT, INT128.
     #[default]
@@ -77,7 +77,7 @@ pub enum ExactSubtype {
 }
 
 /// CHAR or VARCHAR of a declared length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct TextType {
     /// VARCHAR rather than CHAR.
     pub varying: bool,
@@ -130,7 +130,7 @@ impl SqlType {
 }
 
 /// A type and whether NULL may stand in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct ColumnType {
     /// The type.
     pub sql_type: SqlType,

@@ -3,11 +3,15 @@
 //! Source: data/character-sets.tsv and data/collations.tsv (read out of a Firebird 5.0 database).
 
 /// A character set, by its RDB$CHARACTER_SET_ID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct CharacterSet(pub u8);
 
 /// A collation, by its RDB$COLLATION_ID within its character set; 0 is the character set's own order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Collation(pub u8);
 
 impl CharacterSet {
