@@ -1,1 +1,28 @@
+//! The engine: SQL in, rows out, over a `store`.
+//!
+//! # Rooms inside
+//! | module | what it does |
+//! |---|---|
+//! | `engine` | open databases by file, the security database, limits; the way in |
+//! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
+//! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
+//! | `ddl` | statements that change the catalog |
+//! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
+//! | `bind` | names to columns, syntax trees to typed plans |
+//! | `plan` | the plan: operators and expressions; choice of indexes and join orders |
+//! | `execute` | plans running: operators that hand out batches of rows; INSERT, UPDATE, DELETE |
+//! | `expression` | evaluation of bound expressions |
+//! | `function` | the built-in scalar functions and aggregates |
+//! | `psql` | EXECUTE BLOCK, procedures, functions and triggers: compiled to instructions, resumable at SUSPEND |
+//!
+//! # Promises
+//! - Synchronous; no sockets, no tokio. Calls may be made from any thread, one at a time per attachment.
+//! - Between two calls a cursor holds no lock, no thread and no substrate snapshot.
+//! - Long work looks at the attachment's cancel flag; a cancelled statement is undone whole.
+//! - Every failure is a `farbird_types::Error` with Firebird's codes.
+//!
+//! Uses `types`, `store`, `sql`; knows no packets.
 #![forbid(unsafe_code)]
+
+pub mod api;
+pub mod catalog;

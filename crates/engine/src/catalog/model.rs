@@ -1,0 +1,498 @@
+//! The objects of a catalog.
+//!
+//! Names are stored as the user means them: upper-cased unless they were quoted. Sources of expressions and bodies
+//! are kept as text, as RDB$ columns show them; bound forms are made when first needed and cached by the statement.
+//!
+//! Source: Firebird 5 language reference, appendix System Tables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farbird_types::{CharacterSet, Collation, SqlType};
+use serde::{Deserialize, Serialize};
+
+/// What an object is; also the first part of its key in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ObjectKind {
+    Database,
+    Relation,
+    Domain,
+    Sequence,
+    Exception,
+    Procedure,
+    Function,
+    Trigger,
+    Package,
+    Role,
+    Collation,
+    Privilege,
+    Mapping,
+}
+
+/// Everything that exists, as of one catalog version.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// Grows with every committed DDL transaction. Cached statements of another version are prepared again.
+    pub version: u64,
+    /// The database's own properties.
+    pub database: Arc<DatabaseProperties>,
+    /// Tables and views, by name.
+    pub relations: BTreeMap<String, Arc<Relation>>,
+    /// Domains, by name; only those that users made (implicit ones are inside their columns).
+    pub domains: BTreeMap<String, Arc<Domain>>,
+    /// Sequences, by name.
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Exceptions, by name.
+    pub exceptions: BTreeMap<String, Arc<ExceptionDefinition>>,
+    /// Stored procedures, by name.
+    pub procedures: BTreeMap<String, Arc<Routine>>,
+    /// Stored functions, by name.
+    pub functions: BTreeMap<String, Arc<Routine>>,
+    /// Triggers, by name.
+    pub triggers: BTreeMap<String, Arc<Trigger>>,
+    /// Roles, by name.
+    pub roles: BTreeMap<String, Arc<Role>>,
+    /// Privileges, by their own key (see [`Privilege::key`]).
+    pub privileges: BTreeMap<String, Arc<Privilege>>,
+}
+
+/// RDB$DATABASE and the like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseProperties {
+    /// Character set of columns that name none.
+    pub default_character_set: CharacterSet,
+    /// SQL dialect, 1 or 3.
+    pub dialect: u8,
+    /// Page size that is reported.
+    pub page_size: u32,
+    /// Who created it.
+    pub owner: String,
+    /// Creation time: microseconds since 1970, UTC.
+    pub created_us: i64,
+    /// Random id of the database file (`{XXXXXXXX-....}` in MON$DATABASE).
+    pub guid: String,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+    /// ALTER DATABASE SET LINGER, in seconds.
+    pub linger_seconds: Option<u32>,
+    /// Read-only database.
+    pub read_only: bool,
+}
+
+impl Default for DatabaseProperties {
+    fn default() -> Self {
+        DatabaseProperties {
+            default_character_set: CharacterSet::NONE,
+            dialect: 3,
+            page_size: 8192,
+            owner: String::new(),
+            created_us: 0,
+            guid: String::new(),
+            description: None,
+            linger_seconds: None,
+            read_only: false,
+        }
+    }
+}
+
+/// Number of a relation (RDB$RELATION_ID): below 128 system tables, above the user's. Never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RelationId(pub u32);
+
+/// Number of an index, unique in the database; names its space in the store. Never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct IndexId(pub u32);
+
+/// Number of a sequence (RDB$GENERATOR_ID): names its value in the store. Never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SequenceId(pub u32);
+
+/// A table or view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Relation {
+    /// Number.
+    pub id: RelationId,
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// Table, view, temporary table or system table.
+    pub kind: RelationKind,
+    /// Columns in the order in which `SELECT *` shows them.
+    pub columns: Vec<Column>,
+    /// Record formats, oldest first; the last is current. A format lists a type per field id.
+    pub formats: Vec<Format>,
+    /// Next free field id.
+    pub next_field_id: u16,
+    /// Indexes, those of constraints included, in order of creation.
+    pub indexes: Vec<Index>,
+    /// Constraints in order of creation; NOT NULL constraints included.
+    pub constraints: Vec<Constraint>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+    /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
+    pub sql_security_definer: Option<bool>,
+}
+
+/// What a relation is (RDB$RELATION_TYPE).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RelationKind {
+    /// An ordinary table.
+    Table,
+    /// A view, with its SELECT as text.
+    View {
+        /// The SELECT, as written.
+        source: String,
+        /// WITH CHECK OPTION.
+        check_option: bool,
+    },
+    /// GLOBAL TEMPORARY TABLE ON COMMIT DELETE ROWS.
+    TemporaryTransaction,
+    /// GLOBAL TEMPORARY TABLE ON COMMIT PRESERVE ROWS.
+    TemporarySession,
+    /// An RDB$, MON$ or SEC$ table: its rows are made from the catalog and the live server.
+    System,
+}
+
+/// A record format: a type per field id; `None` for a dropped column's slot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// Type per field id.
+    pub fields: Vec<Option<SqlType>>,
+}
+
+/// A column of a relation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Name.
+    pub name: String,
+    /// Its slot in the record; stable for the column's life.
+    pub field_id: u16,
+    /// Type (a domain's, when it has one, kept in step with the domain).
+    pub sql_type: SqlType,
+    /// Domain's name: the user's, or an implicit `RDB$n`.
+    pub domain: String,
+    /// NOT NULL by the column itself (a domain's NOT NULL counts too, see the domain).
+    pub not_null: bool,
+    /// Default as written, without the word DEFAULT; the domain's counts when this is absent.
+    pub default_source: Option<String>,
+    /// COMPUTED BY expression as written, with its parentheses.
+    pub computed_source: Option<String>,
+    /// Identity column's sequence and kind.
+    pub identity: Option<Identity>,
+    /// What rows written before the column existed show: encoded literal of the default, as SQL text.
+    pub added_default_source: Option<String>,
+    /// For columns of views: where the column comes from.
+    pub view_origin: Option<(String, String)>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// GENERATED ... AS IDENTITY.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// GENERATED ALWAYS rather than BY DEFAULT.
+    pub always: bool,
+    /// Name of the system sequence behind it.
+    pub sequence: String,
+}
+
+/// An index.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Index {
+    /// Number.
+    pub id: IndexId,
+    /// Name.
+    pub name: String,
+    /// UNIQUE.
+    pub unique: bool,
+    /// DESCENDING.
+    pub descending: bool,
+    /// INACTIVE.
+    pub inactive: bool,
+    /// Names of the columns; empty for an expression index.
+    pub columns: Vec<String>,
+    /// COMPUTED BY expression as written, with its parentheses.
+    pub expression_source: Option<String>,
+    /// Condition of a partial index as written, without WHERE.
+    pub condition_source: Option<String>,
+    /// Selectivity as of the last SET STATISTICS: 1 / distinct keys, per leading part.
+    pub selectivity: Vec<f64>,
+    /// For the index of a foreign key: name of the referenced index (RDB$FOREIGN_KEY).
+    pub foreign_key: Option<String>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A constraint of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// Name, the user's or `INTEG_n`.
+    pub name: String,
+    /// What it demands.
+    pub kind: ConstraintKind,
+}
+
+/// What a constraint demands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConstraintKind {
+    /// NOT NULL on a column.
+    NotNull {
+        /// The column.
+        column: String,
+    },
+    /// CHECK.
+    Check {
+        /// `CHECK (...)` as written.
+        source: String,
+    },
+    /// PRIMARY KEY, held by an index.
+    PrimaryKey {
+        /// The index.
+        index: String,
+    },
+    /// UNIQUE, held by an index.
+    Unique {
+        /// The index.
+        index: String,
+    },
+    /// FOREIGN KEY, held by an index on this table.
+    ForeignKey {
+        /// The index on this table.
+        index: String,
+        /// Referenced table.
+        referenced_relation: String,
+        /// Referenced PRIMARY KEY or UNIQUE constraint.
+        referenced_constraint: String,
+        /// ON UPDATE.
+        on_update: ReferentialAction,
+        /// ON DELETE.
+        on_delete: ReferentialAction,
+    },
+}
+
+/// What happens to referencing rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[allow(missing_docs)]
+pub enum ReferentialAction {
+    #[default]
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+/// A domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Domain {
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Default as written, without the word DEFAULT.
+    pub default_source: Option<String>,
+    /// `CHECK (...)` as written, over VALUE.
+    pub check_source: Option<String>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A sequence (generator).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Number; its value lives in the store under it.
+    pub id: SequenceId,
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// START WITH.
+    pub initial_value: i64,
+    /// INCREMENT BY.
+    pub increment: i32,
+    /// Made by the system for an identity column.
+    pub system: bool,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// CREATE EXCEPTION.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExceptionDefinition {
+    /// Number (RDB$EXCEPTION_NUMBER): the client sees it as an argument of isc_except.
+    pub number: u32,
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// Message.
+    pub message: String,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A stored procedure or function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routine {
+    /// Number (RDB$PROCEDURE_ID, RDB$FUNCTION_ID).
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// Parameters in, in order.
+    pub inputs: Vec<RoutineParameter>,
+    /// Parameters out of a procedure; the one result of a function.
+    pub outputs: Vec<RoutineParameter>,
+    /// Whether a procedure SUSPENDs.
+    pub selectable: bool,
+    /// DETERMINISTIC.
+    pub deterministic: bool,
+    /// Whole CREATE text from the word after AS: declarations and body, as RDB$PROCEDURE_SOURCE keeps it.
+    pub source: String,
+    /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
+    pub sql_security_definer: Option<bool>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A parameter of a routine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutineParameter {
+    /// Name; empty for a function's result.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// Domain's name, if declared by one.
+    pub domain: Option<String>,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Default as written.
+    pub default_source: Option<String>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Name.
+    pub name: String,
+    /// Its relation; `None` for database and DDL triggers.
+    pub relation: Option<String>,
+    /// RDB$TRIGGER_TYPE: when it fires.
+    pub trigger_type: u64,
+    /// POSITION.
+    pub position: i16,
+    /// INACTIVE.
+    pub inactive: bool,
+    /// Declarations and body from AS on, as RDB$TRIGGER_SOURCE keeps it.
+    pub source: String,
+    /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
+    pub sql_security_definer: Option<bool>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// A role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    /// Name.
+    pub name: String,
+    /// Who owns it.
+    pub owner: String,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
+}
+
+/// One line of RDB$USER_PRIVILEGES.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Privilege {
+    /// Grantee.
+    pub user: String,
+    /// Kind of grantee (RDB$OBJECT_TYPE: 8 user, 13 role, 5 procedure ...).
+    pub user_type: i16,
+    /// Who granted it.
+    pub grantor: String,
+    /// `S`, `I`, `U`, `D`, `R`, `X`, `G`, `M` ...
+    pub privilege: char,
+    /// WITH GRANT OPTION (1) or WITH ADMIN OPTION (2).
+    pub grant_option: i16,
+    /// Object.
+    pub object: String,
+    /// Kind of object (RDB$OBJECT_TYPE).
+    pub object_type: i16,
+    /// Column, for U and R on columns.
+    pub column: Option<String>,
+}
+
+impl Privilege {
+    /// What makes two lines of RDB$USER_PRIVILEGES the same privilege.
+    pub fn key(&self) -> String {
+        format!(
+            "{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}",
+            self.object_type,
+            self.object,
+            self.column.as_deref().unwrap_or(""),
+            self.user_type,
+            self.user,
+            self.privilege,
+            self.grantor
+        )
+    }
+}
+
+/// A collation made by CREATE COLLATION.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollationDefinition {
+    /// Name.
+    pub name: String,
+    /// Character set.
+    pub character_set: CharacterSet,
+    /// Number within the character set.
+    pub collation: Collation,
+}
+
+impl Relation {
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// An index by name.
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The index of the primary key.
+    pub fn primary_key(&self) -> Option<&Index> {
+        self.constraints.iter().find_map(|constraint| match &constraint.kind {
+            ConstraintKind::PrimaryKey { index } => self.index(index),
+            _ => None,
+        })
+    }
+}
+
+/// Objects that a transaction's DDL replaced (`Some`) or removed (`None`), by kind and name.
+pub type CatalogChanges = BTreeMap<(ObjectKind, String), Option<CatalogObject>>;
+
+/// One object of a catalog.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum CatalogObject {
+    Database(Arc<DatabaseProperties>),
+    Relation(Arc<Relation>),
+    Domain(Arc<Domain>),
+    Sequence(Arc<Sequence>),
+    Exception(Arc<ExceptionDefinition>),
+    Procedure(Arc<Routine>),
+    Function(Arc<Routine>),
+    Trigger(Arc<Trigger>),
+    Role(Arc<Role>),
+    Privilege(Arc<Privilege>),
+}

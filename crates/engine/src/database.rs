@@ -1,0 +1,63 @@
+//! One open database: its store, its newest committed catalog, and who is attached.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farbird_store::Store;
+use parking_lot::{Mutex, RwLock};
+
+use crate::catalog::Catalog;
+use crate::session::Session;
+
+/// One open database, shared by its attachments.
+pub struct Database {
+    /// The file, canonical; empty for a database in memory.
+    pub path: PathBuf,
+    /// Where the rows are.
+    pub store: Arc<Store>,
+    /// Newest committed catalog. Swapped under the store's publication lock, so that a transaction's snapshot and its
+    /// catalog belong together.
+    catalog: RwLock<Arc<Catalog>>,
+    /// Attachments by id, for MON$ATTACHMENTS and shutdown.
+    pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
+    next_attachment: AtomicU64,
+    next_statement: AtomicU64,
+}
+
+impl Database {
+    /// Wraps an open store and the catalog read from it.
+    pub fn new(path: &Path, store: Arc<Store>, catalog: Catalog) -> Database {
+        Database {
+            path: path.to_owned(),
+            store,
+            catalog: RwLock::new(Arc::new(catalog)),
+            attachments: Mutex::new(BTreeMap::new()),
+            next_attachment: AtomicU64::new(1),
+            next_statement: AtomicU64::new(1),
+        }
+    }
+
+    /// The newest committed catalog.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().clone()
+    }
+
+    /// Replaces the committed catalog by what `change` makes of it. Called while a commit is being published.
+    pub fn publish_catalog(&self, change: impl FnOnce(&Catalog) -> Catalog) {
+        let mut catalog = self.catalog.write();
+        let next = change(&catalog);
+        *catalog = Arc::new(next);
+    }
+
+    /// A number for a new attachment (MON$ATTACHMENT_ID).
+    pub fn next_attachment_id(&self) -> u64 {
+        self.next_attachment.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number for a new statement (MON$STATEMENT_ID).
+    pub fn next_statement_id(&self) -> u64 {
+        self.next_statement.fetch_add(1, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,163 @@
+//! What one attachment is to everybody else: who, from where, with which settings, doing what.
+//!
+//! A [`Session`] is shared by reference: the attachment's own thread changes it, MON$ tables and shutdown read it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use farbird_store::CancelFlag;
+use farbird_types::{Error, Result, TimestampTz, ZoneId, isc};
+use parking_lot::Mutex;
+
+use crate::api::AttachOptions;
+
+/// One attachment's identity, settings and activity.
+pub struct Session {
+    /// MON$ATTACHMENT_ID.
+    pub id: u64,
+    /// How it attached.
+    pub options: AttachOptions,
+    /// When it attached.
+    pub attached_at: TimestampTz,
+    /// Settings that SET statements change.
+    pub settings: Mutex<SessionSettings>,
+    /// RDB$SET_CONTEXT('USER_SESSION', ...).
+    pub context_variables: Mutex<BTreeMap<String, String>>,
+    /// Stops what is running.
+    pub interrupt: Arc<Interrupt>,
+    /// What MON$TRANSACTIONS and MON$STATEMENTS show of it.
+    pub activity: Mutex<Activity>,
+}
+
+/// Settings that SET statements change.
+#[derive(Debug, Clone)]
+pub struct SessionSettings {
+    /// SET ROLE.
+    pub role: Option<String>,
+    /// SET TIME ZONE.
+    pub time_zone: ZoneId,
+    /// The zone it attached with: SET TIME ZONE LOCAL goes back to it.
+    pub original_time_zone: ZoneId,
+    /// SET STATEMENT TIMEOUT for the session.
+    pub statement_timeout: Option<Duration>,
+    /// SET BIND rules as written, newest last.
+    pub bind_rules: Vec<(farbird_sql::ast::DataType, farbird_sql::ast::BindTarget)>,
+}
+
+/// What a session is doing, as MON$ tables show it.
+#[derive(Debug, Clone, Default)]
+pub struct Activity {
+    /// Its transactions by id.
+    pub transactions: BTreeMap<u64, TransactionActivity>,
+    /// Its statements by id.
+    pub statements: BTreeMap<u64, StatementActivity>,
+}
+
+/// A line of MON$TRANSACTIONS.
+#[derive(Debug, Clone)]
+pub struct TransactionActivity {
+    /// When it began.
+    pub started_at: TimestampTz,
+    /// Its parameters.
+    pub parameters: crate::api::TransactionParameters,
+}
+
+/// A line of MON$STATEMENTS.
+#[derive(Debug, Clone)]
+pub struct StatementActivity {
+    /// Its text.
+    pub sql: String,
+    /// Transaction in which it runs or ran last.
+    pub transaction: Option<u64>,
+    /// When it began to run, while it runs.
+    pub running_since: Option<TimestampTz>,
+    /// Its plan, explained.
+    pub explained_plan: String,
+}
+
+/// Why a statement must stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StopReason {
+    /// op_cancel.
+    Cancelled = 1,
+    /// Statement timeout.
+    TimedOut = 2,
+    /// The attachment was shut down, or its connection broke.
+    AttachmentClosed = 3,
+    /// The server is going down.
+    Shutdown = 4,
+}
+
+/// Stops a session's running statement from another thread: lock waits end at once, loops at their next look.
+pub struct Interrupt {
+    /// The store's own flag: it wakes those who wait for locks.
+    pub cancel: Arc<CancelFlag>,
+    reason: AtomicU8,
+    disabled: AtomicU32,
+    deadline: Mutex<Option<Instant>>,
+}
+
+impl Interrupt {
+    /// Nothing to stop yet.
+    pub fn new() -> Interrupt {
+        Interrupt {
+            cancel: Arc::new(CancelFlag::default()),
+            reason: AtomicU8::new(0),
+            disabled: AtomicU32::new(0),
+            deadline: Mutex::new(None),
+        }
+    }
+
+    /// Asks the running statement to stop. A cancel is ignored while cancelling is disabled (fb_cancel_disable).
+    pub fn raise(&self, reason: StopReason) {
+        if reason == StopReason::Cancelled && self.disabled.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        self.reason.store(reason as u8, Ordering::Release);
+        self.cancel.set();
+    }
+
+    /// fb_cancel_disable and fb_cancel_enable.
+    pub fn set_cancel_disabled(&self, disabled: bool) {
+        self.disabled.store(u32::from(disabled), Ordering::Release);
+    }
+
+    /// Begins a statement: forgets an old cancel, sets the time at which it must end.
+    pub fn arm(&self, deadline: Option<Instant>) {
+        *self.deadline.lock() = deadline;
+        let closing = self.reason.load(Ordering::Acquire) >= StopReason::AttachmentClosed as u8;
+        if !closing {
+            self.reason.store(0, Ordering::Release);
+            self.cancel.clear();
+        }
+    }
+
+    /// When the running statement must end.
+    pub fn deadline(&self) -> Option<Instant> {
+        *self.deadline.lock()
+    }
+
+    /// Fails if the statement must stop. Cheap: loops call it once per batch or per few rows.
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.is_set() { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// The error for the reason at hand.
+    pub fn error(&self) -> Error {
+        match self.reason.load(Ordering::Acquire) {
+            2 => Error::new(isc::CANCELLED).and(isc::REQ_STMT_TIMEOUT),
+            3 => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_KILLED),
+            4 => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_ENGINE),
+            _ => Error::new(isc::CANCELLED),
+        }
+    }
+}
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Interrupt::new()
+    }
+}
