@@ -1,1 +1,12 @@
+//! How rows become bytes: record formats and the codecs that pack rows of one format.
+//!
+//! Promises: pure functions over slices, no I/O, no clock, no threads. Damaged bytes give a [`DecodeError`]; they
+//! never panic, never make a decoder read past its slice and never make it allocate by an unchecked length.
+//! Uses `types` only; used by `store`. The byte layouts are described in docs/store.md.
 #![forbid(unsafe_code)]
+
+mod error;
+mod format;
+
+pub use error::{DecodeError, EncodeError};
+pub use format::RecordFormat;

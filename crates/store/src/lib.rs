@@ -1,1 +1,43 @@
+//! The store: transactions, record versions, row blocks, indexes, blobs, sequences and catalog entries of one database,
+//! over an ordered key-value substrate.
+//!
+//! # Promises
+//! - A commit is on the disk, whole, when it returns; a crash leaves no part of any other transaction.
+//! - Readers never wait for writers, nor writers for readers.
+//! - Cursors ([`RelationScan`], [`IndexScan`]) are values: between two batches they hold no lock, no substrate
+//!   snapshot and no thread.
+//! - Bytes read from the file are checked; damage gives [`StoreError::Corrupt`], never wrong rows and never a panic.
+//!
+//! # Place
+//! Synchronous; starts at most one background thread (the sweep). Knows rows as values by slot and relations by number:
+//! names, SQL and privileges are the engine's. Uses `types` and `record`. Byte layouts: docs/store.md.
 #![forbid(unsafe_code)]
+
+mod blob;
+mod cancel;
+mod error;
+mod file_kind;
+mod identifiers;
+mod index;
+mod layout;
+mod options;
+mod scan;
+mod statistics;
+mod store;
+pub mod substrate;
+mod transaction;
+mod view;
+
+pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+pub use cancel::CancelFlag;
+pub use error::{Result, StoreError};
+pub use file_kind::{FileKind, identify};
+pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
+pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
+pub use layout::{IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate};
+pub use options::{Access, Isolation, LockLevel, StoreOptions, TransactionOptions, Wait};
+pub use scan::{Projection, RelationScan, RowBatch};
+pub use statistics::{ActiveTransaction, StoreStatistics};
+pub use store::Store;
+pub use transaction::{Savepoint, Transaction};
+pub use view::ReadView;

@@ -1,0 +1,196 @@
+//! What can go wrong in the store, and Firebird's status for it where that needs no name.
+
+use std::io;
+
+use farbird_types::{Value, isc};
+
+use crate::{IndexId, RelationId, RowId, TransactionId};
+
+/// Result with a [`StoreError`].
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Why an operation of the store failed.
+///
+/// Unless said otherwise the transaction goes on: what the failed call itself wrote is undone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A row with this key exists already, or is about to.
+    #[error("duplicate key in unique index {}", index.0)]
+    UniqueViolation {
+        /// The index.
+        index: IndexId,
+        /// The key's values.
+        values: Vec<Value>,
+    },
+    /// The row has a committed version that this transaction cannot see. SNAPSHOT transactions only.
+    #[error("row {} was changed by transaction {}", row.0, newer.0)]
+    UpdateConflict {
+        /// The row.
+        row: RowId,
+        /// Who changed it.
+        newer: TransactionId,
+    },
+    /// The row has a committed version newer than the statement's view. READ COMMITTED transactions only: run the
+    /// statement again under a new view.
+    #[error("row {} was changed by transaction {} while the statement ran", row.0, newer.0)]
+    StatementRestart {
+        /// The row.
+        row: RowId,
+        /// Who changed it.
+        newer: TransactionId,
+    },
+    /// The row to be changed is not there (any more) for this transaction.
+    #[error("row {} does not exist", row.0)]
+    NoSuchRow {
+        /// The row.
+        row: RowId,
+    },
+    /// Another transaction holds the lock, and this one does not wait. The number is the holder's.
+    #[error("lock conflict with transaction {}", holder.0)]
+    LockConflict {
+        /// Who holds the lock.
+        holder: TransactionId,
+    },
+    /// Another transaction held the lock for longer than this one waits.
+    #[error("lock timeout, waiting for transaction {}", holder.0)]
+    LockTimeout {
+        /// Who holds the lock.
+        holder: TransactionId,
+    },
+    /// Waiting would never end: the holder waits for this transaction.
+    #[error("deadlock with transaction {}", holder.0)]
+    Deadlock {
+        /// Who holds the lock.
+        holder: TransactionId,
+    },
+    /// A write in a READ ONLY transaction.
+    #[error("the transaction is read only")]
+    ReadOnly,
+    /// The transaction is not active any more.
+    #[error("the transaction has ended")]
+    TransactionEnded,
+    /// The snapshot asked for by [`crate::TransactionOptions::snapshot_at`] is held by nobody.
+    #[error("snapshot {} is not in use", number.0)]
+    NoSuchSnapshot {
+        /// The commit number asked for.
+        number: crate::CommitNumber,
+    },
+    /// The operation was cancelled ([`crate::CancelFlag`]).
+    #[error("cancelled")]
+    Cancelled,
+    /// No such BLOB, or not one that this transaction may see.
+    #[error("no such blob")]
+    NoSuchBlob,
+    /// A seek in a segmented BLOB, a write to a closed one: see the text.
+    #[error("blob: {0}")]
+    BlobMisuse(&'static str),
+    /// A key is longer than [`crate::StoreError::KEY_BYTES_MAX`].
+    #[error("a key of {size} bytes is too long for index {}", index.0)]
+    KeyTooLong {
+        /// The index.
+        index: IndexId,
+        /// The key's size in bytes.
+        size: usize,
+    },
+    /// The row does not fit its format: a mistake of the caller.
+    #[error(transparent)]
+    Encode(#[from] farbird_record::EncodeError),
+    /// A relation or format that the layout does not have: a mistake of the caller.
+    #[error("relation {} has no {what}", relation.0)]
+    BadLayout {
+        /// The relation.
+        relation: RelationId,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// An index expression or condition, or the conversion of a value of an older format, failed.
+    #[error(transparent)]
+    Expression(#[from] farbird_types::Error),
+    /// The file is damaged.
+    #[error("damaged: {what}")]
+    Corrupt {
+        /// What is damaged, with its place.
+        what: String,
+    },
+    /// Another process has the file open.
+    #[error("the database file is in use by another process")]
+    InUse,
+    /// There is a file already.
+    #[error("the database file exists")]
+    Exists,
+    /// The file is not a database of ours.
+    #[error("not a Farbird database but {0}")]
+    WrongKind(crate::FileKind),
+    /// The disk is full.
+    #[error("no space left on the device")]
+    Full,
+    /// Reading or writing failed.
+    #[error("input/output: {0}")]
+    Io(io::Error),
+    /// An earlier write failed: nothing more is written until the database is opened again, since a retry might lie.
+    #[error("the store refuses writes since an earlier one failed")]
+    Poisoned,
+}
+
+impl StoreError {
+    /// The longest key of an index entry, in bytes.
+    pub const KEY_BYTES_MAX: usize = 16 << 10;
+
+    pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
+        StoreError::Corrupt { what: what.into() }
+    }
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull => StoreError::Full,
+            _ => StoreError::Io(error),
+        }
+    }
+}
+
+/// The transaction number as Firebird shows it in messages.
+fn number(transaction: TransactionId) -> i32 {
+    i32::try_from(transaction.0).unwrap_or(i32::MAX)
+}
+
+impl From<StoreError> for farbird_types::Error {
+    /// The status that Firebird sends. [`StoreError::UniqueViolation`] lacks the names of constraint and table here:
+    /// the engine, which knows them, makes its own.
+    fn from(error: StoreError) -> Self {
+        use farbird_types::Error;
+        match error {
+            StoreError::UniqueViolation { .. } => Error::new(isc::NO_DUP),
+            StoreError::UpdateConflict { newer, .. } | StoreError::StatementRestart { newer, .. } => {
+                Error::new(isc::DEADLOCK)
+                    .and(isc::UPDATE_CONFLICT)
+                    .and(isc::CONCURRENT_TRANSACTION)
+                    .with(number(newer))
+            }
+            StoreError::LockConflict { holder } => Error::new(isc::LOCK_CONFLICT)
+                .and(isc::CONCURRENT_TRANSACTION)
+                .with(number(holder)),
+            StoreError::LockTimeout { holder } => Error::new(isc::LOCK_TIMEOUT)
+                .and(isc::CONCURRENT_TRANSACTION)
+                .with(number(holder)),
+            StoreError::Deadlock { holder } => Error::new(isc::DEADLOCK)
+                .and(isc::CONCURRENT_TRANSACTION)
+                .with(number(holder)),
+            StoreError::ReadOnly => Error::new(isc::READ_ONLY_TRANS),
+            StoreError::TransactionEnded => Error::new(isc::BAD_TRANS_HANDLE),
+            StoreError::Cancelled => Error::new(isc::CANCELLED),
+            StoreError::NoSuchBlob => Error::new(isc::BAD_SEGSTR_ID),
+            StoreError::BlobMisuse(_) => Error::new(isc::BAD_SEGSTR_TYPE),
+            StoreError::KeyTooLong { .. } => Error::new(isc::KEYTOOBIG).with(""),
+            StoreError::NoSuchRow { .. } => Error::new(isc::NO_CUR_REC),
+            StoreError::Expression(error) => error,
+            StoreError::Corrupt { what } => Error::new(isc::DB_CORRUPT).with(what),
+            StoreError::InUse => Error::new(isc::FILE_IN_USE),
+            StoreError::Exists => Error::new(isc::DB_OR_FILE_EXISTS),
+            StoreError::WrongKind(kind) => Error::new(isc::BAD_DB_FORMAT).with(kind.to_string()),
+            other => Error::new(isc::RANDOM).with(other.to_string()),
+        }
+    }
+}

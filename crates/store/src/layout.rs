@@ -1,0 +1,84 @@
+//! What the store must know of a relation: its record formats and its indexes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use farbird_record::RecordFormat;
+use farbird_types::{Collation, Result, Value};
+
+use crate::{IndexId, RelationId};
+
+/// A relation as one generation of the catalog describes it. Rows are `Vec<Value>` by slot.
+#[derive(Debug, Clone)]
+pub struct RelationLayout {
+    /// The relation.
+    pub id: RelationId,
+    /// All generations of its format, by format number: rows name the one they were written in.
+    pub formats: Vec<RecordFormat>,
+    /// The format in which rows are written.
+    pub current: u16,
+    /// By slot: the value of a column for rows that were written before the column existed. May be shorter than the
+    /// format; NULL then.
+    pub added_defaults: Vec<Value>,
+    /// Its indexes, inactive ones too.
+    pub indexes: Vec<IndexDefinition>,
+}
+
+impl RelationLayout {
+    /// The format in which rows are written.
+    pub fn current_format(&self) -> Option<&RecordFormat> {
+        self.formats.get(usize::from(self.current))
+    }
+
+    /// The index of this number.
+    pub fn index(&self, id: IndexId) -> Option<&IndexDefinition> {
+        self.indexes.iter().find(|index| index.id == id)
+    }
+}
+
+/// An index.
+#[derive(Debug, Clone)]
+pub struct IndexDefinition {
+    /// The index.
+    pub id: IndexId,
+    /// Whether two rows may have the same key. As in Firebird, keys whose values are all NULL never collide.
+    pub unique: bool,
+    /// Whether the keys stand in descending order.
+    pub descending: bool,
+    /// What the key is made of.
+    pub parts: Vec<KeyPart>,
+    /// Rows for which this does not hold are left out.
+    pub condition: Option<Arc<dyn RowPredicate>>,
+    /// Inactive indexes are neither kept up to date nor usable.
+    pub active: bool,
+}
+
+/// One part of an index key.
+#[derive(Debug, Clone)]
+pub struct KeyPart {
+    /// Where the value comes from.
+    pub source: KeySource,
+    /// The order of texts.
+    pub collation: Collation,
+}
+
+/// Where the value of a key part comes from.
+#[derive(Debug, Clone)]
+pub enum KeySource {
+    /// The column at this slot.
+    Column(u16),
+    /// COMPUTED BY.
+    Expression(Arc<dyn KeyExpression>),
+}
+
+/// An expression over one row, for COMPUTED BY indexes.
+pub trait KeyExpression: fmt::Debug + Send + Sync {
+    /// Its value for a row, given whole, by slot.
+    fn evaluate(&self, row: &[Value]) -> Result<Value>;
+}
+
+/// A condition over one row, for partial indexes.
+pub trait RowPredicate: fmt::Debug + Send + Sync {
+    /// Whether it is true of a row, given whole, by slot.
+    fn holds(&self, row: &[Value]) -> Result<bool>;
+}

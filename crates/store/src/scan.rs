@@ -1,0 +1,121 @@
+//! Scans of a relation in row order, and the batches in which rows are handed out.
+
+use std::sync::Arc;
+
+use farbird_types::Value;
+
+use crate::{ReadView, RelationLayout, Result, RowId, Transaction};
+
+/// Which columns a read decodes, by slot.
+#[derive(Debug, Clone, Default)]
+pub struct Projection {
+    slots: Option<Arc<[u16]>>,
+}
+
+impl Projection {
+    /// All columns, by slot.
+    pub fn all() -> Projection {
+        Projection { slots: None }
+    }
+
+    /// These slots, in this order; may be empty (only row ids are asked for).
+    pub fn of(slots: impl Into<Arc<[u16]>>) -> Projection {
+        Projection { slots: Some(slots.into()) }
+    }
+
+    /// The slots, or `None` for all.
+    pub fn slots(&self) -> Option<&[u16]> {
+        self.slots.as_deref()
+    }
+}
+
+/// Rows handed out by a scan, in scan order. Reused from call to call.
+#[derive(Debug, Default)]
+pub struct RowBatch {
+    pub(crate) width: usize,
+    pub(crate) rows: Vec<RowId>,
+    pub(crate) values: Vec<Value>,
+}
+
+impl RowBatch {
+    /// An empty batch.
+    pub fn new() -> RowBatch {
+        RowBatch::default()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How many values each row has: the length of the scan's projection.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The number of the row at `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`RowBatch::len`].
+    pub fn row_id(&self, index: usize) -> RowId {
+        self.rows[index]
+    }
+
+    /// A value of the row at `index`; `column` counts within the projection (for [`Projection::all`]: the slot).
+    /// Cheap: texts are shared.
+    ///
+    /// # Panics
+    /// If `index` is not below [`RowBatch::len`] or `column` not below [`RowBatch::width`].
+    pub fn value(&self, index: usize, column: usize) -> Value {
+        assert!(column < self.width, "column {column} of {}", self.width);
+        self.values[index * self.width + column].clone()
+    }
+
+    /// Takes all values of the row at `index` out of the batch; they are NULL afterwards.
+    ///
+    /// # Panics
+    /// If `index` is not below [`RowBatch::len`].
+    pub fn take_row(&mut self, index: usize) -> Vec<Value> {
+        let start = index * self.width;
+        self.values[start..start + self.width].iter_mut().map(std::mem::take).collect()
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.values.clear();
+    }
+}
+
+/// A scan of a relation in row order. A value: between batches it holds nothing but its place.
+#[derive(Debug, Clone)]
+pub struct RelationScan {
+    layout: Arc<RelationLayout>,
+    view: ReadView,
+    columns: Projection,
+    next: u64,
+}
+
+impl RelationScan {
+    /// A scan of the rows that `view` sees, before its first row.
+    pub fn new(layout: Arc<RelationLayout>, view: ReadView, columns: Projection) -> RelationScan {
+        RelationScan { layout, view, columns, next: 0 }
+    }
+
+    /// Replaces the contents of `batch` by the next rows, at most `rows_max`. False when there are no more rows (the
+    /// batch is empty then); a batch may be short, but is never empty before the end.
+    pub fn next_batch(&mut self, transaction: &Transaction, rows_max: usize, batch: &mut RowBatch) -> Result<bool> {
+        let _ = (transaction, rows_max, batch, &self.layout, &self.view, &self.columns, self.next);
+        unimplemented!()
+    }
+
+    /// Goes back before the first row.
+    pub fn rewind(&mut self) {
+        self.next = 0;
+    }
+}
