@@ -1,1 +1,67 @@
+//! The Firebird wire protocol as values and bytes: packets, messages, authentication, encryption, compression,
+//! counters. Protocol versions 10 to 20, both sides: everything can be decoded and encoded, so that servers,
+//! clients and gateways share it.
+//!
+//! Promises: no I/O, no clock, no threads, no randomness (bytes are handed in). No bytes from a peer panic, reserve
+//! memory by an unchecked length, or loop without a named bound. Uses `farbird_types` only.
+//!
+//! # A server's conversation
+//!
+//! ```text
+//! socket -> layers::Incoming (decrypt, inflate, count) -> decoder::RequestDecoder -> packet::Request
+//! packet::Reply -> encode(version, buffer) -> layers::Outgoing (count, deflate, encrypt) -> socket
+//! ```
+//!
+//! ```ignore
+//! let mut decoder = RequestDecoder::new(Limits::default());
+//! incoming.receive(&socket_bytes, &mut plain)?;       // decrypts, inflates, counts
+//! decoder.feed(&plain);
+//! while let Some(request) = decoder.next()? {          // None: more bytes are needed
+//!     match request {
+//!         Request::Connect(connect) => {
+//!             let accepted = connect.choose(ProtocolVersion::V19);   // negotiation: version, type, compression
+//!             decoder.set_version(accepted.version);  // from here fields follow that version
+//!             Reply::Accept(accepted.into()).encode(accepted.version, &mut out);
+//!         }
+//!         Request::AllocateStatement(_) => { decoder.statement_allocated(handle); /* ... */ }
+//!         Request::Compile(compile) => { decoder.request_compiled(handle, &compile.blr)?; /* ... */ }
+//!         Request::Execute(execute) => { let parameters = execute.parameters()?; /* Vec<Value> */ }
+//!         /* ... */
+//!     }
+//! }
+//! ```
+//!
+//! - After a login succeeded call [`decoder::RequestDecoder::authenticated`]: until then packets are kept small.
+//! - Rows go out without an intermediate value: [`packet::encode_fetch_row`] appends one op_fetch_response.
+//! - Between op_crypt or an accept with compression and the next byte, switch layers on
+//!   [`layers::Incoming`] and [`layers::Outgoing`]; [`decoder::RequestDecoder::take_unread`] hands over bytes that
+//!   were fed too early.
+//!
+//! # Map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`xdr`] | words and padded strings; [`xdr::Stop`] (more bytes needed, or damaged) and [`xdr::DecodeError`] |
+//! | [`operation`] | operation codes |
+//! | [`protocol`] | versions and what each brought, handles, small code sets |
+//! | [`packet`] | [`packet::Request`] (client to server), [`packet::Reply`] (server to client) |
+//! | [`decoder`] | [`decoder::RequestDecoder`], [`decoder::ReplyDecoder`]: streams to packets |
+//! | [`negotiation`] | op_connect: user identification, choice of version, wire encryption levels |
+//! | [`message`] | message formats (BLR), rows to bytes and back, descriptions of columns |
+//! | [`clumplet`] | DPB, SPB, TPB, BPB, batch parameters: readers, writers, tags |
+//! | [`info`] | information requests and replies: writers with truncation, readers, tags |
+//! | [`status`] | status vectors and [`farbird_types::Error`] |
+//! | [`auth`] | SRP, Legacy_Auth, user names |
+//! | [`crypt`] | Arc4, ChaCha, ChaCha64, the keys buffer |
+//! | [`compress`] | the zlib streams |
+//! | [`layers`] | compression, encryption and counters in their order |
+//! | [`counters`] | wire statistics by fbclient's rules |
+//! | [`slice`] | array slices and their SDL |
+//! | [`blob_stream`] | blob streams of the batch API |
+//! | [`event`] | event parameter blocks |
 #![forbid(unsafe_code)]
+
+pub mod message;
+pub mod operation;
+pub mod protocol;
+pub mod xdr;
