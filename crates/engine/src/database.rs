@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::catalog::Catalog;
 use crate::session::Session;
+use crate::users::UserDirectory;
 
 /// One open database, shared by its attachments.
 pub struct Database {
@@ -20,6 +21,8 @@ pub struct Database {
     /// Newest committed catalog. Swapped under the store's publication lock, so that a transaction's snapshot and its
     /// catalog belong together.
     catalog: RwLock<Arc<Catalog>>,
+    /// The server's users.
+    pub users: Arc<dyn UserDirectory>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
     next_attachment: AtomicU64,
@@ -28,10 +31,11 @@ pub struct Database {
 
 impl Database {
     /// Wraps an open store and the catalog read from it.
-    pub fn new(path: &Path, store: Arc<Store>, catalog: Catalog) -> Database {
+    pub fn new(path: &Path, store: Arc<Store>, catalog: Catalog, users: Arc<dyn UserDirectory>) -> Database {
         Database {
             path: path.to_owned(),
             store,
+            users,
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),
             next_attachment: AtomicU64::new(1),

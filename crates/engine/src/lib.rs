@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `engine` | open databases by file, the security database, limits; the way in |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
+//! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
 //! | `ddl` | statements that change the catalog |
 //! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
@@ -26,3 +27,8 @@
 
 pub mod api;
 pub mod catalog;
+pub mod clock;
+pub mod database;
+pub mod session;
+pub mod transaction;
+pub mod users;

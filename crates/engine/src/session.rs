@@ -43,7 +43,7 @@ pub struct SessionSettings {
     /// SET STATEMENT TIMEOUT for the session.
     pub statement_timeout: Option<Duration>,
     /// SET BIND rules as written, newest last.
-    pub bind_rules: Vec<(farbird_sql::ast::DataType, farbird_sql::ast::BindTarget)>,
+    pub bind_rules: Vec<(farbird_sql::ast::BindType, farbird_sql::ast::BindTarget)>,
 }
 
 /// What a session is doing, as MON$ tables show it.
@@ -104,7 +104,7 @@ impl Interrupt {
     /// Nothing to stop yet.
     pub fn new() -> Interrupt {
         Interrupt {
-            cancel: Arc::new(CancelFlag::default()),
+            cancel: CancelFlag::new(),
             reason: AtomicU8::new(0),
             disabled: AtomicU32::new(0),
             deadline: Mutex::new(None),
@@ -117,7 +117,7 @@ impl Interrupt {
             return;
         }
         self.reason.store(reason as u8, Ordering::Release);
-        self.cancel.set();
+        self.cancel.cancel();
     }
 
     /// fb_cancel_disable and fb_cancel_enable.
@@ -131,7 +131,7 @@ impl Interrupt {
         let closing = self.reason.load(Ordering::Acquire) >= StopReason::AttachmentClosed as u8;
         if !closing {
             self.reason.store(0, Ordering::Release);
-            self.cancel.clear();
+            self.cancel.reset();
         }
     }
 
@@ -142,7 +142,7 @@ impl Interrupt {
 
     /// Fails if the statement must stop. Cheap: loops call it once per batch or per few rows.
     pub fn check(&self) -> Result<()> {
-        if self.cancel.is_set() { Err(self.error()) } else { Ok(()) }
+        if self.cancel.is_raised() { Err(self.error()) } else { Ok(()) }
     }
 
     /// The error for the reason at hand.

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::api::TransactionParameters;
 use crate::catalog::{Catalog, CatalogChanges};
+use crate::users::UserChange;
 
 /// A SQL transaction of one attachment.
 ///
@@ -18,11 +19,17 @@ pub struct Transaction {
     pub parameters: TransactionParameters,
     /// The catalog it sees, and what its own DDL has made of it.
     pub catalog: Mutex<TransactionCatalog>,
+    /// What its CREATE, ALTER and DROP USER ask for; applied when it commits.
+    pub user_changes: Mutex<Vec<UserChange>>,
     /// RDB$SET_CONTEXT('USER_TRANSACTION', ...).
     pub context_variables: Mutex<BTreeMap<String, String>>,
 }
 
 /// The catalog as one transaction sees it.
+///
+/// `catalog` provides what the facade (`attachment::transactions`) calls on it: `TransactionCatalog::mark(&self) ->
+/// CatalogMark` and `restore(&mut self, &CatalogMark)` for savepoints, and `catalog::publication(&Arc<Database>,
+/// &CatalogChanges) -> impl FnOnce(CommitNumber) + Send + 'static` for commits.
 pub struct TransactionCatalog {
     /// What statements bind against.
     pub current: Arc<Catalog>,

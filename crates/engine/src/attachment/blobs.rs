@@ -1,0 +1,174 @@
+//! BLOBs of an attachment: written and read by handle.
+
+use farbird_store::{BlobOptions, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+use farbird_types::{BlobId, Error, Result, isc};
+
+use crate::api::{BlobFacts, BlobHandle, BlobParameters, TransactionHandle};
+use crate::attachment::{Attachment, HANDLES_MAX};
+
+/// A BLOB in use, in the transaction it was opened in.
+pub(super) struct OpenBlob {
+    pub(super) transaction: TransactionHandle,
+    state: BlobState,
+}
+
+enum BlobState {
+    Writing { writer: BlobWriter, facts: BlobFacts },
+    Reading(BlobReader),
+}
+
+impl Attachment {
+    /// Begins a BLOB. Its id may be stored in a row once it is closed.
+    pub fn create_blob(
+        &mut self,
+        transaction: TransactionHandle,
+        parameters: BlobParameters,
+    ) -> Result<(BlobHandle, BlobId)> {
+        self.check_blob_count()?;
+        let (subtype, character_set) = parameters.column.or(parameters.client).unwrap_or_default();
+        let options = BlobOptions { stream: parameters.stream, subtype, character_set };
+        let writer = self.transaction(transaction)?.store.create_blob(options)?;
+        let id = writer.id();
+        let facts = BlobFacts { id, stream: parameters.stream, ..BlobFacts::default() };
+        let state = BlobState::Writing { writer, facts };
+        let handle = BlobHandle(self.new_handle());
+        self.blobs.insert(handle, OpenBlob { transaction, state });
+        Ok((handle, id))
+    }
+
+    /// Opens a BLOB for reading. The id 0 is an empty BLOB.
+    pub fn open_blob(
+        &mut self,
+        transaction: TransactionHandle,
+        id: BlobId,
+        _parameters: BlobParameters,
+    ) -> Result<BlobHandle> {
+        self.check_blob_count()?;
+        let reader = self.transaction(transaction)?.store.open_blob(id)?;
+        let handle = BlobHandle(self.new_handle());
+        self.blobs.insert(handle, OpenBlob { transaction, state: BlobState::Reading(reader) });
+        Ok(handle)
+    }
+
+    /// Appends a segment to a BLOB being written.
+    pub fn put_segment(&mut self, handle: BlobHandle, bytes: &[u8]) -> Result<()> {
+        let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
+        let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
+        let BlobState::Writing { writer, facts } = &mut blob.state else {
+            return Err(Error::new(isc::SEGSTR_NO_WRITE));
+        };
+        writer.write_segment(&transaction.store, bytes)?;
+        facts.segments += 1;
+        facts.total_bytes += bytes.len() as u64;
+        facts.longest_segment = facts.longest_segment.max(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    /// Appends at most `bytes_max` bytes of the current (or next) segment to `out`.
+    pub fn get_segment(&mut self, handle: BlobHandle, bytes_max: usize, out: &mut Vec<u8>) -> Result<SegmentRead> {
+        let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
+        let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
+        let BlobState::Reading(reader) = &mut blob.state else {
+            return Err(Error::new(isc::SEGSTR_NO_READ));
+        };
+        Ok(reader.read_segment(&transaction.store, bytes_max, out)?)
+    }
+
+    /// Moves the place of the next read; gives it back, counted from the beginning. Stream BLOBs only.
+    pub fn seek_blob(&mut self, handle: BlobHandle, from: SeekFrom, offset: i64) -> Result<u64> {
+        let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
+        let BlobState::Reading(reader) = &mut blob.state else {
+            return Err(Error::new(isc::SEGSTR_NO_READ));
+        };
+        Ok(reader.seek(from, offset)?)
+    }
+
+    /// Facts about an open BLOB.
+    pub fn blob_facts(&self, handle: BlobHandle) -> Result<BlobFacts> {
+        match &self.blobs.get(&handle).ok_or_else(bad_handle)?.state {
+            BlobState::Writing { facts, .. } => Ok(*facts),
+            BlobState::Reading(reader) => Ok(facts_of(reader)),
+        }
+    }
+
+    /// Ends a BLOB: one being written is complete from here.
+    pub fn close_blob(&mut self, handle: BlobHandle) -> Result<()> {
+        let blob = self.blobs.remove(&handle).ok_or_else(bad_handle)?;
+        if let BlobState::Writing { writer, .. } = blob.state {
+            let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
+            writer.close(&transaction.store)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a BLOB; one being written is thrown away.
+    pub fn cancel_blob(&mut self, handle: BlobHandle) -> Result<()> {
+        let blob = self.blobs.remove(&handle).ok_or_else(bad_handle)?;
+        if let BlobState::Writing { writer, .. } = blob.state
+            && let Some(slot) = self.transactions.get(&blob.transaction)
+        {
+            writer.cancel(&slot.transaction.store);
+        }
+        Ok(())
+    }
+
+    /// A BLOB's facts and its segments, each `LE16 length + bytes`, if all of it is at most `bytes_max` that way:
+    /// what may travel beside a row. `None` if it is larger.
+    pub fn small_blob(
+        &self,
+        transaction: TransactionHandle,
+        id: BlobId,
+        bytes_max: usize,
+    ) -> Result<Option<(BlobFacts, Vec<u8>)>> {
+        let transaction = self.transaction(transaction)?;
+        let mut reader = transaction.store.open_blob(id)?;
+        let facts = facts_of(&reader);
+        let segments = match (facts.stream, facts.longest_segment) {
+            (false, _) => facts.segments,
+            (true, 0) => 0,
+            (true, longest) => facts.total_bytes.div_ceil(u64::from(longest)),
+        };
+        if facts.total_bytes.saturating_add(segments.saturating_mul(2)) > bytes_max as u64 {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        loop {
+            let length_at = out.len();
+            out.extend_from_slice(&[0, 0]);
+            let end = reader.read_segment(&transaction.store, usize::from(u16::MAX), &mut out)?;
+            let length = u16::try_from(out.len() - length_at - 2).unwrap_or(u16::MAX);
+            if end == SegmentRead::End && length == 0 {
+                out.truncate(length_at);
+                return Ok(Some((facts, out)));
+            }
+            out[length_at..length_at + 2].copy_from_slice(&length.to_le_bytes());
+            if out.len() > bytes_max {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Forgets the BLOBs that were open in a transaction that has ended.
+    pub(super) fn forget_blobs_of(&mut self, transaction: TransactionHandle) {
+        self.blobs.retain(|_, blob| blob.transaction != transaction);
+    }
+
+    fn check_blob_count(&self) -> Result<()> {
+        if self.blobs.len() >= HANDLES_MAX { Err(Error::new(isc::TOO_MANY_HANDLES)) } else { Ok(()) }
+    }
+}
+
+fn facts_of(reader: &BlobReader) -> BlobFacts {
+    let properties = reader.properties();
+    BlobFacts {
+        id: BlobId::default(),
+        segments: properties.segments,
+        longest_segment: u32::try_from(properties.segment_bytes_max).unwrap_or(u32::MAX),
+        total_bytes: properties.bytes,
+        stream: properties.options.stream,
+    }
+}
+
+fn bad_handle() -> Error {
+    Error::new(isc::BAD_SEGSTR_HANDLE)
+}

@@ -1,0 +1,150 @@
+//! One user's session in one database: its transactions, statements and BLOBs, by handle.
+//!
+//! Everything a client can ask of the engine is a method here. Calls come one at a time, from any thread; only
+//! [`Attachment::interrupt`] is meant for another thread meanwhile. Dropping an attachment rolls its transactions
+//! back and lets go of the database.
+
+mod blobs;
+mod statements;
+mod transactions;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use farbird_types::Result;
+use parking_lot::Mutex;
+
+use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
+use crate::clock;
+use crate::database::Database;
+use crate::engine::Engine;
+use crate::session::{Activity, Interrupt, Session, SessionSettings};
+
+use blobs::OpenBlob;
+use statements::StatementSlot;
+use transactions::TransactionSlot;
+
+/// Most handles of one kind that an attachment may hold.
+pub const HANDLES_MAX: usize = 65_000;
+
+/// One user's session in one database.
+pub struct Attachment {
+    engine: Arc<Engine>,
+    database: Arc<Database>,
+    session: Arc<Session>,
+    transactions: BTreeMap<TransactionHandle, TransactionSlot>,
+    statements: BTreeMap<StatementHandle, StatementSlot>,
+    blobs: BTreeMap<BlobHandle, OpenBlob>,
+    next_handle: u32,
+    released: bool,
+}
+
+impl Attachment {
+    /// Registers with the database. The engine counts it.
+    pub(crate) fn new(engine: Arc<Engine>, database: Arc<Database>, options: AttachOptions) -> Attachment {
+        let zone = options
+            .time_zone
+            .as_deref()
+            .and_then(|name| farbird_types::temporal::zone::parse_zone(name).ok())
+            .unwrap_or_else(clock::local_zone);
+        let session = Arc::new(Session {
+            id: database.next_attachment_id(),
+            attached_at: clock::now(zone),
+            settings: Mutex::new(SessionSettings {
+                role: options.role.clone(),
+                time_zone: zone,
+                original_time_zone: zone,
+                statement_timeout: None,
+                bind_rules: Vec::new(),
+            }),
+            options,
+            context_variables: Mutex::new(BTreeMap::new()),
+            interrupt: Arc::new(Interrupt::new()),
+            activity: Mutex::new(Activity::default()),
+        });
+        database.attachments.lock().insert(session.id, Arc::clone(&session));
+        Attachment {
+            engine,
+            database,
+            session,
+            transactions: BTreeMap::new(),
+            statements: BTreeMap::new(),
+            blobs: BTreeMap::new(),
+            next_handle: 1,
+            released: false,
+        }
+    }
+
+    /// Who is attached, with which settings, doing what.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// What stops the running statement, from another thread.
+    pub fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.session.interrupt)
+    }
+
+    /// Ends the session: rolls back what is open and lets go of the database.
+    ///
+    /// # Errors
+    /// From closing the file, if this was the last attachment. The session has ended all the same.
+    pub fn detach(mut self) -> Result<()> {
+        self.let_go(false)
+    }
+
+    /// Ends the session and deletes the database.
+    ///
+    /// # Errors
+    /// `isc_obj_in_use` if others are attached; this session then goes on, so it is handed back.
+    pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, farbird_types::Error)> {
+        self.end_everything();
+        match self.let_go(true) {
+            Ok(()) => Ok(()),
+            Err(error) => Err((Box::new(self), error)),
+        }
+    }
+
+    /// Closes cursors and BLOBs and rolls transactions back.
+    fn end_everything(&mut self) {
+        self.statements.clear();
+        self.blobs.clear();
+        for (_, slot) in std::mem::take(&mut self.transactions) {
+            if let Err(error) = slot.transaction.store.rollback() {
+                tracing::warn!(attachment = self.session.id, %error, "rollback at detach failed");
+            }
+        }
+    }
+
+    fn let_go(&mut self, delete_database: bool) -> Result<()> {
+        if self.released {
+            return Ok(());
+        }
+        self.end_everything();
+        let result = self.engine.release(&self.database.path, delete_database);
+        if result.is_ok() || !delete_database {
+            self.released = true;
+            self.database.attachments.lock().remove(&self.session.id);
+        }
+        result
+    }
+
+    fn new_handle(&mut self) -> u32 {
+        let handle = self.next_handle;
+        self.next_handle = self.next_handle.wrapping_add(1).max(1);
+        handle
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Err(error) = self.let_go(false) {
+            tracing::warn!(attachment = self.session.id, %error, "closing the database failed");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Transactions of an attachment.
+
+use std::collections::BTreeMap;
+
+use farbird_store::{Access, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions, Wait};
+use farbird_types::{Error, Result, isc};
+use parking_lot::Mutex;
+
+use crate::api::{Isolation, TransactionHandle, TransactionParameters};
+use crate::attachment::{Attachment, HANDLES_MAX};
+use crate::catalog::{self, CatalogChanges};
+use crate::clock;
+use crate::session::TransactionActivity;
+use crate::transaction::{Transaction, TransactionCatalog};
+
+/// A transaction with its named savepoints, oldest first.
+pub(super) struct TransactionSlot {
+    pub(super) transaction: Box<Transaction>,
+    savepoints: Vec<NamedSavepoint>,
+}
+
+struct NamedSavepoint {
+    name: String,
+    store: Savepoint,
+    catalog: catalog::CatalogMark,
+}
+
+/// Facts about a transaction (`isc_info_tra_*`).
+#[derive(Debug, Clone)]
+pub struct TransactionFacts {
+    /// Its number.
+    pub id: u64,
+    /// Oldest interesting transaction.
+    pub oldest_interesting: u64,
+    /// Oldest snapshot.
+    pub oldest_snapshot: u64,
+    /// Oldest active transaction.
+    pub oldest_active: u64,
+    /// Its commit number: what SNAPSHOT AT NUMBER takes.
+    pub snapshot_number: u64,
+    /// Its parameters.
+    pub parameters: TransactionParameters,
+}
+
+impl Attachment {
+    /// Starts a transaction.
+    ///
+    /// # Errors
+    /// From taking the reserved tables; nothing is left then.
+    pub fn start_transaction(&mut self, parameters: TransactionParameters) -> Result<TransactionHandle> {
+        if self.transactions.len() >= HANDLES_MAX {
+            return Err(Error::new(isc::TOO_MANY_HANDLES));
+        }
+        let options = TransactionOptions {
+            isolation: match parameters.isolation {
+                Isolation::Snapshot => StoreIsolation::Snapshot,
+                Isolation::TableStability => StoreIsolation::TableStability,
+                Isolation::ReadCommitted => StoreIsolation::ReadCommitted,
+            },
+            access: if parameters.read_only { Access::ReadOnly } else { Access::ReadWrite },
+            wait: match parameters.lock_timeout {
+                None => Wait::Forever,
+                Some(timeout) if timeout.is_zero() => Wait::No,
+                Some(timeout) => Wait::Timeout(timeout),
+            },
+            snapshot_at: parameters.at_snapshot.map(CommitNumber),
+        };
+        let cancel = self.session.interrupt.cancel.clone();
+        let (store, current) = self.database.store.begin_with(options, cancel, |_| self.database.catalog())?;
+        let transaction = Transaction {
+            store,
+            parameters,
+            catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::new() }),
+            user_changes: Mutex::new(Vec::new()),
+            context_variables: Mutex::new(BTreeMap::new()),
+        };
+        reserve_tables(&transaction)?;
+        self.session.activity.lock().transactions.insert(
+            transaction.store.id().0,
+            TransactionActivity {
+                started_at: clock::now(self.session.settings.lock().time_zone),
+                parameters: transaction.parameters.clone(),
+            },
+        );
+        let handle = TransactionHandle(self.new_handle());
+        self.transactions
+            .insert(handle, TransactionSlot { transaction: Box::new(transaction), savepoints: Vec::new() });
+        Ok(handle)
+    }
+
+    /// Commits. On an error the transaction is still there if it can go on; a failed write rolled it back.
+    ///
+    /// # Durability
+    /// Everything is on the disk when this returns.
+    pub fn commit(&mut self, handle: TransactionHandle) -> Result<()> {
+        let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
+        self.apply_user_changes(&slot.transaction)?;
+        self.close_cursors_of(handle);
+        self.forget_blobs_of(handle);
+        let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
+        self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
+        let Transaction { store, catalog, .. } = *slot.transaction;
+        let publish = catalog::publication(&self.database, &catalog.into_inner().changes);
+        store.commit_with(publish)?;
+        Ok(())
+    }
+
+    /// Commits and goes on with the same snapshot.
+    pub fn commit_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
+        let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
+        slot.savepoints.clear();
+        let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
+        self.apply_user_changes(&slot.transaction)?;
+        let old_id = slot.transaction.store.id().0;
+        let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
+        slot.transaction.store.commit_retaining_with(catalog::publication(&self.database, &changes))?;
+        self.rename_activity(old_id, handle);
+        Ok(())
+    }
+
+    /// Undoes everything.
+    pub fn rollback(&mut self, handle: TransactionHandle) -> Result<()> {
+        if !self.transactions.contains_key(&handle) {
+            return Err(bad_handle());
+        }
+        self.close_cursors_of(handle);
+        self.forget_blobs_of(handle);
+        let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
+        self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
+        slot.transaction.store.rollback()?;
+        Ok(())
+    }
+
+    /// Undoes everything and goes on.
+    pub fn rollback_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.close_cursors_of(handle);
+        let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
+        slot.savepoints.clear();
+        let old_id = slot.transaction.store.id().0;
+        slot.transaction.store.rollback_retaining()?;
+        let mut catalog = slot.transaction.catalog.lock();
+        catalog.changes.clear();
+        catalog.current = self.database.catalog();
+        drop(catalog);
+        slot.transaction.user_changes.lock().clear();
+        self.rename_activity(old_id, handle);
+        Ok(())
+    }
+
+    /// Facts about a transaction.
+    pub fn transaction_facts(&self, handle: TransactionHandle) -> Result<TransactionFacts> {
+        let transaction = self.transaction(handle)?;
+        let statistics = self.database.store.statistics();
+        Ok(TransactionFacts {
+            id: transaction.store.id().0,
+            oldest_interesting: statistics.oldest_transaction.0,
+            oldest_snapshot: statistics.oldest_snapshot.0,
+            oldest_active: statistics.oldest_active.0,
+            snapshot_number: transaction.store.snapshot().0,
+            parameters: transaction.parameters.clone(),
+        })
+    }
+
+    /// Whether the handle names a live transaction.
+    pub fn has_transaction(&self, handle: TransactionHandle) -> bool {
+        self.transactions.contains_key(&handle)
+    }
+
+    /// A transaction by handle.
+    pub(super) fn transaction(&self, handle: TransactionHandle) -> Result<&Transaction> {
+        self.transactions.get(&handle).map(|slot| &*slot.transaction).ok_or_else(bad_handle)
+    }
+
+    /// SAVEPOINT: a name used again moves to the new place.
+    pub(super) fn set_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
+        let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
+        slot.savepoints.retain(|savepoint| savepoint.name != name);
+        let catalog = slot.transaction.catalog.lock().mark();
+        let store = slot.transaction.store.savepoint();
+        slot.savepoints.push(NamedSavepoint { name: name.to_owned(), store, catalog });
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT: the savepoint stays, later ones go.
+    pub(super) fn rollback_to_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
+        let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
+        let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
+        let target = slot.savepoints.drain(at..).next().ok_or_else(|| no_savepoint(name))?;
+        slot.transaction.store.rollback_to(target.store)?;
+        slot.transaction.catalog.lock().restore(&target.catalog);
+        let store = slot.transaction.store.savepoint();
+        slot.savepoints.push(NamedSavepoint { store, ..target });
+        Ok(())
+    }
+
+    /// RELEASE SAVEPOINT [ONLY].
+    pub(super) fn release_savepoint(&mut self, handle: TransactionHandle, name: &str, only: bool) -> Result<()> {
+        let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
+        let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
+        if only {
+            // The store's savepoint stays as part of the one before it: it costs nothing and undoes nothing.
+            slot.savepoints.remove(at);
+        } else if let Some(released) = slot.savepoints.drain(at..).next() {
+            slot.transaction.store.release(released.store);
+        }
+        Ok(())
+    }
+
+    fn apply_user_changes(&self, transaction: &Transaction) -> Result<()> {
+        let changes = std::mem::take(&mut *transaction.user_changes.lock());
+        if changes.is_empty() { Ok(()) } else { self.database.users.apply(&changes) }
+    }
+
+    /// A retained transaction has a new number.
+    fn rename_activity(&self, old_id: u64, handle: TransactionHandle) {
+        if let Some(slot) = self.transactions.get(&handle) {
+            let mut activity = self.session.activity.lock();
+            if let Some(line) = activity.transactions.remove(&old_id) {
+                activity.transactions.insert(slot.transaction.store.id().0, line);
+            }
+        }
+    }
+}
+
+/// RESERVING: locks that are taken before anything else.
+fn reserve_tables(transaction: &Transaction) -> Result<()> {
+    let catalog = transaction.current_catalog();
+    for reservation in &transaction.parameters.reservations {
+        let relation = catalog.relations.get(&reservation.relation).ok_or_else(|| {
+            Error::new(isc::DSQL_ERROR).and(isc::DSQL_RELATION_ERR).and(isc::RANDOM).with(&*reservation.relation)
+        })?;
+        let level = match (reservation.write, reservation.protected) {
+            (false, false) => LockLevel::SharedRead,
+            (false, true) => LockLevel::ProtectedRead,
+            (true, false) => LockLevel::SharedWrite,
+            (true, true) => LockLevel::ProtectedWrite,
+        };
+        transaction.store.lock_relation(farbird_store::RelationId(relation.id.0), level)?;
+    }
+    Ok(())
+}
+
+fn bad_handle() -> Error {
+    Error::new(isc::BAD_TRANS_HANDLE)
+}
+
+fn no_savepoint(name: &str) -> Error {
+    Error::new(isc::INVALID_SAVEPOINT).with(name)
+}

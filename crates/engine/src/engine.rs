@@ -1,0 +1,225 @@
+//! The way in: databases by file, opened once however many attach, closed when the last one leaves.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farbird_store::{FileKind, Store, StoreError, StoreOptions};
+use farbird_types::{Error, Result, isc};
+use parking_lot::Mutex;
+
+use crate::api::{AttachOptions, CreateDatabaseOptions};
+use crate::attachment::Attachment;
+use crate::catalog::Catalog;
+use crate::database::Database;
+use crate::users::UserDirectory;
+
+/// Opens databases and keeps count of them. One per process; shared by `Arc`.
+pub struct Engine {
+    options: StoreOptions,
+    /// A slot per file that is or was open. Its lock is held while the file is opened or closed, so that whoever comes
+    /// at that moment waits instead of finding the file locked by ourselves.
+    slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
+}
+
+/// One file's place: empty while nobody is attached.
+#[derive(Default)]
+struct Slot {
+    open: Mutex<Option<OpenDatabase>>,
+}
+
+struct OpenDatabase {
+    database: Arc<Database>,
+    attachments: usize,
+}
+
+impl Engine {
+    /// An engine that opens stores with these options.
+    pub fn new(options: StoreOptions) -> Arc<Engine> {
+        Arc::new(Engine { options, slots: Mutex::new(HashMap::new()) })
+    }
+
+    /// Creates a database file and attaches to it.
+    ///
+    /// # Errors
+    /// `isc_db_or_file_exists` if there is a file and `overwrite` was not asked for, or the file is not ours;
+    /// `isc_io_error` if it cannot be made; `isc_lock_conflict`-like refusal if it is in use.
+    pub fn create_database(
+        self: &Arc<Self>,
+        path: &Path,
+        create: &CreateDatabaseOptions,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Attachment> {
+        let slot = self.slot(path);
+        let mut open = slot.open.lock();
+        if open.is_some() {
+            return Err(exists(path));
+        }
+        match identify(path)? {
+            None => {}
+            Some(FileKind::Farbird) if create.overwrite => {
+                std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
+            }
+            Some(_) => return Err(exists(path)),
+        }
+        let store = Store::create(path, self.options.clone()).map_err(|error| store_error(path, error))?;
+        let catalog = Catalog::create(&store, create, &options.user).inspect_err(|_| {
+            // Nothing was acknowledged: a half-made file would only be in the way of the next attempt.
+            if let Err(error) = store.close().map_err(|e| e.to_string()).and_then(|()| {
+                std::fs::remove_file(path).map_err(|e| e.to_string())
+            }) {
+                tracing::warn!(path = %path.display(), error, "a database that could not be created was left behind");
+            }
+        })?;
+        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users));
+        self.attach_open(&slot, &mut open, database, options)
+    }
+
+    /// Attaches to a database file.
+    ///
+    /// # Errors
+    /// `isc_io_error` if there is no such file, `isc_bad_db_format` (saying what it is) if it is something else,
+    /// and a refusal if another process has it open.
+    pub fn attach(
+        self: &Arc<Self>,
+        path: &Path,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Attachment> {
+        let slot = self.slot(path);
+        let mut open = slot.open.lock();
+        let database = match &*open {
+            Some(open) => Arc::clone(&open.database),
+            None => Arc::new(self.open_file(path, users)?),
+        };
+        self.attach_open(&slot, &mut open, database, options)
+    }
+
+    /// The databases that are open, with their numbers of attachments.
+    pub fn open_databases(&self) -> Vec<(PathBuf, usize)> {
+        let slots: Vec<_> = self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
+        let mut open: Vec<_> = slots
+            .into_iter()
+            .filter_map(|(path, slot)| slot.open.lock().as_ref().map(|open| (path, open.attachments)))
+            .collect();
+        open.sort();
+        open
+    }
+
+    /// One attachment less; the last one closes the file. If `delete`, the file goes too.
+    ///
+    /// # Errors
+    /// `isc_obj_in_use` if the file is to be deleted while others are attached; `isc_io_error`.
+    pub(crate) fn release(&self, path: &Path, delete: bool) -> Result<()> {
+        let slot = self.slot(path);
+        let mut open = slot.open.lock();
+        let Some(state) = open.as_mut() else { return Ok(()) };
+        if delete && state.attachments > 1 {
+            return Err(Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(path)));
+        }
+        state.attachments -= 1;
+        if state.attachments > 0 {
+            return Ok(());
+        }
+        let closed = open.take();
+        if let Some(state) = closed {
+            state.database.store.close().map_err(|error| store_error(path, error))?;
+            drop(state);
+            if delete {
+                std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
+            }
+        }
+        drop(open);
+        self.forget_if_idle(path, &slot);
+        Ok(())
+    }
+
+    fn open_file(&self, path: &Path, users: Arc<dyn UserDirectory>) -> Result<Database> {
+        match identify(path)? {
+            Some(FileKind::Farbird) => {}
+            None => {
+                return Err(Error::new(isc::IO_ERROR)
+                    .with("open")
+                    .with(shown(path))
+                    .and(isc::IO_OPEN_ERR)
+                    .and(isc::RANDOM)
+                    .with("no such file or directory"));
+            }
+            Some(other) => {
+                return Err(Error::new(isc::BAD_DB_FORMAT)
+                    .with(shown(path))
+                    .and(isc::RANDOM)
+                    .with(format!("the file is {other}; Farbird opens only databases that it created")));
+            }
+        }
+        let store = Store::open(path, self.options.clone()).map_err(|error| store_error(path, error))?;
+        let catalog = Catalog::load(&store)?;
+        Ok(Database::new(path, Arc::new(store), catalog, users))
+    }
+
+    fn attach_open(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        open: &mut Option<OpenDatabase>,
+        database: Arc<Database>,
+        options: AttachOptions,
+    ) -> Result<Attachment> {
+        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options);
+        debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
+        open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
+        Ok(attachment)
+    }
+
+    fn slot(&self, path: &Path) -> Arc<Slot> {
+        Arc::clone(self.slots.lock().entry(path.to_owned()).or_default())
+    }
+
+    /// Drops a file's slot unless somebody is about to use it.
+    fn forget_if_idle(&self, path: &Path, slot: &Arc<Slot>) {
+        let mut slots = self.slots.lock();
+        // Two references are the map's and the caller's own.
+        if Arc::strong_count(slot) == 2 && slot.open.lock().is_none() {
+            slots.remove(path);
+        }
+    }
+}
+
+/// What the file is; `None` if there is none.
+fn identify(path: &Path) -> Result<Option<FileKind>> {
+    match farbird_store::identify(path) {
+        Ok(kind) => Ok(Some(kind)),
+        Err(StoreError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(store_error(path, error)),
+    }
+}
+
+/// A path as messages show it.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn exists(path: &Path) -> Error {
+    Error::new(isc::IO_ERROR).with("open O_CREAT").with(shown(path)).and(isc::DB_OR_FILE_EXISTS)
+}
+
+fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {
+    let detail = match operation {
+        "delete" => isc::IO_DELETE_ERR,
+        _ => isc::IO_OPEN_ERR,
+    };
+    Error::new(isc::IO_ERROR).with(operation).with(shown(path)).and(detail).and(isc::RANDOM).with(error.to_string())
+}
+
+/// A failure to open or close a store, with the file's name.
+fn store_error(path: &Path, error: StoreError) -> Error {
+    match error {
+        StoreError::InUse => Error::new(isc::IO_ERROR)
+            .with("lock")
+            .with(shown(path))
+            .and(isc::RANDOM)
+            .with("another process has the database open; connect to it through that server, or stop it first"),
+        StoreError::Io(error) => io_error("open", path, &error),
+        other => Error::new(isc::DB_CORRUPT).with(shown(path)).and(isc::RANDOM).with(other.to_string()),
+    }
+}

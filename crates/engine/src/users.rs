@@ -1,0 +1,99 @@
+//! Users, as the engine needs them: names to list, changes to hand on.
+//!
+//! Users belong to the server, not to one database, and passwords to its authentication: the engine sees neither. It
+//! collects the changes that a transaction's CREATE, ALTER and DROP USER ask for and hands them to the
+//! [`UserDirectory`] when the transaction commits.
+
+use std::collections::BTreeMap;
+
+use farbird_types::{Error, Result, isc};
+
+/// A user as SEC$USERS shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserRecord {
+    /// Name, normalised.
+    pub name: String,
+    /// FIRSTNAME.
+    pub first_name: Option<String>,
+    /// MIDDLENAME.
+    pub middle_name: Option<String>,
+    /// LASTNAME.
+    pub last_name: Option<String>,
+    /// Whether it may log in.
+    pub active: bool,
+    /// Administrator of the security database (GRANT ADMIN ROLE).
+    pub admin: bool,
+    /// COMMENT ON USER.
+    pub description: Option<String>,
+    /// TAGS.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// What a statement asks to be done to a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserChange {
+    /// CREATE USER. Fails if it exists.
+    Create(UserSettings),
+    /// ALTER USER. Fails if it does not exist.
+    Alter(UserSettings),
+    /// CREATE OR ALTER USER, RECREATE USER.
+    CreateOrAlter(UserSettings),
+    /// DROP USER. Fails if it does not exist.
+    Drop(String),
+}
+
+/// Settings of CREATE and ALTER USER; what was not written is `None`.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct UserSettings {
+    /// Name, normalised.
+    pub name: String,
+    /// PASSWORD.
+    pub password: Option<String>,
+    /// FIRSTNAME; an empty text clears it.
+    pub first_name: Option<String>,
+    /// MIDDLENAME.
+    pub middle_name: Option<String>,
+    /// LASTNAME.
+    pub last_name: Option<String>,
+    /// ACTIVE, INACTIVE.
+    pub active: Option<bool>,
+    /// GRANT ADMIN ROLE, REVOKE ADMIN ROLE.
+    pub admin: Option<bool>,
+    /// COMMENT ON USER.
+    pub description: Option<String>,
+    /// TAGS; `None` drops a tag.
+    pub tags: BTreeMap<String, Option<String>>,
+}
+
+impl std::fmt::Debug for UserSettings {
+    /// Leaves the password out: settings end up in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserSettings").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Where users live.
+pub trait UserDirectory: Send + Sync {
+    /// All users, by name.
+    fn list(&self) -> Result<Vec<UserRecord>>;
+
+    /// Applies changes, all or none.
+    ///
+    /// # Errors
+    /// `isc_gsec_err_rec_not_found` and its relatives, as Firebird's user management gives.
+    fn apply(&self, changes: &[UserChange]) -> Result<()>;
+}
+
+/// The directory of an embedded engine: there is nobody to log in.
+#[derive(Debug, Default)]
+pub struct NoUsers;
+
+impl UserDirectory for NoUsers {
+    fn list(&self) -> Result<Vec<UserRecord>> {
+        Ok(Vec::new())
+    }
+
+    fn apply(&self, _changes: &[UserChange]) -> Result<()> {
+        Err(Error::new(isc::WISH_LIST))
+    }
+}

@@ -1,0 +1,235 @@
+//! What an administrator can set: one TOML file, read once at start, checked into a [`Config`] that cannot be wrong.
+//!
+//! Unknown keys are refused, so that a misspelt setting does not silently keep its default.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Where databases may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatabaseAccess {
+    /// Only inside the data folder, and what aliases name. The default: a login is not a file browser.
+    #[default]
+    Restrict,
+    /// Anywhere that the server's own user may read and write.
+    Full,
+}
+
+/// Whether the wire is encrypted (Firebird's WireCrypt).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WireEncryption {
+    /// Never.
+    Disabled,
+    /// Whenever the client can.
+    #[default]
+    Enabled,
+    /// Clients that cannot are refused.
+    Required,
+}
+
+/// The server's settings.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Data folder: databases without a folder of their own, and the security database.
+    pub data: PathBuf,
+    /// Where databases may lie.
+    pub database_access: DatabaseAccess,
+    /// Names that stand for files.
+    pub aliases: BTreeMap<String, PathBuf>,
+    /// Wire encryption.
+    pub wire_encryption: WireEncryption,
+    /// Authentication plugins in order of preference.
+    pub authentication: Vec<AuthenticationPlugin>,
+    /// Most connections at a time; further ones are refused.
+    pub connections_max: usize,
+    /// How long a peer may take to log in.
+    pub login_timeout: Duration,
+    /// Longest a statement may run; `None`: as long as it likes.
+    pub statement_timeout: Option<Duration>,
+    /// How long running statements may go on after SIGTERM before they are cancelled.
+    pub shutdown_grace: Duration,
+}
+
+/// An authentication plugin by Firebird's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs)]
+pub enum AuthenticationPlugin {
+    Srp,
+    Srp224,
+    Srp256,
+    Srp384,
+    Srp512,
+    #[serde(rename = "Legacy_Auth")]
+    LegacyAuth,
+}
+
+impl AuthenticationPlugin {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AuthenticationPlugin::Srp => "Srp",
+            AuthenticationPlugin::Srp224 => "Srp224",
+            AuthenticationPlugin::Srp256 => "Srp256",
+            AuthenticationPlugin::Srp384 => "Srp384",
+            AuthenticationPlugin::Srp512 => "Srp512",
+            AuthenticationPlugin::LegacyAuth => "Legacy_Auth",
+        }
+    }
+}
+
+/// Settings that the command line gives; they override the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// `--listen`.
+    pub listen: Option<SocketAddr>,
+    /// `--data`.
+    pub data: Option<PathBuf>,
+    /// `--database-access`.
+    pub database_access: Option<DatabaseAccess>,
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not what we expect.
+    #[error("the configuration file {path} is not valid: {message}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        message: String,
+    },
+    /// A value is out of range.
+    #[error("the setting {setting} is not usable: {reason}")]
+    Value {
+        /// Its name.
+        setting: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The file as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawConfig {
+    listen: Option<SocketAddr>,
+    data: Option<PathBuf>,
+    database_access: Option<DatabaseAccess>,
+    wire_encryption: Option<WireEncryption>,
+    authentication: Option<Vec<AuthenticationPlugin>>,
+    connections_max: Option<usize>,
+    login_timeout_seconds: Option<u64>,
+    statement_timeout_seconds: Option<u64>,
+    shutdown_grace_seconds: Option<u64>,
+    #[serde(default)]
+    aliases: BTreeMap<String, PathBuf>,
+}
+
+impl Config {
+    /// Reads the file, if any, and puts the command line's settings over it.
+    ///
+    /// # Errors
+    /// [`ConfigError`], naming the file or the setting.
+    pub fn load(file: Option<&Path>, overrides: Overrides) -> Result<Config, ConfigError> {
+        let raw = match file {
+            None => RawConfig::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+                toml::from_str(&text).map_err(|error| ConfigError::Parse {
+                    path: path.to_owned(),
+                    message: error.to_string(),
+                })?
+            }
+        };
+        Config::check(raw, overrides)
+    }
+
+    fn check(raw: RawConfig, overrides: Overrides) -> Result<Config, ConfigError> {
+        let authentication = raw.authentication.unwrap_or_else(|| {
+            use AuthenticationPlugin::{Srp, Srp224, Srp256, Srp384, Srp512};
+            vec![Srp256, Srp512, Srp384, Srp224, Srp]
+        });
+        if authentication.is_empty() {
+            return Err(ConfigError::Value {
+                setting: "authentication",
+                reason: "an empty list lets nobody in".to_owned(),
+            });
+        }
+        let wire_encryption = raw.wire_encryption.unwrap_or_default();
+        if wire_encryption == WireEncryption::Required
+            && authentication.iter().all(|plugin| *plugin == AuthenticationPlugin::LegacyAuth)
+        {
+            return Err(ConfigError::Value {
+                setting: "wire-encryption",
+                reason: "Legacy_Auth yields no key, so nobody could meet \"required\"".to_owned(),
+            });
+        }
+        Ok(Config {
+            listen: overrides.listen.or(raw.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 3050))),
+            data: overrides.data.or(raw.data).unwrap_or_else(|| PathBuf::from("farbird-data")),
+            database_access: overrides.database_access.or(raw.database_access).unwrap_or_default(),
+            aliases: raw.aliases.into_iter().map(|(name, path)| (name.to_lowercase(), path)).collect(),
+            wire_encryption,
+            authentication,
+            connections_max: raw.connections_max.unwrap_or(10_000),
+            login_timeout: Duration::from_secs(raw.login_timeout_seconds.unwrap_or(60)),
+            statement_timeout: raw.statement_timeout_seconds.filter(|s| *s > 0).map(Duration::from_secs),
+            shutdown_grace: Duration::from_secs(raw.shutdown_grace_seconds.unwrap_or(10)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let raw: RawConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+        Config::check(raw, Overrides::default()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn an_empty_file_gives_safe_defaults() {
+        let config = parse("").unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:3050");
+        assert_eq!(config.database_access, DatabaseAccess::Restrict);
+        assert_eq!(config.wire_encryption, WireEncryption::Enabled);
+        assert!(!config.authentication.contains(&AuthenticationPlugin::LegacyAuth));
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_refused() {
+        assert!(parse("wire-encrypton = \"required\"").unwrap_err().contains("wire-encrypton"));
+    }
+
+    #[test]
+    fn encryption_cannot_be_required_of_logins_without_a_key() {
+        let text = "wire-encryption = \"required\"\nauthentication = [\"Legacy_Auth\"]";
+        assert!(parse(text).unwrap_err().contains("Legacy_Auth"));
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_file() {
+        let overrides = Overrides { data: Some("elsewhere".into()), ..Overrides::default() };
+        let raw: RawConfig = toml::from_str("data = \"here\"").unwrap();
+        assert_eq!(Config::check(raw, overrides).unwrap().data, PathBuf::from("elsewhere"));
+    }
+}

@@ -1,0 +1,141 @@
+//! From the database name that a client sends to a file, and no further than the administrator allows.
+//!
+//! Promises: with `restrict`, nothing outside the data folder is reached except through an alias, whatever the name
+//! holds (`..`, absolute paths, symbolic links). Uses `config`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use farbird_types::{Error, Result, isc};
+
+use crate::config::{Config, DatabaseAccess};
+
+/// Name of the security database inside the data folder.
+pub(crate) const SECURITY_DATABASE: &str = "security.fbd";
+
+/// Longest database name that is looked at, in bytes.
+const NAME_BYTES_MAX: usize = 4096;
+
+/// Turns database names into files.
+#[derive(Debug)]
+pub(crate) struct Locations {
+    data: PathBuf,
+    access: DatabaseAccess,
+    aliases: BTreeMap<String, PathBuf>,
+}
+
+impl Locations {
+    /// `config.data` must exist.
+    pub(crate) fn new(config: &Config) -> io::Result<Locations> {
+        Ok(Locations {
+            data: config.data.canonicalize()?,
+            access: config.database_access,
+            aliases: config.aliases.clone(),
+        })
+    }
+
+    /// The data folder, canonical.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The file of a database name; its folder exists, itself it need not.
+    ///
+    /// An alias wins; then a name without a folder lands in the data folder; then a path is taken as it is, if access
+    /// allows. Symbolic links are followed before the check, so they lead nowhere that a path would not.
+    ///
+    /// # Errors
+    /// `isc_conf_access_denied` as Firebird's DatabaseAccess gives, `isc_io_error` if the folder does not exist.
+    pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf> {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
+            return Err(Error::new(isc::BAD_DB_FORMAT).with(name.replace('\0', "?")));
+        }
+        if let Some(path) = self.aliases.get(&name.to_lowercase()) {
+            return canonical_parent(&self.data.join(path)).map_err(|error| io_error(name, &error));
+        }
+        let path = canonical_parent(&self.data.join(name)).map_err(|error| match self.access {
+            DatabaseAccess::Restrict => denied(name),
+            DatabaseAccess::Full => io_error(name, &error),
+        })?;
+        if self.access == DatabaseAccess::Restrict && !path.starts_with(&self.data) {
+            return Err(denied(name));
+        }
+        if path.parent() == Some(&self.data) && path.file_name().is_some_and(|file| file == SECURITY_DATABASE) {
+            return Err(denied(name));
+        }
+        Ok(path)
+    }
+}
+
+/// The path with its folder canonical and, if the file is a symbolic link, with the link followed.
+fn canonical_parent(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Ok(existing) => return Ok(existing),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(_) => {}
+    }
+    if path.is_symlink() {
+        // A dangling link: creating through it would write where it points.
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    match (path.parent(), path.components().next_back()) {
+        (Some(folder), Some(Component::Normal(file))) => Ok(folder.canonicalize()?.join(file)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn denied(name: &str) -> Error {
+    Error::new(isc::CONF_ACCESS_DENIED).with("database").with(name)
+}
+
+fn io_error(name: &str, error: &io::Error) -> Error {
+    Error::new(isc::IO_ERROR).with("open").with(name).and(isc::IO_OPEN_ERR).and(isc::RANDOM).with(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locations(data: &Path, access: DatabaseAccess) -> Locations {
+        let aliases = BTreeMap::from([("emp".to_owned(), data.join("employee.fbd"))]);
+        Locations { data: data.canonicalize().unwrap(), access, aliases }
+    }
+
+    #[test]
+    fn a_bare_name_lands_in_the_data_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = locations(folder.path(), DatabaseAccess::Restrict).resolve("app.fbd").unwrap();
+        assert_eq!(path, folder.path().canonicalize().unwrap().join("app.fbd"));
+    }
+
+    #[test]
+    fn an_alias_is_found_in_any_case() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = locations(folder.path(), DatabaseAccess::Restrict).resolve("EMP").unwrap();
+        assert!(path.ends_with("employee.fbd"));
+    }
+
+    #[test]
+    fn nothing_escapes_the_data_folder() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let locations = locations(folder.path(), DatabaseAccess::Restrict);
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("new.fbd"), folder.path().join("dangling.fbd")).unwrap();
+        let absolute = outside.path().join("x.fbd");
+        for name in ["../x.fbd", "link/x.fbd", "dangling.fbd", absolute.to_str().unwrap(), "security.fbd", "..", ""] {
+            let error = locations.resolve(name).expect_err(name);
+            assert!(error.has(isc::CONF_ACCESS_DENIED) || error.has(isc::BAD_DB_FORMAT), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn full_access_takes_any_path_but_the_security_database() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let locations = locations(folder.path(), DatabaseAccess::Full);
+        assert!(locations.resolve(outside.path().join("x.fbd").to_str().unwrap()).is_ok());
+        assert!(locations.resolve("security.fbd").is_err());
+    }
+}
