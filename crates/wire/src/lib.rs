@@ -16,7 +16,7 @@
 //! let mut decoder = RequestDecoder::new(Limits::default());
 //! incoming.receive(&socket_bytes, &mut plain)?;       // decrypts, inflates, counts
 //! decoder.feed(&plain);
-//! while let Some(request) = decoder.next()? {          // None: more bytes are needed
+//! while let Some(request) = decoder.next_request()? {          // None: more bytes are needed
 //!     match request {
 //!         Request::Connect(connect) => {
 //!             let accepted = connect.choose(ProtocolVersion::V19);   // negotiation: version, type, compression
@@ -61,7 +61,12 @@
 //! | [`event`] | event parameter blocks |
 #![forbid(unsafe_code)]
 
+pub mod blob_stream;
+pub mod decoder;
 pub mod message;
 pub mod operation;
+pub mod packet;
 pub mod protocol;
+pub mod slice;
+pub mod status;
 pub mod xdr;

@@ -103,7 +103,8 @@ impl MessageFormat {
 
     fn encode_packed(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         for bits in values.chunks(8) {
-            let byte = bits.iter().enumerate().fold(0_u8, |byte, (bit, v)| byte | u8::from(v.is_null()) << bit);
+            let byte =
+                bits.iter().enumerate().fold(0_u8, |byte, (bit, v)| byte | u8::from(v.is_null()) << bit);
             out.push(byte);
         }
         let mut writer = Writer::new(out);
@@ -161,7 +162,11 @@ impl MessageFormat {
             MessageForm::Packed => {
                 let nulls = reader.opaque(self.column_count().div_ceil(8))?;
                 for (column, kind) in self.columns().enumerate() {
-                    values.push(if is_null(nulls, column) { Value::Null } else { decode_value(kind, reader)? });
+                    values.push(if is_null(nulls, column) {
+                        Value::Null
+                    } else {
+                        decode_value(kind, reader)?
+                    });
                 }
             }
             MessageForm::Unpacked => {
@@ -295,10 +300,7 @@ fn encode_value(kind: &MessageType, value: &Value, writer: &mut Writer<'_>) -> R
         (MessageType::Text { length, charset }, Value::Text(text)) => {
             encode_padded(text.bytes(), usize::from(*length), *charset, writer)?;
         }
-        (
-            MessageType::Varying { length, .. } | MessageType::Cstring { length, .. },
-            Value::Text(text),
-        ) => {
+        (MessageType::Varying { length, .. } | MessageType::Cstring { length, .. }, Value::Text(text)) => {
             let (bytes, limit) = (text.bytes(), usize::from(*length));
             let too_long = EncodeFault::TooLong { length: bytes.len(), limit };
             let length = u16::try_from(bytes.len()).ok().filter(|length| usize::from(*length) <= limit);
@@ -360,9 +362,8 @@ fn encode_padded(
 ) -> Result<(), EncodeFault> {
     const SPACES: [u8; 64] = [b' '; 64];
     const ZEROS: [u8; 64] = [0; 64];
-    let mut missing = length
-        .checked_sub(bytes.len())
-        .ok_or(EncodeFault::TooLong { length: bytes.len(), limit: length })?;
+    let mut missing =
+        length.checked_sub(bytes.len()).ok_or(EncodeFault::TooLong { length: bytes.len(), limit: length })?;
     let [character_set, _] = charset.unwrap_or_default().to_le_bytes();
     let filler = if CharacterSet(character_set) == CharacterSet::OCTETS { ZEROS } else { SPACES };
     writer.raw(bytes);
@@ -524,7 +525,8 @@ mod tests {
         let (format, mut row) = example();
         let mut out = vec![1, 2, 3];
         let mut fault = |row: &[Value]| {
-            let fault = format.encode_row(MessageForm::Packed, row, &mut out).map_err(|e| (e.column, e.fault));
+            let fault =
+                format.encode_row(MessageForm::Packed, row, &mut out).map_err(|e| (e.column, e.fault));
             assert_eq!(out, [1, 2, 3]);
             fault.unwrap_err()
         };

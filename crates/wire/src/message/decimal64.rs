@@ -40,7 +40,8 @@ impl Layout {
             high => (high, combination & 7),
         };
         // Infinity is 11110, NaN 11111; the exponent's first bit then tells quiet from signalling.
-        let special = (combination >= 0x1E).then(|| combination << 1 | continuation >> (self.exponent_bits - 1));
+        let special =
+            (combination >= 0x1E).then(|| combination << 1 | continuation >> (self.exponent_bits - 1));
         let biased = i32::try_from(high << self.exponent_bits | continuation).unwrap_or(0);
         Parts { negative, special, exponent: biased - self.bias, first_digit, declets }
     }

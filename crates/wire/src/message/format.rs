@@ -29,7 +29,8 @@ impl MessageFormat {
             offset.next_multiple_of(u64::from(item.alignment())) + u64::from(item.memory_length())
         });
         let (pairs, rest) = types.as_chunks::<2>();
-        let paired = rest.is_empty() && pairs.iter().all(|[_, tail]| matches!(tail, MessageType::Short { .. }));
+        let paired =
+            rest.is_empty() && pairs.iter().all(|[_, tail]| matches!(tail, MessageType::Short { .. }));
         MessageFormat { number, types, length: u32::try_from(length).unwrap_or(u32::MAX), paired }
     }
 
