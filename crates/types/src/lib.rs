@@ -7,6 +7,7 @@
 
 pub mod arithmetic;
 pub mod character_set;
+pub mod collation;
 pub mod compare;
 pub mod convert;
 pub mod decimal;

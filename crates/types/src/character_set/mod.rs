@@ -205,7 +205,8 @@ impl CharacterSet {
     pub fn characters(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         let mut rest = bytes;
         std::iter::from_fn(move || {
-            let (character, tail) = rest.split_at_checked(self.first_length(rest)).filter(|(c, _)| !c.is_empty())?;
+            let (character, tail) =
+                rest.split_at_checked(self.first_length(rest)).filter(|(c, _)| !c.is_empty())?;
             rest = tail;
             Some(character)
         })
@@ -279,7 +280,9 @@ impl CharacterSet {
 
     /// The collation of that name, in any case.
     pub fn collation_by_name(self, name: &str) -> Option<Collation> {
-        collations_of(self).find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(id, ..)| Collation(id))
+        collations_of(self)
+            .find(|(_, known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(id, ..)| Collation(id))
     }
 
     /// The name of a collation of this set, if there is such a collation.

@@ -2,7 +2,9 @@ use super::*;
 
 #[test]
 fn names_and_aliases_lead_to_the_same_set() {
-    for (name, id) in [("UTF8", 4), ("utf-8", 4), ("BINARY", 1), ("latin1", 21), ("WIN_1252", 53), ("dos_950", 56)] {
+    for (name, id) in
+        [("UTF8", 4), ("utf-8", 4), ("BINARY", 1), ("latin1", 21), ("WIN_1252", 53), ("dos_950", 56)]
+    {
         assert_eq!(CharacterSet::by_name(name), Some(CharacterSet(id)), "{name}");
     }
     assert_eq!(CharacterSet::by_name("EBCDIC"), None);

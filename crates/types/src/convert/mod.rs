@@ -2,10 +2,18 @@
 //!
 //! Source: Firebird 5 language reference, section CAST; the results in the tests were recorded from Firebird 3 and 4.
 
+pub mod number;
+mod temporal;
+#[cfg(test)]
+mod tests;
+mod text;
+
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
-use crate::temporal::{Timestamp, ZoneId};
+use crate::temporal::{Date, Timestamp, ZoneId};
 use crate::value::Value;
+
+pub use text::{double_to_text, exact_to_text};
 
 /// What conversions need to know beside the value: nothing here is read from a clock or a global.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +24,12 @@ pub struct CastContext {
     pub now: Timestamp,
 }
 
+impl CastContext {
+    /// For conversions that depend on neither: a session in GMT at the beginning of 2020.
+    pub const UTC: CastContext =
+        CastContext { session_zone: ZoneId::GMT, now: Timestamp::midnight(Date::TIME_ZONE_BASE) };
+}
+
 /// Converts `value` to `to` as CAST and assignments do. NULL stays NULL.
 ///
 /// # Errors
@@ -23,11 +37,79 @@ pub struct CastContext {
 /// `string_truncation` where the value does not fit, `transliteration_failed` and `malformed_string` between
 /// character sets, `convert_error` for pairs of types that Firebird does not convert. BLOBs are the engine's.
 pub fn cast(value: &Value, to: &SqlType, context: &CastContext) -> Result<Value> {
-    let _ = (value, to, context);
-    Err(Error::new(isc::WISH_LIST))
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if matches!(value, Value::Blob(_)) {
+        return Err(blob_not_supported());
+    }
+    match to {
+        SqlType::Null => Ok(value.clone()),
+        SqlType::Boolean => text::to_boolean(value),
+        SqlType::Exact { width, scale, .. } => number::to_exact(value, *width, *scale),
+        SqlType::Float => number::to_float(value).map(Value::Float),
+        SqlType::Double => number::to_double(value).map(Value::Double),
+        SqlType::DecFloat16 => number::to_decimal_16(value).map(Value::DecFloat),
+        SqlType::DecFloat34 => number::to_decimal(value).map(Value::DecFloat),
+        SqlType::Date => temporal::to_date(value, context).map(Value::Date),
+        SqlType::Time => temporal::to_time(value, context).map(Value::Time),
+        SqlType::Timestamp => temporal::to_timestamp(value, context).map(Value::Timestamp),
+        SqlType::TimeTz => temporal::to_time_tz(value, context).map(Value::TimeTz),
+        SqlType::TimestampTz => temporal::to_timestamp_tz(value, context).map(Value::TimestampTz),
+        SqlType::Text(text_type) => text::to_text(value, text_type),
+        SqlType::Blob { .. } => Err(blob_not_supported()),
+    }
 }
 
-/// The text of a value as CAST to VARCHAR gives it; "NULL" for NULL, the id in hexadecimal for a BLOB.
+fn blob_not_supported() -> Error {
+    Error::new(isc::WISH_LIST).and(isc::BLOBNOTSUP).with("move")
+}
+
+/// The text of a value as CAST to a long enough VARCHAR gives it; "NULL" for NULL, the id in hexadecimal for a BLOB.
+/// Texts of any character set are shown, if need be with replacement characters.
 pub fn to_display_text(value: &Value) -> String {
-    format!("{value:?}")
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Boolean(value) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
+        Value::Integer { unscaled, scale } => exact_to_text(i128::from(*unscaled), *scale),
+        Value::Int128 { unscaled, scale } => exact_to_text(*unscaled, *scale),
+        Value::Float(value) => double_to_text(f64::from(*value), text::FLOAT_DIGITS),
+        Value::Double(value) => double_to_text(*value, text::DOUBLE_DIGITS),
+        Value::DecFloat(value) => value.to_string(),
+        Value::Date(value) => value.to_string(),
+        Value::Time(value) => value.to_string(),
+        Value::Timestamp(value) => value.to_string(),
+        Value::TimeTz(value) => value.to_string(),
+        Value::TimestampTz(value) => value.to_string(),
+        Value::Text(text) => text.decode_lossy().into_owned(),
+        Value::Blob(id) => format!("{:x}:{:x}", id.0 >> 32, id.0 & 0xFFFF_FFFF),
+    }
+}
+
+/// The error of a value that cannot be read as what is asked for.
+pub fn conversion_error(value: &Value) -> Error {
+    let said = match value {
+        Value::Boolean(_) => "BOOLEAN".to_owned(),
+        Value::Blob(_) => "BLOB".to_owned(),
+        other => to_display_text(other),
+    };
+    Error::new(isc::CONVERT_ERROR).with(printable(&said))
+}
+
+/// Control characters as `#x0a`: messages are lines.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character < ' ' {
+            out.push_str(&format!("#x{:02x}", u32::from(character)));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// `arith_except` with `numeric_out_of_range`.
+pub(crate) fn out_of_range() -> Error {
+    Error::new(isc::ARITH_EXCEPT).and(isc::NUMERIC_OUT_OF_RANGE)
 }

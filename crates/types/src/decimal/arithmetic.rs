@@ -252,7 +252,8 @@ pub(super) fn compare(a: DecimalParts, b: DecimalParts) -> Ordering {
 
 /// Compares coefficients that are not 0.
 fn compare_magnitudes(a: (u128, i32), b: (u128, i32)) -> Ordering {
-    let top = |(coefficient, exponent): (u128, i32)| exponent + Wide::from(coefficient).digits().cast_signed();
+    let top =
+        |(coefficient, exponent): (u128, i32)| exponent + Wide::from(coefficient).digits().cast_signed();
     top(a).cmp(&top(b)).then_with(|| {
         // Of the same size, so the exponents differ by less than 34.
         let lowest = a.1.min(b.1);

@@ -68,7 +68,9 @@ fn unpack(bits: u128, layout: &Layout) -> DecimalParts {
 fn pack(parts: DecimalParts, layout: &Layout) -> u128 {
     let combination_at = layout.bits - 6;
     match parts {
-        DecimalParts::Infinity { negative } => sign(negative, layout) | COMBINATION_INFINITY << combination_at,
+        DecimalParts::Infinity { negative } => {
+            sign(negative, layout) | COMBINATION_INFINITY << combination_at
+        }
         DecimalParts::Nan { negative, signaling } => {
             let signal = u128::from(signaling) << (combination_at - 1);
             sign(negative, layout) | COMBINATION_NAN << combination_at | signal
@@ -154,9 +156,16 @@ mod tests {
 
     #[test]
     fn groups_are_those_of_the_paper() {
-        for (digits, declet) in
-            [(5, 0x005), (9, 0x009), (55, 0x055), (79, 0x079), (80, 0x00A), (99, 0x05F), (555, 0x2D5), (999, 0x0FF)]
-        {
+        for (digits, declet) in [
+            (5, 0x005),
+            (9, 0x009),
+            (55, 0x055),
+            (79, 0x079),
+            (80, 0x00A),
+            (99, 0x05F),
+            (555, 0x2D5),
+            (999, 0x0FF),
+        ] {
             assert_eq!(declet_of_digits(digits), declet, "{digits}");
         }
     }

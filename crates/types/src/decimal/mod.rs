@@ -227,7 +227,8 @@ impl Decimal {
         } else {
             round::drop_digits(negative, coefficient.into(), shift.unsigned_abs(), false, rounding).low()
         };
-        let value = if negative { 0i128.checked_sub_unsigned(magnitude) } else { i128::try_from(magnitude).ok() };
+        let value =
+            if negative { 0i128.checked_sub_unsigned(magnitude) } else { i128::try_from(magnitude).ok() };
         value.ok_or_else(invalid_operation)
     }
 
@@ -251,7 +252,9 @@ impl Decimal {
     pub fn to_f64(self) -> Result<f64> {
         match self.parts() {
             DecimalParts::Nan { .. } => Ok(f64::NAN),
-            DecimalParts::Infinity { negative } => Ok(if negative { f64::NEG_INFINITY } else { f64::INFINITY }),
+            DecimalParts::Infinity { negative } => {
+                Ok(if negative { f64::NEG_INFINITY } else { f64::INFINITY })
+            }
             DecimalParts::Finite { .. } => {
                 let value: f64 = self.to_string().parse().unwrap_or(f64::INFINITY);
                 if value.is_finite() { Ok(value) } else { Err(Error::new(isc::EXCEPTION_FLOAT_OVERFLOW)) }

@@ -71,10 +71,17 @@ enum Dropped {
 
 /// Divides a coefficient by ten to the `count`, rounding. `inexact` says that something below the coefficient was
 /// dropped already.
-pub(super) fn drop_digits(negative: bool, coefficient: Wide, count: u32, inexact: bool, rounding: Rounding) -> Wide {
+pub(super) fn drop_digits(
+    negative: bool,
+    coefficient: Wide,
+    count: u32,
+    inexact: bool,
+    rounding: Rounding,
+) -> Wide {
     // No coefficient has more than 77 digits: dropping more leaves less than half.
     let (kept, dropped) = if count > 77 {
-        let dropped = if coefficient.is_zero() && !inexact { Dropped::Nothing } else { Dropped::LessThanHalf };
+        let dropped =
+            if coefficient.is_zero() && !inexact { Dropped::Nothing } else { Dropped::LessThanHalf };
         (Wide::from(0), dropped)
     } else {
         let mut kept = coefficient;

@@ -67,8 +67,10 @@ fn arithmetic_rounds_to_34_digits() {
     assert_eq!(divide("-1", "8"), "-0.125");
     let multiply = |a, b| decimal(a).multiply(decimal(b)).expect("finite").to_string();
     assert_eq!(multiply("1.20", "3"), "3.60");
-    assert_eq!(multiply("9999999999999999999999999999999999", "9999999999999999999999999999999999"),
-        "9.999999999999999999999999999999998E+67");
+    assert_eq!(
+        multiply("9999999999999999999999999999999999", "9999999999999999999999999999999999"),
+        "9.999999999999999999999999999999998E+67"
+    );
 }
 
 #[test]
@@ -80,9 +82,14 @@ fn traps_are_errors() {
     assert_eq!(code(decimal("snan").add(decimal("1"))), isc::DECFLOAT_INVALID_OPERATION);
     assert_eq!(code(decimal("9e6144").multiply(decimal("10"))), isc::DECFLOAT_OVERFLOW);
     assert!(decimal("nan").add(decimal("1")).expect("quiet").is_nan());
-    assert_eq!(decimal("9e384").to_decimal64_bits().map(Decimal::from_decimal64_bits).map(|d| d.to_string()),
-        Ok("9.000000000000000E+384".to_owned()));
-    assert_eq!(decimal("9e385").to_decimal64_bits().expect_err("out of range").gds_code(), isc::DECFLOAT_OVERFLOW);
+    assert_eq!(
+        decimal("9e384").to_decimal64_bits().map(Decimal::from_decimal64_bits).map(|d| d.to_string()),
+        Ok("9.000000000000000E+384".to_owned())
+    );
+    assert_eq!(
+        decimal("9e385").to_decimal64_bits().expect_err("out of range").gds_code(),
+        isc::DECFLOAT_OVERFLOW
+    );
 }
 
 #[test]
@@ -106,7 +113,8 @@ fn rounding_modes_differ_at_the_middle() {
 
 #[test]
 fn order_is_by_value() {
-    let ascending = ["-Infinity", "-1e6000", "-1", "-0.5", "0", "1e-6000", "1", "1.5", "15", "1e6000", "Infinity", "NaN"];
+    let ascending =
+        ["-Infinity", "-1e6000", "-1", "-0.5", "0", "1e-6000", "1", "1.5", "15", "1e6000", "Infinity", "NaN"];
     for (i, a) in ascending.iter().enumerate() {
         for (j, b) in ascending.iter().enumerate() {
             assert_eq!(decimal(a).compare(decimal(b)), i.cmp(&j), "{a} {b}");

@@ -83,7 +83,8 @@ impl FromStr for Decimal {
                 b'0'..=b'9' => {
                     any_digit = true;
                     if digits < DIGITS_READ_MAX {
-                        coefficient = coefficient.times_power_of_ten(1).plus(Wide::from(u128::from(byte - b'0')));
+                        coefficient =
+                            coefficient.times_power_of_ten(1).plus(Wide::from(u128::from(byte - b'0')));
                         digits += u32::from(!coefficient.is_zero());
                         exponent -= i64::from(point_seen);
                     } else {

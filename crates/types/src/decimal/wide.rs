@@ -50,10 +50,7 @@ impl Wide {
         let low = a0 * b0;
         let middle = a1 * b0 + (low >> 64);
         let middle_low = (middle & HALF) + a0 * b1;
-        Wide {
-            high: a1 * b1 + (middle >> 64) + (middle_low >> 64),
-            low: middle_low << 64 | low & HALF,
-        }
+        Wide { high: a1 * b1 + (middle >> 64) + (middle_low >> 64), low: middle_low << 64 | low & HALF }
     }
 
     /// This times ten to the `power`; the caller knows that it fits.

@@ -2,13 +2,29 @@
 //!
 //! Keys of several values are the concatenation of their parts: no part is a prefix of another of the same column.
 //! Exact numerics compare across widths but only at one scale: cast constants to the column's type first.
+//!
+//! | kind | bytes |
+//! |---|---|
+//! | NULL | 00 |
+//! | exact numeric, DATE, TIME | sign and length in one byte (7F less n, or 80 plus n), then n bytes, high first, those of a negative number complemented |
+//! | TIMESTAMP | date, then time, each as above; with time zone in UTC |
+//! | FLOAT, DOUBLE | 01, then the bits of the double, ordered |
+//! | DECFLOAT | kind, two bytes of exponent, pairs of digits, 00 |
+//! | BOOLEAN | 01 or 02 |
+//! | text | [`crate::collation`] |
+//!
+//! A descending part is the complement of the ascending one. A NULL at the end where it does not belong by its value
+//! is a byte before the part, which the other values then have as well.
 
 use crate::character_set::Collation;
-use crate::error::Result;
+use crate::collation;
+use crate::decimal::{Decimal, DecimalParts};
+use crate::error::{Error, Result, isc};
+use crate::temporal::Timestamp;
 use crate::value::{Text, Value};
 
 /// Where NULL stands among the values of a key part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub enum NullsPosition {
     /// NULL is the lowest value: first when ascending, last when descending. Firebird's default, and its indexes'.
     #[default]
@@ -20,7 +36,7 @@ pub enum NullsPosition {
 }
 
 /// How one value becomes a part of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct KeyPart {
     /// Order of texts, in their own character set.
     pub collation: Collation,
@@ -30,17 +46,145 @@ pub struct KeyPart {
     pub nulls: NullsPosition,
 }
 
+const NULL: u8 = 0x00;
+const NULL_BEFORE: u8 = 0x00;
+const VALUE: u8 = 0x01;
+const NULL_AFTER: u8 = 0x02;
+
 /// Appends `value` as the next part of a key.
 ///
 /// # Errors
 /// `blobnotsup` for BLOBs, which have no order.
 pub fn encode_key(value: &Value, part: &KeyPart, out: &mut Vec<u8>) -> Result<()> {
-    let _ = (value, part, out);
+    if let Some(marker) = marker(value.is_null(), part.nulls) {
+        out.push(marker);
+        if value.is_null() {
+            return Ok(());
+        }
+    }
+    let from = out.len();
+    append(value, part.collation, out)?;
+    complement_from(from, part.descending, out);
     Ok(())
 }
 
 /// Appends what every key of a text starting with `prefix` starts with. Such keys may also belong to texts that differ
 /// from the prefix in trailing spaces, case or accents: whoever scans by it checks the text itself.
 pub fn encode_prefix(prefix: &Text, part: &KeyPart, out: &mut Vec<u8>) {
-    let _ = (prefix, part, out);
+    out.extend(marker(false, part.nulls));
+    let from = out.len();
+    collation::append_prefix(prefix, part.collation, out);
+    complement_from(from, part.descending, out);
 }
+
+/// The byte before a part whose NULLs are placed explicitly.
+fn marker(null: bool, nulls: NullsPosition) -> Option<u8> {
+    match (nulls, null) {
+        (NullsPosition::Lowest, _) => None,
+        (_, false) => Some(VALUE),
+        (NullsPosition::First, true) => Some(NULL_BEFORE),
+        (NullsPosition::Last, true) => Some(NULL_AFTER),
+    }
+}
+
+fn complement_from(from: usize, descending: bool, out: &mut [u8]) {
+    if descending {
+        for byte in out.iter_mut().skip(from) {
+            *byte = !*byte;
+        }
+    }
+}
+
+fn append(value: &Value, collation: Collation, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Value::Null => out.push(NULL),
+        Value::Boolean(value) => out.push(1 + u8::from(*value)),
+        Value::Integer { unscaled, .. } => append_integer(i128::from(*unscaled), out),
+        Value::Int128 { unscaled, .. } => append_integer(*unscaled, out),
+        // As a double, so that a FLOAT column can be searched for a double.
+        Value::Float(value) => append_double(f64::from(*value), out),
+        Value::Double(value) => append_double(*value, out),
+        Value::DecFloat(value) => append_decimal(*value, out),
+        Value::Date(date) => append_integer(date.0.into(), out),
+        Value::Time(time) => append_integer(time.0.into(), out),
+        Value::Timestamp(timestamp) => append_timestamp(*timestamp, out),
+        Value::TimeTz(time) => append_integer(time.utc.0.into(), out),
+        Value::TimestampTz(timestamp) => append_timestamp(timestamp.utc, out),
+        Value::Text(text) => collation::append_sort_key(text, collation, out),
+        Value::Blob(_) => return Err(Error::new(isc::BLOBNOTSUP).with("ORDER BY")),
+    }
+    Ok(())
+}
+
+fn append_timestamp(timestamp: Timestamp, out: &mut Vec<u8>) {
+    append_integer(timestamp.date.0.into(), out);
+    append_integer(timestamp.time.0.into(), out);
+}
+
+/// Sign and length, then the bytes that matter.
+fn append_integer(value: i128, out: &mut Vec<u8>) {
+    // Of a negative number the complement, so that -1 has no bytes, like 0.
+    let magnitude = if value < 0 { !value } else { value };
+    let bytes = magnitude.to_be_bytes();
+    let skipped = bytes.iter().take_while(|byte| **byte == 0).count();
+    let length = u8::try_from(bytes.len() - skipped).unwrap_or(16);
+    out.push(if value < 0 { 0x7F - length } else { 0x80 + length });
+    let mask = if value < 0 { 0xFF } else { 0 };
+    out.extend(bytes.iter().skip(skipped).map(|byte| byte ^ mask));
+}
+
+fn append_double(value: f64, out: &mut Vec<u8>) {
+    // One zero, one NaN.
+    let bits = if value == 0.0 {
+        0
+    } else if value.is_nan() {
+        f64::NAN.to_bits() & !(1 << 63)
+    } else {
+        value.to_bits()
+    };
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    out.push(VALUE);
+    out.extend(ordered.to_be_bytes());
+}
+
+/// Kinds of decimals, in their order.
+mod decimal_kind {
+    pub(super) const NEGATIVE_INFINITY: u8 = 1;
+    pub(super) const NEGATIVE: u8 = 2;
+    pub(super) const ZERO: u8 = 3;
+    pub(super) const POSITIVE: u8 = 4;
+    pub(super) const INFINITY: u8 = 5;
+    pub(super) const NAN: u8 = 6;
+    pub(super) const SIGNALING_NAN: u8 = 7;
+}
+
+fn append_decimal(value: Decimal, out: &mut Vec<u8>) {
+    let Some((negative, coefficient, exponent)) = value.reduced() else {
+        out.push(match value.parts() {
+            DecimalParts::Infinity { negative: true } => decimal_kind::NEGATIVE_INFINITY,
+            DecimalParts::Infinity { negative: false } => decimal_kind::INFINITY,
+            DecimalParts::Nan { signaling: true, .. } => decimal_kind::SIGNALING_NAN,
+            DecimalParts::Nan { .. } | DecimalParts::Finite { .. } => decimal_kind::NAN,
+        });
+        return;
+    };
+    if coefficient == 0 {
+        out.push(decimal_kind::ZERO);
+        return;
+    }
+    out.push(if negative { decimal_kind::NEGATIVE } else { decimal_kind::POSITIVE });
+    let from = out.len();
+    let digits = coefficient.to_string();
+    let length = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    // The point before the first digit: between -6175 and 6145.
+    let magnitude = u16::try_from(exponent.saturating_add(length).saturating_add(0x4000)).unwrap_or(u16::MAX);
+    out.extend(magnitude.to_be_bytes());
+    let digit = |byte: Option<&u8>| byte.map_or(0, |byte| byte - b'0');
+    // 1 to 100, leaving 0 for the end.
+    out.extend(digits.as_bytes().chunks(2).map(|pair| digit(pair.first()) * 10 + digit(pair.get(1)) + 1));
+    out.push(0);
+    complement_from(from, negative, out);
+}
+
+#[cfg(test)]
+mod tests;
