@@ -229,6 +229,71 @@ pub enum FetchEnd {
     EndOfCursor,
 }
 
+/// Rows on their way out: value after value in one vector, so that a buffer used again allocates nothing.
+#[derive(Debug, Default)]
+pub struct Rows {
+    values: Vec<Value>,
+    width: usize,
+}
+
+impl Rows {
+    /// Empties it, for rows of `width` values.
+    pub fn reset(&mut self, width: usize) {
+        self.values.clear();
+        self.width = width;
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &[Value]) {
+        debug_assert_eq!(row.len(), self.width, "rows of one buffer are of one width");
+        self.values.extend_from_slice(row);
+    }
+
+    /// How many rows there are. Rows of no columns do not exist in SQL.
+    pub fn len(&self) -> usize {
+        self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The row at `index`; empty past the end.
+    pub fn row(&self, index: usize) -> &[Value] {
+        let start = index.saturating_mul(self.width);
+        self.values.get(start..start.saturating_add(self.width)).unwrap_or_default()
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[Value]> {
+        self.values.chunks_exact(self.width.max(1))
+    }
+}
+
+/// Where a scrollable cursor goes (`op_fetch_scroll`; wire-protocol.md, 8.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Scroll {
+    Next,
+    Prior,
+    First,
+    Last,
+    Absolute(i64),
+    Relative(i64),
+}
+
+/// How a statement is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExecuteOptions {
+    /// The statement must end within this time.
+    pub timeout: Option<Duration>,
+    /// The caller wants one row, not a cursor, whatever the statement.
+    pub singleton: bool,
+    /// The cursor may scroll.
+    pub scrollable: bool,
+}
+
 /// How a BLOB is made or read (`isc_bpb_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlobParameters {

@@ -26,9 +26,18 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod bind;
 pub mod catalog;
 pub mod clock;
 pub mod database;
+pub mod execute;
+pub mod expression;
+pub mod function;
+pub mod plan;
 pub mod session;
+pub mod system;
 pub mod transaction;
 pub mod users;
+mod watchdog;
+
+pub use farbird_store::{SegmentRead, SeekFrom, StoreOptions};

@@ -1,1 +1,27 @@
+//! The server: where the wire meets the engine.
+//!
+//! # The walk of a request
+//! `listener` accepts; `connection` owns the socket, decodes packets and notices op_cancel, a broken line and the
+//! shutdown while statements run; `handshake` agrees on a protocol and finds out who it is; `session` turns each
+//! request into calls of the engine on a blocking thread and its results into replies, which `connection` writes out
+//! as they come.
+//!
+//! # Promises
+//! - A peer that has not logged in costs a bounded, small amount of memory and time.
+//! - Malformed packets close their own connection, with one line in the log.
+//! - A statement never occupies a thread of the I/O runtime; a result is streamed, never collected.
+//!
+//! Uses `types`, `wire`, `engine`.
 #![forbid(unsafe_code)]
+
+pub mod config;
+mod connection;
+mod handshake;
+mod location;
+mod security;
+mod server;
+mod service;
+mod session;
+mod throttle;
+
+pub use server::{FirstStart, Server, StartError};

@@ -5,7 +5,9 @@
 //! back and lets go of the database.
 
 mod blobs;
+mod session_statement;
 mod statements;
+mod transaction_statement;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -46,7 +48,7 @@ impl Attachment {
             .time_zone
             .as_deref()
             .and_then(|name| farbird_types::temporal::zone::parse_zone(name).ok())
-            .unwrap_or_else(clock::local_zone);
+            .unwrap_or(clock::DEFAULT_ZONE);
         let session = Arc::new(Session {
             id: database.next_attachment_id(),
             attached_at: clock::now(zone),

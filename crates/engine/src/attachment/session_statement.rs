@@ -1,0 +1,76 @@
+//! SET ROLE, SET TIME ZONE, timeouts and ALTER SESSION RESET.
+
+use std::time::Duration;
+
+use farbird_sql::ast::{SessionStatement, Timeout, TimeoutUnit};
+use farbird_types::{Error, Result, isc};
+
+use crate::attachment::Attachment;
+
+/// Runs a statement about the session.
+///
+/// # Errors
+/// `isc_role_...` for a role that does not exist or is not granted, an unknown time zone, `isc_wish_list` for what is
+/// not supported.
+pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement) -> Result<()> {
+    let session = &attachment.session;
+    match statement {
+        SessionStatement::SetRole(role) => {
+            let catalog = attachment.database.catalog();
+            crate::catalog::privileges::check_role(&catalog, session, &role.text)?;
+            session.settings.lock().role = (role.text != "NONE").then(|| role.text.clone());
+        }
+        SessionStatement::SetTrustedRole => return Err(Error::new(isc::WISH_LIST)),
+        SessionStatement::SetTimeZone(zone) => {
+            let mut settings = session.settings.lock();
+            settings.time_zone = match zone {
+                None => settings.original_time_zone,
+                Some(name) => farbird_types::temporal::zone::parse_zone(name)?,
+            };
+        }
+        SessionStatement::SetStatementTimeout(timeout) => {
+            let timeout = duration(*timeout);
+            session.settings.lock().statement_timeout = (!timeout.is_zero()).then_some(timeout);
+        }
+        SessionStatement::Reset => reset(attachment)?,
+        SessionStatement::SetBind { from, to } => {
+            session.settings.lock().bind_rules.push((from.clone(), to.clone()));
+        }
+        // These say how the server may go about its work; nothing that a client sees follows from them.
+        SessionStatement::SetOptimize(_) | SessionStatement::SetDebugOption { .. } => {}
+        SessionStatement::SetSessionIdleTimeout(_)
+        | SessionStatement::SetDecFloatRound(_)
+        | SessionStatement::SetDecFloatTraps(_) => return Err(Error::new(isc::WISH_LIST)),
+    }
+    Ok(())
+}
+
+/// ALTER SESSION RESET: settings as at the start, open transactions rolled back.
+fn reset(attachment: &mut Attachment) -> Result<()> {
+    let open: Vec<_> = attachment.transactions.keys().copied().collect();
+    if open.len() > 1 {
+        return Err(Error::new(isc::SES_RESET_ERR).and(isc::SES_RESET_OPEN_TRANS));
+    }
+    for transaction in open {
+        attachment.rollback_retaining(transaction)?;
+    }
+    let session = &attachment.session;
+    let mut settings = session.settings.lock();
+    settings.role = session.options.role.clone();
+    settings.time_zone = settings.original_time_zone;
+    settings.statement_timeout = None;
+    settings.bind_rules.clear();
+    drop(settings);
+    session.context_variables.lock().clear();
+    Ok(())
+}
+
+fn duration(timeout: Timeout) -> Duration {
+    let count = u64::from(timeout.count);
+    match timeout.unit {
+        TimeoutUnit::Hour => Duration::from_secs(count * 3600),
+        TimeoutUnit::Minute => Duration::from_secs(count * 60),
+        TimeoutUnit::Second => Duration::from_secs(count),
+        TimeoutUnit::Millisecond => Duration::from_millis(count),
+    }
+}

@@ -1,0 +1,675 @@
+//! Statements of an attachment: prepared once, executed often, fetched from as the client likes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farbird_sql::ParseOptions;
+use farbird_sql::ast;
+use farbird_types::convert::CastContext;
+use farbird_types::{Error, Result, SqlType, Value, isc};
+
+use crate::api::{
+    ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, Scroll, StatementDescription,
+    StatementHandle, StatementKind, TransactionHandle,
+};
+use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
+use crate::bind::{self, Action, Environment, Variable, VariableScope};
+use crate::catalog::Catalog;
+use crate::clock;
+use crate::ddl;
+use crate::execute::{Cursor, ExecutionContext};
+use crate::psql;
+use crate::session::StatementActivity;
+use crate::watchdog;
+
+/// Longest a scrollable cursor may get, in rows: they are kept in memory to be gone back to.
+pub const SCROLL_ROWS_MAX: usize = 1_000_000;
+
+/// A statement and what it is doing.
+pub(super) struct StatementSlot {
+    /// MON$STATEMENT_ID.
+    id: u64,
+    prepared: Option<Prepared>,
+    open: Option<OpenCursor>,
+    cursor_name: Option<String>,
+    counts: RecordCounts,
+}
+
+/// A statement bound to a catalog.
+struct Prepared {
+    tree: Arc<ast::Statement>,
+    sql: Arc<str>,
+    dialect: u8,
+    /// The catalog it was bound to; another one means binding again.
+    catalog: Arc<Catalog>,
+    body: Body,
+    /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
+    cursors: Vec<(String, String)>,
+    description: Arc<StatementDescription>,
+}
+
+enum Body {
+    Plan(bind::Prepared),
+    Routine(psql::CompiledStatement),
+    Ddl,
+    Transaction,
+    Session,
+}
+
+/// Rows to be fetched.
+struct OpenCursor {
+    transaction: TransactionHandle,
+    source: RowSource,
+    now: farbird_types::TimestampTz,
+    /// Row numbers of the row fetched last, by relation: for WHERE CURRENT OF.
+    row_numbers: BTreeMap<String, Value>,
+    scroll: Option<ScrollBuffer>,
+    /// For cursors of statements with a timeout: when they must be done.
+    deadline: Option<Instant>,
+}
+
+enum RowSource {
+    Query(Box<Cursor>),
+    Routine(Box<psql::Execution>),
+    Finished(std::vec::IntoIter<Vec<Value>>),
+}
+
+/// The rows that a scrollable cursor has passed, and where it stands.
+#[derive(Default)]
+struct ScrollBuffer {
+    rows: Vec<Vec<Value>>,
+    /// 0 before the first row, 1 on the first.
+    position: usize,
+    complete: bool,
+}
+
+impl Attachment {
+    /// Makes a statement, to be prepared.
+    pub fn allocate_statement(&mut self) -> Result<StatementHandle> {
+        if self.statements.len() >= HANDLES_MAX {
+            return Err(Error::new(isc::TOO_MANY_HANDLES));
+        }
+        let slot = StatementSlot {
+            id: self.database.next_statement_id(),
+            prepared: None,
+            open: None,
+            cursor_name: None,
+            counts: RecordCounts::default(),
+        };
+        let handle = StatementHandle(self.new_handle());
+        self.statements.insert(handle, slot);
+        Ok(handle)
+    }
+
+    /// Parses and binds a statement. What was prepared under the handle before is forgotten.
+    ///
+    /// Statements that start transactions and those of the session need none.
+    ///
+    /// # Errors
+    /// Syntax, unknown names, types that do not go together, privileges that are missing.
+    pub fn prepare(
+        &mut self,
+        handle: StatementHandle,
+        transaction: Option<TransactionHandle>,
+        sql: &str,
+        dialect: u8,
+    ) -> Result<Arc<StatementDescription>> {
+        self.unprepare(handle)?;
+        let options = ParseOptions { dialect: dialect.clamp(1, 3), ..ParseOptions::default() };
+        let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
+        let prepared = self.bind(tree, sql.into(), options.dialect, transaction)?;
+        let description = Arc::clone(&prepared.description);
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        self.session.activity.lock().statements.insert(
+            slot.id,
+            StatementActivity {
+                sql: sql.to_owned(),
+                transaction: None,
+                running_since: None,
+                explained_plan: description.explained_plan.clone(),
+            },
+        );
+        slot.prepared = Some(prepared);
+        Ok(description)
+    }
+
+    /// What prepare found out.
+    pub fn describe(&self, handle: StatementHandle) -> Result<Arc<StatementDescription>> {
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        slot.prepared.as_ref().map(|prepared| Arc::clone(&prepared.description)).ok_or_else(unprepared)
+    }
+
+    /// Rows that the statement's latest run has touched so far.
+    pub fn record_counts(&self, handle: StatementHandle) -> Result<RecordCounts> {
+        Ok(self.statements.get(&handle).ok_or_else(bad_handle)?.counts)
+    }
+
+    /// Runs a prepared statement, or opens its cursor. `parameters` are of the described types.
+    ///
+    /// # Errors
+    /// Those of the statement; it is then undone whole.
+    pub fn execute(
+        &mut self,
+        handle: StatementHandle,
+        transaction: Option<TransactionHandle>,
+        parameters: Vec<Value>,
+        options: ExecuteOptions,
+    ) -> Result<Execution> {
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        if slot.open.is_some() {
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-502).and(isc::DSQL_CURSOR_OPEN_ERR));
+        }
+        let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
+        if parameters.len() != prepared.description.parameters.len() {
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
+        }
+        let tree = Arc::clone(&prepared.tree);
+        match (&tree.kind, transaction) {
+            (ast::StatementKind::Transaction(statement), _) => {
+                self.execute_transaction_statement(statement, transaction)
+            }
+            (ast::StatementKind::Session(statement), _) => {
+                session_statement::execute(self, statement)?;
+                Ok(Execution::Done)
+            }
+            (_, None) => Err(Error::new(isc::BAD_TRANS_HANDLE)),
+            (_, Some(transaction)) => {
+                self.bind_again_if_stale(handle, transaction)?;
+                let execution = self.execute_in(handle, transaction, parameters, options)?;
+                if self.transaction(transaction)?.parameters.auto_commit && execution != Execution::CursorOpened {
+                    self.commit_retaining(transaction)?;
+                }
+                Ok(execution)
+            }
+        }
+    }
+
+    /// Fills `rows` with up to `rows_max` rows of the statement's cursor. On an error the rows before it are there.
+    pub fn fetch(&mut self, handle: StatementHandle, rows_max: usize, rows: &mut Rows) -> Result<FetchEnd> {
+        for _ in 0..rows_max {
+            match self.fetch_row(handle, Scroll::Next)? {
+                Some(row) => rows.push(&row),
+                None => return Ok(FetchEnd::EndOfCursor),
+            }
+        }
+        Ok(FetchEnd::MoreToCome)
+    }
+
+    /// Moves a scrollable cursor and gives the row it comes to; `None` before the first and after the last.
+    ///
+    /// # Errors
+    /// `isc_invalid_fetch_option` for anything but the next row of a cursor that cannot scroll.
+    pub fn fetch_scroll(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
+        self.fetch_row(handle, to)
+    }
+
+    /// Closes the statement's cursor; nothing happens if none is open.
+    pub fn close_cursor(&mut self, handle: StatementHandle) -> Result<()> {
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        if slot.open.take().is_some()
+            && let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id)
+        {
+            line.running_since = None;
+        }
+        Ok(())
+    }
+
+    /// Names the cursor that the statement will open, for WHERE CURRENT OF in others.
+    ///
+    /// # Errors
+    /// `isc_dsql_decl_err` if another statement's cursor has that name.
+    pub fn set_cursor_name(&mut self, handle: StatementHandle, name: &str) -> Result<()> {
+        let taken = self.statements.iter().any(|(other, slot)| *other != handle && slot.cursor_name.as_deref() == Some(name));
+        if taken {
+            return Err(Error::new(isc::DSQL_ERROR)
+                .and(isc::SQLERR)
+                .with(-502)
+                .and(isc::DSQL_DECL_ERR)
+                .and(isc::DSQL_CURSOR_REDEFINED)
+                .with(name));
+        }
+        self.statements.get_mut(&handle).ok_or_else(bad_handle)?.cursor_name = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// Forgets what was prepared; the handle stays.
+    pub fn unprepare(&mut self, handle: StatementHandle) -> Result<()> {
+        self.close_cursor(handle)?;
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        slot.prepared = None;
+        slot.cursor_name = None;
+        self.session.activity.lock().statements.remove(&slot.id);
+        Ok(())
+    }
+
+    /// Forgets a statement.
+    pub fn drop_statement(&mut self, handle: StatementHandle) -> Result<()> {
+        self.unprepare(handle)?;
+        self.statements.remove(&handle);
+        Ok(())
+    }
+
+    /// What conversions of this session's values need.
+    pub fn cast_context(&self) -> CastContext {
+        let session_zone = self.session.settings.lock().time_zone;
+        CastContext { session_zone, now: clock::now(session_zone).utc }
+    }
+
+    /// Closes the cursors that are open in a transaction which ends.
+    pub(super) fn close_cursors_of(&mut self, transaction: TransactionHandle) {
+        for slot in self.statements.values_mut() {
+            if slot.open.as_ref().is_some_and(|open| open.transaction == transaction) {
+                slot.open = None;
+            }
+        }
+    }
+
+    fn bind(
+        &self,
+        tree: Arc<ast::Statement>,
+        sql: Arc<str>,
+        dialect: u8,
+        transaction: Option<TransactionHandle>,
+    ) -> Result<Prepared> {
+        let catalog = match transaction {
+            Some(transaction) => {
+                let transaction = self.transaction(transaction)?;
+                let mut own = transaction.catalog.lock();
+                own.refresh(&self.database.catalog());
+                Arc::clone(&own.current)
+            }
+            None => self.database.catalog(),
+        };
+        let environment = Environment {
+            catalog: Arc::clone(&catalog),
+            character_set: self.session.options.character_set,
+            dialect,
+        };
+        let mut cursors = Vec::new();
+        let (body, description) = match &tree.kind {
+            ast::StatementKind::Transaction(statement) => {
+                (Body::Transaction, plain_description(transaction_statement::kind(statement)))
+            }
+            ast::StatementKind::Session(_) => (Body::Session, plain_description(StatementKind::Ddl)),
+            _ if transaction.is_none() => return Err(Error::new(isc::BAD_TRANS_HANDLE)),
+            ast::StatementKind::Ddl(statement) => (Body::Ddl, plain_description(ddl::statement_kind(statement))),
+            ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
+                let compiled = psql::compile_statement(&environment, &tree)?;
+                let description = compiled.description.clone();
+                (Body::Routine(compiled), description)
+            }
+            _ => {
+                let scope = ClientCursors::new(self, tree.parameter_count);
+                let bound = bind::bind_statement(&environment, &tree, &scope)?;
+                cursors = scope.used.into_inner();
+                let description = StatementDescription {
+                    kind: bound.kind,
+                    parameters: bound.parameters.clone(),
+                    columns: bound.columns.clone(),
+                    has_cursor: bound.has_cursor,
+                    plan: bound.plan.clone(),
+                    explained_plan: bound.explained_plan.clone(),
+                };
+                (Body::Plan(bound), description)
+            }
+        };
+        if let Body::Plan(bound) = &body {
+            crate::catalog::privileges::check_all(&catalog, &self.session, &bound.accesses)?;
+        }
+        Ok(Prepared { tree, sql, dialect, catalog, body, cursors, description: Arc::new(description) })
+    }
+
+    /// Binds again if the catalog has changed since.
+    ///
+    /// # Errors
+    /// Those of binding; and `isc_dsql_sqlda_err` if the statement's columns or parameters are not what its client
+    /// was told.
+    fn bind_again_if_stale(&mut self, handle: StatementHandle, transaction: TransactionHandle) -> Result<()> {
+        let current = {
+            let mut own = self.transaction(transaction)?.catalog.lock();
+            own.refresh(&self.database.catalog());
+            Arc::clone(&own.current)
+        };
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
+        if prepared.catalog.version == current.version {
+            return Ok(());
+        }
+        let (tree, sql) = (Arc::clone(&prepared.tree), Arc::clone(&prepared.sql));
+        let again = self.bind(tree, sql, prepared.dialect, Some(transaction))?;
+        let changed = types_of(&again.description.columns) != types_of(&prepared.description.columns)
+            || types_of(&again.description.parameters) != types_of(&prepared.description.parameters);
+        if changed {
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
+        }
+        self.statements.get_mut(&handle).ok_or_else(bad_handle)?.prepared = Some(again);
+        Ok(())
+    }
+
+    fn execute_in(
+        &mut self,
+        handle: StatementHandle,
+        transaction_handle: TransactionHandle,
+        mut parameters: Vec<Value>,
+        options: ExecuteOptions,
+    ) -> Result<Execution> {
+        self.append_row_numbers(handle, &mut parameters)?;
+        let deadline = self.deadline(options.timeout);
+        self.session.interrupt.arm(deadline);
+        if let Some(deadline) = deadline {
+            watchdog::watch(&self.session.interrupt, deadline);
+        }
+        let zone = self.session.settings.lock().time_zone;
+        let now = clock::now(zone);
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
+        let transaction = self.transactions.get(&transaction_handle).ok_or_else(bad_transaction)?;
+        let transaction = &*transaction.transaction;
+        if let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id) {
+            line.transaction = Some(transaction.store.id().0);
+            line.running_since = Some(now);
+        }
+        let view = transaction.store.view()?;
+        let mut context = ExecutionContext::new(&self.database, &self.session, transaction, view, now, parameters);
+        let savepoint = transaction.store.savepoint();
+        let mark = transaction.catalog.lock().mark();
+        let result = run(prepared, &mut context, options);
+        slot.counts = context.counts;
+        let result = match result {
+            Ok(outcome) => {
+                transaction.store.release(savepoint);
+                finish(slot, outcome, transaction_handle, now, deadline, options)
+            }
+            Err(error) => {
+                transaction.store.rollback_to(savepoint)?;
+                transaction.catalog.lock().restore(&mark);
+                Err(self.session.interrupt.check().err().unwrap_or(error))
+            }
+        };
+        self.session.interrupt.arm(None);
+        if !matches!(result, Ok(Execution::CursorOpened))
+            && let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id)
+        {
+            line.running_since = None;
+        }
+        result
+    }
+
+    /// The row numbers that WHERE CURRENT OF refers to follow the parameters.
+    fn append_row_numbers(&self, handle: StatementHandle, parameters: &mut Vec<Value>) -> Result<()> {
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        let Some(prepared) = &slot.prepared else { return Ok(()) };
+        for (cursor, relation) in &prepared.cursors {
+            let number = self
+                .statements
+                .values()
+                .filter(|slot| slot.cursor_name.as_deref() == Some(cursor))
+                .find_map(|slot| slot.open.as_ref()?.row_numbers.get(relation))
+                .ok_or_else(|| Error::new(isc::NO_CUR_REC))?;
+            parameters.push(number.clone());
+        }
+        Ok(())
+    }
+
+    /// The earliest of the statement's own, the session's and the server's timeouts.
+    fn deadline(&self, own: Option<Duration>) -> Option<Instant> {
+        let session = self.session.settings.lock().statement_timeout;
+        [own, session].into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
+    }
+
+    fn fetch_row(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        let open = slot.open.as_mut().ok_or_else(cursor_not_open)?;
+        let width = slot.prepared.as_ref().ok_or_else(unprepared)?.description.columns.len();
+        let transaction = self.transactions.get(&open.transaction).ok_or_else(bad_transaction)?;
+        let transaction = &*transaction.transaction;
+        if open.scroll.is_none() && to != Scroll::Next {
+            return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
+        }
+        self.session.interrupt.arm(open.deadline);
+        // The cursor has its own view; this one only fills the place until the cursor swaps in its own.
+        let view = transaction.store.view()?;
+        let mut context =
+            ExecutionContext::new(&self.database, &self.session, transaction, view, open.now, Vec::new());
+        context.counts = slot.counts;
+        let mut source = |row_numbers: &mut BTreeMap<String, Value>, source: &mut RowSource| {
+            next_row(source, row_numbers, width, &mut context)
+        };
+        let result = match &mut open.scroll {
+            None => source(&mut open.row_numbers, &mut open.source),
+            Some(buffer) => buffer.go(to, || source(&mut open.row_numbers, &mut open.source)),
+        };
+        slot.counts = context.counts;
+        match result {
+            Ok(row) => {
+                slot.counts.selected += u64::from(row.is_some());
+                Ok(row)
+            }
+            Err(error) => Err(self.session.interrupt.check().err().unwrap_or(error)),
+        }
+    }
+}
+
+/// What running a statement gave.
+enum Outcome {
+    Cursor(RowSource),
+    Rows(Vec<Vec<Value>>),
+    Done,
+}
+
+fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: ExecuteOptions) -> Result<Outcome> {
+    match &prepared.body {
+        Body::Plan(bound) => match &bound.action {
+            Action::Select(plan) => {
+                let mut cursor = Cursor::open(plan, context)?;
+                if !options.singleton {
+                    return Ok(Outcome::Cursor(RowSource::Query(Box::new(cursor))));
+                }
+                let mut rows = Vec::new();
+                while let Some(mut row) = cursor.next_row(context)? {
+                    if !rows.is_empty() {
+                        return Err(Error::new(isc::SING_SELECT_ERR));
+                    }
+                    row.truncate(bound.columns.len());
+                    rows.push(row);
+                }
+                Ok(Outcome::Rows(rows))
+            }
+            Action::Modify(plan) => {
+                let modified = crate::execute::modify(plan, context)?;
+                if bound.columns.is_empty() { Ok(Outcome::Done) } else { Ok(Outcome::Rows(modified.returned)) }
+            }
+        },
+        Body::Routine(compiled) => {
+            let mut execution = psql::Execution::start(compiled, context)?;
+            if prepared.description.has_cursor {
+                return Ok(Outcome::Cursor(RowSource::Routine(Box::new(execution))));
+            }
+            let row = execution.finish(context)?;
+            if prepared.description.columns.is_empty() { Ok(Outcome::Done) } else { Ok(Outcome::Rows(vec![row])) }
+        }
+        Body::Ddl => match &prepared.tree.kind {
+            ast::StatementKind::Ddl(statement) => {
+                ddl::execute(context, statement, &prepared.sql)?;
+                Ok(Outcome::Done)
+            }
+            _ => Err(Error::new(isc::WISH_LIST)),
+        },
+        Body::Transaction | Body::Session => Err(Error::new(isc::WISH_LIST)),
+    }
+}
+
+fn finish(
+    slot: &mut StatementSlot,
+    outcome: Outcome,
+    transaction: TransactionHandle,
+    now: farbird_types::TimestampTz,
+    deadline: Option<Instant>,
+    options: ExecuteOptions,
+) -> Result<Execution> {
+    let has_cursor = slot.prepared.as_ref().is_some_and(|prepared| prepared.description.has_cursor);
+    let source = match outcome {
+        Outcome::Done => return Ok(Execution::Done),
+        Outcome::Rows(rows) if options.singleton || !has_cursor => {
+            return match rows.len() {
+                0 | 1 => Ok(Execution::Row(rows.into_iter().next())),
+                _ => Err(Error::new(isc::SING_SELECT_ERR)),
+            };
+        }
+        Outcome::Rows(rows) => RowSource::Finished(rows.into_iter()),
+        Outcome::Cursor(source) => source,
+    };
+    slot.open = Some(OpenCursor {
+        transaction,
+        source,
+        now,
+        row_numbers: BTreeMap::new(),
+        scroll: options.scrollable.then(ScrollBuffer::default),
+        deadline,
+    });
+    Ok(Execution::CursorOpened)
+}
+
+/// The next row's columns; the row numbers behind them are kept for WHERE CURRENT OF.
+fn next_row(
+    source: &mut RowSource,
+    row_numbers: &mut BTreeMap<String, Value>,
+    width: usize,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<Vec<Value>>> {
+    match source {
+        RowSource::Query(cursor) => {
+            let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
+            for column in &cursor.plan().row_numbers {
+                if let Some(number) = row.get(column.position) {
+                    row_numbers.insert(column.relation.clone(), number.clone());
+                }
+            }
+            row.truncate(width);
+            Ok(Some(row))
+        }
+        RowSource::Routine(execution) => execution.resume(context),
+        RowSource::Finished(rows) => Ok(rows.next()),
+    }
+}
+
+impl ScrollBuffer {
+    /// Goes to a row, reading as far ahead as that takes.
+    fn go(
+        &mut self,
+        to: Scroll,
+        mut next: impl FnMut() -> Result<Option<Vec<Value>>>,
+    ) -> Result<Option<Vec<Value>>> {
+        let current = i64::try_from(self.position).unwrap_or(i64::MAX);
+        let target = match to {
+            Scroll::Next => current.saturating_add(1),
+            Scroll::Prior => current - 1,
+            Scroll::First => 1,
+            Scroll::Relative(distance) => current.saturating_add(distance),
+            Scroll::Absolute(position) if position >= 0 => position,
+            Scroll::Last | Scroll::Absolute(_) => {
+                self.read_until(usize::MAX, &mut next)?;
+                let count = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
+                if let Scroll::Absolute(position) = to { count.saturating_add(position).saturating_add(1) } else { count }
+            }
+        };
+        let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
+        self.read_until(target, &mut next)?;
+        self.position = target.min(self.rows.len() + 1);
+        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
+    }
+
+    fn read_until(&mut self, position: usize, next: &mut impl FnMut() -> Result<Option<Vec<Value>>>) -> Result<()> {
+        while self.rows.len() < position && !self.complete {
+            match next()? {
+                None => self.complete = true,
+                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
+                Some(row) => self.rows.push(row),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The cursors of an attachment as WHERE CURRENT OF finds them.
+struct ClientCursors<'a> {
+    names: Vec<&'a str>,
+    parameters: usize,
+    used: std::cell::RefCell<Vec<(String, String)>>,
+}
+
+impl ClientCursors<'_> {
+    fn new(attachment: &Attachment, parameters: u32) -> ClientCursors<'_> {
+        ClientCursors {
+            names: attachment.statements.values().filter_map(|slot| slot.cursor_name.as_deref()).collect(),
+            parameters: usize::try_from(parameters).unwrap_or(usize::MAX),
+            used: std::cell::RefCell::new(Vec::new()),
+        }
+    }
+}
+
+impl VariableScope for ClientCursors<'_> {
+    fn variable(&self, _qualifier: Option<&str>, _name: &str) -> Option<Variable> {
+        None
+    }
+
+    fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
+        if !self.names.contains(&cursor) {
+            return None;
+        }
+        let mut used = self.used.borrow_mut();
+        let wanted = (cursor.to_owned(), relation.to_owned());
+        let index = used.iter().position(|own| *own == wanted).unwrap_or_else(|| {
+            used.push(wanted);
+            used.len() - 1
+        });
+        Some(self.parameters + index)
+    }
+
+    fn is_psql(&self) -> bool {
+        false
+    }
+}
+
+fn types_of(columns: &[ColumnDescription]) -> Vec<SqlType> {
+    columns.iter().map(|column| column.column_type.sql_type).collect()
+}
+
+fn plain_description(kind: StatementKind) -> StatementDescription {
+    StatementDescription {
+        kind,
+        parameters: Vec::new(),
+        columns: Vec::new(),
+        has_cursor: false,
+        plan: String::new(),
+        explained_plan: String::new(),
+    }
+}
+
+fn scroll_name(to: Scroll) -> &'static str {
+    match to {
+        Scroll::Next => "NEXT",
+        Scroll::Prior => "PRIOR",
+        Scroll::First => "FIRST",
+        Scroll::Last => "LAST",
+        Scroll::Absolute(_) => "ABSOLUTE",
+        Scroll::Relative(_) => "RELATIVE",
+    }
+}
+
+fn bad_handle() -> Error {
+    Error::new(isc::BAD_STMT_HANDLE)
+}
+
+fn bad_transaction() -> Error {
+    Error::new(isc::BAD_TRANS_HANDLE)
+}
+
+fn unprepared() -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-901).and(isc::UNPREPARED_STMT)
+}
+
+fn cursor_not_open() -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-504).and(isc::DSQL_CURSOR_ERR).and(isc::CURSOR_NOT_OPEN)
+}

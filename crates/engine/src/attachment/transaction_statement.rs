@@ -1,0 +1,87 @@
+//! COMMIT, ROLLBACK, SAVEPOINT and SET TRANSACTION as SQL.
+
+use std::time::Duration;
+
+use farbird_sql::ast::{IsolationLevel, SetTransaction, TransactionAccess, TransactionStatement};
+use farbird_types::{Error, Result, isc};
+
+use crate::api::{Execution, Isolation, StatementKind, TableReservation, TransactionHandle, TransactionParameters};
+use crate::attachment::Attachment;
+
+/// What clients are told such a statement is.
+pub(super) fn kind(statement: &TransactionStatement) -> StatementKind {
+    match statement {
+        TransactionStatement::Set(_) => StatementKind::StartTransaction,
+        TransactionStatement::Commit { .. } => StatementKind::Commit,
+        TransactionStatement::Rollback { .. } => StatementKind::Rollback,
+        TransactionStatement::RollbackToSavepoint(_)
+        | TransactionStatement::Savepoint(_)
+        | TransactionStatement::ReleaseSavepoint { .. } => StatementKind::Savepoint,
+    }
+}
+
+impl Attachment {
+    pub(super) fn execute_transaction_statement(
+        &mut self,
+        statement: &TransactionStatement,
+        transaction: Option<TransactionHandle>,
+    ) -> Result<Execution> {
+        if let TransactionStatement::Set(set) = statement {
+            return Ok(Execution::TransactionStarted(self.start_transaction(parameters(set))?));
+        }
+        let transaction = transaction.ok_or_else(|| Error::new(isc::BAD_TRANS_HANDLE))?;
+        match statement {
+            TransactionStatement::Set(_) => {}
+            TransactionStatement::Commit { retain: true } => self.commit_retaining(transaction)?,
+            TransactionStatement::Rollback { retain: true } => self.rollback_retaining(transaction)?,
+            TransactionStatement::Commit { retain: false } => {
+                self.commit(transaction)?;
+                return Ok(Execution::TransactionEnded);
+            }
+            TransactionStatement::Rollback { retain: false } => {
+                self.rollback(transaction)?;
+                return Ok(Execution::TransactionEnded);
+            }
+            TransactionStatement::Savepoint(name) => self.set_savepoint(transaction, &name.text)?,
+            TransactionStatement::RollbackToSavepoint(name) => self.rollback_to_savepoint(transaction, &name.text)?,
+            TransactionStatement::ReleaseSavepoint { name, only } => {
+                self.release_savepoint(transaction, &name.text, *only)?;
+            }
+        }
+        Ok(Execution::Done)
+    }
+}
+
+/// SET TRANSACTION's parameters; what was not written is as Firebird has it: SNAPSHOT, READ WRITE, WAIT.
+fn parameters(set: &SetTransaction) -> TransactionParameters {
+    let (isolation, at_snapshot) = match set.isolation {
+        None => (Isolation::Snapshot, None),
+        Some(IsolationLevel::Snapshot { at_number }) => {
+            (Isolation::Snapshot, at_number.and_then(|number| u64::try_from(number).ok()))
+        }
+        Some(IsolationLevel::SnapshotTableStability) => (Isolation::TableStability, None),
+        Some(IsolationLevel::ReadCommitted(_) | IsolationLevel::ReadUncommitted) => (Isolation::ReadCommitted, None),
+    };
+    TransactionParameters {
+        isolation,
+        read_only: set.access == Some(TransactionAccess::ReadOnly),
+        lock_timeout: match (set.wait, set.lock_timeout) {
+            (Some(false), _) => Some(Duration::ZERO),
+            (_, Some(seconds)) => Some(Duration::from_secs(u64::from(seconds))),
+            (_, None) => None,
+        },
+        at_snapshot,
+        auto_commit: set.auto_commit,
+        reservations: set
+            .reserving
+            .iter()
+            .flat_map(|reservation| {
+                reservation.tables.iter().map(|table| TableReservation {
+                    relation: table.text.clone(),
+                    write: reservation.write,
+                    protected: reservation.protected,
+                })
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Starting, accepting, stopping.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use farbird_engine::engine::Engine;
+use farbird_engine::StoreOptions;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::config::Config;
+use crate::connection;
+use crate::location::Locations;
+use crate::security::SecurityDatabase;
+use crate::throttle::Throttle;
+
+/// Logins that are computed at a time: each costs a few milliseconds of arithmetic on big numbers.
+const LOGINS_AT_ONCE: usize = 4;
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) locations: Locations,
+    pub(crate) security: Arc<SecurityDatabase>,
+    pub(crate) throttle: Throttle,
+    pub(crate) login_work: Semaphore,
+    /// Turns true when the server is asked to stop.
+    pub(crate) stopping: watch::Receiver<bool>,
+    connections: AtomicUsize,
+}
+
+impl Shared {
+    /// Connections at the moment.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+/// A running server.
+pub struct Server {
+    local_address: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+/// What happened at the first start in a data folder.
+#[derive(Debug)]
+pub struct FirstStart {
+    /// SYSDBA's password, if it was generated.
+    pub generated_password: Option<String>,
+}
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data folder cannot be made or read.
+    #[error("cannot use the data folder {path}")]
+    Data {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The security database cannot be opened or made.
+    #[error("cannot open the security database in {path}: {source}")]
+    Security {
+        /// The data folder.
+        path: PathBuf,
+        /// Why.
+        source: farbird_types::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}; is another server running there?")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Server {
+    /// Makes or opens the data folder and starts to listen. `password` is SYSDBA's, for the first start.
+    ///
+    /// # Errors
+    /// [`StartError`], naming the folder or the address.
+    pub async fn start(
+        config: Config,
+        password: Option<String>,
+    ) -> Result<(Server, Option<FirstStart>), StartError> {
+        let data_error = |source| StartError::Data { path: config.data.clone(), source };
+        std::fs::create_dir_all(&config.data).map_err(data_error)?;
+        let locations = Locations::new(&config).map_err(data_error)?;
+        let engine = Engine::new(StoreOptions::default());
+        let (security, first_start) = {
+            let (engine, folder) = (Arc::clone(&engine), locations.data().to_owned());
+            let legacy = config.authentication.contains(&crate::config::AuthenticationPlugin::LegacyAuth);
+            SecurityDatabase::open(engine, &folder, legacy, password)
+                .map_err(|source| StartError::Security { path: folder, source })?
+        };
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .map_err(|source| StartError::Listen { address: config.listen, source })?;
+        let local_address =
+            listener.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
+        let (stop, stopping) = watch::channel(false);
+        let shared = Arc::new(Shared {
+            config,
+            engine,
+            locations,
+            security: Arc::new(security),
+            throttle: Throttle::default(),
+            login_work: Semaphore::new(LOGINS_AT_ONCE),
+            stopping,
+            connections: AtomicUsize::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, shared));
+        Ok((Server { local_address, stop, accepting }, first_start))
+    }
+
+    /// Where it listens: of use when port 0 was asked for.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local_address
+    }
+
+    /// Stops: no new connections; running statements may finish within the grace time, then they are cancelled;
+    /// everything that is not committed is rolled back and the databases are closed.
+    pub async fn shutdown(self) {
+        tracing::info!("shutting down");
+        // Nobody listening any more is as good as told.
+        let _ = self.stop.send(true);
+        if let Err(error) = self.accepting.await {
+            tracing::error!(%error, "the accept loop broke");
+        }
+        tracing::info!("stopped");
+    }
+}
+
+/// Accepts until told to stop, then waits for the connections to end.
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.clone();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => admit(&mut connections, &shared, stream, peer),
+                Err(error) => {
+                    // Usually out of file descriptors: wait for some to come back instead of spinning.
+                    tracing::error!(%error, "cannot accept a connection");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            },
+            Some(ended) = connections.join_next() => report(ended),
+            _ = stopping.changed() => break,
+        }
+    }
+    drop(listener);
+    while let Some(ended) = connections.join_next().await {
+        report(ended);
+    }
+}
+
+fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    if connections.len() >= shared.config.connections_max {
+        tracing::warn!(%peer, limit = shared.config.connections_max, "connection refused: too many");
+        return;
+    }
+    let shared = Arc::clone(shared);
+    connections.spawn(async move {
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        connection::serve(stream, peer, Arc::clone(&shared)).await;
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+    });
+}
+
+/// A panic in one connection is a defect of ours, and that connection's end only.
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection broke");
+    }
+}
