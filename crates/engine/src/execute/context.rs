@@ -1,10 +1,12 @@
 //! What a running statement has at hand.
 
+use farbird_sql::ast::TriggerAction;
 use farbird_store::ReadView;
-use farbird_types::{Result, TimestampTz, Value};
+use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::api::RecordCounts;
 use crate::database::Database;
+use crate::execute::frame::Frame;
 use crate::session::Session;
 use crate::transaction::Transaction;
 
@@ -12,7 +14,7 @@ use crate::transaction::Transaction;
 ///
 /// Made anew for each call into the engine (execute, each fetch): nothing in it outlives the call, so a cursor stays a
 /// value between two fetches. State that must live on (variables of a PSQL frame, positions of scans) belongs to the
-/// cursor's own operators and frames.
+/// cursor's own operators and frames, which swap it in for the time of a call.
 pub struct ExecutionContext<'a> {
     /// The database.
     pub database: &'a Database,
@@ -24,15 +26,60 @@ pub struct ExecutionContext<'a> {
     pub view: ReadView,
     /// CURRENT_TIMESTAMP of the statement: the same for all its rows.
     pub now: TimestampTz,
-    /// Values of the statement's parameters, already converted to the described types.
-    pub parameters: &'a [Value],
+    /// What `Expression::Parameter` reads. For a client's statement its parameters, already converted to the described
+    /// types; inside PSQL the variables of the running frame, which swaps them in while it runs.
+    pub parameters: Vec<Value>,
     /// Rows touched so far.
     pub counts: RecordCounts,
     /// How deeply triggers, procedures and EXECUTE STATEMENT are nested; see `psql::DEPTH_MAX`.
     pub depth: u32,
+    /// The running plan's own state; swapped in by cursors and by DML.
+    pub frame: Frame,
+    /// What ROW_COUNT, GDSCODE, INSERTING ... read; swapped in by PSQL frames.
+    pub routine: RoutineState,
+    /// What conversions need: the session's time zone and the statement's time.
+    pub cast: CastContext,
 }
 
-impl ExecutionContext<'_> {
+/// What the context variables of PSQL read.
+#[derive(Debug, Clone, Default)]
+pub struct RoutineState {
+    /// ROW_COUNT: rows touched by the latest statement of the frame.
+    pub row_count: i64,
+    /// INSERTING, UPDATING, DELETING: what fired the running trigger.
+    pub trigger_action: Option<TriggerAction>,
+    /// GDSCODE, SQLCODE, SQLSTATE, RDB$ERROR: what the running handler handles.
+    pub error: Option<Error>,
+    /// RESETTING: whether ALTER SESSION RESET is running.
+    pub resetting: bool,
+}
+
+impl<'a> ExecutionContext<'a> {
+    /// A context for one call, with nothing done yet.
+    pub fn new(
+        database: &'a Database,
+        session: &'a Session,
+        transaction: &'a Transaction,
+        view: ReadView,
+        now: TimestampTz,
+        parameters: Vec<Value>,
+    ) -> ExecutionContext<'a> {
+        let session_zone = session.settings.lock().time_zone;
+        ExecutionContext {
+            database,
+            session,
+            transaction,
+            view,
+            now,
+            parameters,
+            counts: RecordCounts::default(),
+            depth: 0,
+            frame: Frame::default(),
+            routine: RoutineState::default(),
+            cast: CastContext { session_zone, now: now.utc },
+        }
+    }
+
     /// Fails if the statement must stop: cancelled, out of time, server going down.
     pub fn check_interrupt(&self) -> Result<()> {
         self.session.interrupt.check()

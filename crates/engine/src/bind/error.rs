@@ -1,0 +1,55 @@
+//! The statuses of binding, as Firebird's.
+
+use farbird_sql::ast::{Name, Position};
+use farbird_types::{Error, isc};
+
+/// SQLCODEs that go with `isc_sqlerr`.
+pub(crate) mod sqlcode {
+    /// Unknown table.
+    pub(crate) const UNKNOWN_TABLE: i32 = -204;
+    /// Unknown column.
+    pub(crate) const UNKNOWN_COLUMN: i32 = -206;
+    /// Syntax, aggregates, anything without a number of its own.
+    pub(crate) const SYNTAX: i32 = -104;
+    /// Types and counts of values.
+    pub(crate) const VALUES: i32 = -804;
+    /// Functions.
+    pub(crate) const FUNCTION: i32 = -904;
+}
+
+/// Where in the text: line and column.
+pub(crate) const DSQL_LINE_COL_ERROR: u32 = 336_397_208;
+
+/// The head of an error of prepare, with the SQLCODE.
+pub(crate) fn dsql(code: i32) -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(code)
+}
+
+/// Adds where it happened.
+pub(crate) fn at(error: Error, position: Position) -> Error {
+    error.and(DSQL_LINE_COL_ERROR).with(number(position.line)).with(number(position.column))
+}
+
+fn number(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// A table that is not there.
+pub(crate) fn unknown_table(name: &Name) -> Error {
+    let error = dsql(sqlcode::UNKNOWN_TABLE).and(isc::DSQL_RELATION_ERR).and(isc::RANDOM).with(name.as_str());
+    at(error, name.position)
+}
+
+/// A column that is not there.
+pub(crate) fn unknown_column(qualifier: Option<&Name>, name: &str, position: Position) -> Error {
+    let text = match qualifier {
+        Some(qualifier) => format!("{qualifier}.{name}"),
+        None => name.to_owned(),
+    };
+    at(dsql(sqlcode::UNKNOWN_COLUMN).and(isc::DSQL_FIELD_ERR).and(isc::RANDOM).with(text), position)
+}
+
+/// Something that this engine does not do.
+pub(crate) fn unsupported(what: &str) -> Error {
+    Error::new(isc::WISH_LIST).and(isc::RANDOM).with(what)
+}

@@ -1,0 +1,178 @@
+//! Batches of rows: what operators exchange.
+//!
+//! Values lie row after row in one vector, so a batch that is reused costs no allocation per row.
+
+use farbird_types::{Result, Value};
+
+/// Most rows of a batch.
+pub const BATCH_ROWS_MAX: usize = 256;
+
+/// Rows of the first batch of a cursor: small, so that the first rows come soon.
+pub const BATCH_ROWS_FIRST: usize = 16;
+
+/// Rows of equal width. Operators fill it up to its limit and may stop earlier.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    values: Vec<Value>,
+    width: usize,
+    rows: usize,
+    limit: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch::new(0, BATCH_ROWS_MAX)
+    }
+}
+
+impl Batch {
+    /// An empty batch of rows of `width` values that is full at `limit` rows.
+    pub fn new(width: usize, limit: usize) -> Batch {
+        Batch { values: Vec::new(), width, rows: 0, limit: limit.max(1) }
+    }
+
+    /// Empties it and sets the width of its rows.
+    pub fn reset(&mut self, width: usize) {
+        self.values.clear();
+        self.rows = 0;
+        self.width = width;
+    }
+
+    /// How many rows it should get at most.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Changes how many rows it should get at most.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.clamp(1, BATCH_ROWS_MAX);
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether it has as many rows as it should get.
+    pub fn is_full(&self) -> bool {
+        self.rows >= self.limit
+    }
+
+    /// Values per row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The row at `index`; empty past the end.
+    pub fn row(&self, index: usize) -> &[Value] {
+        let start = index * self.width;
+        self.values.get(start..start + self.width).unwrap_or_default()
+    }
+
+    /// All rows in order.
+    pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
+        (0..self.rows).map(|index| self.row(index))
+    }
+
+    /// Appends a row. Missing values are NULL, surplus ones are dropped.
+    pub fn push(&mut self, row: impl IntoIterator<Item = Value>) {
+        let end = self.values.len() + self.width;
+        self.values.extend(row.into_iter().take(self.width));
+        self.values.resize(end, Value::Null);
+        self.rows += 1;
+    }
+
+    /// Appends a row whose values may fail to be made; nothing is appended then.
+    pub fn try_push(&mut self, row: impl IntoIterator<Item = Result<Value>>) -> Result<()> {
+        let start = self.values.len();
+        for value in row.into_iter().take(self.width) {
+            match value {
+                Ok(value) => self.values.push(value),
+                Err(error) => {
+                    self.values.truncate(start);
+                    return Err(error);
+                }
+            }
+        }
+        self.values.resize(start + self.width, Value::Null);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Takes the row at `index` out; its values are NULL afterwards.
+    pub fn take_row(&mut self, index: usize) -> Vec<Value> {
+        let start = index * self.width;
+        match self.values.get_mut(start..start + self.width) {
+            Some(row) => row.iter_mut().map(std::mem::take).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Keeps the rows for which `keep` is true, in order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&[Value]) -> Result<bool>) -> Result<()> {
+        let mut kept = 0;
+        for index in 0..self.rows {
+            if keep(self.row(index))? {
+                if kept != index {
+                    for column in 0..self.width {
+                        self.values.swap(kept * self.width + column, index * self.width + column);
+                    }
+                }
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+        Ok(())
+    }
+
+    /// Drops the rows from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        if rows < self.rows {
+            self.rows = rows;
+            self.values.truncate(rows * self.width);
+        }
+    }
+
+    /// Drops the first `rows` rows.
+    pub fn skip(&mut self, rows: usize) {
+        let rows = rows.min(self.rows);
+        self.values.drain(..rows * self.width);
+        self.rows -= rows;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(rows: &[[i64; 2]]) -> Batch {
+        let mut batch = Batch::new(2, BATCH_ROWS_MAX);
+        for row in rows {
+            batch.push(row.iter().map(|value| Value::integer(*value)));
+        }
+        batch
+    }
+
+    #[test]
+    fn retain_keeps_order() {
+        let mut rows = batch(&[[1, 10], [2, 20], [3, 30]]);
+        rows.retain(|row| Ok(row[0] != Value::integer(2))).unwrap();
+        let left: Vec<_> = rows.rows().map(|row| row[1].clone()).collect();
+        assert_eq!(left, [Value::integer(10), Value::integer(30)]);
+    }
+
+    #[test]
+    fn rows_without_columns_are_counted() {
+        let mut rows = Batch::new(0, 10);
+        rows.push([]);
+        rows.push([]);
+        assert_eq!(rows.len(), 2);
+        rows.skip(1);
+        assert_eq!(rows.rows().count(), 1);
+    }
+}

@@ -1,0 +1,121 @@
+//! An open query.
+
+use std::sync::Arc;
+
+use farbird_store::ReadView;
+use farbird_types::{Result, Value};
+
+use crate::api::ColumnDescription;
+use crate::execute::batch::{BATCH_ROWS_FIRST, BATCH_ROWS_MAX, Batch};
+use crate::execute::context::ExecutionContext;
+use crate::execute::frame::Frame;
+use crate::execute::operator::{Operator, build};
+use crate::plan::SelectPlan;
+
+/// How much larger each batch is than the one before, up to the largest.
+const BATCH_GROWTH: usize = 4;
+
+/// An open query: a value that holds no lock, thread or snapshot of the substrate between calls.
+///
+/// It sees what its view sees and keeps the parameters it was opened with; while it runs they take the place of the
+/// context's.
+pub struct Cursor {
+    plan: Arc<SelectPlan>,
+    root: Box<dyn Operator>,
+    frame: Frame,
+    view: ReadView,
+    parameters: Vec<Value>,
+    batch: Batch,
+    place: usize,
+    ended: bool,
+}
+
+impl Cursor {
+    /// Opens a query with the context's view and a copy of its parameters.
+    ///
+    /// # Errors
+    /// Those of expressions that are evaluated once (limits, bounds of indexes).
+    pub fn open(plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
+        let mut cursor = Cursor {
+            plan: plan.clone(),
+            root: build(&plan.root),
+            frame: Frame::new(plan.frame),
+            view: context.view.clone(),
+            parameters: context.parameters.clone(),
+            batch: Batch::new(plan.root.width(), BATCH_ROWS_FIRST),
+            place: 0,
+            ended: false,
+        };
+        cursor.inside(context, |cursor, context| cursor.root.open(context))?;
+        Ok(cursor)
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[ColumnDescription] {
+        &self.plan.columns
+    }
+
+    /// What it runs.
+    pub fn plan(&self) -> &Arc<SelectPlan> {
+        &self.plan
+    }
+
+    /// The next row: its columns, followed by what [`SelectPlan::row_numbers`] tells of. `None` at the end.
+    ///
+    /// # Errors
+    /// Those of computing the row, after the rows before it.
+    pub fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<&[Value]>> {
+        if self.place >= self.batch.len() && !self.fill(context)? {
+            return Ok(None);
+        }
+        let row = self.batch.row(self.place);
+        self.place += 1;
+        Ok(Some(row))
+    }
+
+    /// As [`Cursor::next`], giving the row away.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        if self.place >= self.batch.len() && !self.fill(context)? {
+            return Ok(None);
+        }
+        let row = self.batch.take_row(self.place);
+        self.place += 1;
+        Ok(Some(row))
+    }
+
+    /// Gets the next batch; false at the end.
+    fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<bool> {
+        self.place = 0;
+        self.batch.truncate(0);
+        if self.ended {
+            return Ok(false);
+        }
+        context.check_interrupt()?;
+        let more = self.inside(context, |cursor, context| cursor.root.next(context, &mut cursor.batch));
+        // After an error nothing can be said about the operators' state: the cursor is at its end.
+        self.ended = !matches!(more, Ok(true));
+        self.batch.set_limit((self.batch.limit() * BATCH_GROWTH).min(BATCH_ROWS_MAX));
+        more
+    }
+
+    /// Runs with the cursor's own frame, view and parameters in the context.
+    fn inside<T>(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        run: impl FnOnce(&mut Cursor, &mut ExecutionContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.swap(context);
+        let result = run(self, context);
+        self.swap(context);
+        result
+    }
+
+    fn swap(&mut self, context: &mut ExecutionContext<'_>) {
+        std::mem::swap(&mut self.frame, &mut context.frame);
+        std::mem::swap(&mut self.view, &mut context.view);
+        std::mem::swap(&mut self.parameters, &mut context.parameters);
+    }
+}

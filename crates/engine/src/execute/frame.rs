@@ -1,0 +1,79 @@
+//! The state of a running plan that its expressions share.
+//!
+//! Plans and expressions are immutable and shared; what changes while they run stands here: the values that inner
+//! parts of a plan take from the rows of outer ones, the operators of subqueries, compiled patterns. A frame belongs
+//! to one cursor (or one running statement) and is swapped into the context while that runs.
+
+use std::sync::Arc;
+
+use farbird_types::Value;
+
+use crate::execute::subquery::SubqueryState;
+use crate::expression::pattern::CompiledPattern;
+
+/// How much of everything a plan needs; counted while it is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FrameSize {
+    /// Values taken from outer rows.
+    pub registers: usize,
+    /// Subqueries in expressions.
+    pub subqueries: usize,
+    /// Patterns of LIKE and SIMILAR TO.
+    pub patterns: usize,
+    /// Recursive common tables.
+    pub working_rows: usize,
+}
+
+impl FrameSize {
+    /// Whether nothing is needed: no frame has to be swapped in.
+    pub fn is_empty(&self) -> bool {
+        *self == FrameSize::default()
+    }
+}
+
+/// The state of one running plan.
+#[derive(Default)]
+pub struct Frame {
+    /// Values taken from outer rows: written by joins and subqueries before their inner side runs.
+    pub registers: Vec<Value>,
+    /// Subqueries by number; taken out while they run.
+    pub subqueries: Vec<Option<Box<SubqueryState>>>,
+    /// The pattern last compiled at each place, with the text it came from.
+    pub patterns: Vec<Option<(Value, Arc<CompiledPattern>)>>,
+    /// The row of each recursive common table that its recursive member looks at.
+    pub working_rows: Vec<Vec<Value>>,
+}
+
+impl Frame {
+    /// A frame for a plan.
+    pub fn new(size: FrameSize) -> Frame {
+        let mut frame = Frame::default();
+        frame.registers.resize(size.registers, Value::Null);
+        frame.subqueries.resize_with(size.subqueries, || None);
+        frame.patterns.resize(size.patterns, None);
+        frame.working_rows.resize(size.working_rows, Vec::new());
+        frame
+    }
+
+    /// A register's value; NULL for one that was never written.
+    pub fn register(&self, number: usize) -> &Value {
+        const NULL: Value = Value::Null;
+        self.registers.get(number).unwrap_or(&NULL)
+    }
+
+    /// Writes a register.
+    pub fn set_register(&mut self, number: usize, value: Value) {
+        if let Some(register) = self.registers.get_mut(number) {
+            *register = value;
+        }
+    }
+
+    /// A frame of the same plan for a deeper level of recursion: the same outer values, fresh subqueries.
+    pub fn descend(&self) -> Frame {
+        let mut frame = Frame { registers: self.registers.clone(), ..Frame::default() };
+        frame.subqueries.resize_with(self.subqueries.len(), || None);
+        frame.patterns.clone_from(&self.patterns);
+        frame.working_rows.clone_from(&self.working_rows);
+        frame
+    }
+}

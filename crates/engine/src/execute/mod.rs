@@ -1,0 +1,30 @@
+//! Plans running: operators that hand out batches of rows, and statements that change rows.
+//!
+//! A cursor is a value: its operators own their state and borrow nothing, so between two calls it may rest as long as
+//! the client likes and go on in another thread.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `context`, `frame`, `batch` | what running plans share: surroundings, state, rows |
+//! | `cursor` | an open query |
+//! | `operator` | the operators' common face, and how plans become operators |
+//! | `scan`, `bounds` | reading tables and indexes |
+//! | `row_source` | procedures, system tables, recursion |
+//! | `join`, `sort`, `aggregate`, `window`, `set` | the other operators |
+//! | `subquery` | queries inside expressions |
+//! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
+//! | `routine` | the way to PSQL: functions, procedures, triggers |
+
+pub mod batch;
+pub mod context;
+pub mod cursor;
+pub mod frame;
+pub mod modify;
+pub mod operator;
+pub mod routine;
+pub mod subquery;
+
+pub use batch::Batch;
+pub use context::ExecutionContext;
+pub use cursor::Cursor;
+pub use modify::{Modified, modify};

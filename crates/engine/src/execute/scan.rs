@@ -1,0 +1,224 @@
+//! Reading tables: in row order, by index, by row number.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use farbird_store::{IndexScan, RelationScan, RowBatch, RowId, ScanDirection};
+use farbird_types::{Result, Value};
+
+use crate::execute::batch::Batch;
+use crate::execute::bounds::key_range;
+use crate::execute::context::ExecutionContext;
+use crate::execute::operator::{Operator, build};
+use crate::expression::evaluate::row_of_db_key;
+use crate::plan::{Access, Count, Lock, TableScan};
+
+/// Reads a table.
+pub(crate) struct TableScanOperator {
+    scan: Arc<TableScan>,
+    state: State,
+    rows: RowBatch,
+}
+
+enum State {
+    /// Not open.
+    Closed,
+    /// In row order.
+    Natural(Box<RelationScan>),
+    /// Rows by number.
+    Rows(VecDeque<RowId>),
+    /// Ranges of indexes, one after the other.
+    Ranges {
+        scans: VecDeque<IndexScan>,
+        /// Rows already handed out, where ranges may overlap.
+        seen: Option<HashSet<RowId>>,
+    },
+}
+
+impl TableScanOperator {
+    pub(crate) fn new(scan: &Arc<TableScan>) -> TableScanOperator {
+        TableScanOperator { scan: scan.clone(), state: State::Closed, rows: RowBatch::new() }
+    }
+
+    fn index_state(&self, context: &mut ExecutionContext<'_>) -> Result<State> {
+        let Access::Index { ranges, ordered } = &self.scan.access else { return Ok(State::Closed) };
+        let mut scans = VecDeque::with_capacity(ranges.len());
+        for range in ranges {
+            let Some(keys) = key_range(range, context)? else { continue };
+            scans.push_back(IndexScan::new(
+                self.scan.layout.clone(),
+                range.index,
+                keys,
+                ordered.unwrap_or(ScanDirection::Ascending),
+                context.view.clone(),
+                self.scan.columns.clone(),
+            )?);
+        }
+        let seen = (scans.len() > 1).then(HashSet::new);
+        Ok(State::Ranges { scans, seen })
+    }
+
+    /// Hands on the rows that the store gave.
+    fn hand_on(rows: &RowBatch, scan: &TableScan, seen: &mut Option<HashSet<RowId>>, batch: &mut Batch) {
+        for index in 0..rows.len() {
+            let row = rows.row_id(index);
+            if seen.as_mut().is_some_and(|seen| !seen.insert(row)) {
+                continue;
+            }
+            let values = (0..scan.width).map(|column| rows.value(index, column));
+            let number = scan.row_number.then(|| row_number(row));
+            batch.push(values.chain(number));
+        }
+    }
+}
+
+/// A row's number as a value.
+pub(crate) fn row_number(row: RowId) -> Value {
+    Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX))
+}
+
+/// The row that a value numbers.
+pub(crate) fn row_id(value: &Value) -> Option<RowId> {
+    match value {
+        Value::Integer { unscaled, .. } => u64::try_from(*unscaled).ok().map(RowId),
+        _ => None,
+    }
+}
+
+impl Operator for TableScanOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.state = match &self.scan.access {
+            Access::Natural => State::Natural(Box::new(RelationScan::new(
+                self.scan.layout.clone(),
+                context.view.clone(),
+                self.scan.columns.clone(),
+            ))),
+            Access::RowKeys(keys) => {
+                let mut rows = VecDeque::new();
+                for key in keys {
+                    if let Value::Text(key) = key.evaluate(&[], context)?
+                        && let Some(row) = row_of_db_key(self.scan.relation.id.0, key.bytes())
+                        && !rows.contains(&RowId(row))
+                    {
+                        rows.push_back(RowId(row));
+                    }
+                }
+                State::Rows(rows)
+            }
+            Access::RowNumber(number) => {
+                State::Rows(row_id(&number.evaluate(&[], context)?).into_iter().collect())
+            }
+            Access::Index { .. } => self.index_state(context)?,
+        };
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        context.check_interrupt()?;
+        batch.reset(self.scan.width + usize::from(self.scan.row_number));
+        let store = &context.transaction.store;
+        match &mut self.state {
+            State::Closed => {}
+            State::Natural(scan) => {
+                if scan.next_batch(store, batch.limit(), &mut self.rows)? {
+                    Self::hand_on(&self.rows, &self.scan, &mut None, batch);
+                }
+            }
+            State::Rows(rows) => {
+                while let Some(row) = rows.pop_front() {
+                    let found = store.read_row(&self.scan.layout, &context.view, row, &self.scan.columns)?;
+                    if let Some(values) = found {
+                        batch.push(values.into_iter().chain(self.scan.row_number.then(|| row_number(row))));
+                        break;
+                    }
+                }
+            }
+            State::Ranges { scans, seen } => {
+                while batch.is_empty()
+                    && let Some(scan) = scans.front_mut()
+                {
+                    if scan.next_batch(store, batch.limit(), &mut self.rows)? {
+                        Self::hand_on(&self.rows, &self.scan, seen, batch);
+                    } else {
+                        scans.pop_front();
+                    }
+                }
+            }
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Counts a table's rows.
+pub(crate) struct CountOperator {
+    count: Arc<Count>,
+    done: bool,
+}
+
+impl CountOperator {
+    pub(crate) fn new(count: &Arc<Count>) -> CountOperator {
+        CountOperator { count: count.clone(), done: true }
+    }
+}
+
+impl Operator for CountOperator {
+    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(1);
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(false);
+        }
+        context.check_interrupt()?;
+        let rows = context.transaction.store.count_rows(&self.count.layout, &context.view)?;
+        batch.push([Value::integer(i64::try_from(rows).unwrap_or(i64::MAX))]);
+        Ok(true)
+    }
+}
+
+/// WITH LOCK: locks the rows it hands on.
+pub(crate) struct LockOperator {
+    lock: Arc<Lock>,
+    input: Box<dyn Operator>,
+}
+
+impl LockOperator {
+    pub(crate) fn new(lock: &Arc<Lock>) -> LockOperator {
+        LockOperator { lock: lock.clone(), input: build(&lock.input) }
+    }
+}
+
+impl Operator for LockOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        // A row at a time: nobody shall wait for rows that the client may never fetch.
+        let limit = batch.limit();
+        batch.set_limit(1);
+        let result = self.next_locked(context, batch);
+        batch.set_limit(limit);
+        result
+    }
+}
+
+impl LockOperator {
+    fn next_locked(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while self.input.next(context, batch)? {
+            let Some(row) = batch.row(0).get(self.lock.row_number).and_then(row_id) else { return Ok(true) };
+            let locked = context.transaction.store.lock_row(&self.lock.layout, &context.view, row);
+            match locked {
+                Ok(()) => return Ok(true),
+                Err(
+                    farbird_store::StoreError::LockConflict { .. } | farbird_store::StoreError::LockTimeout { .. },
+                ) if self.lock.skip_locked => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,197 @@
+//! Queries inside expressions.
+
+use std::cmp::Ordering;
+
+use farbird_sql::ast::{ComparisonOperator, Quantifier};
+use farbird_types::{Collation, Error, Result, Value, isc};
+
+use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
+use crate::execute::context::ExecutionContext;
+use crate::execute::operator::{Operator, build};
+use crate::expression::{Expression, Subquery, SubqueryKind};
+use crate::expression::predicate::{compare_nullable, operator_holds};
+
+/// Most values of an invariant subquery that are kept; larger ones run again for each row.
+const KEPT_VALUES_MAX: usize = 100_000;
+
+/// The operators of a subquery, and its result where that may be kept.
+pub struct SubqueryState {
+    operator: Box<dyn Operator>,
+    batch: Batch,
+    kept: Option<Kept>,
+}
+
+/// What an invariant subquery gave.
+enum Kept {
+    /// The result of a scalar, EXISTS or SINGULAR subquery.
+    Value(Value),
+    /// The values of a quantified one.
+    Values(Vec<Value>),
+    /// There were too many to keep.
+    TooMany,
+}
+
+/// The value of a subquery for a row.
+///
+/// # Errors
+/// `sing_select_err` if a scalar subquery gives several rows; those of its expressions.
+pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
+    let mut captured = Vec::with_capacity(query.captures.len());
+    for (register, value) in &query.captures {
+        captured.push((*register, value.evaluate(row, context)?));
+    }
+    for (register, value) in captured {
+        context.frame.set_register(register, value);
+    }
+    let operand = match &query.kind {
+        SubqueryKind::Quantified { operand, .. } => operand.evaluate(row, context)?,
+        _ => Value::Null,
+    };
+    // Taken out while it runs: the frame stays usable for what is inside.
+    let mut state = match context.frame.subqueries.get_mut(query.place).and_then(Option::take) {
+        Some(state) => state,
+        None => Box::new(SubqueryState {
+            operator: build(&query.plan),
+            batch: Batch::new(query.plan.width(), BATCH_ROWS_FIRST),
+            kept: None,
+        }),
+    };
+    let result = state.run(query, &operand, context);
+    if let Some(place) = context.frame.subqueries.get_mut(query.place) {
+        *place = Some(state);
+    }
+    result
+}
+
+impl SubqueryState {
+    fn run(&mut self, query: &Subquery, operand: &Value, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        match &query.kind {
+            SubqueryKind::Quantified { operator, quantifier, collation, .. } => {
+                let test = Test { operand, operator: *operator, quantifier: *quantifier, collation: *collation };
+                self.quantified(query, &test, context)
+            }
+            kind => {
+                if let Some(Kept::Value(value)) = &self.kept {
+                    return Ok(value.clone());
+                }
+                let value = self.one(kind, context)?;
+                if query.invariant {
+                    self.kept = Some(Kept::Value(value.clone()));
+                }
+                Ok(value)
+            }
+        }
+    }
+
+    fn one(&mut self, kind: &SubqueryKind, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        // One row decides EXISTS; a second one spoils the others.
+        self.batch.set_limit(if matches!(kind, SubqueryKind::Exists) { 1 } else { 2 });
+        self.operator.open(context)?;
+        let mut rows = 0;
+        let mut first = Value::Null;
+        while rows < 2 && self.operator.next(context, &mut self.batch)? {
+            if rows == 0 {
+                first = self.batch.row(0).first().cloned().unwrap_or_default();
+            }
+            rows += self.batch.len();
+            if matches!(kind, SubqueryKind::Exists) {
+                break;
+            }
+        }
+        match kind {
+            SubqueryKind::Exists => Ok(Value::Boolean(rows > 0)),
+            SubqueryKind::Singular => Ok(Value::Boolean(rows == 1)),
+            _ if rows > 1 => Err(Error::new(isc::SING_SELECT_ERR)),
+            _ => Ok(first),
+        }
+    }
+
+    fn quantified(
+        &mut self,
+        query: &Subquery,
+        test: &Test<'_>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        if query.invariant && self.kept.is_none() {
+            self.kept = Some(self.collect(context)?);
+        }
+        let mut verdict = Verdict::default();
+        if let Some(Kept::Values(values)) = &self.kept {
+            for value in values {
+                if test.decides(value, &mut verdict, context)? {
+                    break;
+                }
+            }
+            return Ok(test.result(&verdict));
+        }
+        self.batch.set_limit(BATCH_ROWS_FIRST);
+        self.operator.open(context)?;
+        'rows: while self.operator.next(context, &mut self.batch)? {
+            for row in self.batch.rows() {
+                if test.decides(row.first().unwrap_or(&Value::Null), &mut verdict, context)? {
+                    break 'rows;
+                }
+            }
+        }
+        Ok(test.result(&verdict))
+    }
+
+    fn collect(&mut self, context: &mut ExecutionContext<'_>) -> Result<Kept> {
+        let mut values = Vec::new();
+        self.batch.set_limit(usize::MAX);
+        self.operator.open(context)?;
+        while self.operator.next(context, &mut self.batch)? {
+            values.extend(self.batch.rows().map(|row| row.first().cloned().unwrap_or_default()));
+            if values.len() > KEPT_VALUES_MAX {
+                return Ok(Kept::TooMany);
+            }
+        }
+        Ok(Kept::Values(values))
+    }
+}
+
+/// A quantified comparison of one operand.
+struct Test<'a> {
+    operand: &'a Value,
+    operator: ComparisonOperator,
+    quantifier: Quantifier,
+    collation: Collation,
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Verdict {
+    decided: bool,
+    unknown: bool,
+}
+
+impl Test<'_> {
+    /// Looks at one more value; true if the rest does not matter.
+    fn decides(
+        &self,
+        value: &Value,
+        verdict: &mut Verdict,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<bool> {
+        let order: Option<Ordering> = compare_nullable(self.operand, value, self.collation, context)?;
+        match order.map(|order| operator_holds(self.operator, order)) {
+            None => verdict.unknown = true,
+            Some(holds) => verdict.decided = holds == (self.quantifier == Quantifier::Any),
+        }
+        Ok(verdict.decided)
+    }
+
+    fn result(&self, verdict: &Verdict) -> Value {
+        let any = self.quantifier == Quantifier::Any;
+        match verdict {
+            Verdict { decided: true, .. } => Value::Boolean(any),
+            Verdict { unknown: true, .. } => Value::Null,
+            _ => Value::Boolean(!any),
+        }
+    }
+}
+
+/// Whether a plan may be run once for all rows: nothing in it looks at the enclosing rows or changes anything.
+pub(crate) fn is_invariant(captures: &[(usize, Expression)], volatile: bool) -> bool {
+    captures.is_empty() && !volatile
+}

@@ -1,0 +1,222 @@
+//! Values of expressions.
+
+use std::cmp::Ordering;
+
+use farbird_types::{Error, Result, SqlType, Text, Value, arithmetic, convert, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::execute::{routine, subquery};
+use crate::expression::blob::{cast_value, text_blob, text_of};
+use crate::expression::context::{at_time_zone, context_value, error_value};
+use crate::expression::predicate::compare_nullable;
+use crate::expression::Expression;
+
+impl Expression {
+    /// Its value on a row.
+    ///
+    /// # Errors
+    /// Those of its functions, conversions and arithmetic.
+    pub fn evaluate(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
+        match self {
+            Expression::Constant(value) => Ok(value.clone()),
+            Expression::Column(position) => Ok(row.get(*position).cloned().unwrap_or_default()),
+            Expression::Register(number) => Ok(context.frame.register(*number).clone()),
+            Expression::Parameter(number) => Ok(context.parameters.get(*number).cloned().unwrap_or_default()),
+            Expression::Cast { operand, to } => {
+                let value = operand.evaluate(row, context)?;
+                cast_value(value, to, context)
+            }
+            Expression::Arithmetic { operator, left, right, result } => {
+                if let (Some(left), Some(right)) = (left.peek(row, context), right.peek(row, context))
+                    && !matches!(left, Value::Blob(_))
+                    && !matches!(right, Value::Blob(_))
+                {
+                    return arithmetic::apply(*operator, left, right, result, &context.cast);
+                }
+                let left = left.evaluate(row, context)?;
+                let left = unblobbed(left, context)?;
+                let right = right.evaluate(row, context)?;
+                let right = unblobbed(right, context)?;
+                arithmetic::apply(*operator, &left, &right, result, &context.cast)
+            }
+            Expression::Negate(operand) => arithmetic::negate(&operand.evaluate(row, context)?),
+            Expression::Concatenate { left, right, result } => {
+                let left = left.evaluate(row, context)?;
+                let right = right.evaluate(row, context)?;
+                concatenate(&left, &right, result, context)
+            }
+            Expression::Case { branches, otherwise } => {
+                for (when, then) in branches {
+                    if when.truth(row, context)? == Some(true) {
+                        return then.evaluate(row, context);
+                    }
+                }
+                otherwise.evaluate(row, context)
+            }
+            Expression::SimpleCase { operand, branches, otherwise, collation } => {
+                let operand = operand.evaluate(row, context)?;
+                for (when, then) in branches {
+                    let when = when.evaluate(row, context)?;
+                    if compare_nullable(&operand, &when, *collation, context)? == Some(Ordering::Equal) {
+                        return then.evaluate(row, context);
+                    }
+                }
+                otherwise.evaluate(row, context)
+            }
+            Expression::Coalesce(parts) => {
+                for part in parts {
+                    let value = part.evaluate(row, context)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Expression::Function { function, arguments, signature } => {
+                let arguments = evaluate_all(arguments, row, context)?;
+                function.0.evaluate(context, &arguments, signature)
+            }
+            Expression::Routine { routine: function, arguments } => {
+                let arguments = evaluate_all(arguments, row, context)?;
+                routine::call_function(context, function, arguments)
+            }
+            Expression::LocalRoutine { number, arguments } => {
+                let arguments = evaluate_all(arguments, row, context)?;
+                routine::call_local_function(context, *number, arguments)
+            }
+            Expression::Sequence { sequence, step, short } => {
+                let step = step.evaluate(row, context)?;
+                next_value(*sequence, &step, *short, context)
+            }
+            Expression::Subquery(query) => subquery::evaluate(query, row, context),
+            Expression::Context(variable) => context_value(*variable, context),
+            Expression::ErrorContext(item) => Ok(error_value(*item, context)),
+            Expression::AtTimeZone { operand, zone } => {
+                let operand = operand.evaluate(row, context)?;
+                let zone = match zone {
+                    Some(zone) => Some(zone.evaluate(row, context)?),
+                    None => None,
+                };
+                at_time_zone(&operand, zone.as_ref(), context)
+            }
+            Expression::DbKey { relation, row: number } => match number.evaluate(row, context)? {
+                Value::Integer { unscaled, .. } => Ok(db_key(*relation, unscaled.unsigned_abs())),
+                _ => Ok(Value::Null),
+            },
+            Expression::Comparison { .. }
+            | Expression::Distinct { .. }
+            | Expression::Between { .. }
+            | Expression::InList { .. }
+            | Expression::Pattern(_)
+            | Expression::IsNull(_)
+            | Expression::IsTruth { .. }
+            | Expression::Not(_)
+            | Expression::And(_)
+            | Expression::Or(_) => Ok(self.truth(row, context)?.map_or(Value::Null, Value::Boolean)),
+            Expression::Aggregate(_) | Expression::Window(_) => Err(unplanned()),
+        }
+    }
+
+    /// Its value without computing or copying anything, where that is possible.
+    pub(crate) fn peek<'v>(&'v self, row: &'v [Value], context: &'v ExecutionContext<'_>) -> Option<&'v Value> {
+        match self {
+            Expression::Constant(value) => Some(value),
+            Expression::Column(position) => row.get(*position),
+            Expression::Register(number) => Some(context.frame.register(*number)),
+            Expression::Parameter(number) => context.parameters.get(*number),
+            _ => None,
+        }
+    }
+}
+
+/// The values of several expressions.
+///
+/// # Errors
+/// That of the first one that fails.
+pub fn evaluate_all(
+    expressions: &[Expression],
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Result<Vec<Value>> {
+    expressions.iter().map(|expression| expression.evaluate(row, context)).collect()
+}
+
+/// A mistake of ours: an expression that only exists while a query is being bound was evaluated.
+fn unplanned() -> Error {
+    Error::new(isc::RANDOM).with("an aggregate outside of its query")
+}
+
+/// BLOBs take part in arithmetic by their contents.
+fn unblobbed(value: Value, context: &mut ExecutionContext<'_>) -> Result<Value> {
+    match value {
+        Value::Blob(_) => text_of(&value, context).map(Value::Text),
+        other => Ok(other),
+    }
+}
+
+fn concatenate(
+    left: &Value,
+    right: &Value,
+    result: &SqlType,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Value> {
+    let SqlType::Blob { subtype, character_set, .. } = result else {
+        return arithmetic::concatenate(left, right, result, &context.cast);
+    };
+    if left.is_null() || right.is_null() {
+        return Ok(Value::Null);
+    }
+    let mut bytes = Vec::new();
+    for side in [left, right] {
+        let text = text_of(side, context)?;
+        let text = if *subtype == 1 { text.transliterate(*character_set)? } else { text };
+        bytes.extend_from_slice(text.bytes());
+    }
+    text_blob(context, &Text::new(bytes, *character_set), *subtype, *character_set).map(Value::Blob)
+}
+
+fn next_value(
+    sequence: farbird_store::SequenceId,
+    step: &Value,
+    short: bool,
+    context: &ExecutionContext<'_>,
+) -> Result<Value> {
+    let step = match convert::cast(step, &SqlType::BIGINT, &context.cast)? {
+        Value::Integer { unscaled, .. } => unscaled,
+        _ => return Ok(Value::Null),
+    };
+    let store = context.transaction.store.store();
+    let value = match step {
+        0 => store.sequence_value(sequence)?,
+        step => store.sequence_next(sequence, step)?,
+    };
+    match short {
+        true => convert::cast(&Value::integer(value), &SqlType::INTEGER, &context.cast),
+        false => Ok(Value::integer(value)),
+    }
+}
+
+/// Bits of a row number that a DB_KEY holds.
+const DB_KEY_ROW_BITS: u32 = 48;
+
+/// RDB$DB_KEY: two bytes of relation number, the high two bytes of the row number, its low four bytes; little-endian,
+/// as Firebird lays it out.
+pub fn db_key(relation: u32, row: u64) -> Value {
+    let mut key = Vec::with_capacity(8);
+    key.extend(relation.to_le_bytes().into_iter().take(2));
+    key.extend(row.to_le_bytes().into_iter().skip(4).take(2));
+    key.extend(row.to_le_bytes().into_iter().take(4));
+    Value::Text(Text::new(key, farbird_types::CharacterSet::OCTETS))
+}
+
+/// The row number of a DB_KEY, if it is one of this relation.
+pub fn row_of_db_key(relation: u32, key: &[u8]) -> Option<u64> {
+    let key: [u8; 8] = key.try_into().ok()?;
+    let [r0, r1, high0, high1, low @ ..] = key;
+    if u32::from(u16::from_le_bytes([r0, r1])) != relation {
+        return None;
+    }
+    let high = u64::from(u16::from_le_bytes([high0, high1]));
+    let row = (high << 32) | u64::from(u32::from_le_bytes(low));
+    (row >> DB_KEY_ROW_BITS == 0).then_some(row)
+}

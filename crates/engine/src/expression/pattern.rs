@@ -1,0 +1,165 @@
+//! LIKE, STARTING WITH, CONTAINING and SIMILAR TO on values.
+//!
+//! Patterns are compiled when they change: a constant or a parameter once per statement, not once per row.
+
+use std::sync::Arc;
+
+use farbird_types::{CharacterSet, Collation, Error, Result, Text, Value, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::expression::blob::text_of;
+use crate::expression::like::LikePattern;
+use crate::expression::similar::SimilarPattern;
+use crate::expression::{Expression, PatternMatch};
+
+/// Which of the pattern predicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternKind {
+    /// LIKE
+    Like,
+    /// STARTING WITH
+    Starting,
+    /// CONTAINING: case never counts.
+    Containing,
+    /// SIMILAR TO
+    Similar,
+}
+
+/// A pattern made ready for matching.
+#[derive(Debug)]
+pub enum CompiledPattern {
+    /// LIKE
+    Like(Like),
+    /// SIMILAR TO
+    Similar(Similar),
+}
+
+/// A compiled LIKE pattern.
+#[derive(Debug)]
+pub struct Like(LikePattern);
+
+/// A compiled SIMILAR TO pattern.
+#[derive(Debug)]
+pub struct Similar(SimilarPattern);
+
+/// Attribute of a collation: case does not count.
+const CASE_INSENSITIVE: u8 = 2;
+
+impl PatternMatch {
+    /// Whether the operand matches; `None` if any part is NULL.
+    ///
+    /// # Errors
+    /// Those of the operands; `escape_invalid`, `invalid_similar_pattern`.
+    pub(crate) fn matches(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+        let operand = self.operand.evaluate(row, context)?;
+        let pattern = self.pattern.evaluate(row, context)?;
+        let escape = match &self.escape {
+            Some(escape) => Some(escape.evaluate(row, context)?),
+            None => None,
+        };
+        if operand.is_null() || pattern.is_null() || escape.as_ref().is_some_and(Value::is_null) {
+            return Ok(None);
+        }
+        let operand = text_of(&operand, context)?;
+        let character_set = operand.character_set();
+        let ignore_case = ignores_case(character_set, self.collation);
+        match self.kind {
+            PatternKind::Starting => {
+                let prefix = in_character_set(&text_of(&pattern, context)?, character_set)?;
+                if ignore_case {
+                    let operand = character_set.upper(operand.bytes());
+                    return Ok(Some(operand.starts_with(&character_set.upper(prefix.bytes()))));
+                }
+                Ok(Some(operand.bytes().starts_with(prefix.bytes())))
+            }
+            PatternKind::Containing => {
+                let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
+                let operand = character_set.upper(operand.bytes());
+                Ok(Some(contains(&operand, &character_set.upper(part.bytes()))))
+            }
+            PatternKind::Like | PatternKind::Similar => {
+                let compiled = self.compiled(pattern, escape, character_set, ignore_case, context)?;
+                match compiled.as_ref() {
+                    CompiledPattern::Like(Like(like)) if ignore_case => {
+                        Ok(Some(like.matches(&character_set.upper(operand.bytes()))))
+                    }
+                    CompiledPattern::Like(Like(like)) => Ok(Some(like.matches(operand.bytes()))),
+                    CompiledPattern::Similar(Similar(similar)) => Ok(Some(similar.matches(&operand.decode_lossy()))),
+                }
+            }
+        }
+    }
+
+    /// The compiled pattern: the one of last time if the pattern is the same.
+    fn compiled(
+        &self,
+        pattern: Value,
+        escape: Option<Value>,
+        character_set: CharacterSet,
+        ignore_case: bool,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Arc<CompiledPattern>> {
+        // An escape that is computed anew for each row is rare enough to go without the cache.
+        let cacheable = escape.is_none() || matches!(self.escape, Some(Expression::Constant(_)));
+        if cacheable
+            && let Some(Some((known, compiled))) = context.frame.patterns.get(self.place)
+            && *known == pattern
+        {
+            return Ok(compiled.clone());
+        }
+        let text = in_character_set(&text_of(&pattern, context)?, character_set)?;
+        let escape = match escape {
+            Some(escape) => Some(in_character_set(&text_of(&escape, context)?, character_set)?),
+            None => None,
+        };
+        if escape.as_ref().is_some_and(|escape| escape.char_length() != 1) {
+            return Err(Error::new(isc::ESCAPE_INVALID));
+        }
+        let compiled = Arc::new(match self.kind {
+            PatternKind::Similar => {
+                let escape = match &escape {
+                    Some(escape) => escape.decode()?.chars().next(),
+                    None => None,
+                };
+                let compiled = SimilarPattern::compile(&text.decode_lossy(), escape, ignore_case)?;
+                CompiledPattern::Similar(Similar(compiled))
+            }
+            _ => {
+                let fold = |text: &Text| match ignore_case {
+                    true => character_set.upper(text.bytes()),
+                    false => text.bytes().to_vec(),
+                };
+                let escape = escape.as_ref().map(fold);
+                CompiledPattern::Like(Like(LikePattern::compile(&fold(&text), escape.as_deref(), character_set)?))
+            }
+        });
+        if cacheable && let Some(place) = context.frame.patterns.get_mut(self.place) {
+            *place = Some((pattern, compiled.clone()));
+        }
+        Ok(compiled)
+    }
+}
+
+/// A text in the character set of the operand; texts of no character set are taken as they are.
+fn in_character_set(text: &Text, character_set: CharacterSet) -> Result<Text> {
+    if character_set.is_bytes() { Ok(text.clone()) } else { text.transliterate(character_set) }
+}
+
+fn ignores_case(character_set: CharacterSet, collation: Collation) -> bool {
+    character_set
+        .collations()
+        .any(|(known, _, attributes)| known == collation && attributes & CASE_INSENSITIVE != 0)
+}
+
+/// Whether `part` stands anywhere in `text`.
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    let Some((first, rest)) = part.split_first() else { return true };
+    let mut text = text;
+    while let Some(place) = text.iter().position(|byte| byte == first) {
+        text = text.get(place + 1..).unwrap_or_default();
+        if text.starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}

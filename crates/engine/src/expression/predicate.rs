@@ -1,0 +1,226 @@
+//! Truth of expressions: TRUE, FALSE, or UNKNOWN (`None`).
+
+use std::cmp::Ordering;
+
+use farbird_sql::ast::{ComparisonOperator, Truth};
+use farbird_types::{Collation, Error, Result, SqlType, Value, compare, convert, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::execute::subquery;
+use crate::expression::Expression;
+use crate::expression::blob::text_of;
+
+impl Expression {
+    /// Its truth on a row. Anything that is not BOOLEAN is converted to it.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn truth(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+        match self {
+            Expression::Comparison { operator, left, right, collation } => {
+                let order = compare_operands(left, right, *collation, row, context)?;
+                Ok(order.map(|order| operator_holds(*operator, order)))
+            }
+            Expression::And(parts) => all(parts, row, context),
+            Expression::Or(parts) => any(parts, row, context),
+            Expression::Not(operand) => Ok(operand.truth(row, context)?.map(|truth| !truth)),
+            Expression::IsNull(operand) => match operand.peek(row, context) {
+                Some(value) => Ok(Some(value.is_null())),
+                None => Ok(Some(operand.evaluate(row, context)?.is_null())),
+            },
+            Expression::IsTruth { operand, truth } => {
+                let found = operand.truth(row, context)?;
+                Ok(Some(match truth {
+                    Truth::True => found == Some(true),
+                    Truth::False => found == Some(false),
+                    Truth::Unknown => found.is_none(),
+                }))
+            }
+            Expression::Distinct { left, right, collation } => {
+                let left = left.evaluate(row, context)?;
+                let right = right.evaluate(row, context)?;
+                is_distinct(&left, &right, *collation, context).map(Some)
+            }
+            Expression::Between { operand, low, high, collation } => {
+                let operand = operand.evaluate(row, context)?;
+                let low = low.evaluate(row, context)?;
+                let above = compare_nullable(&operand, &low, *collation, context)?.map(Ordering::is_ge);
+                if above == Some(false) {
+                    return Ok(Some(false));
+                }
+                let high = high.evaluate(row, context)?;
+                let below = compare_nullable(&operand, &high, *collation, context)?.map(Ordering::is_le);
+                Ok(and(above, below))
+            }
+            Expression::InList { operand, list, collation } => in_list(operand, list, *collation, row, context),
+            Expression::Pattern(pattern) => pattern.matches(row, context),
+            Expression::Subquery(query) => match subquery::evaluate(query, row, context)? {
+                Value::Boolean(truth) => Ok(Some(truth)),
+                Value::Null => Ok(None),
+                other => truth_of(other, context),
+            },
+            other => {
+                let value = other.evaluate(row, context)?;
+                truth_of(value, context)
+            }
+        }
+    }
+}
+
+fn truth_of(value: Value, context: &ExecutionContext<'_>) -> Result<Option<bool>> {
+    match value {
+        Value::Boolean(truth) => Ok(Some(truth)),
+        Value::Null => Ok(None),
+        other => match convert::cast(&other, &SqlType::Boolean, &context.cast)? {
+            Value::Boolean(truth) => Ok(Some(truth)),
+            _ => Err(Error::new(isc::INVALID_BOOLEAN_USAGE)),
+        },
+    }
+}
+
+fn all(parts: &[Expression], row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+    let mut result = Some(true);
+    for part in parts {
+        match part.truth(row, context)? {
+            Some(true) => {}
+            Some(false) => return Ok(Some(false)),
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn any(parts: &[Expression], row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+    let mut result = Some(false);
+    for part in parts {
+        match part.truth(row, context)? {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+    match (left, right) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
+}
+
+fn in_list(
+    operand: &Expression,
+    list: &[Expression],
+    collation: Collation,
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<bool>> {
+    let operand = operand.evaluate(row, context)?;
+    if operand.is_null() {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    for item in list {
+        let order = match item.peek(row, context) {
+            Some(item) if is_plain(&operand, item) => compare_plain(&operand, item, collation, context)?,
+            _ => {
+                let item = item.evaluate(row, context)?;
+                compare_nullable(&operand, &item, collation, context)?
+            }
+        };
+        match order {
+            Some(Ordering::Equal) => return Ok(Some(true)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+/// Whether a comparison came out as the operator asks.
+pub(crate) fn operator_holds(operator: ComparisonOperator, order: Ordering) -> bool {
+    match operator {
+        ComparisonOperator::Equal => order.is_eq(),
+        ComparisonOperator::NotEqual => order.is_ne(),
+        ComparisonOperator::Less => order.is_lt(),
+        ComparisonOperator::LessOrEqual => order.is_le(),
+        ComparisonOperator::Greater => order.is_gt(),
+        ComparisonOperator::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+/// Compares two operands; nothing is copied for columns, constants and parameters.
+fn compare_operands(
+    left: &Expression,
+    right: &Expression,
+    collation: Collation,
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<Ordering>> {
+    if let (Some(left), Some(right)) = (left.peek(row, context), right.peek(row, context))
+        && is_plain(left, right)
+    {
+        return compare_plain(left, right, collation, context);
+    }
+    let left = left.evaluate(row, context)?;
+    let right = right.evaluate(row, context)?;
+    compare_nullable(&left, &right, collation, context)
+}
+
+/// Whether two values compare without reading BLOBs.
+fn is_plain(left: &Value, right: &Value) -> bool {
+    !matches!(left, Value::Blob(_)) && !matches!(right, Value::Blob(_))
+}
+
+fn compare_plain(
+    left: &Value,
+    right: &Value,
+    collation: Collation,
+    context: &ExecutionContext<'_>,
+) -> Result<Option<Ordering>> {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => Ok(None),
+        (
+            Value::Integer { unscaled: left, scale: left_scale },
+            Value::Integer { unscaled: right, scale: right_scale },
+        ) if left_scale == right_scale => Ok(Some(left.cmp(right))),
+        _ => compare::compare_in(left, right, collation, &context.cast).map(Some),
+    }
+}
+
+/// Compares two values; `None` if either is NULL. BLOBs are compared by their contents.
+pub(crate) fn compare_nullable(
+    left: &Value,
+    right: &Value,
+    collation: Collation,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<Ordering>> {
+    if left.is_null() || right.is_null() {
+        return Ok(None);
+    }
+    if is_plain(left, right) {
+        return compare_plain(left, right, collation, context);
+    }
+    if left == right {
+        return Ok(Some(Ordering::Equal));
+    }
+    let left = Value::Text(text_of(left, context)?);
+    let right = Value::Text(text_of(right, context)?);
+    compare::compare_in(&left, &right, collation, &context.cast).map(Some)
+}
+
+/// IS DISTINCT FROM: NULL is like NULL and unlike everything else.
+pub(crate) fn is_distinct(
+    left: &Value,
+    right: &Value,
+    collation: Collation,
+    context: &mut ExecutionContext<'_>,
+) -> Result<bool> {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => Ok(false),
+        (false, false) => Ok(compare_nullable(left, right, collation, context)? != Some(Ordering::Equal)),
+        _ => Ok(true),
+    }
+}

@@ -1,0 +1,488 @@
+//! SIMILAR TO: the regular expressions of standard SQL.
+//!
+//! A pattern becomes a small program that is run over the text keeping the set of places it can be at (Thompson's
+//! construction), so no pattern takes more time than its length times the text's.
+//!
+//! Source: Firebird 5 language reference, section SIMILAR TO.
+
+use farbird_types::{Error, Result, isc};
+
+/// Most instructions of a compiled pattern: `{n,m}` multiplies what it applies to.
+const INSTRUCTIONS_MAX: usize = 20_000;
+
+/// Deepest nesting of parentheses.
+const DEPTH_MAX: usize = 100;
+
+/// Most repetitions that `{n,m}` may ask for.
+const REPETITIONS_MAX: usize = 32_767;
+
+/// A compiled SIMILAR TO pattern.
+#[derive(Debug)]
+pub(crate) struct SimilarPattern {
+    program: Vec<Instruction>,
+    ignore_case: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Instruction {
+    Character(char),
+    Any,
+    Class(Box<Class>),
+    /// Go on at both.
+    Split(usize, usize),
+    Jump(usize),
+    Match,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Class {
+    included: Vec<(char, char)>,
+    excluded: Vec<(char, char)>,
+    included_kinds: Vec<Kind>,
+    excluded_kinds: Vec<Kind>,
+    /// `[^...]`: everything but the excluded.
+    all: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Alpha,
+    Upper,
+    Lower,
+    Digit,
+    Space,
+    Whitespace,
+    Alnum,
+}
+
+/// The syntax of a pattern.
+#[derive(Debug, Clone)]
+enum Node {
+    Empty,
+    Character(char),
+    Any,
+    Class(Box<Class>),
+    Sequence(Vec<Node>),
+    Alternatives(Vec<Node>),
+    Repeat { node: Box<Node>, least: usize, most: Option<usize> },
+}
+
+impl SimilarPattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// `invalid_similar_pattern`; `escape_invalid` for an escape before a character that has no special meaning.
+    pub(crate) fn compile(pattern: &str, escape: Option<char>, ignore_case: bool) -> Result<SimilarPattern> {
+        let characters: Vec<char> = pattern.chars().collect();
+        let mut parser = Parser { characters: &characters, place: 0, escape, depth: 0 };
+        let node = parser.alternatives()?;
+        if parser.place != characters.len() {
+            return Err(invalid());
+        }
+        let mut program = Vec::new();
+        emit(&node, &mut program)?;
+        program.push(Instruction::Match);
+        Ok(SimilarPattern { program, ignore_case })
+    }
+
+    /// Whether the whole text matches.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let mut current = Places::new(self.program.len());
+        let mut next = Places::new(self.program.len());
+        self.add(0, &mut current);
+        for character in text.chars() {
+            next.clear();
+            for index in 0..current.list.len() {
+                let place = current.list[index];
+                if self.program.get(place).is_some_and(|step| self.accepts(step, character)) {
+                    self.add(place + 1, &mut next);
+                }
+            }
+            std::mem::swap(&mut current, &mut next);
+            if current.list.is_empty() {
+                return false;
+            }
+        }
+        current.list.iter().any(|place| matches!(self.program.get(*place), Some(Instruction::Match)))
+    }
+
+    fn accepts(&self, step: &Instruction, character: char) -> bool {
+        match step {
+            Instruction::Character(wanted) => {
+                *wanted == character || (self.ignore_case && folded(*wanted) == folded(character))
+            }
+            Instruction::Any => true,
+            Instruction::Class(class) => {
+                class.contains(character)
+                    || (self.ignore_case
+                        && (character.to_uppercase().any(|c| class.contains(c))
+                            || character.to_lowercase().any(|c| class.contains(c))))
+            }
+            Instruction::Split(..) | Instruction::Jump(_) | Instruction::Match => false,
+        }
+    }
+
+    /// Adds an instruction and all that can be reached from it without a character.
+    fn add(&self, place: usize, places: &mut Places) {
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            if !places.insert(place) {
+                continue;
+            }
+            match self.program.get(place) {
+                Some(Instruction::Jump(to)) => open.push(*to),
+                Some(Instruction::Split(first, second)) => open.extend([*second, *first]),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A set of instructions, in the order of insertion.
+struct Places {
+    list: Vec<usize>,
+    member: Vec<bool>,
+}
+
+impl Places {
+    fn new(size: usize) -> Places {
+        Places { list: Vec::new(), member: vec![false; size] }
+    }
+
+    fn clear(&mut self) {
+        for place in self.list.drain(..) {
+            if let Some(member) = self.member.get_mut(place) {
+                *member = false;
+            }
+        }
+    }
+
+    fn insert(&mut self, place: usize) -> bool {
+        match self.member.get_mut(place) {
+            Some(member) if !*member => {
+                *member = true;
+                self.list.push(place);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Class {
+    fn contains(&self, character: char) -> bool {
+        let within = |ranges: &[(char, char)]| ranges.iter().any(|(low, high)| (*low..=*high).contains(&character));
+        let of_kind = |kinds: &[Kind]| kinds.iter().any(|kind| kind.contains(character));
+        let included = self.all || within(&self.included) || of_kind(&self.included_kinds);
+        included && !within(&self.excluded) && !of_kind(&self.excluded_kinds)
+    }
+}
+
+impl Kind {
+    /// The names that stand in `[:...:]`. Only Latin letters without accents count, as the language reference says.
+    fn by_name(name: &str) -> Option<Kind> {
+        Some(match name.to_ascii_uppercase().as_str() {
+            "ALPHA" => Kind::Alpha,
+            "UPPER" => Kind::Upper,
+            "LOWER" => Kind::Lower,
+            "DIGIT" => Kind::Digit,
+            "SPACE" => Kind::Space,
+            "WHITESPACE" => Kind::Whitespace,
+            "ALNUM" => Kind::Alnum,
+            _ => return None,
+        })
+    }
+
+    fn contains(self, character: char) -> bool {
+        match self {
+            Kind::Alpha => character.is_ascii_alphabetic(),
+            Kind::Upper => character.is_ascii_uppercase(),
+            Kind::Lower => character.is_ascii_lowercase(),
+            Kind::Digit => character.is_ascii_digit(),
+            Kind::Space => character == ' ',
+            Kind::Whitespace => matches!(character, '\t' | '\n' | '\u{B}' | '\u{C}' | '\r' | ' '),
+            Kind::Alnum => character.is_ascii_alphanumeric(),
+        }
+    }
+}
+
+fn folded(character: char) -> char {
+    character.to_uppercase().next().unwrap_or(character)
+}
+
+fn invalid() -> Error {
+    Error::new(isc::INVALID_SIMILAR_PATTERN)
+}
+
+/// Characters that mean something unless escaped.
+const SPECIAL: &str = "[]()|^-+*%_?{}";
+
+struct Parser<'a> {
+    characters: &'a [char],
+    place: usize,
+    escape: Option<char>,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<char> {
+        self.characters.get(self.place).copied()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted) && self.escape != Some(wanted);
+        if found {
+            self.place += 1;
+        }
+        found
+    }
+
+    /// The next character and whether it was escaped.
+    fn character(&mut self) -> Result<(char, bool)> {
+        let first = self.peek().ok_or_else(invalid)?;
+        self.place += 1;
+        if self.escape != Some(first) {
+            return Ok((first, false));
+        }
+        let second = self.peek().ok_or_else(|| Error::new(isc::ESCAPE_INVALID))?;
+        if !SPECIAL.contains(second) && self.escape != Some(second) {
+            return Err(Error::new(isc::ESCAPE_INVALID));
+        }
+        self.place += 1;
+        Ok((second, true))
+    }
+
+    fn alternatives(&mut self) -> Result<Node> {
+        let mut list = vec![self.sequence()?];
+        while self.take('|') {
+            list.push(self.sequence()?);
+        }
+        Ok(if list.len() == 1 { list.swap_remove(0) } else { Node::Alternatives(list) })
+    }
+
+    fn sequence(&mut self) -> Result<Node> {
+        let mut list = Vec::new();
+        while let Some(next) = self.peek() {
+            let escaped = self.escape == Some(next);
+            if !escaped && (next == '|' || next == ')') {
+                break;
+            }
+            let atom = self.atom()?;
+            list.push(self.repeated(atom)?);
+        }
+        Ok(if list.is_empty() { Node::Empty } else { Node::Sequence(list) })
+    }
+
+    fn atom(&mut self) -> Result<Node> {
+        let (character, escaped) = self.character()?;
+        if escaped {
+            return Ok(Node::Character(character));
+        }
+        match character {
+            '_' => Ok(Node::Any),
+            '%' => Ok(Node::Repeat { node: Box::new(Node::Any), least: 0, most: None }),
+            '[' => self.class(),
+            '(' => {
+                self.depth += 1;
+                if self.depth > DEPTH_MAX {
+                    return Err(invalid());
+                }
+                let inner = self.alternatives()?;
+                self.depth -= 1;
+                if self.take(')') { Ok(inner) } else { Err(invalid()) }
+            }
+            '*' | '+' | '?' | '{' | '}' | ']' | ')' | '^' | '-' => Err(invalid()),
+            other => Ok(Node::Character(other)),
+        }
+    }
+
+    fn repeated(&mut self, atom: Node) -> Result<Node> {
+        let (least, most) = if self.take('*') {
+            (0, None)
+        } else if self.take('+') {
+            (1, None)
+        } else if self.take('?') {
+            (0, Some(1))
+        } else if self.take('{') {
+            let least = self.number()?;
+            let most = if self.take(',') {
+                if self.peek() == Some('}') { None } else { Some(self.number()?) }
+            } else {
+                Some(least)
+            };
+            if !self.take('}') || most.is_some_and(|most| most < least) {
+                return Err(invalid());
+            }
+            (least, most)
+        } else {
+            return Ok(atom);
+        };
+        Ok(Node::Repeat { node: Box::new(atom), least, most })
+    }
+
+    fn number(&mut self) -> Result<usize> {
+        let mut number = 0usize;
+        let mut digits = 0;
+        while let Some(digit) = self.peek().and_then(|character| character.to_digit(10)) {
+            number = number.saturating_mul(10).saturating_add(digit as usize);
+            digits += 1;
+            self.place += 1;
+        }
+        if digits == 0 || number > REPETITIONS_MAX { Err(invalid()) } else { Ok(number) }
+    }
+
+    /// What follows `[`.
+    fn class(&mut self) -> Result<Node> {
+        let mut class = Class::default();
+        let mut excluding = false;
+        let mut members = 0;
+        loop {
+            if self.take(']') {
+                break;
+            }
+            if !excluding && self.take('^') {
+                excluding = true;
+                class.all = members == 0;
+                members = 0;
+                continue;
+            }
+            members += 1;
+            if self.peek() == Some('[') && self.characters.get(self.place + 1) == Some(&':') {
+                let kind = self.kind()?;
+                if excluding { class.excluded_kinds.push(kind) } else { class.included_kinds.push(kind) }
+                continue;
+            }
+            let (low, _) = self.character()?;
+            let high = if self.take('-') { self.character()?.0 } else { low };
+            if excluding { class.excluded.push((low, high)) } else { class.included.push((low, high)) }
+        }
+        if members == 0 { Err(invalid()) } else { Ok(Node::Class(Box::new(class))) }
+    }
+
+    /// `[:NAME:]`
+    fn kind(&mut self) -> Result<Kind> {
+        let rest = self.characters.get(self.place + 2..).unwrap_or_default();
+        let length = rest.iter().position(|character| *character == ':').ok_or_else(invalid)?;
+        let name: String = rest.iter().take(length).collect();
+        if rest.get(length + 1) != Some(&']') {
+            return Err(invalid());
+        }
+        self.place += length + 4;
+        Kind::by_name(&name).ok_or_else(invalid)
+    }
+}
+
+fn emit(node: &Node, program: &mut Vec<Instruction>) -> Result<()> {
+    if program.len() > INSTRUCTIONS_MAX {
+        return Err(invalid());
+    }
+    match node {
+        Node::Empty => {}
+        Node::Character(character) => program.push(Instruction::Character(*character)),
+        Node::Any => program.push(Instruction::Any),
+        Node::Class(class) => program.push(Instruction::Class(class.clone())),
+        Node::Sequence(list) => {
+            for part in list {
+                emit(part, program)?;
+            }
+        }
+        Node::Alternatives(list) => emit_alternatives(list, program)?,
+        Node::Repeat { node, least, most } => emit_repeat(node, *least, *most, program)?,
+    }
+    Ok(())
+}
+
+fn emit_alternatives(list: &[Node], program: &mut Vec<Instruction>) -> Result<()> {
+    let mut jumps = Vec::new();
+    for (index, part) in list.iter().enumerate() {
+        if index + 1 == list.len() {
+            emit(part, program)?;
+            break;
+        }
+        let split = program.len();
+        program.push(Instruction::Match);
+        emit(part, program)?;
+        jumps.push(program.len());
+        program.push(Instruction::Match);
+        program[split] = Instruction::Split(split + 1, program.len());
+    }
+    let end = program.len();
+    for jump in jumps {
+        program[jump] = Instruction::Jump(end);
+    }
+    Ok(())
+}
+
+fn emit_repeat(node: &Node, least: usize, most: Option<usize>, program: &mut Vec<Instruction>) -> Result<()> {
+    for _ in 0..least {
+        let before = program.len();
+        emit(node, program)?;
+        // Repeating what matches nothing but the empty text changes nothing, however often it is asked for.
+        if program.len() == before {
+            return Ok(());
+        }
+    }
+    let Some(most) = most else {
+        let split = program.len();
+        program.push(Instruction::Match);
+        emit(node, program)?;
+        program.push(Instruction::Jump(split));
+        program[split] = Instruction::Split(split + 1, program.len());
+        return Ok(());
+    };
+    let mut splits = Vec::new();
+    for _ in least..most {
+        splits.push(program.len());
+        program.push(Instruction::Match);
+        let before = program.len();
+        emit(node, program)?;
+        if program.len() == before {
+            break;
+        }
+    }
+    let end = program.len();
+    for split in splits {
+        program[split] = Instruction::Split(split + 1, end);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn similar(text: &str, pattern: &str) -> bool {
+        SimilarPattern::compile(pattern, Some('\\'), false).unwrap().matches(text)
+    }
+
+    #[test]
+    fn patterns_of_the_language_reference() {
+        assert!(similar("Apple", "Apple"));
+        assert!(!similar("Apples", "Apple"));
+        assert!(similar("Apple", "App%"));
+        assert!(similar("Birne", "B[ir]{2}ne"));
+        assert!(!similar("Birne", "B[ar]+ne"));
+        assert!(similar("Fraga", "Fr[a-f^bc]ga"));
+        assert!(!similar("Frbga", "Fr[a-f^bc]ga"));
+        assert!(similar("stutter", "(stut|mut)ter"));
+        assert!(similar("12345", "[[:DIGIT:]]{3,}"));
+        assert!(!similar("12", "[[:DIGIT:]]{3,}"));
+        assert!(similar("3+4", "3\\+4"));
+        assert!(similar("", "(a|b)*"));
+        assert!(similar("x", "[^a-c]"));
+    }
+
+    #[test]
+    fn bad_patterns_are_refused() {
+        for pattern in ["(", "a{", "[", "[]", "*", "a{3,1}", ")"] {
+            assert!(SimilarPattern::compile(pattern, None, false).is_err(), "{pattern}");
+        }
+        assert!(SimilarPattern::compile("((a{30000}){30000}){30000}", None, false).is_err());
+    }
+
+    #[test]
+    fn nested_repetition_stays_cheap() {
+        let text = "a".repeat(2_000) + "b";
+        assert!(!similar(&text, "((a+)+)+c"));
+    }
+}

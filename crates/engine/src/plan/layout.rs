@@ -1,0 +1,1 @@
+//! What the store must know of a relation.

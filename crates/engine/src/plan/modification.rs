@@ -1,0 +1,263 @@
+//! Plans of the statements that change rows.
+//!
+//! Rows of a table are whole and by slot (field id), as the store writes them. The expressions of a modification look
+//! at a wide row: what each plan says about it stands at its fields.
+
+use std::sync::{Arc, OnceLock};
+
+use farbird_store::{IndexId, RelationLayout, SequenceId};
+use farbird_types::{ColumnType, SqlType};
+
+use crate::api::ColumnDescription;
+use crate::bind::Environment;
+use crate::catalog::{ReferentialAction, Relation};
+use crate::execute::frame::FrameSize;
+use crate::expression::{BoundExpression, Expression};
+use crate::plan::Node;
+
+/// A statement that changes rows, ready to run.
+#[derive(Debug)]
+pub struct ModifyPlan {
+    /// What it does.
+    pub action: ModifyAction,
+    /// What its frame needs.
+    pub frame: FrameSize,
+    /// RETURNING: the values, over the row that each action says. Empty without RETURNING.
+    pub returning: Vec<Expression>,
+    /// Its columns.
+    pub columns: Vec<ColumnDescription>,
+}
+
+/// What a statement does to rows.
+#[derive(Debug)]
+pub enum ModifyAction {
+    /// INSERT.
+    Insert(InsertPlan),
+    /// UPDATE.
+    Update(UpdatePlan),
+    /// DELETE.
+    Delete(DeletePlan),
+    /// UPDATE OR INSERT.
+    UpdateOrInsert(UpdateOrInsertPlan),
+    /// MERGE.
+    Merge(MergePlan),
+}
+
+/// INSERT. RETURNING looks at the new row.
+#[derive(Debug)]
+pub struct InsertPlan {
+    /// Where the rows come from; its rows are what the assignments look at.
+    pub source: Node,
+    /// What is done with each.
+    pub row: InsertRow,
+}
+
+/// How a new row is made.
+#[derive(Debug)]
+pub struct InsertRow {
+    /// The table.
+    pub target: Arc<Target>,
+    /// Slot and value, converted to the slot's type.
+    pub assignments: Vec<(usize, Expression)>,
+    /// OVERRIDING.
+    pub overriding: Option<farbird_sql::ast::Overriding>,
+}
+
+/// UPDATE. Rows of the source are the old row by slot, its row number, and what else the view's other tables give.
+/// Assignments look at that row; RETURNING looks at it followed by the new row.
+#[derive(Debug)]
+pub struct UpdatePlan {
+    /// The rows to be changed.
+    pub source: Node,
+    /// The table.
+    pub target: Arc<Target>,
+    /// Slot and value, converted to the slot's type.
+    pub assignments: Vec<(usize, Expression)>,
+    /// Whether it stands on a cursor's row: then there must be one.
+    pub positioned: bool,
+    /// SKIP LOCKED.
+    pub skip_locked: bool,
+}
+
+/// DELETE. Rows of the source are as in [`UpdatePlan`]; RETURNING looks at them.
+#[derive(Debug)]
+pub struct DeletePlan {
+    /// The rows to be deleted.
+    pub source: Node,
+    /// The table.
+    pub target: Arc<Target>,
+    /// Whether it stands on a cursor's row: then there must be one.
+    pub positioned: bool,
+    /// SKIP LOCKED.
+    pub skip_locked: bool,
+}
+
+/// UPDATE OR INSERT: updates the rows that the source finds, or inserts. RETURNING looks at the old row (NULLs when
+/// inserted), the row number, and the new row.
+#[derive(Debug)]
+pub struct UpdateOrInsertPlan {
+    /// The rows that match.
+    pub source: Node,
+    /// What is assigned to them: only parameters and registers are looked at.
+    pub assignments: Vec<(usize, Expression)>,
+    /// What is inserted if none matches.
+    pub insert: InsertRow,
+}
+
+/// MERGE. Rows of the source are the old row by slot (NULLs if there is none), its row number, and the row of USING.
+/// Conditions and assignments look at that; RETURNING at it followed by the new row.
+#[derive(Debug)]
+pub struct MergePlan {
+    /// The joined rows.
+    pub source: Node,
+    /// The table.
+    pub target: Arc<Target>,
+    /// Position that is NULL exactly when the row of USING is missing, if rows without one can come.
+    pub source_present: Option<usize>,
+    /// The WHEN clauses, in order.
+    pub clauses: Vec<MergeClausePlan>,
+}
+
+/// WHEN ... THEN.
+#[derive(Debug)]
+pub struct MergeClausePlan {
+    /// For which rows.
+    pub rows: farbird_sql::ast::MergeRows,
+    /// AND.
+    pub condition: Option<Expression>,
+    /// What is done.
+    pub action: MergeActionPlan,
+}
+
+/// What MERGE does with a row.
+#[derive(Debug)]
+pub enum MergeActionPlan {
+    /// UPDATE SET.
+    Update(Vec<(usize, Expression)>),
+    /// DELETE.
+    Delete,
+    /// INSERT.
+    Insert(InsertRow),
+}
+
+/// A table that is changed, with everything that holds for its rows.
+#[derive(Debug)]
+pub struct Target {
+    /// The table.
+    pub relation: Arc<Relation>,
+    /// What the store knows of it.
+    pub layout: Arc<RelationLayout>,
+    /// By slot; `None` for the slots of dropped columns.
+    pub columns: Vec<Option<TargetColumn>>,
+    /// Slots that have a default, an identity or a computed value: those that an INSERT must look after.
+    pub checks: Vec<CheckRule>,
+    /// Foreign keys of this table.
+    pub foreign_keys: Vec<ForeignKeyRule>,
+    /// Foreign keys of other tables (or this one) that point here.
+    pub references: Vec<ReferenceRule>,
+    /// Names that the store's unique violations need.
+    pub unique_names: Vec<UniqueName>,
+    /// Which triggers there are.
+    pub triggers: TriggerPresence,
+    /// What later binding (of cascades) looks at.
+    pub environment: Environment,
+}
+
+/// Whether a table has triggers of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct TriggerPresence {
+    pub before_insert: bool,
+    pub after_insert: bool,
+    pub before_update: bool,
+    pub after_update: bool,
+    pub before_delete: bool,
+    pub after_delete: bool,
+}
+
+/// A column of a table that is changed.
+#[derive(Debug)]
+pub struct TargetColumn {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// NOT NULL, its own or its domain's.
+    pub not_null: bool,
+    /// What it gets when nothing is assigned, converted.
+    pub default: Option<BoundExpression>,
+    /// COMPUTED BY: never assigned, never stored.
+    pub computed: Option<BoundExpression>,
+    /// Its sequence, and whether it is GENERATED ALWAYS.
+    pub identity: Option<(SequenceId, i64, bool)>,
+    /// The domain's CHECK over its value.
+    pub domain_check: Option<BoundExpression>,
+}
+
+impl TargetColumn {
+    /// Its type with nullability.
+    pub fn column_type(&self) -> ColumnType {
+        ColumnType { sql_type: self.sql_type, nullable: !self.not_null }
+    }
+}
+
+/// A CHECK constraint, over the row by slot.
+#[derive(Debug)]
+pub struct CheckRule {
+    /// Its name.
+    pub name: String,
+    /// The condition: violated only if FALSE.
+    pub condition: BoundExpression,
+}
+
+/// A foreign key of the table: its values must exist in another.
+#[derive(Debug)]
+pub struct ForeignKeyRule {
+    /// Its name.
+    pub name: String,
+    /// Slots of the columns.
+    pub slots: Vec<usize>,
+    /// What the store knows of the other table.
+    pub parent_layout: Arc<RelationLayout>,
+    /// The other table.
+    pub parent: Arc<Relation>,
+    /// The other table's index.
+    pub parent_index: IndexId,
+    /// The types of its columns.
+    pub parent_types: Vec<SqlType>,
+}
+
+/// A foreign key that points at the table.
+#[derive(Debug)]
+pub struct ReferenceRule {
+    /// Its name.
+    pub name: String,
+    /// Slots of the referenced columns of this table.
+    pub slots: Vec<usize>,
+    /// The referring table.
+    pub child: String,
+    /// Its index.
+    pub child_index: IndexId,
+    /// Slots of its columns.
+    pub child_slots: Vec<usize>,
+    /// ON UPDATE.
+    pub on_update: ReferentialAction,
+    /// ON DELETE.
+    pub on_delete: ReferentialAction,
+    /// The referring table with everything that holds for its rows; bound when first needed, since tables may refer to
+    /// each other in circles.
+    pub child_target: OnceLock<Arc<Target>>,
+}
+
+/// Names that a unique violation is reported with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UniqueName {
+    /// The index.
+    pub index: IndexId,
+    /// Its name.
+    pub index_name: String,
+    /// The constraint that it holds, if any.
+    pub constraint: Option<String>,
+    /// Names of its columns; empty for an expression.
+    pub columns: Vec<String>,
+}
