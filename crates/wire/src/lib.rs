@@ -14,7 +14,7 @@
 //!
 //! ```ignore
 //! let mut decoder = RequestDecoder::new(Limits::default());
-//! incoming.receive(&socket_bytes, &mut plain)?;       // decrypts, inflates, counts
+//! incoming.receive(&mut socket_bytes, &mut counters, &mut plain)?;  // decrypts, inflates, counts
 //! decoder.feed(&plain);
 //! while let Some(request) = decoder.next_request()? {          // None: more bytes are needed
 //!     match request {
@@ -61,9 +61,18 @@
 //! | [`event`] | event parameter blocks |
 #![forbid(unsafe_code)]
 
+pub mod auth;
 pub mod blob_stream;
+pub mod clumplet;
+pub mod compress;
+pub mod counters;
+pub mod crypt;
 pub mod decoder;
+pub mod event;
+pub mod info;
+pub mod layers;
 pub mod message;
+pub mod negotiation;
 pub mod operation;
 pub mod packet;
 pub mod protocol;

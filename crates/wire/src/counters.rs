@@ -1,0 +1,96 @@
+//! Wire statistics as fbclient counts them (fb_info_wire_*).
+//!
+//! The owner of the socket calls the methods; nothing here measures. Source: wire-protocol.md, 10.
+
+/// Which way bytes last went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Direction {
+    #[default]
+    None,
+    Send,
+    Receive,
+}
+
+/// Counts of one connection, from its first byte on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets encoded (150).
+    pub out_packets: u64,
+    /// Packets decoded (151).
+    pub in_packets: u64,
+    /// Bytes before compression (152).
+    pub out_bytes: u64,
+    /// Bytes after decompression (153).
+    pub in_bytes: u64,
+    /// Writes to the socket (154).
+    pub send_packets: u64,
+    /// Reads from the socket (155).
+    pub receive_packets: u64,
+    /// Bytes written to the socket (156).
+    pub send_bytes: u64,
+    /// Bytes read from the socket (157).
+    pub receive_bytes: u64,
+    /// Times that a receive followed a send (158).
+    pub round_trips: u64,
+    direction: Direction,
+}
+
+impl Counters {
+    /// A packet was encoded.
+    pub fn packet_out(&mut self) {
+        self.out_packets += 1;
+    }
+
+    /// A packet was decoded.
+    pub fn packet_in(&mut self) {
+        self.in_packets += 1;
+    }
+
+    /// Bytes were handed to compression, or straight to the socket.
+    pub fn bytes_out(&mut self, bytes: usize) {
+        self.out_bytes += bytes as u64;
+    }
+
+    /// Bytes came out of decompression, or straight from the socket.
+    pub fn bytes_in(&mut self, bytes: usize) {
+        self.in_bytes += bytes as u64;
+    }
+
+    /// One write to the socket succeeded.
+    pub fn sent(&mut self, bytes: usize) {
+        self.send_packets += 1;
+        self.send_bytes += bytes as u64;
+        self.direction = Direction::Send;
+    }
+
+    /// One read from the socket gave bytes.
+    pub fn received(&mut self, bytes: usize) {
+        self.receive_packets += 1;
+        self.receive_bytes += bytes as u64;
+        if self.direction == Direction::Send {
+            self.round_trips += 1;
+        }
+        self.direction = Direction::Receive;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_sends_and_a_run_of_receives_are_one_round_trip() {
+        let mut counters = Counters::default();
+        counters.received(1);
+        assert_eq!(counters.round_trips, 0);
+        for _ in 0..2 {
+            counters.sent(10);
+            counters.sent(10);
+            counters.received(100);
+            counters.received(50);
+        }
+        assert_eq!(counters.round_trips, 2);
+        assert_eq!((counters.send_packets, counters.send_bytes), (4, 40));
+        assert_eq!((counters.receive_packets, counters.receive_bytes), (5, 301));
+    }
+}
