@@ -12,7 +12,7 @@ import pathlib
 
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE / "../src"
-FACILITIES_OF_THE_SERVER = {0: "", 7: "", 8: "DYN_", 18: "GSEC_"}
+FACILITIES_OF_THE_SERVER = {0: "", 7: "", 8: "DYN_", 13: "", 18: "GSEC_"}
 
 
 def table(name):

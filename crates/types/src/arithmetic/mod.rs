@@ -1,12 +1,31 @@
 //! The operators `+ - * / ||` by the typing rules of SQL dialect 3.
+//!
+//! A statement's preparation asks for the type of an expression, its execution for the value: `result_type` and
+//! `apply`, `negated_type` and `negate`, `concatenated_type` and `concatenate`. `common_type` finds the type of a CASE
+//! or UNION.
+//!
+//! Source: Firebird 5 language reference, chapter "Common Language Elements"; results in the tests were recorded from
+//! Firebird 4.
+
+mod common;
+mod concatenation;
+mod date_time;
+mod numeric;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use common::{common_type, common_type_in};
+pub use concatenation::{concatenate, concatenated_type};
+pub use types::{negated_type, result_type};
 
 use crate::convert::CastContext;
 use crate::error::{Error, Result, isc};
-use crate::sql_type::SqlType;
+use crate::sql_type::{ExactWidth, SqlType};
 use crate::value::Value;
 
 /// A dyadic arithmetic operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ArithmeticOperator {
     /// `+`
     Add,
@@ -18,19 +37,10 @@ pub enum ArithmeticOperator {
     Divide,
 }
 
-/// The type of `left operator right`. A `SqlType::Null` operand (parameter, bare NULL) gives `SqlType::Null`.
-///
-/// # Errors
-/// `expression_eval_err` with the code that names the rule broken.
-pub fn result_type(operator: ArithmeticOperator, left: &SqlType, right: &SqlType) -> Result<SqlType> {
-    let _ = (operator, left, right);
-    Err(Error::new(isc::WISH_LIST))
-}
-
 /// Computes `left operator right` as a value of `result`, the type that [`result_type`] gave. NULL if either is NULL.
 ///
 /// # Errors
-/// `exception_integer_overflow`, or `arith_except` with what went wrong.
+/// `exception_integer_overflow`, or `arith_except` with what went wrong; `date_range_exceeded` and its kin.
 pub fn apply(
     operator: ArithmeticOperator,
     left: &Value,
@@ -38,53 +48,52 @@ pub fn apply(
     result: &SqlType,
     context: &CastContext,
 ) -> Result<Value> {
-    let _ = (operator, left, right, result, context);
-    Err(Error::new(isc::WISH_LIST))
+    if left.is_null() || right.is_null() {
+        return Ok(Value::Null);
+    }
+    if date_time::is_date_or_time(left) || date_time::is_date_or_time(right) {
+        return date_time::apply(operator, left, right, context);
+    }
+    match result {
+        SqlType::Exact { width, scale, .. } => numeric::exact(operator, left, right, *width, *scale),
+        SqlType::DecFloat16 | SqlType::DecFloat34 => numeric::decimal(operator, left, right, result),
+        _ => numeric::double(operator, left, right).map(Value::Double),
+    }
 }
 
-/// The type of `-operand`.
+/// Computes `-operand`, taking exact numbers up to 64 bits as BIGINT.
 ///
 /// # Errors
-/// `expression_eval_err` if it is no number.
-pub fn negated_type(operand: &SqlType) -> Result<SqlType> {
-    let _ = operand;
-    Err(Error::new(isc::WISH_LIST))
+/// As [`negate_as`].
+pub fn negate(operand: &Value) -> Result<Value> {
+    negate_as(operand, &SqlType::BIGINT)
 }
 
-/// Computes `-operand`.
+/// Computes `-operand`. An exact number of type `operand_type` keeps that type.
 ///
 /// # Errors
 /// `exception_integer_overflow` for the smallest integer of its width.
-pub fn negate(operand: &Value) -> Result<Value> {
-    let _ = operand;
-    Err(Error::new(isc::WISH_LIST))
-}
-
-/// The type of `left || right`: VARCHAR, or BLOB if either is one.
-///
-/// # Errors
-/// `dsql_datatype_err` for operands that have no text form.
-pub fn concatenated_type(left: &SqlType, right: &SqlType) -> Result<SqlType> {
-    let _ = (left, right);
-    Err(Error::new(isc::WISH_LIST))
-}
-
-/// Computes `left || right` for anything but BLOBs, in the character set of `result` ([`concatenated_type`]).
-///
-/// # Errors
-/// `arith_except` with `string_truncation` past the longest text; those of transliteration.
-pub fn concatenate(left: &Value, right: &Value, result: &SqlType, context: &CastContext) -> Result<Value> {
-    let _ = (left, right, result, context);
-    Err(Error::new(isc::WISH_LIST))
-}
-
-/// The one type that can hold values of all these types: CASE, COALESCE, UNION, IN lists.
-///
-/// `SqlType::Null` members do not count; only such members give `SqlType::Null`.
-///
-/// # Errors
-/// `dsql_datatypes_not_comparable`.
-pub fn common_type(types: &[SqlType]) -> Result<SqlType> {
-    let _ = types;
-    Err(Error::new(isc::WISH_LIST))
+pub fn negate_as(operand: &Value, operand_type: &SqlType) -> Result<Value> {
+    let overflow = || Error::new(isc::EXCEPTION_INTEGER_OVERFLOW);
+    match operand {
+        Value::Null => Ok(Value::Null),
+        Value::Integer { unscaled, scale } => {
+            let width = match operand_type {
+                SqlType::Exact { width, .. } => *width,
+                _ => ExactWidth::Int64,
+            };
+            let negated = unscaled.checked_neg().ok_or_else(overflow)?;
+            width.value(i128::from(negated), *scale).ok_or_else(overflow)
+        }
+        Value::Int128 { unscaled, scale } => {
+            let unscaled = unscaled
+                .checked_neg()
+                .ok_or_else(|| Error::new(isc::ARITH_EXCEPT).and(isc::EXCEPTION_INTEGER_OVERFLOW))?;
+            Ok(Value::Int128 { unscaled, scale: *scale })
+        }
+        Value::Float(value) => Ok(Value::Float(-value)),
+        Value::Double(value) => Ok(Value::Double(-value)),
+        Value::DecFloat(value) => Ok(Value::DecFloat(value.negated())),
+        other => crate::convert::number::to_double(other).map(|value| Value::Double(-value)),
+    }
 }
