@@ -5,7 +5,27 @@
 //! commit applies the same replacements to the newest committed catalog and publishes it together with the commit.
 //!
 //! Objects are stored one per key in the store's catalog space, as JSON: small, readable, and able to grow fields.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `model` | the objects |
+//! | `persistence` | objects as entries of the store: creating and loading a catalog |
+//! | `edit` | catalogs made of catalogs: changes, marks, publication with a commit |
+//! | `counters` | numbers and generated names that are never used twice |
+//! | `lookup` | finding things by name |
+//! | `layout` | what the store must know of a relation |
+//! | `declared_type` | types as declared to types as stored |
 
+mod counters;
+mod declared_type;
+mod edit;
+pub(crate) mod layout;
+mod lookup;
 pub mod model;
+mod persistence;
 
+pub use counters::{Counters, IndexPurpose};
+pub use declared_type::{DeclaredType, character_set_named, declared_type};
+pub use edit::{CatalogMark, publication};
+pub use layout::{LayoutCache, layout};
 pub use model::*;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Collation, SqlType};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::layout::LayoutCache;
+
 /// What an object is; also the first part of its key in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -33,8 +35,11 @@ pub enum ObjectKind {
 /// Everything that exists, as of one catalog version.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// Grows with every committed DDL transaction. Cached statements of another version are prepared again.
+    /// Another one for every catalog of this process, be it committed or a transaction's own. Cached statements of
+    /// another version are prepared again.
     pub version: u64,
+    /// The version of the committed catalog that a transaction's own catalog was made from; its own for a committed one.
+    pub base_version: u64,
     /// The database's own properties.
     pub database: Arc<DatabaseProperties>,
     /// Tables and views, by name.
@@ -55,6 +60,8 @@ pub struct Catalog {
     pub roles: BTreeMap<String, Arc<Role>>,
     /// Privileges, by their own key (see [`Privilege::key`]).
     pub privileges: BTreeMap<String, Arc<Privilege>>,
+    /// Collations made by CREATE COLLATION, by name.
+    pub collations: BTreeMap<String, Arc<CollationDefinition>>,
 }
 
 /// RDB$DATABASE and the like.
@@ -78,6 +85,9 @@ pub struct DatabaseProperties {
     pub linger_seconds: Option<u32>,
     /// Read-only database.
     pub read_only: bool,
+    /// ALTER DATABASE SET DEFAULT SQL SECURITY: DEFINER (`Some(true)`), INVOKER (`Some(false)`).
+    #[serde(default)]
+    pub sql_security_definer: Option<bool>,
 }
 
 impl Default for DatabaseProperties {
@@ -92,6 +102,7 @@ impl Default for DatabaseProperties {
             description: None,
             linger_seconds: None,
             read_only: false,
+            sql_security_definer: None,
         }
     }
 }
@@ -133,6 +144,12 @@ pub struct Relation {
     pub description: Option<String>,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
     pub sql_security_definer: Option<bool>,
+    /// For views: the tables of its FROM.
+    #[serde(default)]
+    pub view_contexts: Vec<ViewContext>,
+    /// The store's description of it, made when first asked for.
+    #[serde(skip)]
+    pub layout: LayoutCache,
 }
 
 /// What a relation is (RDB$RELATION_TYPE).
@@ -171,6 +188,9 @@ pub struct Column {
     pub field_id: u16,
     /// Type (a domain's, when it has one, kept in step with the domain).
     pub sql_type: SqlType,
+    /// Declared digits of a NUMERIC or DECIMAL (RDB$FIELD_PRECISION).
+    #[serde(default)]
+    pub precision: Option<u8>,
     /// Domain's name: the user's, or an implicit `RDB$n`.
     pub domain: String,
     /// NOT NULL by the column itself (a domain's NOT NULL counts too, see the domain).
@@ -181,10 +201,14 @@ pub struct Column {
     pub computed_source: Option<String>,
     /// Identity column's sequence and kind.
     pub identity: Option<Identity>,
-    /// What rows written before the column existed show: encoded literal of the default, as SQL text.
-    pub added_default_source: Option<String>,
+    /// What rows written before the column existed show: the text of a value that casts back to the column's type.
+    #[serde(default)]
+    pub added_default: Option<String>,
     /// For columns of views: where the column comes from.
     pub view_origin: Option<(String, String)>,
+    /// For columns of views with an origin: number of the table in the view's FROM (RDB$VIEW_CONTEXT).
+    #[serde(default)]
+    pub view_context: Option<u16>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
 }
@@ -232,6 +256,35 @@ pub struct Constraint {
     pub name: String,
     /// What it demands.
     pub kind: ConstraintKind,
+    /// Names of the triggers that RDB$TRIGGERS shows for it (`CHECK_n`): those of a CHECK before insert and update,
+    /// and those on the referenced table for the actions of a foreign key. Nothing fires them: DML knows constraints.
+    #[serde(default)]
+    pub triggers: Vec<String>,
+}
+
+impl Constraint {
+    /// The index that holds it, for keys.
+    pub fn index(&self) -> Option<&str> {
+        match &self.kind {
+            ConstraintKind::PrimaryKey { index }
+            | ConstraintKind::Unique { index }
+            | ConstraintKind::ForeignKey { index, .. } => Some(index),
+            ConstraintKind::NotNull { .. } | ConstraintKind::Check { .. } => None,
+        }
+    }
+}
+
+/// A table in a view's FROM (RDB$VIEW_RELATIONS).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewContext {
+    /// The table, view or procedure.
+    pub relation: String,
+    /// Its number, from 1.
+    pub number: u16,
+    /// Its alias, or its name again.
+    pub alias: String,
+    /// RDB$CONTEXT_TYPE: 0 table, 1 view, 2 procedure.
+    pub kind: i16,
 }
 
 /// What a constraint demands.
@@ -292,6 +345,9 @@ pub struct Domain {
     pub owner: String,
     /// Type.
     pub sql_type: SqlType,
+    /// Declared digits of a NUMERIC or DECIMAL (RDB$FIELD_PRECISION).
+    #[serde(default)]
+    pub precision: Option<u8>,
     /// NOT NULL.
     pub not_null: bool,
     /// Default as written, without the word DEFAULT.
@@ -408,6 +464,9 @@ pub struct Role {
     pub owner: String,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+    /// RDB$ADMIN: comes with every database.
+    #[serde(default)]
+    pub system: bool,
 }
 
 /// One line of RDB$USER_PRIVILEGES.
@@ -456,6 +515,16 @@ pub struct CollationDefinition {
     pub character_set: CharacterSet,
     /// Number within the character set.
     pub collation: Collation,
+    /// The collation it is made from, whose order it follows.
+    pub base: Collation,
+    /// Who owns it.
+    pub owner: String,
+    /// RDB$COLLATION_ATTRIBUTES: 1 pad space, 2 case insensitive, 4 accent insensitive.
+    pub attributes: i16,
+    /// RDB$SPECIFIC_ATTRIBUTES.
+    pub specific_attributes: Option<String>,
+    /// RDB$DESCRIPTION.
+    pub description: Option<String>,
 }
 
 impl Relation {
@@ -467,6 +536,24 @@ impl Relation {
     /// An index by name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// Whether its rows are in the store, in its own name.
+    pub fn is_stored(&self) -> bool {
+        matches!(
+            self.kind,
+            RelationKind::Table | RelationKind::TemporaryTransaction | RelationKind::TemporarySession
+        )
+    }
+
+    /// Whether it is a view.
+    pub fn is_view(&self) -> bool {
+        matches!(self.kind, RelationKind::View { .. })
+    }
+
+    /// A constraint by name.
+    pub fn constraint(&self, name: &str) -> Option<&Constraint> {
+        self.constraints.iter().find(|constraint| constraint.name == name)
     }
 
     /// The index of the primary key.
@@ -495,4 +582,24 @@ pub enum CatalogObject {
     Trigger(Arc<Trigger>),
     Role(Arc<Role>),
     Privilege(Arc<Privilege>),
+    Collation(Arc<CollationDefinition>),
+}
+
+impl CatalogObject {
+    /// Its kind and name: its place in a catalog and its key in the store.
+    pub fn identity(&self) -> (ObjectKind, String) {
+        match self {
+            CatalogObject::Database(_) => (ObjectKind::Database, String::new()),
+            CatalogObject::Relation(relation) => (ObjectKind::Relation, relation.name.clone()),
+            CatalogObject::Domain(domain) => (ObjectKind::Domain, domain.name.clone()),
+            CatalogObject::Sequence(sequence) => (ObjectKind::Sequence, sequence.name.clone()),
+            CatalogObject::Exception(exception) => (ObjectKind::Exception, exception.name.clone()),
+            CatalogObject::Procedure(procedure) => (ObjectKind::Procedure, procedure.name.clone()),
+            CatalogObject::Function(function) => (ObjectKind::Function, function.name.clone()),
+            CatalogObject::Trigger(trigger) => (ObjectKind::Trigger, trigger.name.clone()),
+            CatalogObject::Role(role) => (ObjectKind::Role, role.name.clone()),
+            CatalogObject::Privilege(privilege) => (ObjectKind::Privilege, privilege.key()),
+            CatalogObject::Collation(collation) => (ObjectKind::Collation, collation.name.clone()),
+        }
+    }
 }

@@ -1,0 +1,244 @@
+//! Types as statements declare them to types as values have them.
+//!
+//! Source: Firebird 5 language reference, chapter Data Types; limits of lengths as Firebird 4 refuses them.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{BlobSubtype, DataType, DataTypeKind, Name};
+use farbird_types::{
+    CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Result, SqlType, TextType, isc,
+};
+
+use crate::catalog::{Catalog, Column, Domain};
+
+/// The longest CHAR and the longest VARCHAR, in bytes.
+const CHAR_BYTES_MAX: u32 = 32_767;
+const VARCHAR_BYTES_MAX: u32 = 32_765;
+
+/// A declared type, resolved.
+#[derive(Debug, Clone)]
+pub struct DeclaredType {
+    /// The type.
+    pub sql_type: SqlType,
+    /// The domain it was declared by, with its constraints; none for TYPE OF.
+    pub domain: Option<Arc<Domain>>,
+    /// NOT NULL by the domain (or, for TYPE OF COLUMN, never).
+    pub not_null: bool,
+    /// Digits of a NUMERIC or DECIMAL as declared (RDB$FIELD_PRECISION): the type only knows how many bytes they take.
+    pub precision: Option<u8>,
+}
+
+impl DeclaredType {
+    fn plain(sql_type: SqlType) -> DeclaredType {
+        DeclaredType { sql_type, domain: None, not_null: false, precision: None }
+    }
+}
+
+/// Resolves a type: lengths against their limits, character sets, collations, domains and columns by name.
+///
+/// # Errors
+/// As Firebird: `isc_dsql_domain_not_found`, `isc_charset_not_found`, `isc_collation_not_found`,
+/// `isc_dsql_datatype_err` with the limit that was passed.
+pub fn declared_type(catalog: &Catalog, data_type: &DataType, collation: Option<&Name>) -> Result<DeclaredType> {
+    if !data_type.array.is_empty() {
+        return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("arrays are not supported"));
+    }
+    let mut declared = match &data_type.kind {
+        DataTypeKind::Domain(name) => {
+            let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
+            DeclaredType {
+                sql_type: domain.sql_type,
+                not_null: domain.not_null,
+                precision: domain.precision,
+                domain: Some(Arc::clone(domain)),
+            }
+        }
+        DataTypeKind::TypeOfDomain(name) => {
+            let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
+            DeclaredType { precision: domain.precision, ..DeclaredType::plain(domain.sql_type) }
+        }
+        DataTypeKind::TypeOfColumn { relation, column } => {
+            let column = column_of(catalog, relation.name.as_str(), column.as_str())?;
+            DeclaredType { precision: column.precision, ..DeclaredType::plain(column.sql_type) }
+        }
+        kind => DeclaredType { precision: precision_of(kind), ..DeclaredType::plain(plain_type(catalog, kind)?) },
+    };
+    if let Some(name) = collation {
+        declared.sql_type = with_collation(catalog, declared.sql_type, name)?;
+    }
+    Ok(declared)
+}
+
+/// A character set by its name or one of its aliases.
+///
+/// # Errors
+/// `isc_charset_not_found`.
+pub fn character_set_named(name: &Name) -> Result<CharacterSet> {
+    CharacterSet::by_name(name.as_str()).ok_or_else(|| {
+        data_type_error().and(isc::CHARSET_NOT_FOUND).with(name.as_str())
+    })
+}
+
+fn data_type_error() -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-204).and(isc::DSQL_DATATYPE_ERR)
+}
+
+fn domain_not_found(name: &Name) -> Error {
+    Error::new(isc::SQLERR)
+        .with(-607)
+        .and(isc::DSQL_COMMAND_ERR)
+        .and(isc::DSQL_DOMAIN_NOT_FOUND)
+        .with(name.as_str())
+}
+
+fn column_of<'a>(catalog: &'a Catalog, relation: &str, column: &str) -> Result<&'a Column> {
+    catalog.relation(relation).and_then(|relation| relation.column(column)).ok_or_else(|| {
+        Error::new(isc::DSQL_ERROR)
+            .and(isc::SQLERR)
+            .with(-206)
+            .and(isc::DSQL_FIELD_ERR)
+            .and(isc::RANDOM)
+            .with(format!("{relation}.{column}"))
+    })
+}
+
+fn plain_type(catalog: &Catalog, kind: &DataTypeKind) -> Result<SqlType> {
+    let default = catalog.database.default_character_set;
+    Ok(match kind {
+        DataTypeKind::Smallint => SqlType::SMALLINT,
+        DataTypeKind::Integer => SqlType::INTEGER,
+        DataTypeKind::Bigint => SqlType::BIGINT,
+        DataTypeKind::Int128 => SqlType::INT128,
+        DataTypeKind::Numeric { precision, scale } => {
+            // NUMERIC(4) takes two bytes, DECIMAL(4) four: the standard lets a DECIMAL hold more than it says.
+            let width = if *precision <= 4 { ExactWidth::Short } else { width_of(*precision) };
+            exact(width, *scale, ExactSubtype::Numeric)?
+        }
+        DataTypeKind::Decimal { precision, scale } => {
+            exact(width_of(*precision), *scale, ExactSubtype::Decimal)?
+        }
+        DataTypeKind::Float => SqlType::Float,
+        DataTypeKind::Double => SqlType::Double,
+        DataTypeKind::DecFloat16 => SqlType::DecFloat16,
+        DataTypeKind::DecFloat34 => SqlType::DecFloat34,
+        DataTypeKind::Boolean => SqlType::Boolean,
+        DataTypeKind::Date => SqlType::Date,
+        DataTypeKind::Time => SqlType::Time,
+        DataTypeKind::TimeTz => SqlType::TimeTz,
+        DataTypeKind::Timestamp => SqlType::Timestamp,
+        DataTypeKind::TimestampTz => SqlType::TimestampTz,
+        DataTypeKind::Char { length, character_set } => {
+            text(false, *length, character_set_or(character_set.as_ref(), default)?)?
+        }
+        DataTypeKind::Varchar { length, character_set } | DataTypeKind::CString { length, character_set } => {
+            text(true, *length, character_set_or(character_set.as_ref(), default)?)?
+        }
+        DataTypeKind::Binary { length } => text(false, *length, CharacterSet::OCTETS)?,
+        DataTypeKind::Varbinary { length } => text(true, *length, CharacterSet::OCTETS)?,
+        DataTypeKind::Blob { subtype, character_set, .. } => {
+            blob(subtype.as_ref(), character_set.as_ref(), default)?
+        }
+        DataTypeKind::Domain(_) | DataTypeKind::TypeOfDomain(_) | DataTypeKind::TypeOfColumn { .. } => {
+            SqlType::Null
+        }
+    })
+}
+
+fn precision_of(kind: &DataTypeKind) -> Option<u8> {
+    match kind {
+        DataTypeKind::Numeric { precision, .. } | DataTypeKind::Decimal { precision, .. } => Some(*precision),
+        _ => None,
+    }
+}
+
+fn width_of(precision: u8) -> ExactWidth {
+    match precision {
+        0..=9 => ExactWidth::Long,
+        10..=18 => ExactWidth::Int64,
+        _ => ExactWidth::Int128,
+    }
+}
+
+fn exact(width: ExactWidth, scale: u8, subtype: ExactSubtype) -> Result<SqlType> {
+    let scale = i8::try_from(scale).ok().and_then(i8::checked_neg).ok_or_else(|| Error::new(isc::IMP_EXC))?;
+    Ok(SqlType::Exact { width, scale, subtype })
+}
+
+fn character_set_or(name: Option<&Name>, default: CharacterSet) -> Result<CharacterSet> {
+    name.map_or(Ok(default), character_set_named)
+}
+
+fn text(varying: bool, length_chars: u32, character_set: CharacterSet) -> Result<SqlType> {
+    let text = TextType { varying, length_chars, character_set, collation: Collation::default() };
+    let limit = if varying { VARCHAR_BYTES_MAX } else { CHAR_BYTES_MAX };
+    if text.length_bytes() > limit {
+        return Err(data_type_error().and(isc::IMP_EXC));
+    }
+    Ok(SqlType::Text(text))
+}
+
+/// Subtypes that have names, by number (RDB$TYPES of RDB$FIELD_SUB_TYPE).
+const BLOB_SUBTYPES: [&str; 10] = [
+    "BINARY",
+    "TEXT",
+    "BLR",
+    "ACL",
+    "RANGES",
+    "SUMMARY",
+    "FORMAT",
+    "TRANSACTION_DESCRIPTION",
+    "EXTERNAL_FILE_DESCRIPTION",
+    "DEBUG_INFORMATION",
+];
+
+fn blob(subtype: Option<&BlobSubtype>, character_set: Option<&Name>, default: CharacterSet) -> Result<SqlType> {
+    let subtype = match subtype {
+        None => {
+            // A character set makes a BLOB a text.
+            i16::from(character_set.is_some())
+        }
+        Some(BlobSubtype::Number(number)) => *number,
+        Some(BlobSubtype::Name(name)) => BLOB_SUBTYPES
+            .iter()
+            .position(|known| *known == name.as_str())
+            .and_then(|position| i16::try_from(position).ok())
+            .ok_or_else(|| {
+                data_type_error().and(isc::DSQL_BLOB_TYPE_UNKNOWN).with(name.as_str())
+            })?,
+    };
+    let character_set = match character_set {
+        Some(name) => character_set_named(name)?,
+        None if subtype == 1 => default,
+        None => CharacterSet::NONE,
+    };
+    Ok(SqlType::Blob { subtype, character_set, collation: Collation::default() })
+}
+
+fn with_collation(catalog: &Catalog, sql_type: SqlType, name: &Name) -> Result<SqlType> {
+    let of = |character_set: CharacterSet| {
+        character_set
+            .collation_by_name(name.as_str())
+            .or_else(|| {
+                catalog
+                    .collations
+                    .get(name.as_str())
+                    .filter(|made| made.character_set == character_set)
+                    .map(|made| made.base)
+            })
+            .ok_or_else(|| {
+                Error::new(isc::DSQL_ERROR)
+                    .and(isc::SQLERR)
+                    .with(-204)
+                    .and(isc::COLLATION_NOT_FOUND)
+                    .with(name.as_str())
+                    .with(character_set.name())
+            })
+    };
+    match sql_type {
+        SqlType::Text(text) => Ok(SqlType::Text(TextType { collation: of(text.character_set)?, ..text })),
+        SqlType::Blob { subtype: 1, character_set, .. } => {
+            Ok(SqlType::Blob { subtype: 1, character_set, collation: of(character_set)? })
+        }
+        _ => Err(data_type_error().and(isc::COLLATION_REQUIRES_TEXT)),
+    }
+}

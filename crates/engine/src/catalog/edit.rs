@@ -1,0 +1,164 @@
+//! Catalogs made of catalogs: a transaction's changes, marks for its savepoints, publication with its commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farbird_store::{CommitNumber, RelationId as StoreRelation};
+
+use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ObjectKind, layout};
+use crate::database::Database;
+use crate::transaction::TransactionCatalog;
+
+/// Versions are unique in the process: a cached statement of one catalog is never taken for one of another.
+static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
+
+/// A version that no catalog has had.
+pub(crate) fn new_version() -> u64 {
+    NEXT_VERSION.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A transaction's catalog at a moment, to go back to.
+#[derive(Debug, Clone)]
+pub struct CatalogMark {
+    current: Arc<Catalog>,
+    changes: CatalogChanges,
+}
+
+impl Catalog {
+    /// The committed catalog that these changes make of this one.
+    pub fn apply(&self, changes: &CatalogChanges) -> Catalog {
+        let mut next = self.clone();
+        for ((kind, name), object) in changes {
+            match object {
+                Some(object) => next.insert(object.clone()),
+                None => next.remove(*kind, name),
+            }
+        }
+        next.version = new_version();
+        next.base_version = next.version;
+        next
+    }
+
+    /// Puts an object in its place; one of the same kind and name is replaced.
+    pub(crate) fn insert(&mut self, object: CatalogObject) {
+        match object {
+            CatalogObject::Database(database) => self.database = database,
+            CatalogObject::Relation(it) => replace(&mut self.relations, it.name.clone(), it),
+            CatalogObject::Domain(it) => replace(&mut self.domains, it.name.clone(), it),
+            CatalogObject::Sequence(it) => replace(&mut self.sequences, it.name.clone(), it),
+            CatalogObject::Exception(it) => replace(&mut self.exceptions, it.name.clone(), it),
+            CatalogObject::Procedure(it) => replace(&mut self.procedures, it.name.clone(), it),
+            CatalogObject::Function(it) => replace(&mut self.functions, it.name.clone(), it),
+            CatalogObject::Trigger(it) => replace(&mut self.triggers, it.name.clone(), it),
+            CatalogObject::Role(it) => replace(&mut self.roles, it.name.clone(), it),
+            CatalogObject::Privilege(it) => replace(&mut self.privileges, it.key(), it),
+            CatalogObject::Collation(it) => replace(&mut self.collations, it.name.clone(), it),
+        }
+    }
+
+    fn remove(&mut self, kind: ObjectKind, name: &str) {
+        match kind {
+            ObjectKind::Relation => drop(self.relations.remove(name)),
+            ObjectKind::Domain => drop(self.domains.remove(name)),
+            ObjectKind::Sequence => drop(self.sequences.remove(name)),
+            ObjectKind::Exception => drop(self.exceptions.remove(name)),
+            ObjectKind::Procedure => drop(self.procedures.remove(name)),
+            ObjectKind::Function => drop(self.functions.remove(name)),
+            ObjectKind::Trigger => drop(self.triggers.remove(name)),
+            ObjectKind::Role => drop(self.roles.remove(name)),
+            ObjectKind::Privilege => drop(self.privileges.remove(name)),
+            ObjectKind::Collation => drop(self.collations.remove(name)),
+            ObjectKind::Database | ObjectKind::Package | ObjectKind::Mapping => {}
+        }
+    }
+}
+
+fn replace<T>(map: &mut BTreeMap<String, Arc<T>>, name: String, object: Arc<T>) {
+    map.insert(name, object);
+}
+
+impl TransactionCatalog {
+    /// Creates or replaces an object, for this transaction. Storing it is the caller's (see `ddl`).
+    pub(crate) fn put(&mut self, object: CatalogObject) {
+        let catalog = self.own();
+        catalog.insert(object.clone());
+        self.changes.insert(object.identity(), Some(object));
+    }
+
+    /// Removes an object, for this transaction.
+    pub(crate) fn remove(&mut self, kind: ObjectKind, name: &str) {
+        self.own().remove(kind, name);
+        self.changes.insert((kind, name.to_owned()), None);
+    }
+
+    /// Takes over what others have committed since, keeping the transaction's own changes.
+    ///
+    /// Firebird's DDL sees committed definitions whatever the isolation; so do statements of READ COMMITTED ones.
+    pub fn refresh(&mut self, committed: &Arc<Catalog>) {
+        if self.current.base_version == committed.version {
+            return;
+        }
+        if self.changes.is_empty() {
+            self.current = Arc::clone(committed);
+        } else {
+            let mut next = committed.apply(&self.changes);
+            next.base_version = committed.version;
+            self.current = Arc::new(next);
+        }
+    }
+
+    /// Remembers this moment.
+    pub fn mark(&self) -> CatalogMark {
+        CatalogMark { current: Arc::clone(&self.current), changes: self.changes.clone() }
+    }
+
+    /// Goes back to a moment. Its savepoint in the store undoes what was stored.
+    pub fn restore(&mut self, mark: &CatalogMark) {
+        self.current = Arc::clone(&mark.current);
+        self.changes = mark.changes.clone();
+    }
+
+    /// The transaction's own copy of the catalog, under a version of its own.
+    fn own(&mut self) -> &mut Catalog {
+        let catalog = Arc::make_mut(&mut self.current);
+        catalog.version = new_version();
+        catalog
+    }
+}
+
+/// What publishes a transaction's changes when its commit becomes visible: the new catalog, and to the store the
+/// layouts of its tables. The changes themselves are already in the transaction's write set.
+pub fn publication(
+    database: &Arc<Database>,
+    changes: &CatalogChanges,
+) -> impl FnOnce(CommitNumber) + Send + 'static + use<> {
+    let database = Arc::clone(database);
+    let changes = changes.clone();
+    move |_| {
+        if changes.is_empty() {
+            return;
+        }
+        let before = database.catalog();
+        database.publish_catalog(|catalog| catalog.apply(&changes));
+        for ((kind, name), object) in &changes {
+            if *kind != ObjectKind::Relation {
+                continue;
+            }
+            let relation = match object {
+                Some(CatalogObject::Relation(relation)) => Some(relation),
+                _ => None,
+            };
+            if let Some(old) = before.relations.get(name) {
+                if relation.is_none_or(|relation| relation.id != old.id) {
+                    database.store.unregister_layout(StoreRelation(old.id.0));
+                }
+            }
+            if let Some(relation) = relation {
+                if relation.is_stored() {
+                    database.store.register_layout(layout(relation));
+                }
+            }
+        }
+    }
+}

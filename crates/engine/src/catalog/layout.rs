@@ -1,0 +1,98 @@
+//! What the store must know of a relation: record formats, defaults of added columns, index keys.
+
+use std::sync::{Arc, OnceLock};
+
+use farbird_record::RecordFormat;
+use farbird_store::{
+    IndexDefinition, IndexId as StoreIndex, KeyPart, KeySource, RelationId as StoreRelation, RelationLayout,
+};
+use farbird_types::{CastContext, Collation, SqlType, Timestamp, Value, ZoneId, convert};
+
+use crate::catalog::{Column, Format, Index, Relation};
+
+/// A relation's layout, once it was asked for. Not part of the relation's value: a copy starts without.
+#[derive(Debug, Default)]
+pub struct LayoutCache(OnceLock<Arc<RelationLayout>>);
+
+impl Clone for LayoutCache {
+    /// Copies are made to be changed.
+    fn clone(&self) -> LayoutCache {
+        LayoutCache::default()
+    }
+}
+
+impl PartialEq for LayoutCache {
+    fn eq(&self, _other: &LayoutCache) -> bool {
+        true
+    }
+}
+
+/// The store's description of a relation; the same one for the same relation.
+pub fn layout(relation: &Relation) -> Arc<RelationLayout> {
+    Arc::clone(relation.layout.0.get_or_init(|| Arc::new(make(relation))))
+}
+
+fn make(relation: &Relation) -> RelationLayout {
+    RelationLayout {
+        id: StoreRelation(relation.id.0),
+        formats: relation.formats.iter().map(record_format).collect(),
+        current: u16::try_from(relation.formats.len().saturating_sub(1)).unwrap_or(u16::MAX),
+        added_defaults: added_defaults(relation),
+        indexes: relation.indexes.iter().map(|index| index_definition(relation, index)).collect(),
+    }
+}
+
+fn record_format(format: &Format) -> RecordFormat {
+    RecordFormat::new(format.fields.iter().map(|field| field.unwrap_or(SqlType::Null)).collect())
+}
+
+/// By slot, the value of each column that was added with one; NULL for all others.
+fn added_defaults(relation: &Relation) -> Vec<Value> {
+    let mut values = Vec::new();
+    for column in &relation.columns {
+        if let Some(value) = added_default(column) {
+            let slot = usize::from(column.field_id);
+            if values.len() <= slot {
+                values.resize(slot + 1, Value::Null);
+            }
+            values[slot] = value;
+        }
+    }
+    values
+}
+
+fn added_default(column: &Column) -> Option<Value> {
+    let text = column.added_default.as_ref()?;
+    // The text was made of a value of this type (see ddl): nothing in it depends on a session or the time.
+    let context = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default() };
+    convert::cast(&Value::text(text), &column.sql_type, &context).ok()
+}
+
+fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
+    let parts = index
+        .columns
+        .iter()
+        .filter_map(|name| relation.column(name))
+        .map(|column| KeyPart {
+            source: KeySource::Column(column.field_id),
+            collation: collation_of(&column.sql_type),
+        })
+        .collect();
+    IndexDefinition {
+        id: StoreIndex(index.id.0),
+        unique: index.unique,
+        descending: index.descending,
+        parts,
+        condition: None,
+        active: !index.inactive && index.expression_source.is_none() && index.condition_source.is_none(),
+    }
+}
+
+/// The order of a type's texts.
+pub(crate) fn collation_of(sql_type: &SqlType) -> Collation {
+    match sql_type {
+        SqlType::Text(text) => text.collation,
+        SqlType::Blob { collation, .. } => *collation,
+        _ => Collation::default(),
+    }
+}

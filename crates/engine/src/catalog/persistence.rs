@@ -1,0 +1,128 @@
+//! Objects as entries of the store: creating a database's catalog and loading it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+
+use farbird_store::{CancelFlag, Store, TransactionOptions};
+use farbird_types::{Error, Result, isc};
+
+use crate::api::CreateDatabaseOptions;
+use crate::catalog::edit::new_version;
+use crate::catalog::{Catalog, CatalogObject, DatabaseProperties, ObjectKind, layout};
+use crate::clock;
+use crate::system;
+
+impl ObjectKind {
+    /// The first part of the keys of its objects. Part of the file format: never changed.
+    fn key_prefix(self) -> &'static str {
+        match self {
+            ObjectKind::Database => "database",
+            ObjectKind::Relation => "relation",
+            ObjectKind::Domain => "domain",
+            ObjectKind::Sequence => "sequence",
+            ObjectKind::Exception => "exception",
+            ObjectKind::Procedure => "procedure",
+            ObjectKind::Function => "function",
+            ObjectKind::Trigger => "trigger",
+            ObjectKind::Package => "package",
+            ObjectKind::Role => "role",
+            ObjectKind::Collation => "collation",
+            ObjectKind::Privilege => "privilege",
+            ObjectKind::Mapping => "mapping",
+        }
+    }
+
+    /// The key of an object of this kind: `relation/EMPLOYEE`.
+    pub fn key(self, name: &str) -> Vec<u8> {
+        format!("{}/{name}", self.key_prefix()).into_bytes()
+    }
+}
+
+impl CatalogObject {
+    /// What stands under the object's key.
+    ///
+    /// # Errors
+    /// Never for objects as they are; the encoder could fail in general.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|error| damaged("object", &error.to_string()))
+    }
+
+    /// Reads what stands under an object's key.
+    ///
+    /// # Errors
+    /// `isc_db_corrupt` if it is not an object.
+    pub fn decode(key: &[u8], bytes: &[u8]) -> Result<CatalogObject> {
+        serde_json::from_slice(bytes)
+            .map_err(|error| damaged(&String::from_utf8_lossy(key), &error.to_string()))
+    }
+}
+
+impl Catalog {
+    /// Makes the catalog of a new database, owned by `owner`.
+    ///
+    /// # Durability
+    /// It is on the disk when this returns.
+    pub fn create(store: &Store, options: &CreateDatabaseOptions, owner: &str) -> Result<Catalog> {
+        let properties = CatalogObject::Database(Arc::new(DatabaseProperties {
+            default_character_set: options.default_character_set,
+            dialect: options.dialect,
+            page_size: options.page_size,
+            owner: owner.to_owned(),
+            created_us: clock::now_us(),
+            guid: new_guid(),
+            ..DatabaseProperties::default()
+        }));
+        let (kind, name) = properties.identity();
+        let transaction = store.begin(TransactionOptions::default(), Arc::new(CancelFlag::default()))?;
+        transaction.catalog_put(&kind.key(&name), &properties.encode()?)?;
+        transaction.commit()?;
+        Catalog::load(store)
+    }
+
+    /// Reads the catalog of a database and tells the store the layouts of its tables.
+    ///
+    /// # Errors
+    /// `isc_db_corrupt` if an entry cannot be read.
+    pub fn load(store: &Store) -> Result<Catalog> {
+        let mut catalog = Catalog::empty();
+        for (key, value) in store.catalog_entries()? {
+            catalog.insert(CatalogObject::decode(&key, &value)?);
+        }
+        for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
+            store.register_layout(layout(relation));
+        }
+        Ok(catalog)
+    }
+
+    /// What every database has: system tables and roles.
+    pub fn empty() -> Catalog {
+        let mut catalog = Catalog { version: new_version(), ..Catalog::default() };
+        catalog.base_version = catalog.version;
+        for relation in system::relations() {
+            catalog.insert(CatalogObject::Relation(Arc::clone(relation)));
+        }
+        for role in system::roles() {
+            catalog.insert(CatalogObject::Role(Arc::clone(role)));
+        }
+        catalog
+    }
+}
+
+/// A GUID as MON$DATABASE shows it, of random bits.
+fn new_guid() -> String {
+    // Each RandomState has keys of its own from the system's source of randomness.
+    let bits = || RandomState::new().build_hasher().finish();
+    let (high, low) = (bits(), bits());
+    format!(
+        "{{{:08X}-{:04X}-4{:03X}-{:04X}-{:012X}}}",
+        high >> 32,
+        (high >> 16) & 0xFFFF,
+        high & 0xFFF,
+        (low >> 48) & 0x3FFF | 0x8000,
+        low & 0xFFFF_FFFF_FFFF
+    )
+}
+
+fn damaged(what: &str, detail: &str) -> Error {
+    Error::new(isc::DB_CORRUPT).with(what).and(isc::RANDOM).with(detail)
+}
