@@ -1,15 +1,46 @@
 //! The built-in scalar functions and aggregates.
 //!
-//! A function is a row of a table: name, how its result type follows from its argument types, and how it is
-//! evaluated. The binder looks names up here; evaluation gets values, never expressions. Functions with special
-//! evaluation (COALESCE, CASE, IIF, DECODE, NULLIF: not all arguments are evaluated) are bound to expressions of their
-//! own and are not here.
+//! A function is a row of a table: name, how its result type follows from its arguments, and how it is evaluated. The
+//! binder looks names up here; evaluation gets values, never expressions. Functions with special evaluation (COALESCE,
+//! CASE, IIF, DECODE, NULLIF: not all arguments are evaluated) are bound to expressions of their own and are not here.
+//! Forms with keywords (EXTRACT, SUBSTRING, TRIM ...) are turned into plain calls by [`call::keyword_call`].
 //!
 //! Source: Firebird 5 language reference, chapters Built-in Scalar Functions and Aggregate Functions.
 
-use farbird_types::{ColumnType, Result, Value};
+pub mod aggregate;
+pub mod argument;
+pub mod bits;
+pub mod call;
+pub mod context_variable;
+pub mod date;
+pub mod decfloat;
+pub mod encoding;
+pub mod number;
+pub mod result_type;
+pub mod text;
+
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
+
+/// Any number of arguments, as the upper end of an arity.
+pub const ARITY_UNBOUNDED: usize = usize::MAX;
+
+/// What is known of an argument when a call is bound.
+#[derive(Debug, Clone, Copy)]
+pub struct Argument<'a> {
+    /// Its type. A parameter without type comes as [`SqlType::Null`], as a bare NULL does.
+    pub column_type: ColumnType,
+    /// Its value, if it is a constant: the result type of some calls depends on it (LPAD's length, EXTRACT's part).
+    pub constant: Option<&'a Value>,
+}
+
+impl Argument<'_> {
+    /// The argument's type without nullability.
+    pub fn sql_type(&self) -> &SqlType {
+        &self.column_type.sql_type
+    }
+}
 
 /// A built-in scalar function.
 pub struct ScalarFunction {
@@ -17,14 +48,88 @@ pub struct ScalarFunction {
     pub name: &'static str,
     /// Fewest and most arguments.
     pub arity: (usize, usize),
-    /// Result type from the argument types. A parameter without type comes as [`farbird_types::SqlType::Null`].
-    pub result: fn(&[ColumnType]) -> Result<ColumnType>,
-    /// What a `?` in the given argument place should be described as, if the function knows.
-    pub parameter_type: fn(usize) -> Option<farbird_types::SqlType>,
-    /// Evaluates. `result` is the type found when binding; BLOB arguments come as ids, to be read through the context.
-    pub evaluate: fn(&mut ExecutionContext<'_>, &[Value], &ColumnType) -> Result<Value>,
+    /// Result type from the function's name and the arguments; call it through [`ScalarFunction::bind`].
+    pub result: fn(&'static str, &[Argument<'_>]) -> Result<ColumnType>,
+    /// What a `?` in the given argument place should be described as, beside these other arguments, if the function
+    /// knows.
+    pub parameter_type: fn(usize, &[Argument<'_>]) -> Option<SqlType>,
+    /// The computation itself; call it through [`ScalarFunction::evaluate`].
+    pub body: ScalarBody,
+    /// Whether any NULL argument makes the result NULL without the body being asked.
+    pub strict: bool,
     /// Same arguments, same result, within one statement: constant calls are folded.
     pub deterministic: bool,
+}
+
+/// The types that binding found for one call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Signature {
+    /// Of the arguments, parameters included.
+    pub arguments: Vec<ColumnType>,
+    /// Of the result.
+    pub result: ColumnType,
+}
+
+/// How a scalar function is computed. BLOB arguments come as ids, to be read through the context.
+pub type ScalarBody = fn(&mut ExecutionContext<'_>, &Call<'_>) -> Result<Value>;
+
+/// One call of a scalar function at run time.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Name of the function, for errors.
+    pub name: &'static str,
+    /// The arguments.
+    pub arguments: &'a [Value],
+    /// Their types and the result's.
+    pub signature: &'a Signature,
+}
+
+impl<'a> Call<'a> {
+    /// An argument; NULL if the call has fewer.
+    pub fn argument(&self, index: usize) -> &'a Value {
+        const NULL: Value = Value::Null;
+        self.arguments.get(index).unwrap_or(&NULL)
+    }
+
+    /// The type of an argument; that of NULL if the call has fewer.
+    pub fn argument_type(&self, index: usize) -> &'a SqlType {
+        self.signature.arguments.get(index).map_or(&SqlType::Null, |column| &column.sql_type)
+    }
+
+    /// The result's type.
+    pub fn result_type(&self) -> &'a SqlType {
+        &self.signature.result.sql_type
+    }
+}
+
+impl ScalarFunction {
+    /// Computes one call, with the types that [`ScalarFunction::bind`] found.
+    ///
+    /// # Errors
+    /// Those of the function, mostly `expression_eval_err` with one of `sysf_*`, or `arith_except`.
+    pub fn evaluate(
+        &self,
+        context: &mut ExecutionContext<'_>,
+        arguments: &[Value],
+        signature: &Signature,
+    ) -> Result<Value> {
+        if self.strict && arguments.iter().any(Value::is_null) {
+            return Ok(Value::Null);
+        }
+        (self.body)(context, &Call { name: self.name, arguments, signature })
+    }
+
+    /// The types of a call with these arguments.
+    ///
+    /// # Errors
+    /// `funmismat` for a wrong number of arguments, `expression_eval_err` for a kind that the function does not take.
+    pub fn bind(&self, arguments: &[Argument<'_>]) -> Result<Signature> {
+        if arguments.len() < self.arity.0 || arguments.len() > self.arity.1 {
+            return Err(Error::new(isc::FUNMISMAT).with(self.name));
+        }
+        let result = (self.result)(self.name, arguments)?;
+        Ok(Signature { arguments: arguments.iter().map(|argument| argument.column_type).collect(), result })
+    }
 }
 
 /// A built-in aggregate function.
@@ -34,7 +139,7 @@ pub struct AggregateFunction {
     /// Fewest and most arguments; COUNT(*) has none.
     pub arity: (usize, usize),
     /// Result type from the argument types.
-    pub result: fn(&[ColumnType]) -> Result<ColumnType>,
+    pub result: fn(&'static str, &[ColumnType]) -> Result<ColumnType>,
     /// A fresh accumulator for one group, given the argument types and the result type.
     pub start: fn(&[ColumnType], &ColumnType) -> Box<dyn Accumulator>,
 }
@@ -46,4 +151,28 @@ pub trait Accumulator: Send {
 
     /// The result so far; windows ask more than once.
     fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value>;
+}
+
+/// The scalar function of this (upper-case) name.
+pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
+    const TABLES: [&[ScalarFunction]; 7] = [
+        text::FUNCTIONS,
+        number::FUNCTIONS,
+        bits::FUNCTIONS,
+        date::FUNCTIONS,
+        encoding::FUNCTIONS,
+        decfloat::FUNCTIONS,
+        context_variable::FUNCTIONS,
+    ];
+    TABLES.into_iter().flatten().find(|function| function.name == name)
+}
+
+/// The aggregate function of this (upper-case) name.
+pub fn lookup_aggregate(name: &str) -> Option<&'static AggregateFunction> {
+    aggregate::FUNCTIONS.iter().find(|function| function.name == name)
+}
+
+/// Fills `bytes` with randomness of the operating system.
+fn random(bytes: &mut [u8]) -> Result<()> {
+    getrandom::fill(bytes).map_err(|error| Error::new(isc::RANDOM).with(error.to_string()))
 }

@@ -1,0 +1,26 @@
+//! UPPER, LOWER, REVERSE.
+
+use farbird_types::{Result, Value};
+
+use crate::execute::context::ExecutionContext;
+use crate::function::{Call, argument};
+
+pub(super) fn upper(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let text = argument::text(context, call.argument(0))?;
+    let set = text.character_set();
+    argument::text_result(context, set.upper(text.bytes()), set, call.result_type())
+}
+
+pub(super) fn lower(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let text = argument::text(context, call.argument(0))?;
+    let set = text.character_set();
+    argument::text_result(context, set.lower(text.bytes()), set, call.result_type())
+}
+
+pub(super) fn reverse(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let text = argument::text(context, call.argument(0))?;
+    let set = text.character_set();
+    let characters: Vec<&[u8]> = set.characters(text.bytes()).collect();
+    let reversed: Vec<u8> = characters.into_iter().rev().flatten().copied().collect();
+    argument::text_result(context, reversed, set, call.result_type())
+}

@@ -1,0 +1,144 @@
+//! Functions on texts: case, length, parts, padding, search and replacement.
+//!
+//! Texts are counted in characters, compared by the collation's idea of case, and given back in the character set of
+//! the first argument (or the one that [`joined_kind`] finds). BLOB arguments are read whole and give BLOB results.
+//!
+//! Source: Firebird 5 language reference, section String Functions; error cases as Firebird 4 answers them.
+
+mod case;
+mod code_point;
+mod length;
+mod pad;
+mod part;
+pub(in crate::function) use part::{TRIM_BOTH, TRIM_LEADING, TRIM_TRAILING};
+mod search;
+
+use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType};
+
+use crate::function::result_type::{
+    blob, integer_parameter, is_blob, joined_kind, nullable_as, text_bytes, text_kind, unknown_parameter,
+    varying,
+};
+use crate::function::{Argument, ScalarFunction, result_type};
+
+/// The functions of this module.
+pub const FUNCTIONS: &[ScalarFunction] = &[
+    function("UPPER", (1, 1), text_or_ascii, unknown_parameter, case::upper),
+    function("LOWER", (1, 1), text_or_ascii, unknown_parameter, case::lower),
+    function("REVERSE", (1, 1), first_text, unknown_parameter, case::reverse),
+    function("CHAR_LENGTH", (1, 1), length::result, unknown_parameter, length::char_length),
+    function("CHARACTER_LENGTH", (1, 1), length::result, unknown_parameter, length::char_length),
+    function("OCTET_LENGTH", (1, 1), length::result, unknown_parameter, length::octet_length),
+    function("BIT_LENGTH", (1, 1), length::result, unknown_parameter, length::bit_length),
+    function("ASCII_CHAR", (1, 1), code_point::ascii_char_result, integer_parameter, code_point::ascii_char),
+    function("ASCII_VAL", (1, 1), result_type::smallint, code_point::ascii_parameter, code_point::ascii_val),
+    function(
+        "UNICODE_CHAR",
+        (1, 1),
+        code_point::unicode_char_result,
+        integer_parameter,
+        code_point::unicode_char,
+    ),
+    function(
+        "UNICODE_VAL",
+        (1, 1),
+        result_type::integer,
+        code_point::unicode_parameter,
+        code_point::unicode_val,
+    ),
+    function("LEFT", (2, 2), first_text, part::count_parameter, part::left),
+    function("RIGHT", (2, 2), first_text, part::count_parameter, part::right),
+    function("SUBSTRING", (2, 3), part::substring_result, part::count_parameter, part::substring),
+    function("TRIM", (2, 3), part::trim_result, unknown_parameter, part::trim),
+    function("OVERLAY", (3, 4), part::overlay_result, part::overlay_parameter, part::overlay),
+    function("LPAD", (2, 3), pad::result, part::count_parameter, pad::left),
+    function("RPAD", (2, 3), pad::result, part::count_parameter, pad::right),
+    function("POSITION", (2, 3), result_type::integer, search::position_parameter, search::position),
+    function("REPLACE", (3, 3), search::replace_result, result_type::common_parameter, search::replace),
+];
+
+type ResultRule = fn(&'static str, &[Argument<'_>]) -> Result<ColumnType>;
+type ParameterRule = fn(usize, &[Argument<'_>]) -> Option<SqlType>;
+
+const fn function(
+    name: &'static str,
+    arity: (usize, usize),
+    result: ResultRule,
+    parameter_type: ParameterRule,
+    body: crate::function::ScalarBody,
+) -> ScalarFunction {
+    ScalarFunction { name, arity, result, parameter_type, body, strict: true, deterministic: true }
+}
+
+/// What functions of text give for a bare NULL.
+fn null_text() -> ColumnType {
+    ColumnType { sql_type: SqlType::char(1, CharacterSet::NONE), nullable: true }
+}
+
+fn any_null(arguments: &[Argument<'_>]) -> bool {
+    arguments.iter().any(|argument| *argument.sql_type() == SqlType::Null)
+}
+
+/// A VARCHAR as long as the first argument; a BLOB for a BLOB.
+fn first_text(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+    let [first, ..] = arguments else { return Ok(null_text()) };
+    if any_null(arguments) {
+        return Ok(null_text());
+    }
+    let sql_type = *first.sql_type();
+    if is_blob(&sql_type) {
+        return Ok(nullable_as(sql_type, arguments));
+    }
+    let kind = text_kind(&sql_type);
+    Ok(nullable_as(varying(result_type::text_chars_in(&sql_type, kind.0), kind), arguments))
+}
+
+/// The type of the argument itself if it is a text; otherwise an ASCII text of its length (UPPER, LOWER).
+fn text_or_ascii(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+    let [first, ..] = arguments else { return Ok(null_text()) };
+    Ok(match first.sql_type() {
+        SqlType::Null => null_text(),
+        text @ (SqlType::Text(_) | SqlType::Blob { .. }) => nullable_as(*text, arguments),
+        other => nullable_as(ascii_text(other), arguments),
+    })
+}
+
+fn ascii_text(sql_type: &SqlType) -> SqlType {
+    varying(text_bytes(sql_type), (CharacterSet::ASCII, Collation(0)))
+}
+
+/// The text kind of several arguments together, and the BLOB subtype if one of them is a BLOB.
+fn joined(arguments: &[&SqlType]) -> ((CharacterSet, Collation), Option<i16>) {
+    let mut kind = None;
+    let mut subtype = None;
+    for sql_type in arguments {
+        let own = text_kind(sql_type);
+        kind = Some(kind.map_or(own, |so_far| joined_kind(so_far, own)));
+        if let SqlType::Blob { subtype: own, .. } = sql_type {
+            subtype = Some(if *own == 0 { 0 } else { subtype.unwrap_or(*own) });
+        }
+    }
+    (kind.unwrap_or((CharacterSet::NONE, Collation(0))), subtype)
+}
+
+/// A BLOB if `subtype` says so, otherwise a VARCHAR of `length_chars`.
+fn text_of_length(
+    length_chars: u32,
+    kind: (CharacterSet, Collation),
+    subtype: Option<i16>,
+    arguments: &[Argument<'_>],
+) -> ColumnType {
+    let sql_type = match subtype {
+        Some(subtype) => blob(subtype, kind),
+        None => varying(length_chars, kind),
+    };
+    nullable_as(sql_type, arguments)
+}
+
+/// The character set in which a call computes: that of its result.
+fn working_set(result: &SqlType) -> CharacterSet {
+    match result {
+        SqlType::Blob { subtype, .. } if *subtype != 1 => CharacterSet::OCTETS,
+        other => text_kind(other).0,
+    }
+}

@@ -1,0 +1,132 @@
+//! POSITION, REPLACE: looking for a text inside another, as the collation sees case.
+
+use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType, Text, Value, isc};
+
+use super::part::argument_error;
+use super::{any_null, joined, null_text, text_of_length, working_set};
+use crate::execute::context::ExecutionContext;
+use crate::function::result_type::text_chars_in;
+use crate::function::{Argument, Call, argument};
+
+/// RDB$COLLATION_ATTRIBUTES: case-insensitive.
+const CASE_INSENSITIVE: u8 = 2;
+
+/// Each text takes the other's type; the start is INTEGER.
+pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
+    let other = match index {
+        0 => arguments.get(1),
+        1 => arguments.first(),
+        _ => return Some(SqlType::INTEGER),
+    };
+    other.map(|argument| *argument.sql_type()).filter(|known| *known != SqlType::Null)
+}
+
+/// As long as the text with as many replacements as could fit.
+pub(super) fn replace_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
+    let [text, find, replacement] = arguments else { return Ok(null_text()) };
+    if any_null(arguments) {
+        return Ok(null_text());
+    }
+    let (kind, subtype) = joined(&[text.sql_type(), find.sql_type(), replacement.sql_type()]);
+    let length = text_chars_in(text.sql_type(), kind.0);
+    let find = text_chars_in(find.sql_type(), kind.0);
+    let replacement = text_chars_in(replacement.sql_type(), kind.0);
+    let grown = match length.checked_div(find) {
+        None => length,
+        Some(most) => length.saturating_add(most.saturating_mul(replacement.saturating_sub(find))),
+    };
+    Ok(text_of_length(grown, kind, subtype, arguments))
+}
+
+/// POSITION(part, text[, start]): 0 if it is not there; an empty part is found wherever the text has a place for it.
+pub(super) fn position(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let start = match call.arguments.get(2) {
+        Some(start) => argument::int32(context, start)?,
+        None => 1,
+    };
+    let Ok(start @ 1..) = usize::try_from(start) else {
+        return Err(argument_error(isc::SYSF_ARGNMUSTBE_POSITIVE, 3, call.name));
+    };
+    let (kind, _) = joined(&[call.argument_type(0), call.argument_type(1)]);
+    let part = argument::text_in(context, call.argument(0), kind.0)?;
+    let text = argument::text_in(context, call.argument(1), kind.0)?;
+    let (part, text) = (folded(&part, kind.1), folded(&text, kind.1));
+    let skipped = start - 1;
+    if part.is_empty() {
+        let inside = skipped <= kind.0.char_length(&text);
+        return Ok(Value::integer(if inside { i64::try_from(start).unwrap_or(0) } else { 0 }));
+    }
+    let from = kind.0.byte_offset(&text, skipped);
+    let rest = text.get(from..).unwrap_or_default();
+    let found = find(kind.0, rest, &part)
+        .map_or(0, |offset| skipped + kind.0.char_length(rest.get(..offset).unwrap_or_default()) + 1);
+    Ok(Value::integer(i64::try_from(found).unwrap_or(i64::MAX)))
+}
+
+/// REPLACE(text, find, replacement): an empty `find` changes nothing.
+pub(super) fn replace(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let (kind, _) = joined(&[call.argument_type(0), call.argument_type(1), call.argument_type(2)]);
+    let set = working_set(call.result_type());
+    let text = argument::text_in(context, call.argument(0), set)?;
+    let part = argument::text_in(context, call.argument(1), set)?;
+    let replacement = argument::text_in(context, call.argument(2), set)?;
+    let (searched, part) = (folded(&text, kind.1), folded(&part, kind.1));
+    // Folding may change how many bytes a character takes, never the number of characters.
+    let same_bytes = searched.len() == text.bytes().len();
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    if !part.is_empty() {
+        while let Some(offset) = find(set, searched.get(at..).unwrap_or_default(), &part) {
+            let found = at + offset;
+            bytes.extend_from_slice(original(set, &text, &searched, same_bytes, at, found));
+            bytes.extend_from_slice(replacement.bytes());
+            at = found + part.len();
+        }
+    }
+    bytes.extend_from_slice(original(set, &text, &searched, same_bytes, at, searched.len()));
+    argument::text_result(context, bytes, set, call.result_type())
+}
+
+/// The bytes of `text` that stand for `searched[from..to]`.
+fn original<'t>(
+    set: CharacterSet,
+    text: &'t Text,
+    searched: &[u8],
+    same_bytes: bool,
+    from: usize,
+    to: usize,
+) -> &'t [u8] {
+    if same_bytes {
+        return text.bytes().get(from..to).unwrap_or_default();
+    }
+    let place = |offset: usize| {
+        let characters = set.char_length(searched.get(..offset).unwrap_or_default());
+        set.byte_offset(text.bytes(), characters)
+    };
+    text.bytes().get(place(from)..place(to)).unwrap_or_default()
+}
+
+/// The text as a case-insensitive collation compares it; otherwise itself.
+fn folded(text: &Text, collation: Collation) -> Vec<u8> {
+    let set = text.character_set();
+    let insensitive =
+        set.collations().any(|(id, _, attributes)| id == collation && attributes & CASE_INSENSITIVE != 0);
+    if insensitive { set.upper(text.bytes()) } else { text.bytes().to_vec() }
+}
+
+/// Where `part` begins in `text`, in bytes, at the beginning of a character.
+fn find(set: CharacterSet, text: &[u8], part: &[u8]) -> Option<usize> {
+    // In UTF-8 and in single-byte sets the bytes of a character never begin inside another.
+    if set.bytes_per_character() == 1 || set == CharacterSet::UTF8 || set == CharacterSet::UNICODE_FSS {
+        return text.windows(part.len()).position(|window| window == part);
+    }
+    let mut offset = 0;
+    while offset < text.len() {
+        let rest = text.get(offset..)?;
+        if rest.starts_with(part) {
+            return Some(offset);
+        }
+        offset += set.characters(rest).next()?.len();
+    }
+    None
+}
