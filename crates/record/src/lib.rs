@@ -5,8 +5,12 @@
 //! Uses `types` only; used by `store`. The byte layouts are described in docs/store.md.
 #![forbid(unsafe_code)]
 
+pub mod bytes;
+pub mod codec;
 mod error;
 mod format;
+pub mod value_codec;
 
+pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, codec};
 pub use error::{DecodeError, EncodeError};
 pub use format::RecordFormat;

@@ -137,6 +137,16 @@ impl StoreError {
     /// The longest key of an index entry, in bytes.
     pub const KEY_BYTES_MAX: usize = 16 << 10;
 
+    /// The same failure of a write, for another one who shared it.
+    pub(crate) fn repeat(&self) -> StoreError {
+        match self {
+            StoreError::Io(error) => StoreError::Io(io::Error::new(error.kind(), error.to_string())),
+            StoreError::Full => StoreError::Full,
+            StoreError::Corrupt { what } => StoreError::Corrupt { what: what.clone() },
+            _ => StoreError::Poisoned,
+        }
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
         StoreError::Corrupt { what: what.into() }
     }

@@ -1,10 +1,19 @@
 //! Index scans.
 
+use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use farbird_types::{Text, Value};
 
-use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, Transaction};
+use crate::decoder::RowDecoder;
+use crate::keys::IndexKey;
+use crate::keyspace;
+use crate::layout::{IndexDefinition, KeySource};
+use crate::substrate::{Direction, Entries, Snapshot, Space, is_empty_span};
+use crate::transaction::Core;
+use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, StoreError, Transaction};
 
 /// One end of a range of keys: values for the first parts of the index, in the types of its columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,15 +69,60 @@ pub enum ScanDirection {
 
 /// A scan of an index in key order. A value: between batches it holds nothing but its place.
 ///
-/// Each visible row whose key is in the range comes once.
+/// Each visible row whose key is in the range comes once. For STARTING WITH rows may come whose text differs from the
+/// prefix in case, accents or trailing spaces (see [`farbird_types::key::encode_prefix`]): the caller checks.
 #[derive(Debug, Clone)]
 pub struct IndexScan {
     layout: Arc<RelationLayout>,
-    index: IndexId,
-    range: KeyRange,
-    direction: ScanDirection,
+    /// Place of the index among the layout's.
+    position: usize,
+    first: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
+    direction: Direction,
     view: ReadView,
-    columns: Projection,
+    columns: KeyedProjection,
+    /// The entry after which to go on.
+    last: Option<Vec<u8>>,
+    finished: bool,
+}
+
+/// The columns asked for together with those of the key.
+#[derive(Debug, Clone)]
+struct KeyedProjection {
+    asked: Projection,
+    /// What is decoded: the columns asked for, then those of the key; all if the key needs the whole row.
+    decoded: Projection,
+}
+
+impl KeyedProjection {
+    fn new(index: &IndexDefinition, asked: Projection) -> KeyedProjection {
+        let key_slots = index.parts.iter().map(|part| match &part.source {
+            KeySource::Column(slot) => Some(*slot),
+            KeySource::Expression(_) => None,
+        });
+        let key_slots: Option<Vec<u16>> = key_slots.collect();
+        let decoded = match (asked.slots(), key_slots) {
+            (Some(asked), Some(key)) if index.condition.is_none() => Projection::of([asked, &key].concat()),
+            _ => Projection::all(),
+        };
+        KeyedProjection { asked, decoded }
+    }
+
+    /// The key of a decoded row, and its columns asked for.
+    fn split(&self, index: &IndexDefinition, mut decoded: Vec<Value>) -> Result<(Option<IndexKey>, Vec<Value>)> {
+        match (self.decoded.slots(), self.asked.slots()) {
+            (Some(_), Some(asked)) => {
+                let key_values = decoded.split_off(asked.len());
+                Ok((Some(index.encode(&key_values)?), decoded))
+            }
+            (_, None) => Ok((index.key(&decoded)?, decoded)),
+            (None, Some(asked)) => {
+                let key = index.key(&decoded)?;
+                let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned().unwrap_or_default();
+                Ok((key, asked.iter().map(column).collect()))
+            }
+        }
+    }
 }
 
 impl IndexScan {
@@ -84,16 +138,112 @@ impl IndexScan {
         view: ReadView,
         columns: Projection,
     ) -> Result<IndexScan> {
-        Ok(IndexScan { layout, index, range, direction, view, columns })
+        let missing = StoreError::BadLayout { relation: layout.id, what: "index of this number" };
+        let position = layout.indexes.iter().position(|other| other.id == index);
+        let (position, definition) =
+            position.and_then(|at| layout.indexes.get(at).map(|index| (at, index))).ok_or(missing)?;
+        let (first, end) = definition.span(&range)?;
+        let forward = (direction == ScanDirection::Ascending) != definition.descending;
+        let direction = if forward { Direction::Forward } else { Direction::Backward };
+        let columns = KeyedProjection::new(definition, columns);
+        Ok(IndexScan { layout, position, first, end, direction, view, columns, last: None, finished: false })
     }
 
     /// As [`crate::RelationScan::next_batch`], in key order.
     pub fn next_batch(&mut self, transaction: &Transaction, rows_max: usize, batch: &mut RowBatch) -> Result<bool> {
-        let _ = (transaction, rows_max, batch, &self.layout, &self.view, &self.columns);
-        let _ = (self.index, &self.range, self.direction);
-        unimplemented!()
+        batch.clear();
+        batch.width = RowDecoder::new(&self.layout, &self.columns.asked).width();
+        let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
+        let decoder = RowDecoder::new(&self.layout, &self.columns.decoded);
+        let core = transaction.core()?;
+        let snapshot = transaction.store().inner.snapshot();
+        let mut entries = None;
+        while !self.finished && batch.len() < rows_max.max(1) {
+            if entries.is_none() {
+                entries = Some(self.entries(&*snapshot, &core, index)?);
+            }
+            let Some(entry) = entries.as_mut().map_or(Ok(None), MergedEntries::next)? else {
+                self.finished = true;
+                break;
+            };
+            let (key, row) = keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            let mut decoded = Vec::with_capacity(decoder.width());
+            let layout = &self.layout;
+            if transaction.read_visible(&core, &*snapshot, &decoder, layout, &self.view, row, &mut decoded)? {
+                let (own_key, values) = self.columns.split(index, decoded)?;
+                // The entry may be of another version of the row than the one seen.
+                if own_key.is_some_and(|own| own.bytes == key) {
+                    batch.rows.push(row);
+                    batch.values.extend(values);
+                }
+            }
+            self.last = Some(entry);
+        }
+        Ok(!batch.is_empty())
+    }
+
+    fn entries<'a>(
+        &self,
+        snapshot: &dyn Snapshot,
+        core: &'a Core,
+        index: &IndexDefinition,
+    ) -> Result<MergedEntries<'a>> {
+        let mut lower = self.first.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        let mut upper = self.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        if let Some(last) = self.last.as_deref() {
+            match self.direction {
+                Direction::Forward => lower = Bound::Excluded(last),
+                Direction::Backward => upper = Bound::Excluded(last),
+            }
+        }
+        let committed = snapshot.scan(Space::Index(index.id), (lower, upper), self.direction)?.peekable();
+        let own: Box<dyn Iterator<Item = &Arc<[u8]>>> = match core.writes.entries.get(&index.id) {
+            None => Box::new(std::iter::empty()),
+            Some(_) if is_empty_span((lower, upper)) => Box::new(std::iter::empty()),
+            Some(own) => {
+                let range = own.range::<[u8], _>((lower, upper)).map(|(entry, _)| entry);
+                match self.direction {
+                    Direction::Forward => Box::new(range),
+                    Direction::Backward => Box::new(range.rev()),
+                }
+            }
+        };
+        Ok(MergedEntries { committed, own: own.peekable(), direction: self.direction })
     }
 
     /// Goes back before the first row.
-    pub fn rewind(&mut self) {}
+    pub fn rewind(&mut self) {
+        self.last = None;
+        self.finished = false;
+    }
+}
+
+/// Entries in the file and the transaction's own, in order, each once.
+struct MergedEntries<'a> {
+    committed: Peekable<Entries>,
+    own: Peekable<Box<dyn Iterator<Item = &'a Arc<[u8]>> + 'a>>,
+    direction: Direction,
+}
+
+impl MergedEntries<'_> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        let order = match (self.committed.peek(), self.own.peek()) {
+            (None, None) => return Ok(None),
+            (Some(_), None) | (Some(Err(_)), _) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(Ok((committed, _))), Some(own)) => match self.direction {
+                Direction::Forward => (**committed).cmp(own),
+                Direction::Backward => own.as_ref().cmp(committed),
+            },
+        };
+        if order == Ordering::Equal {
+            self.own.next();
+        }
+        match order {
+            Ordering::Less | Ordering::Equal => {
+                self.committed.next().transpose().map(|entry| entry.map(|(entry, _)| entry.to_vec()))
+            }
+            Ordering::Greater => Ok(self.own.next().map(|own| own.to_vec())),
+        }
+    }
 }

@@ -14,21 +14,39 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod block;
 mod cancel;
+mod commit;
+mod committed;
+mod decoder;
 mod error;
 mod file_kind;
 mod identifiers;
 mod index;
+mod keys;
+mod keyspace;
 mod layout;
+mod locks;
+mod merge;
+mod numbers;
 mod options;
+mod pending_keys;
+mod recovery;
+mod registry;
+mod row_numbers;
 mod scan;
+mod sequence;
 mod statistics;
 mod store;
 pub mod substrate;
+mod sweep;
 mod transaction;
+mod version;
 mod view;
+mod write_set;
 
 pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
+pub(crate) use blob::BlobKey;
 pub use cancel::CancelFlag;
 pub use error::{Result, StoreError};
 pub use file_kind::{FileKind, identify};

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use farbird_types::Value;
 
+use crate::decoder::RowDecoder;
+use crate::merge::{MergedRow, MergedRows};
+use crate::version::{StoredVersion, VersionContent};
 use crate::{ReadView, RelationLayout, Result, RowId, Transaction};
 
 /// Which columns a read decodes, by slot.
@@ -110,8 +113,39 @@ impl RelationScan {
     /// Replaces the contents of `batch` by the next rows, at most `rows_max`. False when there are no more rows (the
     /// batch is empty then); a batch may be short, but is never empty before the end.
     pub fn next_batch(&mut self, transaction: &Transaction, rows_max: usize, batch: &mut RowBatch) -> Result<bool> {
-        let _ = (transaction, rows_max, batch, &self.layout, &self.view, &self.columns, self.next);
-        unimplemented!()
+        let decoder = RowDecoder::new(&self.layout, &self.columns);
+        batch.clear();
+        batch.width = decoder.width();
+        let core = transaction.core()?;
+        let snapshot = transaction.store().inner.snapshot();
+        let mut rows =
+            MergedRows::new(&transaction.store().inner, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        while batch.len() < rows_max.max(1) {
+            let room = rows_max.max(1) - batch.len();
+            match rows.next()? {
+                None => {
+                    self.next = u64::MAX;
+                    break;
+                }
+                Some(MergedRow::Own(row, format, bytes)) => {
+                    decoder.decode(row, format, bytes, &mut batch.values)?;
+                    batch.rows.push(row);
+                    self.next = row.0 + 1;
+                }
+                Some(MergedRow::Version(row, slice)) => {
+                    if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content {
+                        decoder.decode(row, format, bytes, &mut batch.values)?;
+                        batch.rows.push(row);
+                    }
+                    self.next = row.0 + 1;
+                }
+                Some(MergedRow::Block(places)) => {
+                    let taken = places.start..places.end.min(places.start + room);
+                    self.next = rows.take_from_block(taken, &decoder, batch)?;
+                }
+            }
+        }
+        Ok(!batch.is_empty())
     }
 
     /// Goes back before the first row.

@@ -1,61 +1,159 @@
-//! One database: opening, beginning transactions, sequences, statistics.
+//! One database: opening, beginning transactions, and what all transactions share.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
+
+use crate::commit::CommitQueue;
+use crate::keyspace::meta;
+use crate::locks::LockTable;
+use crate::numbers::{Counter, read_number};
+use crate::pending_keys::PendingKeys;
+use crate::registry::Registry;
+use crate::row_numbers::RowNumbers;
+use crate::sequence::Sequences;
+use crate::substrate::{
+    ALL_KEYS, Direction, Durability, RedbSubstrate, Snapshot, Space, Substrate, WriteBatch,
+};
 use crate::{
-    CancelFlag, CommitNumber, RelationId, RelationLayout, Result, SequenceId, StoreOptions, StoreStatistics,
-    Transaction, TransactionOptions,
+    CancelFlag, CommitNumber, FileKind, Isolation, RelationId, RelationLayout, Result, StoreError, StoreOptions,
+    StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
 };
 
-/// One database. `Send + Sync`; cheap to clone; the file is closed when the last clone and transaction are gone.
+/// One database. `Send + Sync`; cheap to clone; the file is free when the last clone, transaction and view are gone.
 #[derive(Debug, Clone)]
 pub struct Store {
-    _inner: Arc<()>,
+    pub(crate) inner: Arc<Inner>,
 }
+
+/// Version of the layouts described in docs/store.md.
+const FORMAT: u64 = 1;
+/// Transaction numbers that one write reserves.
+const TRANSACTIONS_RESERVED: u64 = 1_024;
+/// BLOB numbers that one write reserves.
+const BLOBS_RESERVED: u64 = 4_096;
+
+/// What all transactions of a database share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    substrate: Arc<dyn Substrate>,
+    pub(crate) options: StoreOptions,
+    /// The substrate's latest state. Kept, since opening one for each read costs more than the read.
+    latest: RwLock<LatestSnapshot>,
+    write_lock: Mutex<()>,
+    poisoned: AtomicBool,
+    published: RwLock<CommitNumber>,
+    pub(crate) commits: CommitQueue,
+    pub(crate) registry: Registry,
+    pub(crate) locks: Arc<LockTable>,
+    pub(crate) pending_keys: PendingKeys,
+    pub(crate) row_numbers: RowNumbers,
+    pub(crate) sequences: Sequences,
+    pub(crate) blob_numbers: Counter,
+    transaction_numbers: Counter,
+    layouts: RwLock<HashMap<RelationId, Arc<RelationLayout>>>,
+    /// Transactions whose blocks carry their number, with their commits.
+    spilled: RwLock<HashMap<TransactionId, CommitNumber>>,
+}
+
+struct LatestSnapshot(Arc<dyn Snapshot>);
+
+impl std::fmt::Debug for LatestSnapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LatestSnapshot")
+    }
+}
+
+/// The right to write to the substrate: one writer at a time.
+pub(crate) struct WriteGuard<'a>(#[expect(dead_code, reason = "held, not read")] MutexGuard<'a, ()>);
 
 impl Store {
     /// Creates the file and opens it.
     ///
     /// # Errors
-    /// [`crate::StoreError::Exists`] if there is one.
+    /// [`StoreError::Exists`] if there is one.
     pub fn create(path: &Path, options: StoreOptions) -> Result<Store> {
-        let _ = (path, options);
-        unimplemented!()
+        Store::on_substrate(Arc::new(RedbSubstrate::create(path, options.cache_bytes)?), options)
     }
 
     /// Opens a file.
     ///
     /// # Errors
-    /// [`crate::StoreError::InUse`], [`crate::StoreError::WrongKind`], and `Io` if there is none.
+    /// [`StoreError::InUse`], [`StoreError::WrongKind`], and `Io` if there is none.
     pub fn open(path: &Path, options: StoreOptions) -> Result<Store> {
-        let _ = (path, options);
-        unimplemented!()
+        match identify(path)? {
+            FileKind::Farbird => {}
+            kind => return Err(StoreError::WrongKind(kind)),
+        }
+        Store::on_substrate(Arc::new(RedbSubstrate::open(path, options.cache_bytes)?), options)
     }
 
     /// A database that lives in memory and ends with its last clone.
     pub fn in_memory(options: StoreOptions) -> Result<Store> {
-        let _ = options;
-        unimplemented!()
+        Store::on_substrate(Arc::new(RedbSubstrate::in_memory(options.cache_bytes)?), options)
     }
 
-    /// Writes what is still in memory only (exact sequence values) and stops the background sweep. Running transactions are rolled back
-    /// when they are dropped. The file is free once all clones and transactions are dropped.
+    /// A database on any substrate; an empty one becomes an empty database.
+    pub fn on_substrate(substrate: Arc<dyn Substrate>, options: StoreOptions) -> Result<Store> {
+        let snapshot = substrate.snapshot()?;
+        match read_number(&*snapshot, meta::FORMAT)? {
+            Some(FORMAT) => {}
+            Some(_) => return Err(StoreError::corrupt("the store's format: a newer program wrote it")),
+            None if snapshot.scan(Space::Meta, ALL_KEYS, Direction::Forward)?.next().is_some() => {
+                return Err(StoreError::WrongKind(FileKind::Other));
+            }
+            None => {
+                let mut batch = WriteBatch::new();
+                batch.put(Space::Meta, meta::FORMAT.to_vec(), FORMAT.to_le_bytes().to_vec());
+                substrate.write(batch, Durability::Durable)?;
+            }
+        }
+        recovery::remove_unfinished(&*substrate)?;
+        let snapshot = substrate.snapshot()?;
+        let published = CommitNumber(read_number(&*snapshot, meta::LAST_COMMIT)?.unwrap_or(0));
+        let inner = Inner {
+            options,
+            write_lock: Mutex::new(()),
+            poisoned: AtomicBool::new(false),
+            published: RwLock::new(published),
+            commits: CommitQueue::default(),
+            registry: Registry::default(),
+            locks: Arc::default(),
+            pending_keys: PendingKeys::default(),
+            row_numbers: RowNumbers::default(),
+            sequences: Sequences::load(&*snapshot)?,
+            blob_numbers: Counter::load(&*snapshot, meta::BLOBS_RESERVED, BLOBS_RESERVED)?,
+            transaction_numbers: Counter::load(&*snapshot, meta::TRANSACTIONS_RESERVED, TRANSACTIONS_RESERVED)?,
+            layouts: RwLock::default(),
+            spilled: RwLock::new(recovery::spilled_commits(&*snapshot)?),
+            latest: RwLock::new(LatestSnapshot(snapshot)),
+            substrate,
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Writes what is still in memory only (exact sequence values). Running transactions are rolled back when they are
+    /// dropped. The file is free once all clones, transactions and views are dropped.
     pub fn close(&self) -> Result<()> {
-        unimplemented!()
+        let mut batch = WriteBatch::new();
+        self.inner.sequences.settle(&mut batch);
+        self.inner.transaction_numbers.settle(&mut batch);
+        self.inner.blob_numbers.settle(&mut batch);
+        self.inner.write(batch, Durability::Durable)
     }
 
     /// Tells the store the latest committed layout of a relation: at open for all of them, and in the commit of each
     /// DDL (from its [`Transaction::commit_with`]). The sweep leaves relations alone that it was never told of.
     pub fn register_layout(&self, layout: Arc<RelationLayout>) {
-        let _ = layout;
-        unimplemented!()
+        self.inner.layouts.write().insert(layout.id, layout);
     }
 
     /// Forgets a dropped relation's layout.
     pub fn unregister_layout(&self, relation: RelationId) {
-        let _ = relation;
-        unimplemented!()
+        self.inner.layouts.write().remove(&relation);
     }
 
     /// Begins a transaction. `cancel` interrupts its waits for locks and its long operations.
@@ -71,56 +169,124 @@ impl Store {
         cancel: Arc<CancelFlag>,
         at_snapshot: impl FnOnce(CommitNumber) -> T,
     ) -> Result<(Transaction, T)> {
-        let _ = (options, cancel, at_snapshot);
-        unimplemented!()
+        let id = self.inner.next_transaction()?;
+        let published = self.inner.published.read();
+        let snapshot = match options.snapshot_at {
+            None => *published,
+            Some(number) if number <= *published && self.inner.registry.is_held(number) => number,
+            Some(number) => return Err(StoreError::NoSuchSnapshot { number }),
+        };
+        let transaction = Transaction::begin(self.clone(), id, options, snapshot, cancel);
+        let taken = at_snapshot(snapshot);
+        drop(published);
+        Ok((transaction, taken))
     }
 
     /// The number of the latest published commit.
     pub fn last_commit(&self) -> CommitNumber {
-        unimplemented!()
+        self.inner.last_commit()
     }
 
     /// All committed catalog entries, in key order.
     pub fn catalog_entries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        unimplemented!()
-    }
-
-    /// Advances a sequence by `step` and gives its new value; wraps around as Firebird's do.
-    /// Not part of any transaction. A value is never given twice, not even over a crash.
-    ///
-    /// # Durability
-    /// Values are reserved durably in growing batches; most calls touch memory only. A crash leaves a gap.
-    pub fn sequence_next(&self, sequence: SequenceId, step: i64) -> Result<i64> {
-        let _ = (sequence, step);
-        unimplemented!()
-    }
-
-    /// The current value: the one that the latest `sequence_next` gave; 0 if there never was one.
-    pub fn sequence_value(&self, sequence: SequenceId) -> Result<i64> {
-        let _ = sequence;
-        unimplemented!()
-    }
-
-    /// Sets the current value. Durable when it returns.
-    pub fn sequence_set(&self, sequence: SequenceId, value: i64) -> Result<()> {
-        let _ = (sequence, value);
-        unimplemented!()
-    }
-
-    /// Forgets a dropped sequence.
-    pub fn sequence_drop(&self, sequence: SequenceId) -> Result<()> {
-        let _ = sequence;
-        unimplemented!()
-    }
-
-    /// Sweeps for at most about `steps` bounded steps; gives how many were of use. 0: nothing is left to do now.
-    pub fn sweep(&self, steps: usize) -> Result<usize> {
-        let _ = steps;
-        unimplemented!()
+        let entries = self.inner.snapshot().scan(Space::Catalog, ALL_KEYS, Direction::Forward)?;
+        entries.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
     }
 
     /// Figures for monitoring.
     pub fn statistics(&self) -> StoreStatistics {
-        unimplemented!()
+        let next_transaction = TransactionId(self.inner.transaction_numbers.peek());
+        let active = self.inner.registry.active();
+        let oldest_active = active.first().map_or(next_transaction, |oldest| oldest.id);
+        let oldest_snapshot = active
+            .iter()
+            .filter(|transaction| transaction.options.isolation != Isolation::ReadCommitted)
+            .map(|transaction| transaction.oldest_active)
+            .min()
+            .unwrap_or(oldest_active);
+        StoreStatistics {
+            // No trace of a rolled back transaction is left, so none older than the oldest active is of interest.
+            oldest_transaction: TransactionId(oldest_active.0.saturating_sub(1)),
+            oldest_active,
+            oldest_snapshot,
+            next_transaction,
+            last_commit: self.last_commit(),
+            active,
+        }
+    }
+}
+
+impl Inner {
+    /// The substrate's latest state.
+    pub(crate) fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::clone(&self.latest.read().0)
+    }
+
+    pub(crate) fn last_commit(&self) -> CommitNumber {
+        *self.published.read()
+    }
+
+    /// Holds back all that looks at the latest commit number.
+    pub(crate) fn publication(&self) -> RwLockWriteGuard<'_, CommitNumber> {
+        self.published.write()
+    }
+
+    /// Runs with the latest commit number while no commit can be published.
+    pub(crate) fn with_published<T>(&self, run: impl FnOnce(CommitNumber) -> T) -> T {
+        let published = self.published.read();
+        run(*published)
+    }
+
+    pub(crate) fn next_transaction(&self) -> Result<TransactionId> {
+        self.transaction_numbers.next(self).map(TransactionId)
+    }
+
+    pub(crate) fn layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {
+        self.layouts.read().get(&relation).cloned()
+    }
+
+    pub(crate) fn layouts(&self) -> Vec<Arc<RelationLayout>> {
+        let mut layouts: Vec<_> = self.layouts.read().values().cloned().collect();
+        layouts.sort_by_key(|layout| layout.id);
+        layouts
+    }
+
+    pub(crate) fn spilled_commit(&self, transaction: TransactionId) -> Option<CommitNumber> {
+        self.spilled.read().get(&transaction).copied()
+    }
+
+    pub(crate) fn note_spilled_commit(&self, transaction: TransactionId, commit: CommitNumber) {
+        self.spilled.write().insert(transaction, commit);
+    }
+
+    /// Waits for the right to write.
+    pub(crate) fn begin_write(&self) -> WriteGuard<'_> {
+        WriteGuard(self.write_lock.lock())
+    }
+
+    /// Writes a batch; it is seen by [`Inner::snapshot`] afterwards.
+    pub(crate) fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
+        let guard = self.begin_write();
+        self.write_under(&guard, batch, durability)
+    }
+
+    /// As [`Inner::write`], by who has the right already.
+    pub(crate) fn write_under(&self, _guard: &WriteGuard<'_>, batch: WriteBatch, durability: Durability) -> Result<()> {
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Err(StoreError::Poisoned);
+        }
+        let written = self.substrate.write(batch, durability).and_then(|()| self.substrate.snapshot());
+        match written {
+            Ok(snapshot) => {
+                self.latest.write().0 = snapshot;
+                Ok(())
+            }
+            Err(error) => {
+                // Whether anything reached the disk is unknown: another write might build on what is not there.
+                self.poisoned.store(true, Ordering::SeqCst);
+                tracing::error!(%error, "a write failed; the database refuses writes until it is opened again");
+                Err(error)
+            }
+        }
     }
 }

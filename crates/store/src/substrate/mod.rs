@@ -1,1 +1,252 @@
 //! The substrate: an ordered key-value store with read snapshots and atomic write batches.
+//!
+//! Nothing above this trait knows which substrate it stands on. Snapshots are short: one batch of rows, never a whole
+//! transaction. What a transaction sees is decided by commit numbers, above.
+
+mod file;
+mod memory;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::{Bound, Deref};
+use std::sync::Arc;
+
+use crate::{IndexId, RelationId, Result};
+
+pub use file::RedbSubstrate;
+pub use memory::MemorySubstrate;
+
+/// A keyspace of its own within the substrate, so that appends to one stay appends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// What the store must know of itself: format, counters, marks of unfinished work.
+    Meta,
+    /// The engine's catalog entries.
+    Catalog,
+    /// Sequences.
+    Sequences,
+    /// BLOBs.
+    Blobs,
+    /// Recent versions of a relation's rows.
+    Versions(RelationId),
+    /// Row blocks of a relation.
+    Blocks(RelationId),
+    /// Entries of an index.
+    Index(IndexId),
+}
+
+/// When a write batch is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When the write returns, with everything written before it.
+    Durable,
+    /// With the next durable batch; a crash before that takes it back, whole.
+    Relaxed,
+}
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Towards greater keys.
+    Forward,
+    /// Towards smaller keys.
+    Backward,
+}
+
+/// Bounds of a scan.
+pub type KeySpan<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// All keys.
+pub const ALL_KEYS: KeySpan<'static> = (Bound::Unbounded, Bound::Unbounded);
+
+/// Whether the bounds stand in the wrong order or hold no key between them.
+pub(crate) fn is_empty_span(span: KeySpan<'_>) -> bool {
+    match span {
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => {
+            lower >= upper
+        }
+        _ => false,
+    }
+}
+
+/// Entries of a scan: keys and values. Keeps what it reads alive by itself.
+pub type Entries = Box<dyn Iterator<Item = Result<(Slice, Slice)>>>;
+
+/// An ordered key-value store.
+pub trait Substrate: fmt::Debug + Send + Sync {
+    /// The state after the latest write.
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>>;
+
+    /// Writes a batch, all or nothing. Batches take effect in the order of the calls.
+    fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()>;
+}
+
+/// A state of the substrate that does not change any more.
+pub trait Snapshot: Send + Sync {
+    /// The value of a key.
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>>;
+
+    /// The entries of a range of keys in order.
+    fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
+}
+
+/// Bytes read from a substrate, without copying where it can.
+pub struct Slice(Bytes);
+
+enum Bytes {
+    Page(redb::AccessGuard<'static, &'static [u8]>),
+    Shared(Arc<[u8]>),
+}
+
+impl Slice {
+    fn page(guard: redb::AccessGuard<'static, &'static [u8]>) -> Slice {
+        Slice(Bytes::Page(guard))
+    }
+
+    fn shared(bytes: Arc<[u8]>) -> Slice {
+        Slice(Bytes::Shared(bytes))
+    }
+}
+
+impl Deref for Slice {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Page(guard) => guard.value(),
+            Bytes::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slice({} bytes)", self.len())
+    }
+}
+
+/// Changes that take effect together. Later changes of a key win over earlier ones.
+#[derive(Debug, Default)]
+pub struct WriteBatch {
+    cleared: Vec<Space>,
+    changes: HashMap<Space, Vec<KeyChange>>,
+    bytes: usize,
+}
+
+/// A key with its new value, or `None` if it is deleted.
+type KeyChange = (Vec<u8>, Option<Vec<u8>>);
+
+impl WriteBatch {
+    /// A batch without changes.
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// Sets a key.
+    pub fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
+        self.bytes += key.len() + value.len();
+        self.changes.entry(space).or_default().push((key, Some(value)));
+    }
+
+    /// Deletes a key, if it is there.
+    pub fn delete(&mut self, space: Space, key: Vec<u8>) {
+        self.bytes += key.len();
+        self.changes.entry(space).or_default().push((key, None));
+    }
+
+    /// Deletes all that a space holds, before the batch's other changes.
+    pub fn clear(&mut self, space: Space) {
+        self.cleared.push(space);
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.cleared.is_empty() && self.changes.is_empty()
+    }
+
+    /// Size of all keys and values.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds another batch's changes after this one's.
+    pub fn append(&mut self, other: WriteBatch) {
+        self.cleared.extend(other.cleared);
+        self.bytes += other.bytes;
+        for (space, changes) in other.changes {
+            self.changes.entry(space).or_default().extend(changes);
+        }
+    }
+
+    /// The changes by space, each in key order, the latest of a key last.
+    fn into_sorted(self) -> (Vec<Space>, Vec<(Space, Vec<KeyChange>)>) {
+        let mut spaces: Vec<_> = self.changes.into_iter().collect();
+        spaces.sort_by_key(|(space, _)| *space);
+        for (_, changes) in &mut spaces {
+            changes.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        (self.cleared, spaces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(snapshot: &Arc<dyn Snapshot>, span: KeySpan<'_>, direction: Direction) -> Vec<Vec<u8>> {
+        let entries = snapshot.scan(Space::Catalog, span, direction).expect("scan");
+        entries.map(|entry| entry.expect("entry").0.to_vec()).collect()
+    }
+
+    fn behaves_like_an_ordered_map(substrate: &dyn Substrate) {
+        let before = substrate.snapshot().expect("snapshot");
+        let mut batch = WriteBatch::new();
+        for key in [b"b", b"a", b"d", b"c"] {
+            batch.put(Space::Catalog, key.to_vec(), key.repeat(3));
+        }
+        batch.put(Space::Catalog, b"a".to_vec(), b"later".to_vec());
+        batch.delete(Space::Catalog, b"d".to_vec());
+        substrate.write(batch, Durability::Durable).expect("write");
+        let after = substrate.snapshot().expect("snapshot");
+        assert!(before.get(Space::Catalog, b"a").expect("get").is_none());
+        assert_eq!(&*after.get(Space::Catalog, b"a").expect("get").expect("value"), b"later");
+        assert!(after.get(Space::Blobs, b"a").expect("get").is_none());
+        assert_eq!(keys(&after, ALL_KEYS, Direction::Forward), [b"a", b"b", b"c"]);
+        assert_eq!(keys(&after, ALL_KEYS, Direction::Backward), [b"c", b"b", b"a"]);
+        let span = (Bound::Excluded(&b"a"[..]), Bound::Included(&b"b"[..]));
+        assert_eq!(keys(&after, span, Direction::Backward), [b"b"]);
+        let empty = (Bound::Excluded(&b"b"[..]), Bound::Excluded(&b"b"[..]));
+        assert!(keys(&after, empty, Direction::Forward).is_empty());
+        let reversed = (Bound::Included(&b"c"[..]), Bound::Included(&b"a"[..]));
+        assert!(keys(&after, reversed, Direction::Forward).is_empty());
+        let mut batch = WriteBatch::new();
+        batch.put(Space::Catalog, b"z".to_vec(), Vec::new());
+        batch.clear(Space::Catalog);
+        substrate.write(batch, Durability::Relaxed).expect("write");
+        assert_eq!(keys(&after, ALL_KEYS, Direction::Forward).len(), 3);
+        assert_eq!(keys(&substrate.snapshot().expect("snapshot"), ALL_KEYS, Direction::Forward), [b"z"]);
+    }
+
+    #[test]
+    fn memory_behaves_like_an_ordered_map() {
+        behaves_like_an_ordered_map(&MemorySubstrate::new());
+    }
+
+    #[test]
+    fn redb_behaves_like_an_ordered_map() {
+        behaves_like_an_ordered_map(&RedbSubstrate::in_memory(1 << 20).expect("open"));
+    }
+
+    #[test]
+    fn a_crash_of_the_memory_substrate_loses_what_was_not_durable() {
+        let substrate = MemorySubstrate::new();
+        for (key, durability) in [(b"1", Durability::Durable), (b"2", Durability::Relaxed)] {
+            let mut batch = WriteBatch::new();
+            batch.put(Space::Catalog, key.to_vec(), Vec::new());
+            substrate.write(batch, durability).expect("write");
+        }
+        let survivor = substrate.after_crash().snapshot().expect("snapshot");
+        assert_eq!(keys(&survivor, ALL_KEYS, Direction::Forward), [b"1"]);
+    }
+}

@@ -1,0 +1,164 @@
+//! The trait behind which all codecs stand, and the rows that go into a block.
+//!
+//! Rows travel between memory, versions and blocks in value encoding ([`crate::value_codec`]); a codec turns many of
+//! them into a block and gives single rows or single columns of it back.
+
+use farbird_types::Value;
+
+use crate::value_codec::ValueCodec;
+use crate::{DecodeError, EncodeError, RecordFormat};
+
+/// The byte by which a block names its codec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CodecId(pub u8);
+
+impl CodecId {
+    /// [`ValueCodec`].
+    pub const VALUE: CodecId = CodecId(1);
+}
+
+/// Which columns to decode, by slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnSet<'a> {
+    /// All, in order.
+    All,
+    /// These, in this order. Slots that the format does not have are NULL.
+    Slots(&'a [u16]),
+}
+
+impl ColumnSet<'_> {
+    /// How many values a row of `format` has under this projection.
+    pub fn width(&self, format: &RecordFormat) -> usize {
+        match self {
+            ColumnSet::All => format.len(),
+            ColumnSet::Slots(slots) => slots.len(),
+        }
+    }
+}
+
+/// Rows in value encoding, one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct EncodedRows {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl EncodedRows {
+    /// No rows.
+    pub fn new() -> EncodedRows {
+        EncodedRows::default()
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The bytes of all rows together.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// If all rows together exceed 4 GiB; callers start another list long before.
+    pub fn push(&mut self, row: &[u8]) {
+        self.bytes.extend_from_slice(row);
+        self.end_row();
+    }
+
+    /// Appends a row that `write` writes. Nothing is appended if it fails.
+    pub fn push_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        let before = self.bytes.len();
+        match write(&mut self.bytes) {
+            Ok(()) => {
+                self.end_row();
+                Ok(())
+            }
+            Err(error) => {
+                self.bytes.truncate(before);
+                Err(error)
+            }
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.ends.push(u32::try_from(self.bytes.len()).expect("a list of rows stays below 4 GiB"));
+    }
+
+    /// The row at `index`.
+    pub fn row(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)? as usize;
+        let start = match index.checked_sub(1) {
+            Some(before) => *self.ends.get(before)? as usize,
+            None => 0,
+        };
+        self.bytes.get(start..end)
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map_while(|index| self.row(index))
+    }
+
+    /// Keeps the first `count` rows.
+    pub fn truncate(&mut self, count: usize) {
+        if count < self.ends.len() {
+            self.ends.truncate(count);
+            self.bytes.truncate(self.ends.last().map_or(0, |&end| end as usize));
+        }
+    }
+}
+
+/// Turns rows of one format into a block and back.
+pub trait RowCodec: Send + Sync {
+    /// The byte that names it.
+    fn id(&self) -> CodecId;
+
+    /// Appends the block of these rows.
+    fn encode_block(&self, format: &RecordFormat, rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+
+    /// Looks into a block of `rows` rows.
+    fn open_block<'a>(
+        &self,
+        format: &'a RecordFormat,
+        rows: usize,
+        bytes: &'a [u8],
+    ) -> Result<Box<dyn BlockReader + 'a>, DecodeError>;
+}
+
+/// An opened block.
+pub trait BlockReader {
+    /// Appends the projected values of the row at `index`.
+    fn decode_row(&self, index: usize, columns: &ColumnSet<'_>, out: &mut Vec<Value>) -> Result<(), DecodeError>;
+
+    /// Appends the row at `index` in value encoding.
+    fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError>;
+
+    /// Appends the projected values of the rows of a range, row by row.
+    fn decode_rows(
+        &self,
+        range: std::ops::Range<usize>,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<(), DecodeError> {
+        for index in range {
+            self.decode_row(index, columns, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// The codec that a block names.
+pub fn codec(id: CodecId) -> Result<&'static dyn RowCodec, DecodeError> {
+    match id {
+        CodecId::VALUE => Ok(&ValueCodec),
+        CodecId(codec) => Err(DecodeError::UnknownCodec { codec }),
+    }
+}

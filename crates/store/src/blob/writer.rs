@@ -1,0 +1,144 @@
+//! Writing a BLOB.
+
+use farbird_record::bytes::put_varint;
+use farbird_types::BlobId;
+
+use super::{
+    BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, Header, INLINE_BYTES_MAX, PART_CONTENTS, PART_HEADER,
+    PART_SEGMENTS, SegmentList, sealed,
+};
+use crate::{Result, StoreError, Transaction};
+
+/// A BLOB while it is written. Holds no lock; the transaction is named in each call, so that writers can be kept beside it.
+/// Until it is closed it cannot be read; what is neither closed nor cancelled goes with the transaction.
+#[derive(Debug)]
+pub struct BlobWriter {
+    blob: u64,
+    properties: BlobProperties,
+    contents: Chunks,
+    list: Chunks,
+    /// Length of all segments until now, if it is the same.
+    common_length: Option<u64>,
+    /// A segment shorter than the common length was written: none may follow.
+    common_length_ended: bool,
+}
+
+/// Bytes cut into chunks, the last one still growing.
+#[derive(Debug)]
+struct Chunks {
+    part: u8,
+    written: u32,
+    open: Vec<u8>,
+}
+
+impl Chunks {
+    fn new(part: u8) -> Chunks {
+        Chunks { part, written: 0, open: Vec::new() }
+    }
+
+    fn push(&mut self, transaction: &Transaction, blob: u64, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let (head, tail) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.open.len()));
+            self.open.extend_from_slice(head);
+            bytes = tail;
+            if self.open.len() == CHUNK_BYTES {
+                self.flush(transaction, blob)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, transaction: &Transaction, blob: u64) -> Result<()> {
+        let key = BlobKey { blob, part: self.part, chunk: self.written };
+        self.written = self.written.checked_add(1).ok_or(StoreError::BlobMisuse("longer than a blob may be"))?;
+        let value = sealed(&self.open);
+        self.open.clear();
+        transaction.core()?.blobs.put(&transaction.store().inner, key, value)
+    }
+}
+
+impl Transaction {
+    /// Begins a BLOB.
+    pub fn create_blob(&self, options: BlobOptions) -> Result<BlobWriter> {
+        let blob = self.store().inner.blob_numbers.next(&self.store().inner)?;
+        self.core()?.blobs.begin(blob);
+        Ok(BlobWriter {
+            blob,
+            properties: BlobProperties { options, ..BlobProperties::default() },
+            contents: Chunks::new(PART_CONTENTS),
+            list: Chunks::new(PART_SEGMENTS),
+            common_length: None,
+            common_length_ended: false,
+        })
+    }
+}
+
+impl BlobWriter {
+    /// The id that it will have; rows can refer to it once it is closed.
+    pub fn id(&self) -> BlobId {
+        BlobId(self.blob)
+    }
+
+    /// What has been written until now.
+    pub fn properties(&self) -> BlobProperties {
+        self.properties
+    }
+
+    /// Appends a segment (of a stream: just bytes).
+    pub fn write_segment(&mut self, transaction: &Transaction, bytes: &[u8]) -> Result<()> {
+        let length = bytes.len() as u64;
+        self.contents.push(transaction, self.blob, bytes)?;
+        if !self.properties.options.stream {
+            let mut item = Vec::new();
+            put_varint(length, &mut item);
+            self.list.push(transaction, self.blob, &item)?;
+            match self.common_length {
+                None => self.common_length = Some(length),
+                Some(common) if self.common_length_ended || length > common || common == 0 => {
+                    self.common_length = Some(0);
+                }
+                Some(common) => self.common_length_ended = length < common,
+            }
+        }
+        self.properties.bytes += length;
+        self.properties.segments += 1;
+        self.properties.segment_bytes_max = self.properties.segment_bytes_max.max(length);
+        Ok(())
+    }
+
+    /// Ends it. It lives as long as the transaction, or as the row that takes it.
+    pub fn close(mut self, transaction: &Transaction) -> Result<BlobId> {
+        let segment_list = match self.common_length {
+            None => SegmentList::Single,
+            Some(_) if self.properties.segments == 1 => SegmentList::Single,
+            Some(0) => SegmentList::Listed,
+            Some(common) => SegmentList::Uniform(common),
+        };
+        if segment_list != SegmentList::Listed {
+            self.list.open.clear();
+        }
+        let small = self.contents.open.len() + self.list.open.len() <= INLINE_BYTES_MAX;
+        let inline = small && self.contents.written == 0 && self.list.written == 0;
+        let header = Header {
+            properties: self.properties,
+            segment_list,
+            inline: inline
+                .then(|| (std::mem::take(&mut self.list.open), std::mem::take(&mut self.contents.open))),
+        };
+        for chunks in [&mut self.contents, &mut self.list] {
+            if !chunks.open.is_empty() {
+                chunks.flush(transaction, self.blob)?;
+            }
+        }
+        let mut core = transaction.core()?;
+        let key = BlobKey { blob: self.blob, part: PART_HEADER, chunk: 0 };
+        core.blobs.put(&transaction.store().inner, key, header.encode())?;
+        core.blobs.close(self.blob);
+        Ok(BlobId(self.blob))
+    }
+
+    /// Drops what was written.
+    pub fn cancel(self, transaction: &Transaction) -> Result<()> {
+        transaction.core()?.blobs.cancel(&transaction.store().inner, self.blob)
+    }
+}

@@ -1,0 +1,262 @@
+//! Row blocks: many rows of one format, visible to everyone who sees the block's stamp.
+//!
+//! # Layout
+//! | bytes | item |
+//! |---|---|
+//! | 8 | checksum: XXH3-64 of the rest, seeded with the first row's number, little-endian |
+//! | 1 | codec of the rows ([`farbird_record::CodecId`]) |
+//! | 1 | flags: 1: the stamp is a transaction, not a commit; 2: a row map follows |
+//! | varint | stamp: the commit number of its newest row, or the transaction that spilled it |
+//! | varint | the transaction that wrote it; 0 for blocks made by the sweep |
+//! | varint | record format |
+//! | varint | number of rows |
+//! | varint | span: number of the last row less that of the first, plus one |
+//! | ceil(span / 8) | with flag 2, row map: bit `i % 8` of byte `i / 8` is set if row first + i is in the block; else all are |
+//! | ... | the rows, as the codec packs them |
+//!
+//! # Invariants
+//! - The blocks of a relation do not overlap: no block's span contains another's first row.
+//! - The first and the last row of the span are in the block.
+
+use std::ops::Range;
+
+use farbird_record::bytes::{Reader, put_varint};
+use farbird_record::{BlockReader, CodecId, EncodedRows, RecordFormat, codec};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::substrate::Slice;
+use crate::{CommitNumber, Result, StoreError, TransactionId};
+
+/// A block is closed before its rows are larger than this, in bytes; a single row may be larger. With the header the value
+/// stays a little under 16 KiB, since redb keeps values in pages of powers of two.
+pub(crate) const BLOCK_BYTES_MAX: usize = 15_600;
+/// A block has at most so many rows.
+pub(crate) const BLOCK_ROWS_MAX: usize = 8_192;
+/// And its row numbers are spread over at most so many.
+pub(crate) const BLOCK_SPAN_MAX: u64 = 8 * BLOCK_ROWS_MAX as u64;
+/// Fewer rows are written as versions and left to the sweep.
+pub(crate) const BLOCK_ROWS_MIN: usize = 32;
+
+const CHECKSUM_BYTES: usize = 8;
+const FLAG_TRANSACTION: u8 = 1;
+const FLAG_ROW_MAP: u8 = 2;
+
+/// Who sees a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// Those who see this commit.
+    Commit(CommitNumber),
+    /// Those who see the commit of this transaction, and itself.
+    Transaction(TransactionId),
+}
+
+/// What a new block says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockLabel {
+    pub(crate) stamp: Stamp,
+    pub(crate) writer: TransactionId,
+    pub(crate) format: u16,
+}
+
+/// Encodes a block; `row_ids` are those of `rows`, ascending.
+pub(crate) fn encode_block(
+    label: &BlockLabel,
+    format: &RecordFormat,
+    row_ids: &RowIds,
+    rows: &EncodedRows,
+) -> Result<Vec<u8>> {
+    let codec_id = CodecId::VALUE;
+    let mut out = Vec::with_capacity(rows.bytes().len() + rows.len() + 64);
+    out.resize(CHECKSUM_BYTES, 0);
+    out.push(codec_id.0);
+    let mut flags = if matches!(row_ids, RowIds::Listed(_)) { FLAG_ROW_MAP } else { 0 };
+    let stamp = match label.stamp {
+        Stamp::Commit(commit) => commit.0,
+        Stamp::Transaction(transaction) => {
+            flags |= FLAG_TRANSACTION;
+            transaction.0
+        }
+    };
+    out.push(flags);
+    put_varint(stamp, &mut out);
+    put_varint(label.writer.0, &mut out);
+    put_varint(u64::from(label.format), &mut out);
+    put_varint(rows.len() as u64, &mut out);
+    let span = row_ids.last() - row_ids.first() + 1;
+    put_varint(span, &mut out);
+    if let RowIds::Listed(list) = row_ids {
+        let map_start = out.len();
+        out.resize(map_start + span.div_ceil(8) as usize, 0);
+        for row in list {
+            let bit = row - row_ids.first();
+            out[map_start + (bit / 8) as usize] |= 1 << (bit % 8);
+        }
+    }
+    let codec = codec(codec_id).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    codec.encode_block(format, rows, &mut out)?;
+    let checksum = xxh3_64_with_seed(&out[CHECKSUM_BYTES..], row_ids.first());
+    out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    Ok(out)
+}
+
+/// The numbers of a block's rows, ascending; never empty.
+#[derive(Debug, Clone)]
+pub(crate) enum RowIds {
+    /// All of a range.
+    Dense(Range<u64>),
+    /// These.
+    Listed(Vec<u64>),
+}
+
+impl RowIds {
+    /// The shortest description of these numbers.
+    pub(crate) fn of(list: Vec<u64>) -> RowIds {
+        match (list.first(), list.last()) {
+            (Some(&first), Some(&last)) if last - first + 1 == list.len() as u64 => RowIds::Dense(first..last + 1),
+            _ => RowIds::Listed(list),
+        }
+    }
+
+    pub(crate) fn first(&self) -> u64 {
+        match self {
+            RowIds::Dense(range) => range.start,
+            RowIds::Listed(list) => list.first().copied().unwrap_or(0),
+        }
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        match self {
+            RowIds::Dense(range) => range.end - 1,
+            RowIds::Listed(list) => list.last().copied().unwrap_or(0),
+        }
+    }
+}
+
+/// A block read from the substrate, its header checked.
+#[derive(Debug)]
+pub(crate) struct Block {
+    bytes: Slice,
+    codec: CodecId,
+    pub(crate) stamp: Stamp,
+    pub(crate) writer: TransactionId,
+    pub(crate) format: u16,
+    /// Number of rows.
+    pub(crate) rows: usize,
+    /// Number of its first row.
+    pub(crate) first: u64,
+    /// Number of its last row.
+    pub(crate) last: u64,
+    row_map: Option<Range<usize>>,
+    payload: usize,
+}
+
+impl Block {
+    /// Checks and parses an entry of a block space.
+    pub(crate) fn open(key: &[u8], bytes: Slice) -> Result<Block> {
+        let first = crate::keyspace::number(key).ok_or_else(|| StoreError::corrupt("key of a row block"))?;
+        Block::parse(first, bytes).ok_or_else(|| StoreError::corrupt(format!("row block at row {first}")))
+    }
+
+    fn parse(first: u64, bytes: Slice) -> Option<Block> {
+        let (sum, rest) = bytes.split_at_checked(CHECKSUM_BYTES)?;
+        if sum != xxh3_64_with_seed(rest, first).to_le_bytes() {
+            return None;
+        }
+        let mut reader = Reader::new(rest);
+        let codec = CodecId(reader.u8().ok()?);
+        let flags = reader.u8().ok()?;
+        let stamp = reader.varint().ok()?;
+        let stamp = match flags & FLAG_TRANSACTION {
+            0 => Stamp::Commit(CommitNumber(stamp)),
+            _ => Stamp::Transaction(TransactionId(stamp)),
+        };
+        let writer = TransactionId(reader.varint().ok()?);
+        let format = u16::try_from(reader.varint().ok()?).ok()?;
+        let rows = usize::try_from(reader.varint().ok()?).ok().filter(|rows| (1..=BLOCK_ROWS_MAX).contains(rows))?;
+        let span = reader.varint().ok().filter(|span| (1..=BLOCK_SPAN_MAX).contains(span))?;
+        let last = first.checked_add(span - 1)?;
+        let row_map = match flags & FLAG_ROW_MAP {
+            0 if span != rows as u64 => return None,
+            0 => None,
+            _ => {
+                let start = CHECKSUM_BYTES + reader.offset();
+                let map = reader.take(span.div_ceil(8) as usize).ok()?;
+                let set: usize = map.iter().map(|byte| byte.count_ones() as usize).sum();
+                if set != rows {
+                    return None;
+                }
+                Some(start..start + map.len())
+            }
+        };
+        let payload = CHECKSUM_BYTES + reader.offset();
+        Some(Block { codec, stamp, writer, format, rows, first, last, row_map, payload, bytes })
+    }
+
+    fn map(&self) -> Option<&[u8]> {
+        self.row_map.clone().and_then(|range| self.bytes.get(range))
+    }
+
+    /// Place of a row in the block, if it is there.
+    pub(crate) fn index_of(&self, row: u64) -> Option<usize> {
+        if row < self.first || row > self.last {
+            return None;
+        }
+        let bit = (row - self.first) as usize;
+        match self.map() {
+            None => Some(bit),
+            Some(map) => (map.get(bit / 8)? & (1 << (bit % 8)) != 0).then(|| count_ones_before(map, bit)),
+        }
+    }
+
+    /// Place of the first row whose number is at least `row`; the number of rows if there is none.
+    pub(crate) fn index_from(&self, row: u64) -> usize {
+        if row <= self.first {
+            return 0;
+        }
+        if row > self.last {
+            return self.rows;
+        }
+        let bit = (row - self.first) as usize;
+        match self.map() {
+            None => bit,
+            Some(map) => count_ones_before(map, bit),
+        }
+    }
+
+    /// Whether rows are missing between the first and the last.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.row_map.is_some()
+    }
+
+    /// The number of the row at each place from `index` on.
+    pub(crate) fn row_ids_from(&self, index: usize) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self.map() {
+            None => Box::new(self.first + index as u64..=self.last),
+            Some(map) => Box::new(
+                (0..map.len() * 8)
+                    .filter(move |bit| map.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0))
+                    .map(|bit| self.first + bit as u64)
+                    .skip(index),
+            ),
+        }
+    }
+
+    /// Opens the rows.
+    pub(crate) fn reader<'a>(&'a self, format: &'a RecordFormat) -> Result<Box<dyn BlockReader + 'a>> {
+        let payload = self.bytes.get(self.payload..).unwrap_or_default();
+        codec(self.codec)
+            .and_then(|codec| codec.open_block(format, self.rows, payload))
+            .map_err(|error| self.damaged(&error))
+    }
+
+    /// The error for rows that cannot be decoded.
+    pub(crate) fn damaged(&self, error: &farbird_record::DecodeError) -> StoreError {
+        StoreError::corrupt(format!("row block at row {}: {error}", self.first))
+    }
+}
+
+fn count_ones_before(map: &[u8], bit: usize) -> usize {
+    let whole: usize = map.iter().take(bit / 8).map(|byte| byte.count_ones() as usize).sum();
+    let partial = map.get(bit / 8).map_or(0, |byte| byte & ((1u16 << (bit % 8)) - 1) as u8);
+    whole + partial.count_ones() as usize
+}

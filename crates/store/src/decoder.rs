@@ -1,0 +1,92 @@
+//! From stored bytes to the values that a reader of one layout asked for: projection, and rows of older formats.
+
+use farbird_record::value_codec::decode_row;
+use farbird_record::{ColumnSet, DecodeError, RecordFormat};
+use farbird_types::convert::{CastContext, cast};
+use farbird_types::{Date, SqlType, Time, Timestamp, Value, ZoneId};
+
+use crate::{Projection, RelationLayout, Result, RowId, StoreError};
+
+/// Stored values are converted without a session: in GMT, and without a present.
+const STORED: CastContext =
+    CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp { date: Date(0), time: Time(0) } };
+
+/// Decodes rows of all formats of a layout for one projection.
+pub(crate) struct RowDecoder<'a> {
+    layout: &'a RelationLayout,
+    columns: ColumnSet<'a>,
+}
+
+impl<'a> RowDecoder<'a> {
+    pub(crate) fn new(layout: &'a RelationLayout, projection: &'a Projection) -> RowDecoder<'a> {
+        let columns = match projection.slots() {
+            None => ColumnSet::All,
+            Some(slots) => ColumnSet::Slots(slots),
+        };
+        RowDecoder { layout, columns }
+    }
+
+    /// Values per row.
+    pub(crate) fn width(&self) -> usize {
+        match self.columns {
+            ColumnSet::All => self.layout.current_format().map_or(0, RecordFormat::len),
+            ColumnSet::Slots(slots) => slots.len(),
+        }
+    }
+
+    /// The columns to ask a codec for.
+    pub(crate) fn columns(&self) -> &ColumnSet<'a> {
+        &self.columns
+    }
+
+    /// The record format of this number.
+    pub(crate) fn format(&self, number: u16) -> Result<&'a RecordFormat> {
+        self.layout
+            .formats
+            .get(usize::from(number))
+            .ok_or_else(|| StoreError::corrupt(format!("relation {} has no format {number}", self.layout.id.0)))
+    }
+
+    /// Appends the values of one row in value encoding.
+    pub(crate) fn decode(&self, row: RowId, format: u16, bytes: &[u8], out: &mut Vec<Value>) -> Result<()> {
+        let start = out.len();
+        decode_row(self.format(format)?, bytes, &self.columns, out).map_err(|error| damaged_row(row, &error))?;
+        self.adapt(format, start, out)
+    }
+
+    /// Whether rows of this format need [`RowDecoder::adapt`].
+    pub(crate) fn is_current(&self, format: u16) -> bool {
+        format == self.layout.current
+    }
+
+    /// Turns the values of one row, which start at `start`, from an older format into the current one.
+    pub(crate) fn adapt(&self, format: u16, start: usize, values: &mut Vec<Value>) -> Result<()> {
+        if self.is_current(format) {
+            return Ok(());
+        }
+        values.resize(start + self.width(), Value::Null);
+        let written = self.format(format)?.columns();
+        let current = self.format(self.layout.current)?.columns();
+        let Some(row) = values.get_mut(start..) else { return Ok(()) };
+        for (position, value) in row.iter_mut().enumerate() {
+            let slot = match self.columns {
+                ColumnSet::All => position,
+                ColumnSet::Slots(slots) => slots.get(position).copied().map_or(usize::MAX, usize::from),
+            };
+            match (written.get(slot), current.get(slot)) {
+                (_, None | Some(SqlType::Null)) => *value = Value::Null,
+                (None | Some(SqlType::Null), Some(_)) => {
+                    *value = self.layout.added_defaults.get(slot).cloned().unwrap_or_default();
+                }
+                (Some(from), Some(to)) if from == to || value.is_null() => {}
+                (Some(_), Some(to)) => *value = cast(value, to, &STORED)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error for a row that cannot be decoded.
+pub(crate) fn damaged_row(row: RowId, error: &DecodeError) -> StoreError {
+    StoreError::corrupt(format!("row {}: {error}", row.0))
+}

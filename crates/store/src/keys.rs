@@ -1,0 +1,105 @@
+//! Index keys: from a row's values to the bytes of its entry.
+
+use farbird_types::Value;
+use farbird_types::key::{self, NullsPosition, encode_key, encode_prefix};
+
+use crate::index::KeyRange;
+use crate::layout::{IndexDefinition, KeySource};
+use crate::{KeyBound, Result, RowId, StoreError, keyspace};
+
+/// A row's key in an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexKey {
+    pub(crate) bytes: Vec<u8>,
+    /// Keys whose values are all NULL never collide.
+    pub(crate) all_null: bool,
+}
+
+impl IndexKey {
+    /// The entry under which the row stands in the index.
+    pub(crate) fn entry(&self, row: RowId) -> Vec<u8> {
+        let mut entry = Vec::with_capacity(self.bytes.len() + keyspace::ROW_BYTES);
+        entry.extend_from_slice(&self.bytes);
+        entry.extend_from_slice(&row.0.to_be_bytes());
+        entry
+    }
+}
+
+impl IndexDefinition {
+    fn key_part(&self, position: usize) -> Option<key::KeyPart> {
+        self.parts.get(position).map(|part| key::KeyPart {
+            collation: part.collation,
+            descending: self.descending,
+            nulls: NullsPosition::Lowest,
+        })
+    }
+
+    /// The values of a row's key, or `None` if the index leaves the row out.
+    pub(crate) fn key_values(&self, row: &[Value]) -> Result<Option<Vec<Value>>> {
+        if let Some(condition) = &self.condition
+            && !condition.holds(row)?
+        {
+            return Ok(None);
+        }
+        let values = self.parts.iter().map(|part| match &part.source {
+            KeySource::Column(slot) => Ok(row.get(usize::from(*slot)).cloned().unwrap_or_default()),
+            KeySource::Expression(expression) => Ok(expression.evaluate(row)?),
+        });
+        values.collect::<Result<Vec<Value>>>().map(Some)
+    }
+
+    /// A row's key, or `None` if the index leaves the row out.
+    pub(crate) fn key(&self, row: &[Value]) -> Result<Option<IndexKey>> {
+        match self.key_values(row)? {
+            None => Ok(None),
+            Some(values) => self.encode(&values).map(Some),
+        }
+    }
+
+    /// The key, or beginning of keys, of values for the first parts.
+    pub(crate) fn encode(&self, values: &[Value]) -> Result<IndexKey> {
+        let mut bytes = Vec::new();
+        for (position, value) in values.iter().enumerate() {
+            let Some(part) = self.key_part(position) else { break };
+            encode_key(value, &part, &mut bytes)?;
+        }
+        if bytes.len() > StoreError::KEY_BYTES_MAX {
+            return Err(StoreError::KeyTooLong { index: self.id, size: bytes.len() });
+        }
+        Ok(IndexKey { bytes, all_null: values.iter().all(Value::is_null) })
+    }
+
+    /// The entries of a range of keys, in the order of the index: from the first key on, and before the second one.
+    pub(crate) fn span(&self, range: &KeyRange) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>)> {
+        if let Some(prefix) = &range.starting_with {
+            let (mut beginning, position) = match &range.lower {
+                KeyBound::Included(values) => (self.encode(values)?.bytes, values.len()),
+                _ => (Vec::new(), 0),
+            };
+            if let Some(part) = self.key_part(position) {
+                encode_prefix(prefix, &part, &mut beginning);
+            }
+            let after = keyspace::after_prefix(&beginning);
+            return Ok((Some(beginning), after));
+        }
+        let (first, last) = match self.descending {
+            false => (&range.lower, &range.upper),
+            true => (&range.upper, &range.lower),
+        };
+        let start = match first {
+            KeyBound::Unbounded => None,
+            KeyBound::Included(values) => Some(self.encode(values)?.bytes),
+            // Nothing comes after a beginning of nothing but the highest bytes: an empty range.
+            KeyBound::Excluded(values) => {
+                let beginning = self.encode(values)?.bytes;
+                Some(keyspace::after_prefix(&beginning).unwrap_or_else(|| vec![0xFF; beginning.len() + 1]))
+            }
+        };
+        let end = match last {
+            KeyBound::Unbounded => None,
+            KeyBound::Included(values) => keyspace::after_prefix(&self.encode(values)?.bytes),
+            KeyBound::Excluded(values) => Some(self.encode(values)?.bytes),
+        };
+        Ok((start, end))
+    }
+}

@@ -1,0 +1,120 @@
+//! The keys under which things stand in the substrate's spaces. Numbers are big-endian, so that order is kept.
+//!
+//! | space | key | value |
+//! |---|---|---|
+//! | versions of a relation | row (8), complement of the commit number (8): newest first | [`crate::version`] |
+//! | blocks of a relation | first row (8) | [`crate::block`] |
+//! | an index | encoded key, row (8) | empty |
+//! | blobs | blob (8), part (1), chunk (4) | see [`crate::blob`] |
+//! | sequences | sequence (4) | value, end of the reservation (8 each, little-endian) |
+//! | catalog | the engine's | the engine's |
+//! | meta | see [`meta`] | |
+
+use crate::{BlobKey, CommitNumber, RowId};
+
+/// Keys of the meta space.
+pub(crate) mod meta {
+    use crate::{IndexId, RelationId, TransactionId};
+
+    /// Format of the store: 4 bytes, little-endian.
+    pub(crate) const FORMAT: &[u8] = b"format";
+    /// The latest commit number: 8 bytes, little-endian.
+    pub(crate) const LAST_COMMIT: &[u8] = b"last commit";
+    /// Transaction numbers below this one may have been used.
+    pub(crate) const TRANSACTIONS_RESERVED: &[u8] = b"transactions reserved";
+    /// Blob numbers below this one may have been used.
+    pub(crate) const BLOBS_RESERVED: &[u8] = b"blobs reserved";
+
+    /// Uncommitted BLOB whose contents are in the file already; no value.
+    pub(crate) const PENDING_BLOB: &[u8] = b"pending blob/";
+    /// Index that is being filled; no value.
+    pub(crate) const PENDING_INDEX: &[u8] = b"pending index/";
+    /// Row blocks that a running transaction has spilled: transaction, relation; no value.
+    pub(crate) const PENDING_ROWS: &[u8] = b"pending rows/";
+    /// Transaction whose spilled blocks are committed, with its commit number.
+    pub(crate) const SPILLED: &[u8] = b"spilled/";
+    /// Index dropped by a commit, with the commit's number.
+    pub(crate) const DROPPED_INDEX: &[u8] = b"dropped index/";
+    /// Relation dropped by a commit, with the commit's number.
+    pub(crate) const DROPPED_RELATION: &[u8] = b"dropped relation/";
+    /// BLOB that a dropped relation owned: removed with it; relation, blob; no value.
+    pub(crate) const DROPPED_BLOB: &[u8] = b"dropped blob/";
+
+    pub(crate) fn pending_blob(blob: u64) -> Vec<u8> {
+        [PENDING_BLOB, &blob.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn pending_index(index: IndexId) -> Vec<u8> {
+        [PENDING_INDEX, &index.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn pending_rows(transaction: TransactionId, relation: RelationId) -> Vec<u8> {
+        [PENDING_ROWS, &transaction.0.to_be_bytes(), &relation.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn spilled(transaction: TransactionId) -> Vec<u8> {
+        [SPILLED, &transaction.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn dropped_index(index: IndexId) -> Vec<u8> {
+        [DROPPED_INDEX, &index.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn dropped_blob(relation: RelationId, blob: u64) -> Vec<u8> {
+        [DROPPED_BLOB, &relation.0.to_be_bytes(), &blob.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn dropped_relation(relation: RelationId) -> Vec<u8> {
+        [DROPPED_RELATION, &relation.0.to_be_bytes()].concat()
+    }
+}
+
+/// Size of a row's number at the end of an index entry.
+pub(crate) const ROW_BYTES: usize = 8;
+
+/// Key of a row's version.
+pub(crate) fn version(row: RowId, commit: CommitNumber) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&row.0.to_be_bytes());
+    key[8..].copy_from_slice(&(!commit.0).to_be_bytes());
+    key
+}
+
+/// Reads the key of a version.
+pub(crate) fn parse_version(key: &[u8]) -> Option<(RowId, CommitNumber)> {
+    let (row, commit) = key.split_at_checked(8)?;
+    Some((RowId(number(row)?), CommitNumber(!number(commit)?)))
+}
+
+/// Key of a block.
+pub(crate) fn block(first: RowId) -> [u8; 8] {
+    first.0.to_be_bytes()
+}
+
+/// Reads the key of a block, a sequence's or another single number.
+pub(crate) fn number(key: &[u8]) -> Option<u64> {
+    key.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// Splits an index entry into its key and its row.
+pub(crate) fn parse_entry(entry: &[u8]) -> Option<(&[u8], RowId)> {
+    let (key, row) = entry.split_at_checked(entry.len().checked_sub(ROW_BYTES)?)?;
+    Some((key, RowId(number(row)?)))
+}
+
+/// Key of a part of a BLOB.
+pub(crate) fn blob(key: BlobKey) -> [u8; 13] {
+    let mut bytes = [0; 13];
+    bytes[..8].copy_from_slice(&key.blob.to_be_bytes());
+    bytes[8] = key.part;
+    bytes[9..].copy_from_slice(&key.chunk.to_be_bytes());
+    bytes
+}
+
+/// The least key greater than all that begin with `prefix`; `None` if there is none.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xFF)?;
+    let mut after = prefix[..=last].to_vec();
+    after[last] += 1;
+    Some(after)
+}

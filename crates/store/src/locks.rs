@@ -1,0 +1,262 @@
+//! Locks on rows, relations and catalog entries, and waiting for other transactions with deadlock detection.
+//!
+//! Every lock is held until its transaction ends, so whoever is refused waits for transactions, not for locks: the
+//! wait-for graph has transactions as its nodes, and each wait is tested for a cycle before it begins.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::{CancelFlag, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
+
+/// What can be locked by one transaction at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Resource {
+    Row(RelationId, RowId),
+    CatalogEntry(Box<[u8]>),
+}
+
+/// All locks of a store.
+#[derive(Debug, Default)]
+pub(crate) struct LockTable {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    resources: HashMap<Resource, ResourceLock>,
+    relations: HashMap<RelationId, HashMap<TransactionId, Levels>>,
+    holders: HashMap<TransactionId, Held>,
+    waits: HashMap<TransactionId, Vec<TransactionId>>,
+}
+
+/// Who holds a resource.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResourceLock {
+    pub(crate) holder: TransactionId,
+    /// Whether the holder is deleting the row or changing one of its keys: others cannot know whether the keys will
+    /// still be there. A plain update leaves them in no doubt.
+    pub(crate) changes_keys: bool,
+}
+
+/// What a running transaction holds.
+#[derive(Debug, Default)]
+struct Held {
+    resources: Vec<Resource>,
+    relations: HashSet<RelationId>,
+}
+
+/// A set of lock levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Levels(u8);
+
+impl Levels {
+    fn of(level: LockLevel) -> Levels {
+        Levels(1 << level as u8)
+    }
+
+    pub(crate) fn with(self, level: LockLevel) -> Levels {
+        Levels(self.0 | Levels::of(level).0)
+    }
+
+    /// Whether holding these includes the rights of `level`.
+    pub(crate) fn include(self, level: LockLevel) -> bool {
+        use LockLevel::{Exclusive, ProtectedRead, ProtectedWrite, SharedRead, SharedWrite};
+        let enough: &[LockLevel] = match level {
+            SharedRead => &[SharedRead, ProtectedRead, SharedWrite, ProtectedWrite, Exclusive],
+            ProtectedRead => &[ProtectedRead, ProtectedWrite, Exclusive],
+            SharedWrite => &[SharedWrite, ProtectedWrite, Exclusive],
+            ProtectedWrite => &[ProtectedWrite, Exclusive],
+            Exclusive => &[Exclusive],
+        };
+        enough.iter().any(|&held| self.0 & Levels::of(held).0 != 0)
+    }
+
+    /// Whether another transaction's `level` cannot be beside these.
+    fn conflict_with(self, level: LockLevel) -> bool {
+        use LockLevel::{Exclusive, ProtectedRead, ProtectedWrite, SharedRead, SharedWrite};
+        let refused: &[LockLevel] = match level {
+            SharedRead => &[Exclusive],
+            ProtectedRead => &[SharedWrite, ProtectedWrite, Exclusive],
+            SharedWrite => &[ProtectedRead, ProtectedWrite, Exclusive],
+            ProtectedWrite => &[ProtectedRead, SharedWrite, ProtectedWrite, Exclusive],
+            Exclusive => &[SharedRead, ProtectedRead, SharedWrite, ProtectedWrite, Exclusive],
+        };
+        refused.iter().any(|&held| self.0 & Levels::of(held).0 != 0)
+    }
+}
+
+/// Who waits, and how patiently. One per operation: a timeout counts from the operation's first wait.
+#[derive(Debug)]
+pub(crate) struct Waiter<'a> {
+    pub(crate) transaction: TransactionId,
+    pub(crate) wait: Wait,
+    pub(crate) cancel: &'a CancelFlag,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Waiter<'a> {
+    pub(crate) fn new(transaction: TransactionId, wait: Wait, cancel: &'a CancelFlag) -> Waiter<'a> {
+        Waiter { transaction, wait, cancel, deadline: None }
+    }
+}
+
+impl LockTable {
+    /// Announces a transaction: until [`LockTable::end`] others can wait for it.
+    pub(crate) fn begin(&self, transaction: TransactionId) {
+        self.state.lock().holders.insert(transaction, Held::default());
+    }
+
+    /// Frees all that the transaction held and wakes those who waited for it.
+    pub(crate) fn end(&self, transaction: TransactionId) {
+        let mut state = self.state.lock();
+        let Some(held) = state.holders.remove(&transaction) else { return };
+        for resource in held.resources {
+            state.resources.remove(&resource);
+        }
+        for relation in held.relations {
+            if let Some(holders) = state.relations.get_mut(&relation) {
+                holders.remove(&transaction);
+                if holders.is_empty() {
+                    state.relations.remove(&relation);
+                }
+            }
+        }
+        if !state.waits.is_empty() {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Locks a resource, waiting for its holder to end. False if the transaction held it before.
+    pub(crate) fn lock(self: &Arc<Self>, resource: &Resource, waiter: &mut Waiter<'_>) -> Result<bool> {
+        loop {
+            let holder = {
+                let mut state = self.state.lock();
+                match state.resources.get(resource) {
+                    None => {
+                        let lock = ResourceLock { holder: waiter.transaction, changes_keys: false };
+                        state.resources.insert(resource.clone(), lock);
+                        if let Some(held) = state.holders.get_mut(&waiter.transaction) {
+                            held.resources.push(resource.clone());
+                        }
+                        return Ok(true);
+                    }
+                    Some(lock) if lock.holder == waiter.transaction => return Ok(false),
+                    Some(lock) => lock.holder,
+                }
+            };
+            self.wait_for(&[holder], waiter)?;
+        }
+    }
+
+    /// Who has locked a resource.
+    pub(crate) fn holder(&self, resource: &Resource) -> Option<ResourceLock> {
+        self.state.lock().resources.get(resource).copied()
+    }
+
+    /// Notes that the holder of a row is deleting it or changing its keys.
+    pub(crate) fn note_key_change(&self, resource: &Resource) {
+        if let Some(lock) = self.state.lock().resources.get_mut(resource) {
+            lock.changes_keys = true;
+        }
+    }
+
+    /// Locks a relation; gives all levels that the transaction holds on it now.
+    pub(crate) fn lock_relation(
+        self: &Arc<Self>,
+        relation: RelationId,
+        level: LockLevel,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<Levels> {
+        loop {
+            let refusing: Vec<TransactionId> = {
+                let mut state = self.state.lock();
+                let holders = state.relations.entry(relation).or_default();
+                let refusing: Vec<TransactionId> = holders
+                    .iter()
+                    .filter(|(holder, levels)| **holder != waiter.transaction && levels.conflict_with(level))
+                    .map(|(holder, _)| *holder)
+                    .collect();
+                if refusing.is_empty() {
+                    let levels = holders.entry(waiter.transaction).or_default();
+                    *levels = levels.with(level);
+                    let levels = *levels;
+                    if let Some(held) = state.holders.get_mut(&waiter.transaction) {
+                        held.relations.insert(relation);
+                    }
+                    return Ok(levels);
+                }
+                refusing
+            };
+            self.wait_for(&refusing, waiter)?;
+        }
+    }
+
+    /// Waits until one of the transactions has ended.
+    ///
+    /// # Errors
+    /// `LockConflict`, `LockTimeout`, `Deadlock`, `Cancelled`.
+    pub(crate) fn wait_for(self: &Arc<Self>, holders: &[TransactionId], waiter: &mut Waiter<'_>) -> Result<()> {
+        let Some(&holder) = holders.first() else { return Ok(()) };
+        let mut state = self.state.lock();
+        if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
+            return Ok(());
+        }
+        let deadline = match waiter.wait {
+            Wait::No => return Err(StoreError::LockConflict { holder }),
+            Wait::Forever => None,
+            Wait::Timeout(timeout) => {
+                Some(*waiter.deadline.get_or_insert_with(|| Instant::now() + timeout))
+            }
+        };
+        if state.reaches(holders, waiter.transaction) {
+            return Err(StoreError::Deadlock { holder });
+        }
+        state.waits.insert(waiter.transaction, holders.to_vec());
+        let table = Arc::clone(self);
+        waiter.cancel.set_waker(Some(Arc::new(move || {
+            let _state = table.state.lock();
+            table.changed.notify_all();
+        })));
+        let result = loop {
+            if waiter.cancel.is_raised() {
+                break Err(StoreError::Cancelled);
+            }
+            if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
+                break Ok(());
+            }
+            match deadline {
+                None => self.changed.wait(&mut state),
+                Some(deadline) => {
+                    if self.changed.wait_until(&mut state, deadline).timed_out() {
+                        break Err(StoreError::LockTimeout { holder });
+                    }
+                }
+            }
+        };
+        state.waits.remove(&waiter.transaction);
+        drop(state);
+        waiter.cancel.set_waker(None);
+        result
+    }
+}
+
+impl State {
+    /// Whether one of `from` waits, over any number of others, for `target`.
+    fn reaches(&self, from: &[TransactionId], target: TransactionId) -> bool {
+        let mut seen = HashSet::new();
+        let mut open = from.to_vec();
+        while let Some(transaction) = open.pop() {
+            if transaction == target {
+                return true;
+            }
+            if seen.insert(transaction) {
+                open.extend(self.waits.get(&transaction).into_iter().flatten());
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,268 @@
+//! The rows of a relation that a view sees, in row order: own changes over committed versions over row blocks.
+
+use std::iter::Peekable;
+use std::ops::{Bound, Range};
+
+use crate::block::Block;
+use crate::committed::{Sight, block_commit, block_of};
+use crate::decoder::RowDecoder;
+use crate::store::Inner;
+use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
+use crate::transaction::Core;
+use crate::version::{StoredVersion, VersionContent};
+use crate::write_set::OwnRow;
+use crate::{CommitNumber, ReadView, RelationId, Result, RowBatch, RowId, StoreError, keyspace};
+
+/// What comes next.
+pub(crate) enum MergedRow<'a> {
+    /// A row written by the transaction itself: record format and bytes.
+    Own(RowId, u16, &'a [u8]),
+    /// A committed version, not of a deleted row.
+    Version(RowId, Slice),
+    /// Rows at these places of the current block, covered by nothing.
+    Block(Range<usize>),
+}
+
+/// A walk over the visible rows.
+pub(crate) struct MergedRows<'a> {
+    core: &'a Core,
+    relation: RelationId,
+    change: u64,
+    own: Option<(RowId, OwnRow<'a>)>,
+    versions: VisibleVersions<'a>,
+    blocks: VisibleBlocks<'a>,
+}
+
+impl<'a> MergedRows<'a> {
+    /// A walk that begins at row `from`.
+    pub(crate) fn new(
+        inner: &'a Inner,
+        snapshot: &dyn Snapshot,
+        core: &'a Core,
+        relation: RelationId,
+        view: &ReadView,
+        from: u64,
+    ) -> Result<MergedRows<'a>> {
+        let sight = core.sight(view);
+        let change = view.change();
+        let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
+        let versions = VisibleVersions::new(snapshot, relation, sight, from)?;
+        let blocks = VisibleBlocks::new(inner, snapshot, relation, sight, from)?;
+        Ok(MergedRows { core, relation, change, own, versions, blocks })
+    }
+
+    /// What comes next: one row, or a stretch of a block of which the caller takes as much as it likes with
+    /// [`MergedRows::take_from_block`] or [`MergedRows::skip_in_block`].
+    pub(crate) fn next(&mut self) -> Result<Option<MergedRow<'a>>> {
+        loop {
+            let own = self.own.map_or(u64::MAX, |(row, _)| row.0);
+            let version = self.versions.row()?;
+            let covering = own.min(version);
+            if let Some(block_row) = self.blocks.row()? {
+                if block_row < covering {
+                    return Ok(Some(MergedRow::Block(self.blocks.stretch(covering))));
+                }
+                if block_row == covering {
+                    self.blocks.skip_row();
+                }
+            } else if covering == u64::MAX {
+                return Ok(None);
+            }
+            if own == covering {
+                if version == own {
+                    self.versions.take()?;
+                }
+                if let Some(own) = self.take_own() {
+                    return Ok(Some(own));
+                }
+            } else if let Some((row, slice)) = self.versions.take()? {
+                return Ok(Some(MergedRow::Version(row, slice)));
+            }
+        }
+    }
+
+    fn take_own(&mut self) -> Option<MergedRow<'a>> {
+        let (row, own) = self.own.take()?;
+        let writes = self.core.writes.relation(self.relation);
+        self.own = writes.and_then(|writes| writes.next_row(RowId(row.0 + 1), self.change));
+        match own {
+            OwnRow::Deleted => None,
+            OwnRow::Row { format, bytes } => Some(MergedRow::Own(row, format, bytes)),
+        }
+    }
+
+    /// Decodes rows of the stretch that [`MergedRows::next`] gave; gives the number of the row after them.
+    pub(crate) fn take_from_block(
+        &mut self,
+        places: Range<usize>,
+        decoder: &RowDecoder<'_>,
+        batch: &mut RowBatch,
+    ) -> Result<u64> {
+        let Some(open) = &mut self.blocks.current else { return Ok(u64::MAX) };
+        let block = &open.block;
+        let reader = block.reader(decoder.format(block.format)?)?;
+        if decoder.is_current(block.format) {
+            reader
+                .decode_rows(places.clone(), decoder.columns(), &mut batch.values)
+                .map_err(|error| block.damaged(&error))?;
+        } else {
+            for place in places.clone() {
+                let start = batch.values.len();
+                reader
+                    .decode_row(place, decoder.columns(), &mut batch.values)
+                    .map_err(|error| block.damaged(&error))?;
+                decoder.adapt(block.format, start, &mut batch.values)?;
+            }
+        }
+        batch.rows.extend(block.row_ids_from(places.start).take(places.len()).map(RowId));
+        open.place = places.end;
+        Ok(batch.rows.last().map_or(u64::MAX, |row| row.0 + 1))
+    }
+
+    /// Passes over rows of the stretch that [`MergedRows::next`] gave.
+    pub(crate) fn skip_in_block(&mut self, places: Range<usize>) {
+        if let Some(open) = &mut self.blocks.current {
+            open.place = places.end;
+        }
+    }
+}
+
+/// The newest visible version of each row that has one in the version layer.
+struct VisibleVersions<'a> {
+    entries: Peekable<Entries>,
+    sight: Sight<'a>,
+    current: Option<(RowId, Slice)>,
+}
+
+impl<'a> VisibleVersions<'a> {
+    fn new(
+        snapshot: &dyn Snapshot,
+        relation: RelationId,
+        sight: Sight<'a>,
+        from: u64,
+    ) -> Result<VisibleVersions<'a>> {
+        let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
+        let span = (Bound::Included(&first[..]), Bound::Unbounded);
+        let entries = snapshot.scan(Space::Versions(relation), span, Direction::Forward)?.peekable();
+        Ok(VisibleVersions { entries, sight, current: None })
+    }
+
+    /// The number of the next row; the greatest number if there is none.
+    fn row(&mut self) -> Result<u64> {
+        if self.current.is_none() {
+            self.advance()?;
+        }
+        Ok(self.current.as_ref().map_or(u64::MAX, |(row, _)| row.0))
+    }
+
+    /// Passes over the next row; its version unless the row is deleted.
+    fn take(&mut self) -> Result<Option<(RowId, Slice)>> {
+        let Some((row, slice)) = self.current.take() else { return Ok(None) };
+        let content = StoredVersion::decode(&slice, row)?.content;
+        Ok((content != VersionContent::Deleted).then_some((row, slice)))
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        while let Some(entry) = self.entries.next() {
+            let (key, value) = entry?;
+            let (row, commit) = parse(&key)?;
+            if self.sight.sees(commit) {
+                // Older versions of the row follow: nobody asks for them.
+                while let Some(Ok((key, _))) = self.entries.peek() {
+                    if parse(key)?.0 != row {
+                        break;
+                    }
+                    self.entries.next();
+                }
+                self.current = Some((row, value));
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse(key: &[u8]) -> Result<(RowId, CommitNumber)> {
+    keyspace::parse_version(key).ok_or_else(|| StoreError::corrupt("key of a version"))
+}
+
+/// The visible blocks, and a place in the current one.
+struct VisibleBlocks<'a> {
+    inner: &'a Inner,
+    entries: Entries,
+    sight: Sight<'a>,
+    current: Option<OpenBlock>,
+}
+
+struct OpenBlock {
+    block: Block,
+    place: usize,
+    /// The rows' numbers, if they have gaps.
+    listed: Option<Vec<u64>>,
+}
+
+impl OpenBlock {
+    fn new(block: Block, place: usize) -> OpenBlock {
+        let listed = block.has_gaps().then(|| block.row_ids_from(0).collect());
+        OpenBlock { block, place, listed }
+    }
+
+    fn row(&self) -> Option<u64> {
+        match &self.listed {
+            Some(listed) => listed.get(self.place).copied(),
+            None => (self.place < self.block.rows).then(|| self.block.first + self.place as u64),
+        }
+    }
+}
+
+impl<'a> VisibleBlocks<'a> {
+    fn new(
+        inner: &'a Inner,
+        snapshot: &dyn Snapshot,
+        relation: RelationId,
+        sight: Sight<'a>,
+        from: u64,
+    ) -> Result<VisibleBlocks<'a>> {
+        let current = block_of(snapshot, relation, RowId(from))?;
+        let after = keyspace::block(RowId(current.as_ref().map_or(from, |block| block.last)));
+        let lower = if current.is_some() { Bound::Excluded(&after[..]) } else { Bound::Included(&after[..]) };
+        let entries = snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
+        let mut blocks = VisibleBlocks { inner, entries, sight, current: None };
+        blocks.current = current.filter(|block| blocks.sees(block)).map(|block| {
+            let place = block.index_from(from);
+            OpenBlock::new(block, place)
+        });
+        Ok(blocks)
+    }
+
+    fn sees(&self, block: &Block) -> bool {
+        block_commit(self.inner, block.stamp).is_some_and(|commit| self.sight.sees(commit))
+    }
+
+    /// The number of the next row.
+    fn row(&mut self) -> Result<Option<u64>> {
+        loop {
+            if let Some(row) = self.current.as_ref().and_then(OpenBlock::row) {
+                return Ok(Some(row));
+            }
+            self.current = None;
+            let Some(entry) = self.entries.next() else { return Ok(None) };
+            let (key, value) = entry?;
+            let block = Block::open(&key, value)?;
+            if self.sees(&block) {
+                self.current = Some(OpenBlock::new(block, 0));
+            }
+        }
+    }
+
+    fn skip_row(&mut self) {
+        if let Some(open) = &mut self.current {
+            open.place += 1;
+        }
+    }
+
+    /// The places of the current block's next rows below row `end`.
+    fn stretch(&self, end: u64) -> Range<usize> {
+        self.current.as_ref().map_or(0..0, |open| open.place..open.block.index_from(end))
+    }
+}

@@ -1,0 +1,227 @@
+//! Unique keys and key existence: what has to look at other transactions' uncommitted work too.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use farbird_types::Value;
+
+use super::Transaction;
+use super::write::NewKey;
+use crate::committed::{Sight, find_row};
+use crate::decoder::RowDecoder;
+use crate::locks::Resource;
+use crate::substrate::{Direction, Snapshot, Space};
+use crate::write_set::OwnRow;
+use crate::{
+    IndexDefinition, IndexId, Projection, RelationLayout, Result, RowId, StoreError, TransactionId, keyspace,
+};
+
+/// What a row says about a key.
+enum KeyState {
+    /// The row has it, for good or in this transaction.
+    Present,
+    /// The row does not have it.
+    Absent,
+    /// It depends on how this transaction ends.
+    Undecided(TransactionId),
+}
+
+impl Transaction {
+    /// Makes sure that the keys may be added, and announces them to other transactions. Nothing is announced if it fails.
+    pub(super) fn reserve_keys(
+        &self,
+        id: TransactionId,
+        layout: &RelationLayout,
+        row_id: RowId,
+        keys: &[NewKey<'_>],
+    ) -> Result<()> {
+        let mut announced: Vec<&NewKey<'_>> = Vec::new();
+        for new in keys {
+            let is_own = {
+                let core = self.core()?;
+                core.writes.entries.get(&new.index.id).is_some_and(|entries| entries.contains_key(&new.entry))
+            };
+            let reserved = if new.index.unique && !new.key.all_null {
+                self.reserve_unique(id, layout, row_id, new, is_own)
+            } else {
+                self.store.inner.pending_keys.add(new.index.id, Arc::clone(&new.entry), id);
+                Ok(())
+            };
+            if !is_own {
+                announced.push(new);
+            }
+            if let Err(error) = reserved {
+                for new in announced {
+                    self.store.inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn reserve_unique(
+        &self,
+        id: TransactionId,
+        layout: &RelationLayout,
+        row_id: RowId,
+        new: &NewKey<'_>,
+        is_own: bool,
+    ) -> Result<()> {
+        let inner = &self.store.inner;
+        let mut waiter = self.waiter(id);
+        loop {
+            let holder = match inner.pending_keys.add_unique(new.index.id, Arc::clone(&new.entry), id) {
+                Err(holder) => holder,
+                Ok(()) => {
+                    // The key is announced: whoever comes later waits for us. Now for those who were there before.
+                    match self.find_key(id, layout, new.index, &new.key.bytes, Some(row_id))? {
+                        KeyState::Absent => return Ok(()),
+                        KeyState::Present => {
+                            let values = new.values.clone();
+                            return Err(StoreError::UniqueViolation { index: new.index.id, values });
+                        }
+                        KeyState::Undecided(holder) => {
+                            if !is_own {
+                                inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+                            }
+                            holder
+                        }
+                    }
+                }
+            };
+            inner.locks.wait_for(&[holder], &mut waiter)?;
+        }
+    }
+
+    /// Whether any row has this key, or one that begins with these values if there are fewer than the index has parts:
+    /// committed by anybody (also after this transaction's snapshot) or written by this transaction. Waits, as the
+    /// transaction's parameters say, for others that have written or deleted such a key.
+    ///
+    /// For foreign keys: after an insert into the child ask the parent's index, after a delete from the parent the
+    /// child's (after, not before: the other side finds either the write or its check). A row to be ignored can be
+    /// given.
+    pub fn key_exists(
+        &self,
+        layout: &RelationLayout,
+        index: IndexId,
+        values: &[Value],
+        except: Option<RowId>,
+    ) -> Result<bool> {
+        let index =
+            layout.index(index).ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
+        let id = self.core()?.id;
+        let prefix = index.encode(values)?.bytes;
+        let mut waiter = self.waiter(id);
+        loop {
+            match self.find_key(id, layout, index, &prefix, except)? {
+                KeyState::Present => return Ok(true),
+                KeyState::Absent => return Ok(false),
+                KeyState::Undecided(holder) => self.store.inner.locks.wait_for(&[holder], &mut waiter)?,
+            }
+        }
+    }
+
+    /// Looks for a row with a key that begins with `prefix`, among committed and uncommitted ones.
+    fn find_key(
+        &self,
+        id: TransactionId,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        except: Option<RowId>,
+    ) -> Result<KeyState> {
+        let inner = &self.store.inner;
+        let mut undecided = None;
+        // Uncommitted keys first: one that is committed meanwhile is found among the committed ones then.
+        for (row, owner) in inner.pending_keys.with_prefix(index.id, prefix) {
+            if Some(row) == except {
+                continue;
+            }
+            if owner != id {
+                undecided = Some(owner);
+            } else if self.own_row_has_key(layout, index, prefix, row)? == Some(true) {
+                return Ok(KeyState::Present);
+            }
+        }
+        let snapshot = inner.snapshot();
+        let after = keyspace::after_prefix(prefix);
+        let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last_row = None;
+        for entry in snapshot.scan(Space::Index(index.id), (Bound::Included(prefix), upper), Direction::Forward)? {
+            let (entry, _) = entry?;
+            let (_, row) = keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            if Some(row) == except || last_row.replace(row) == Some(row) {
+                continue;
+            }
+            match self.committed_row_state(id, &*snapshot, layout, index, prefix, row)? {
+                KeyState::Present => return Ok(KeyState::Present),
+                KeyState::Absent => {}
+                KeyState::Undecided(holder) => undecided = Some(holder),
+            }
+        }
+        Ok(undecided.map_or(KeyState::Absent, KeyState::Undecided))
+    }
+
+    /// Whether the row as this transaction left it has the key; `None` if it did not touch the row.
+    fn own_row_has_key(
+        &self,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        row: RowId,
+    ) -> Result<Option<bool>> {
+        let core = self.core()?;
+        let own = core.writes.relation(layout.id).and_then(|writes| writes.row(row, u64::MAX));
+        match own {
+            None => Ok(None),
+            Some(OwnRow::Deleted) => Ok(Some(false)),
+            Some(OwnRow::Row { format, bytes }) => {
+                let projection = Projection::all();
+                let mut values = Vec::new();
+                RowDecoder::new(layout, &projection).decode(row, format, bytes, &mut values)?;
+                has_key(index, &values, prefix).map(Some)
+            }
+        }
+    }
+
+    fn committed_row_state(
+        &self,
+        id: TransactionId,
+        snapshot: &dyn Snapshot,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        row: RowId,
+    ) -> Result<KeyState> {
+        if let Some(has) = self.own_row_has_key(layout, index, prefix, row)? {
+            return Ok(if has { KeyState::Present } else { KeyState::Absent });
+        }
+        // The lock first: a holder that ends between the two looks has committed before the second one.
+        let lock = self.store.inner.locks.holder(&Resource::Row(layout.id, row));
+        let latest = match lock {
+            None => &*self.store.inner.snapshot(),
+            Some(_) => snapshot,
+        };
+        let Some(found) = find_row(&self.store.inner, latest, layout.id, row, Sight::Everything)? else {
+            return Ok(KeyState::Absent);
+        };
+        if found.is_deleted() {
+            return Ok(KeyState::Absent);
+        }
+        let projection = Projection::all();
+        let mut values = Vec::new();
+        found.decode(row, &RowDecoder::new(layout, &projection), &mut values)?;
+        if !has_key(index, &values, prefix)? {
+            return Ok(KeyState::Absent);
+        }
+        match lock {
+            Some(lock) if lock.holder != id && lock.changes_keys => Ok(KeyState::Undecided(lock.holder)),
+            _ => Ok(KeyState::Present),
+        }
+    }
+}
+
+fn has_key(index: &IndexDefinition, row: &[Value], prefix: &[u8]) -> Result<bool> {
+    Ok(index.key(row)?.is_some_and(|key| key.bytes.starts_with(prefix)))
+}

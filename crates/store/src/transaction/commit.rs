@@ -1,0 +1,173 @@
+//! What a commit writes: rows as versions or row blocks, index entries, catalog entries, BLOBs, marks of DDL.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use farbird_record::{EncodedRows, RecordFormat};
+
+use super::Core;
+use super::ddl::DdlChange;
+use crate::blob::BlobCommit;
+use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
+use crate::keyspace;
+use crate::substrate::{Space, WriteBatch};
+use crate::version::{StoredVersion, VersionContent};
+use crate::write_set::{OwnRow, RelationWrites, Run};
+use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, TransactionId};
+
+/// All that one commit writes.
+pub(super) struct CommitContent {
+    id: TransactionId,
+    relations: HashMap<RelationId, RelationWrites>,
+    formats: HashMap<(RelationId, u16), RecordFormat>,
+    entries: Arc<HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>>,
+    catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    blobs: BlobCommit,
+    ddl: Vec<DdlChange>,
+}
+
+impl CommitContent {
+    /// Takes it out of the transaction. Its index entries stay visible to other transactions' checks.
+    pub(super) fn take(core: &mut Core) -> CommitContent {
+        let entries = Arc::new(std::mem::take(&mut core.writes.entries));
+        core.committed_entries = Arc::clone(&entries);
+        CommitContent {
+            id: core.id,
+            relations: std::mem::take(&mut core.writes.relations),
+            formats: std::mem::take(&mut core.formats),
+            entries,
+            catalog: core.writes.take_catalog(),
+            blobs: core.blobs.to_commit(),
+            ddl: core.ddl.iter().map(|(_, change)| change.clone()).collect(),
+        }
+    }
+
+    pub(super) fn write(self, number: CommitNumber, batch: &mut WriteBatch) -> Result<()> {
+        for (relation, writes) in &self.relations {
+            self.write_rows(number, *relation, writes, batch)?;
+        }
+        for (index, entries) in self.entries.iter() {
+            for entry in entries.keys() {
+                batch.put(Space::Index(*index), entry.to_vec(), Vec::new());
+            }
+        }
+        for (key, value) in self.catalog {
+            match value {
+                Some(value) => batch.put(Space::Catalog, key, value),
+                None => batch.delete(Space::Catalog, key),
+            }
+        }
+        self.blobs.write(batch);
+        for change in &self.ddl {
+            change.write(number, batch);
+        }
+        Ok(())
+    }
+
+    fn write_rows(
+        &self,
+        number: CommitNumber,
+        relation: RelationId,
+        writes: &RelationWrites,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let mut written_until = 0;
+        for run in writes.runs() {
+            self.write_changed(number, relation, writes, written_until..run.first, batch);
+            self.write_run(number, relation, writes, run, batch)?;
+            written_until = run.first + run.rows.len() as u64;
+        }
+        self.write_changed(number, relation, writes, written_until..u64::MAX, batch);
+        Ok(())
+    }
+
+    /// Updated and deleted rows that others inserted.
+    fn write_changed(
+        &self,
+        number: CommitNumber,
+        relation: RelationId,
+        writes: &RelationWrites,
+        range: std::ops::Range<u64>,
+        batch: &mut WriteBatch,
+    ) {
+        for (row, own) in writes.changed(range) {
+            self.write_version(number, relation, row, own, batch);
+        }
+    }
+
+    fn write_version(
+        &self,
+        number: CommitNumber,
+        relation: RelationId,
+        row: RowId,
+        own: OwnRow<'_>,
+        batch: &mut WriteBatch,
+    ) {
+        let content = match own {
+            OwnRow::Deleted => VersionContent::Deleted,
+            OwnRow::Row { format, bytes } => VersionContent::Row { format, bytes },
+        };
+        let version = StoredVersion { writer: self.id, content };
+        batch.put(Space::Versions(relation), keyspace::version(row, number).to_vec(), version.encode(row));
+    }
+
+    /// Inserted rows: a block if there are enough of them, with what later changes left of them.
+    fn write_run(
+        &self,
+        number: CommitNumber,
+        relation: RelationId,
+        writes: &RelationWrites,
+        run: &Run,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let end = run.first + run.rows.len() as u64;
+        let mut changed = writes.changed(run.first..end).peekable();
+        if changed.peek().is_none() && run.rows.len() >= BLOCK_ROWS_MIN {
+            return self.write_block(number, relation, run.format, &RowIds::Dense(run.first..end), &run.rows, batch);
+        }
+        let mut row_ids = Vec::new();
+        let mut rows = EncodedRows::new();
+        for (row, inserted) in (run.first..end).zip(run.rows.iter()) {
+            let own = match changed.next_if(|(other, _)| other.0 == row) {
+                Some((_, changed)) => changed,
+                None => OwnRow::Row { format: run.format, bytes: inserted },
+            };
+            match own {
+                // Inserted and deleted: nobody else will ever have seen it.
+                OwnRow::Deleted => {}
+                OwnRow::Row { format, bytes } if format == run.format => {
+                    row_ids.push(row);
+                    rows.push(bytes);
+                }
+                OwnRow::Row { .. } => self.write_version(number, relation, RowId(row), own, batch),
+            }
+        }
+        if rows.len() >= BLOCK_ROWS_MIN {
+            return self.write_block(number, relation, run.format, &RowIds::of(row_ids), &rows, batch);
+        }
+        for (row, bytes) in row_ids.into_iter().zip(rows.iter()) {
+            let own = OwnRow::Row { format: run.format, bytes };
+            self.write_version(number, relation, RowId(row), own, batch);
+        }
+        Ok(())
+    }
+
+    fn write_block(
+        &self,
+        number: CommitNumber,
+        relation: RelationId,
+        format: u16,
+        row_ids: &RowIds,
+        rows: &EncodedRows,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let label = BlockLabel { stamp: Stamp::Commit(number), writer: self.id, format };
+        let record_format = self
+            .formats
+            .get(&(relation, format))
+            .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
+        let value = encode_block(&label, record_format, row_ids, rows)?;
+        batch.put(Space::Blocks(relation), keyspace::block(RowId(row_ids.first())).to_vec(), value);
+        Ok(())
+    }
+}

@@ -1,0 +1,376 @@
+//! Transactions: beginning, views, savepoints, locks, commit and rollback. Reading, writing, index upkeep and DDL are in the
+//! submodules.
+
+mod catalog;
+mod check;
+mod commit;
+mod ddl;
+mod read;
+mod write;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+
+use crate::blob::BlobSet;
+use crate::block::BLOCK_ROWS_MAX;
+use crate::committed::Sight;
+use crate::locks::{Levels, Resource, Waiter};
+use crate::view::ReadView;
+use crate::write_set::{LiveChanges, WriteSet};
+use crate::{
+    Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, Result, Store, StoreError,
+    TransactionId, TransactionOptions,
+};
+use commit::CommitContent;
+use ddl::DdlChange;
+use farbird_record::RecordFormat;
+
+/// A running transaction. Dropping it rolls it back.
+///
+/// All methods take `&self`: several cursors and statements of one transaction interleave as the client likes.
+pub struct Transaction {
+    store: Store,
+    options: TransactionOptions,
+    cancel: Arc<CancelFlag>,
+    live: Arc<LiveChanges>,
+    /// `None` once it has ended.
+    core: Mutex<Option<Core>>,
+}
+
+/// What changes while a transaction runs.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: TransactionId,
+    /// The commit number that it reads as of; for READ COMMITTED the latest view's.
+    pub(crate) snapshot: CommitNumber,
+    /// Commits made by COMMIT RETAIN, which it sees whatever its snapshot.
+    own_commits: Vec<CommitNumber>,
+    pub(crate) writes: WriteSet,
+    pub(crate) blobs: BlobSet,
+    /// Row numbers taken, by relation; the latest range is in use.
+    row_numbers: HashMap<RelationId, Vec<Reservation>>,
+    levels: HashMap<RelationId, Levels>,
+    ddl: Vec<(u64, DdlChange)>,
+    /// Formats of the rows written, for the commit.
+    formats: HashMap<(RelationId, u16), RecordFormat>,
+    /// Index entries handed to the commit; others must not overlook them before it is done.
+    committed_entries: Arc<HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>>,
+}
+
+/// Row numbers taken by a transaction.
+#[derive(Debug)]
+struct Reservation {
+    start: u64,
+    unused: Range<u64>,
+}
+
+/// A point to which a transaction can be rolled back. Savepoints nest: rolling back to one ends those taken after it.
+///
+/// Must be given to [`Transaction::release`] or [`Transaction::rollback_to`] in the end; that of a whole transaction's
+/// end is implied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Savepoint(u64);
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Row numbers are taken in ranges of these sizes, one after the other: a single insert leaves no gap, many are cheap.
+const ROW_NUMBER_STEPS: [u64; 6] = [1, 4, 16, 64, 512, BLOCK_ROWS_MAX as u64];
+
+impl Core {
+    fn new(id: TransactionId, snapshot: CommitNumber) -> Core {
+        Core {
+            id,
+            snapshot,
+            own_commits: Vec::new(),
+            writes: WriteSet::default(),
+            blobs: BlobSet::default(),
+            row_numbers: HashMap::new(),
+            levels: HashMap::new(),
+            ddl: Vec::new(),
+            formats: HashMap::new(),
+            committed_entries: Arc::default(),
+        }
+    }
+
+    fn has_changes(&self) -> bool {
+        !self.writes.is_empty() || !self.ddl.is_empty() || self.blobs.has_adopted()
+    }
+
+    /// What a view sees of the committed rows.
+    pub(crate) fn sight(&self, view: &ReadView) -> Sight<'_> {
+        Sight::Until(view.commit_number(), &self.own_commits)
+    }
+}
+
+impl Transaction {
+    pub(crate) fn begin(
+        store: Store,
+        id: TransactionId,
+        options: TransactionOptions,
+        snapshot: CommitNumber,
+        cancel: Arc<CancelFlag>,
+    ) -> Transaction {
+        store.inner.registry.begin(id, options, snapshot);
+        store.inner.locks.begin(id);
+        let core = Mutex::new(Some(Core::new(id, snapshot)));
+        let transaction = Transaction { store, options, cancel, live: Arc::default(), core };
+        if transaction.holds_snapshot() {
+            transaction.store.inner.registry.hold(snapshot);
+        }
+        transaction
+    }
+
+    /// Whether the transaction itself, rather than its views, keeps its snapshot.
+    fn holds_snapshot(&self) -> bool {
+        self.options.isolation != Isolation::ReadCommitted
+    }
+
+    pub(crate) fn core(&self) -> Result<MappedMutexGuard<'_, Core>> {
+        MutexGuard::try_map(self.core.lock(), Option::as_mut).map_err(|_| StoreError::TransactionEnded)
+    }
+
+    /// Its number; 0 once it has ended.
+    pub fn id(&self) -> TransactionId {
+        self.core.lock().as_ref().map_or(TransactionId(0), |core| core.id)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How it was begun.
+    pub fn options(&self) -> TransactionOptions {
+        self.options
+    }
+
+    /// The flag that interrupts it.
+    pub fn cancel_flag(&self) -> &Arc<CancelFlag> {
+        &self.cancel
+    }
+
+    /// The commit number that it reads as of; for READ COMMITTED the latest view's.
+    pub fn snapshot(&self) -> CommitNumber {
+        self.core.lock().as_ref().map_or(CommitNumber(0), |core| core.snapshot)
+    }
+
+    /// Takes the view of a statement.
+    pub fn view(&self) -> Result<ReadView> {
+        self.view_with(|_| ()).map(|(view, ())| view)
+    }
+
+    /// As [`Transaction::view`]; `at_snapshot` runs with its number while no commit can be published, so that the
+    /// engine can take the catalog that belongs to it.
+    pub fn view_with<T>(&self, at_snapshot: impl FnOnce(CommitNumber) -> T) -> Result<(ReadView, T)> {
+        let inner = &self.store.inner;
+        let mut core = self.core()?;
+        let change = core.writes.mark();
+        if self.holds_snapshot() {
+            let view = ReadView::new(inner, &self.live, core.id, core.snapshot, change);
+            return Ok((view, inner.with_published(|_| at_snapshot(core.snapshot))));
+        }
+        let taken = inner.with_published(|published| {
+            core.snapshot = published;
+            (ReadView::new(inner, &self.live, core.id, published, change), at_snapshot(published))
+        });
+        inner.registry.set_snapshot(core.id, core.snapshot);
+        Ok(taken)
+    }
+
+    /// Marks this moment, to be able to undo what follows. Cheap.
+    pub fn savepoint(&self) -> Savepoint {
+        let mut core = self.core.lock();
+        Savepoint(core.as_mut().map_or(0, |core| core.writes.begin_savepoint(&self.live)))
+    }
+
+    /// Undoes all changes since the savepoint and ends it and those taken after it. Locks taken are kept.
+    pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        let mut core = self.core()?;
+        let undone = core.writes.undo(savepoint.0);
+        for (index, entry) in &undone {
+            self.store.inner.pending_keys.remove(*index, std::iter::once(entry));
+        }
+        core.blobs.undo(savepoint.0);
+        let kept = core.ddl.partition_point(|(change, _)| *change <= savepoint.0);
+        for (_, change) in core.ddl.split_off(kept) {
+            change.abandon(&self.store.inner)?;
+        }
+        core.writes.end_savepoint(savepoint.0, &self.live);
+        Ok(())
+    }
+
+    /// Ends the savepoint and those taken after it; the changes stay.
+    pub fn release(&self, savepoint: Savepoint) {
+        if let Some(core) = self.core.lock().as_mut() {
+            core.writes.end_savepoint(savepoint.0, &self.live);
+        }
+    }
+
+    /// Locks a relation until the end of the transaction, waiting as the transaction's parameters say.
+    /// Asking again for more strengthens the lock.
+    pub fn lock_relation(&self, relation: RelationId, level: LockLevel) -> Result<()> {
+        let id = {
+            let core = self.core()?;
+            if core.levels.get(&relation).is_some_and(|levels| levels.include(level)) {
+                return Ok(());
+            }
+            core.id
+        };
+        let levels = self.store.inner.locks.lock_relation(relation, level, &mut self.waiter(id))?;
+        self.core()?.levels.insert(relation, levels);
+        Ok(())
+    }
+
+    fn waiter(&self, id: TransactionId) -> Waiter<'_> {
+        Waiter::new(id, self.options.wait, &self.cancel)
+    }
+
+    /// Locks a row or a catalog entry.
+    fn lock(&self, id: TransactionId, resource: &Resource) -> Result<()> {
+        self.store.inner.locks.lock(resource, &mut self.waiter(id)).map(|_| ())
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        self.cancel.check()?;
+        match self.options.access {
+            Access::ReadOnly => Err(StoreError::ReadOnly),
+            Access::ReadWrite => Ok(()),
+        }
+    }
+
+    /// Commits.
+    ///
+    /// # Durability
+    /// Everything is on the disk when this returns. An error means that the commit did not happen, and the transaction is
+    /// rolled back.
+    pub fn commit(self) -> Result<CommitNumber> {
+        self.commit_with(|_| ())
+    }
+
+    /// As [`Transaction::commit`]; `publish` runs with the commit's number before any other transaction can see the
+    /// commit or take a newer snapshot (it may run on another thread, and must not call the store's transactions).
+    pub fn commit_with(self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
+        let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
+        self.write_commit(core, Box::new(publish))
+    }
+
+    /// Commits and goes on under a new number with the same options and snapshot (COMMIT RETAIN).
+    pub fn commit_retaining(&self) -> Result<CommitNumber> {
+        self.commit_retaining_with(|_| ())
+    }
+
+    /// As [`Transaction::commit_retaining`], with `publish` as in [`Transaction::commit_with`].
+    pub fn commit_retaining_with(&self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
+        let mut slot = self.core.lock();
+        let core = slot.take().ok_or(StoreError::TransactionEnded)?;
+        let mut next = self.next_core(&core)?;
+        let writes = core.has_changes();
+        match self.write_commit(core, Box::new(publish)) {
+            Ok(number) => {
+                if writes {
+                    next.own_commits.push(number);
+                }
+                *slot = Some(next);
+                Ok(number)
+            }
+            Err(error) => {
+                self.finish(next);
+                Err(error)
+            }
+        }
+    }
+
+    /// Undoes everything.
+    pub fn rollback(self) -> Result<()> {
+        let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
+        self.finish(core);
+        Ok(())
+    }
+
+    /// Undoes everything and goes on under a new number with the same options and snapshot (ROLLBACK RETAIN).
+    pub fn rollback_retaining(&self) -> Result<()> {
+        let mut slot = self.core.lock();
+        let core = slot.take().ok_or(StoreError::TransactionEnded)?;
+        let next = self.next_core(&core)?;
+        self.finish(core);
+        *slot = Some(next);
+        Ok(())
+    }
+
+    /// The beginning of a transaction that goes on where `core` stops.
+    fn next_core(&self, core: &Core) -> Result<Core> {
+        let inner = &self.store.inner;
+        let id = inner.next_transaction()?;
+        inner.registry.begin(id, self.options, core.snapshot);
+        inner.locks.begin(id);
+        if self.holds_snapshot() {
+            inner.registry.hold(core.snapshot);
+        }
+        let mut next = Core::new(id, core.snapshot);
+        next.own_commits.clone_from(&core.own_commits);
+        next.writes = WriteSet::after(&core.writes);
+        Ok(next)
+    }
+
+    fn write_commit(&self, mut core: Core, publish: crate::commit::Publish) -> Result<CommitNumber> {
+        let inner = &self.store.inner;
+        let outcome = if core.has_changes() {
+            let content = CommitContent::take(&mut core);
+            inner.commit(Box::new(move |number, batch| content.write(number, batch)), publish)
+        } else {
+            let published = inner.publication();
+            publish(*published);
+            Ok(*published)
+        };
+        if outcome.is_ok() {
+            core.blobs.forget_adopted();
+            core.ddl.clear();
+        }
+        self.finish(core);
+        outcome
+    }
+
+    /// Frees all that a transaction held, whether it was committed or not.
+    fn finish(&self, mut core: Core) {
+        let inner = &self.store.inner;
+        let uncommitted = std::mem::take(&mut core.writes.entries);
+        for (index, entries) in uncommitted.iter().chain(core.committed_entries.iter()) {
+            inner.pending_keys.remove(*index, entries.keys());
+        }
+        // What cannot be removed now stays under its mark until the next open.
+        if let Err(error) = core.blobs.discard(inner) {
+            tracing::warn!(%error, "cannot remove temporary blobs");
+        }
+        for (_, change) in core.ddl.drain(..) {
+            if let Err(error) = change.abandon(inner) {
+                tracing::warn!(%error, "cannot remove an unfinished index");
+            }
+        }
+        inner.locks.end(core.id);
+        for (relation, reservations) in core.row_numbers.drain() {
+            for Reservation { start, unused } in reservations.into_iter().rev() {
+                inner.row_numbers.release(relation, start, unused);
+            }
+        }
+        inner.registry.end(core.id);
+        if self.holds_snapshot() {
+            inner.registry.release(core.snapshot);
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.lock().take() {
+            self.finish(core);
+        }
+    }
+}

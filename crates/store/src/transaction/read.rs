@@ -1,0 +1,72 @@
+//! Reading single rows.
+
+use farbird_types::Value;
+
+use super::{Core, Transaction};
+use crate::committed::find_row;
+use crate::decoder::RowDecoder;
+use crate::merge::{MergedRow, MergedRows};
+use crate::substrate::Snapshot;
+use crate::write_set::OwnRow;
+use crate::{Projection, ReadView, RelationLayout, Result, RowId};
+
+impl Transaction {
+    /// Reads the visible version of one row, the projected columns in the projection's order.
+    pub fn read_row(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row: RowId,
+        columns: &Projection,
+    ) -> Result<Option<Vec<Value>>> {
+        let core = self.core()?;
+        let snapshot = self.store.inner.snapshot();
+        let decoder = RowDecoder::new(layout, columns);
+        let mut values = Vec::with_capacity(decoder.width());
+        let found = self.read_visible(&core, &*snapshot, &decoder, layout, view, row, &mut values)?;
+        Ok(found.then_some(values))
+    }
+
+    /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.
+    pub fn count_rows(&self, layout: &RelationLayout, view: &ReadView) -> Result<u64> {
+        let core = self.core()?;
+        let snapshot = self.store.inner.snapshot();
+        let mut rows = MergedRows::new(&self.store.inner, &*snapshot, &core, layout.id, view, 0)?;
+        let mut count = 0;
+        while let Some(next) = rows.next()? {
+            count += match next {
+                MergedRow::Own(..) | MergedRow::Version(..) => 1,
+                MergedRow::Block(places) => {
+                    let passed = places.len() as u64;
+                    rows.skip_in_block(places);
+                    passed
+                }
+            };
+        }
+        Ok(count)
+    }
+
+    /// Appends the values of the visible version of a row; false if there is none.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one read, none of them a group")]
+    pub(crate) fn read_visible(
+        &self,
+        core: &Core,
+        snapshot: &dyn Snapshot,
+        decoder: &RowDecoder<'_>,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row: RowId,
+        out: &mut Vec<Value>,
+    ) -> Result<bool> {
+        if let Some(own) = core.writes.relation(layout.id).and_then(|writes| writes.row(row, view.change())) {
+            return match own {
+                OwnRow::Deleted => Ok(false),
+                OwnRow::Row { format, bytes } => decoder.decode(row, format, bytes, out).map(|()| true),
+            };
+        }
+        match find_row(&self.store.inner, snapshot, layout.id, row, core.sight(view))? {
+            Some(found) if !found.is_deleted() => found.decode(row, decoder, out).map(|()| true),
+            _ => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Inserting, updating, deleting and locking rows.
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use farbird_record::value_codec::encode_row;
+use farbird_types::{BlobId, Value};
+
+use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction};
+use crate::committed::{Sight, find_row};
+use crate::decoder::RowDecoder;
+use crate::keys::IndexKey;
+use crate::keyspace;
+use crate::locks::Resource;
+use crate::store::Inner;
+use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
+use crate::write_set::OwnRow;
+use crate::{
+    IndexDefinition, Isolation, LockLevel, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
+    StoreError, TransactionId,
+};
+
+/// A key that a write adds to an index.
+pub(super) struct NewKey<'a> {
+    pub(super) index: &'a IndexDefinition,
+    pub(super) key: IndexKey,
+    pub(super) values: Vec<Value>,
+    pub(super) entry: Arc<[u8]>,
+}
+
+impl Transaction {
+    /// Inserts a row, by slot, of the layout's current format (missing values at its end are NULL).
+    ///
+    /// BLOBs in it become the row's own: one just created by this transaction keeps its id; of one that belongs to
+    /// another row a copy is made, whose id replaces it in `row`.
+    ///
+    /// # Errors
+    /// `UniqueViolation`; `LockConflict`, `LockTimeout`, `Deadlock` if another transaction is about to commit the same
+    /// key.
+    pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
+        self.check_writable()?;
+        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        let (row_id, id) = {
+            let mut core = self.core()?;
+            self.adopt_blobs(&mut core, layout, row, &[])?;
+            (next_row(&self.store.inner, &mut core, layout.id)?, core.id)
+        };
+        let mut bytes = Vec::new();
+        encode_row(current_format(layout)?, row, &mut bytes)?;
+        let keys = new_keys(layout, row_id, row, None)?;
+        self.reserve_keys(id, layout, row_id, &keys)?;
+        let mut core = self.core()?;
+        note_format(&mut core, layout)?;
+        core.writes.insert(layout.id, row_id, layout.current, &bytes);
+        self.note_entries(&mut core, keys);
+        Ok(row_id)
+    }
+
+    /// Replaces a row. BLOBs as with [`Transaction::insert`]; those that the old version has too stay as they are.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`], and `UpdateConflict`, `StatementRestart`, `NoSuchRow`.
+    pub fn update(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        row: &mut [Value],
+    ) -> Result<()> {
+        let (id, old) = self.lock_and_read(layout, view, row_id)?;
+        let keys = new_keys(layout, row_id, row, Some(&old))?;
+        if !keys.is_empty() {
+            self.store.inner.locks.note_key_change(&Resource::Row(layout.id, row_id));
+        }
+        self.adopt_blobs(&mut *self.core()?, layout, row, &old)?;
+        let mut bytes = Vec::new();
+        encode_row(current_format(layout)?, row, &mut bytes)?;
+        self.reserve_keys(id, layout, row_id, &keys)?;
+        let mut core = self.core()?;
+        note_format(&mut core, layout)?;
+        self.drop_replaced_blobs(&mut core, layout, row_id, &old, row);
+        core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
+        self.note_entries(&mut core, keys);
+        Ok(())
+    }
+
+    /// Deletes a row. Errors as [`Transaction::update`].
+    pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
+        let (_, old) = self.lock_and_read(layout, view, row_id)?;
+        self.store.inner.locks.note_key_change(&Resource::Row(layout.id, row_id));
+        let mut core = self.core()?;
+        self.drop_replaced_blobs(&mut core, layout, row_id, &old, &[]);
+        core.writes.change(layout.id, row_id, None, &self.live);
+        Ok(())
+    }
+
+    /// Locks a row until the end of the transaction without changing it (WITH LOCK). Errors as
+    /// [`Transaction::update`].
+    pub fn lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
+        self.lock_and_read(layout, view, row_id).map(|_| ())
+    }
+
+    /// Locks a row for a change and reads it as it is now, checking that the view sees that version.
+    fn lock_and_read(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+    ) -> Result<(TransactionId, Vec<Value>)> {
+        self.check_writable()?;
+        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        let projection = Projection::all();
+        let decoder = RowDecoder::new(layout, &projection);
+        let mut values = Vec::new();
+        let id = {
+            let core = self.core()?;
+            match core.writes.relation(layout.id).and_then(|writes| writes.row(row_id, u64::MAX)) {
+                Some(OwnRow::Deleted) => return Err(StoreError::NoSuchRow { row: row_id }),
+                Some(OwnRow::Row { format, bytes }) => {
+                    decoder.decode(row_id, format, bytes, &mut values)?;
+                    return Ok((core.id, values));
+                }
+                None => core.id,
+            }
+        };
+        self.lock(id, &Resource::Row(layout.id, row_id))?;
+        let core = self.core()?;
+        let snapshot = self.store.inner.snapshot();
+        let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, Sight::Everything)?;
+        let Some(found) = found else { return Err(StoreError::NoSuchRow { row: row_id }) };
+        if !core.sight(view).sees(found.commit) {
+            let newer = found.writer;
+            return Err(match self.options.isolation {
+                Isolation::ReadCommitted => StoreError::StatementRestart { row: row_id, newer },
+                Isolation::Snapshot | Isolation::TableStability => StoreError::UpdateConflict { row: row_id, newer },
+            });
+        }
+        if found.is_deleted() {
+            return Err(StoreError::NoSuchRow { row: row_id });
+        }
+        found.decode(row_id, &decoder, &mut values)?;
+        Ok((id, values))
+    }
+
+    /// Makes the BLOBs of a new row its own.
+    fn adopt_blobs(&self, core: &mut Core, layout: &RelationLayout, row: &mut [Value], old: &[Value]) -> Result<()> {
+        let kept = blob_ids(old);
+        for slot in current_format(layout)?.blob_slots() {
+            if let Some(Value::Blob(blob)) = row.get_mut(slot)
+                && !kept.contains(blob)
+            {
+                let now = core.writes.now();
+                *blob = core.blobs.adopt(&self.store.inner, *blob, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// BLOBs of an uncommitted row that the row has no more need not be committed.
+    fn drop_replaced_blobs(
+        &self,
+        core: &mut Core,
+        layout: &RelationLayout,
+        row_id: RowId,
+        old: &[Value],
+        new: &[Value],
+    ) {
+        let uncommitted = core.writes.relation(layout.id).is_some_and(|writes| writes.row(row_id, u64::MAX).is_some());
+        if uncommitted {
+            let kept = blob_ids(new);
+            let now = core.writes.now();
+            for blob in blob_ids(old) {
+                if !kept.contains(&blob) {
+                    core.blobs.replace(blob, now);
+                }
+            }
+        }
+    }
+
+    /// Adds reserved keys to the write set.
+    fn note_entries(&self, core: &mut Core, keys: Vec<NewKey<'_>>) {
+        for NewKey { index, entry, .. } in keys {
+            core.writes.add_entry(index.id, entry);
+        }
+    }
+}
+
+fn blob_ids(row: &[Value]) -> Vec<BlobId> {
+    row.iter().filter_map(|value| if let Value::Blob(blob) = value { Some(*blob) } else { None }).collect()
+}
+
+fn current_format(layout: &RelationLayout) -> Result<&farbird_record::RecordFormat> {
+    layout.current_format().ok_or(StoreError::BadLayout { relation: layout.id, what: "current format" })
+}
+
+/// Keeps the format for the commit.
+fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()> {
+    if let Entry::Vacant(vacant) = core.formats.entry((layout.id, layout.current)) {
+        vacant.insert(current_format(layout)?.clone());
+    }
+    Ok(())
+}
+
+/// The keys of a new row that its old version does not have.
+fn new_keys<'a>(
+    layout: &'a RelationLayout,
+    row_id: RowId,
+    row: &[Value],
+    old: Option<&[Value]>,
+) -> Result<Vec<NewKey<'a>>> {
+    let mut keys = Vec::new();
+    for index in layout.indexes.iter().filter(|index| index.active) {
+        let Some(values) = index.key_values(row)? else { continue };
+        let key = index.encode(&values)?;
+        let unchanged = match old {
+            Some(old) => index.key(old)?.is_some_and(|old| old.bytes == key.bytes),
+            None => false,
+        };
+        if !unchanged {
+            let entry = key.entry(row_id).into();
+            keys.push(NewKey { index, key, values, entry });
+        }
+    }
+    Ok(keys)
+}
+
+/// The number of a new row.
+fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowId> {
+    let reservations = core.row_numbers.entry(relation).or_default();
+    if reservations.last().is_none_or(|latest| latest.unused.is_empty()) {
+        let step = ROW_NUMBER_STEPS.get(reservations.len()).or(ROW_NUMBER_STEPS.last()).copied().unwrap_or(1);
+        let unused = inner.row_numbers.reserve(relation, step, || first_free_row(&*inner.snapshot(), relation))?;
+        reservations.push(Reservation { start: unused.start, unused });
+    }
+    let latest = reservations.last_mut().and_then(|latest| latest.unused.next());
+    latest.map(RowId).ok_or(StoreError::BadLayout { relation, what: "row number left" })
+}
+
+/// The number after the last row of a relation.
+fn first_free_row(snapshot: &dyn Snapshot, relation: RelationId) -> Result<u64> {
+    let mut last = 0;
+    if let Some(entry) = snapshot.scan(Space::Versions(relation), ALL_KEYS, Direction::Backward)?.next() {
+        let (row, _) = keyspace::parse_version(&entry?.0).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+        last = row.0;
+    }
+    if let Some(entry) = snapshot.scan(Space::Blocks(relation), ALL_KEYS, Direction::Backward)?.next() {
+        let (key, value) = entry?;
+        last = last.max(crate::block::Block::open(&key, value)?.last);
+    }
+    Ok(last + 1)
+}

@@ -1,0 +1,389 @@
+//! A transaction's uncommitted work: rows, index entries and catalog entries, each stamped with the change number at
+//! which it was made, so that statements see only what came before them and savepoints can be undone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use farbird_record::EncodedRows;
+use parking_lot::Mutex;
+
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
+use crate::{IndexId, RelationId, RowId};
+
+/// Change numbers that live views and savepoints still tell apart, with how many do.
+#[derive(Debug, Default)]
+pub(crate) struct LiveChanges {
+    numbers: Mutex<BTreeMap<u64, usize>>,
+}
+
+impl LiveChanges {
+    pub(crate) fn hold(&self, change: u64) {
+        *self.numbers.lock().entry(change).or_default() += 1;
+    }
+
+    pub(crate) fn release(&self, change: u64) {
+        let mut numbers = self.numbers.lock();
+        if let Some(count) = numbers.get_mut(&change) {
+            *count -= 1;
+            if *count == 0 {
+                numbers.remove(&change);
+            }
+        }
+    }
+
+    /// Whether anybody tells a change at `earlier` from one at `later`.
+    fn separates(&self, earlier: u64, later: u64) -> bool {
+        self.numbers.lock().range(earlier..later).next().is_some()
+    }
+}
+
+/// An own row as some view sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnRow<'a> {
+    Deleted,
+    Row { format: u16, bytes: &'a [u8] },
+}
+
+/// What an update or a delete left of a row.
+#[derive(Debug)]
+struct RowChange {
+    change: u64,
+    /// `None`: deleted.
+    content: Option<(u16, Box<[u8]>)>,
+}
+
+impl RowChange {
+    fn own(&self) -> OwnRow<'_> {
+        match &self.content {
+            None => OwnRow::Deleted,
+            Some((format, bytes)) => OwnRow::Row { format: *format, bytes },
+        }
+    }
+}
+
+/// Inserted rows with consecutive numbers: what may become a row block.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) first: u64,
+    pub(crate) format: u16,
+    pub(crate) rows: EncodedRows,
+    /// At which change the rows from a place on were inserted.
+    changes: Vec<(u64, usize)>,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.first + self.rows.len() as u64
+    }
+
+    /// How many of its rows were inserted at `change` or before.
+    fn visible(&self, change: u64) -> usize {
+        let later = self.changes.partition_point(|(made, _)| *made <= change);
+        self.changes.get(later).map_or(self.rows.len(), |(_, index)| *index)
+    }
+
+    fn takes(&self, row: u64, format: u16) -> bool {
+        self.end() == row
+            && self.format == format
+            && self.rows.len() < BLOCK_ROWS_MAX
+            && self.rows.bytes().len() < BLOCK_BYTES_MAX
+    }
+}
+
+/// Uncommitted rows of one relation.
+#[derive(Debug, Default)]
+pub(crate) struct RelationWrites {
+    /// Inserted rows, by number and thereby by time.
+    runs: Vec<Run>,
+    /// Rows updated or deleted: oldest change first. Covers what `runs` says of the row.
+    changed: BTreeMap<u64, Vec<RowChange>>,
+}
+
+impl RelationWrites {
+    /// The runs, by row number.
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Rows updated or deleted of a range, as they are now.
+    pub(crate) fn changed(
+        &self,
+        range: impl std::ops::RangeBounds<u64>,
+    ) -> impl DoubleEndedIterator<Item = (RowId, OwnRow<'_>)> {
+        self.changed.range(range).filter_map(|(row, chain)| Some((RowId(*row), chain.last()?.own())))
+    }
+
+    /// Whether the row is one that this transaction inserted.
+    pub(crate) fn is_inserted(&self, row: RowId) -> bool {
+        self.inserted(row.0, u64::MAX).is_some()
+    }
+
+    fn inserted(&self, row: u64, change: u64) -> Option<OwnRow<'_>> {
+        let after = self.runs.partition_point(|run| run.first <= row);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let index = usize::try_from(row - run.first).ok()?;
+        if index >= run.visible(change) {
+            return None;
+        }
+        Some(OwnRow::Row { format: run.format, bytes: run.rows.row(index)? })
+    }
+
+    /// The row as left by changes up to `change`; `None` if none of them touched it.
+    pub(crate) fn row(&self, row: RowId, change: u64) -> Option<OwnRow<'_>> {
+        let changed = self.changed.get(&row.0).and_then(|chain| chain.iter().rev().find(|c| c.change <= change));
+        match changed {
+            Some(changed) => Some(changed.own()),
+            None => self.inserted(row.0, change),
+        }
+    }
+
+    /// The first row from `from` on that changes up to `change` touched.
+    pub(crate) fn next_row(&self, from: RowId, change: u64) -> Option<(RowId, OwnRow<'_>)> {
+        let inserted = self.next_inserted(from.0, change);
+        let changed = self
+            .changed
+            .range(from.0..)
+            .find_map(|(row, chain)| Some((*row, chain.iter().rev().find(|c| c.change <= change)?.own())));
+        match (inserted, changed) {
+            (Some((inserted, own)), Some((changed, _))) if inserted < changed => Some((RowId(inserted), own)),
+            (_, Some((changed, own))) => Some((RowId(changed), own)),
+            (Some((inserted, own)), None) => Some((RowId(inserted), own)),
+            (None, None) => None,
+        }
+    }
+
+    fn next_inserted(&self, from: u64, change: u64) -> Option<(u64, OwnRow<'_>)> {
+        let start = self.runs.partition_point(|run| run.end() <= from);
+        let run = self.runs.get(start..)?.iter().find(|run| !run.rows.is_empty())?;
+        let row = run.first.max(from);
+        Some((row, self.inserted(row, change)?))
+    }
+
+    fn undo_inserts(&mut self, change: u64) {
+        while let Some(run) = self.runs.last_mut() {
+            let visible = run.visible(change);
+            if visible == run.rows.len() {
+                break;
+            }
+            run.rows.truncate(visible);
+            run.changes.retain(|(made, _)| *made <= change);
+            if visible > 0 {
+                break;
+            }
+            self.runs.pop();
+        }
+    }
+}
+
+/// How to undo one change, beside the inserts, which undo themselves.
+#[derive(Debug)]
+enum Undo {
+    Row(RelationId, u64),
+    Entry(IndexId, Arc<[u8]>),
+    CatalogEntry(Vec<u8>),
+}
+
+/// Index entries that an undo took out of the write set.
+pub(crate) type UndoneEntries = Vec<(IndexId, Arc<[u8]>)>;
+
+/// A catalog key's changes: change number and new value, or `None` if deleted.
+type CatalogChain = Vec<(u64, Option<Vec<u8>>)>;
+
+/// A transaction's uncommitted work.
+#[derive(Debug, Default)]
+pub(crate) struct WriteSet {
+    /// The change number of the next write.
+    change: u64,
+    savepoints: Vec<u64>,
+    journal: Vec<(u64, Undo)>,
+    pub(crate) relations: HashMap<RelationId, RelationWrites>,
+    pub(crate) entries: HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>,
+    catalog: BTreeMap<Vec<u8>, CatalogChain>,
+    bytes: usize,
+}
+
+/// What a kept row or entry costs beside its own bytes, roughly.
+const OVERHEAD_BYTES: usize = 64;
+
+impl WriteSet {
+    /// An empty one whose changes come after those of another.
+    pub(crate) fn after(other: &WriteSet) -> WriteSet {
+        WriteSet { change: other.change, ..WriteSet::default() }
+    }
+
+    /// A point in time: earlier changes are at or below it, later ones above.
+    pub(crate) fn mark(&mut self) -> u64 {
+        let mark = self.change;
+        self.change += 1;
+        mark
+    }
+
+    /// The change number of the next write.
+    pub(crate) fn now(&self) -> u64 {
+        self.change
+    }
+
+    /// Memory used, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+            && self.catalog.is_empty()
+            && self.relations.values().all(|writes| writes.runs.is_empty() && writes.changed.is_empty())
+    }
+
+    pub(crate) fn relation(&self, relation: RelationId) -> Option<&RelationWrites> {
+        self.relations.get(&relation)
+    }
+
+    fn log(&mut self, undo: Undo) {
+        if !self.savepoints.is_empty() {
+            self.journal.push((self.change, undo));
+        }
+    }
+
+    /// Notes an inserted row.
+    pub(crate) fn insert(&mut self, relation: RelationId, row: RowId, format: u16, bytes: &[u8]) {
+        let change = self.change;
+        let writes = self.relations.entry(relation).or_default();
+        let run = match writes.runs.last_mut() {
+            Some(run) if run.takes(row.0, format) => run,
+            _ => {
+                writes.runs.push(Run { first: row.0, format, rows: EncodedRows::new(), changes: Vec::new() });
+                writes.runs.last_mut().expect("just pushed")
+            }
+        };
+        if run.changes.last().is_none_or(|(made, _)| *made != change) {
+            run.changes.push((change, run.rows.len()));
+        }
+        run.rows.push(bytes);
+        self.bytes += bytes.len() + 4;
+    }
+
+    /// Notes what an update (or, with `None`, a delete) made of a row.
+    pub(crate) fn change(
+        &mut self,
+        relation: RelationId,
+        row: RowId,
+        content: Option<(u16, Box<[u8]>)>,
+        live: &LiveChanges,
+    ) {
+        let change = self.change;
+        self.bytes += OVERHEAD_BYTES + content.as_ref().map_or(0, |(_, bytes)| bytes.len());
+        let writes = self.relations.entry(relation).or_default();
+        let chain = writes.changed.entry(row.0).or_default();
+        // One journal item since the latest savepoint undoes all later changes of the row too.
+        let latest_savepoint = self.savepoints.last().copied().unwrap_or(0);
+        let logged = chain.last().is_some_and(|last| last.change > latest_savepoint);
+        chain.push(RowChange { change, content });
+        drop_indistinct(chain, |entry| entry.change, live);
+        if !logged {
+            self.log(Undo::Row(relation, row.0));
+        }
+    }
+
+    /// Notes an index entry; false if this transaction had it already.
+    pub(crate) fn add_entry(&mut self, index: IndexId, entry: Arc<[u8]>) -> bool {
+        let entries = self.entries.entry(index).or_default();
+        if entries.contains_key(&entry) {
+            return false;
+        }
+        entries.insert(Arc::clone(&entry), self.change);
+        self.bytes += entry.len() + OVERHEAD_BYTES;
+        self.log(Undo::Entry(index, entry));
+        true
+    }
+
+    /// Notes a catalog entry's new value, or its deletion.
+    pub(crate) fn put_catalog(&mut self, key: &[u8], value: Option<Vec<u8>>, live: &LiveChanges) {
+        let change = self.change;
+        self.bytes += OVERHEAD_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
+        let chain = self.catalog.entry(key.to_vec()).or_default();
+        chain.push((change, value));
+        drop_indistinct(chain, |entry| entry.0, live);
+        self.log(Undo::CatalogEntry(key.to_vec()));
+    }
+
+    /// The own value of a catalog entry: `Some(None)` if it was deleted.
+    pub(crate) fn catalog(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        self.catalog.get(key)?.last().map(|(_, value)| value.as_deref())
+    }
+
+    /// Takes all own catalog entries, for the commit.
+    pub(crate) fn take_catalog(&mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let chains = std::mem::take(&mut self.catalog);
+        chains.into_iter().filter_map(|(key, mut chain)| Some((key, chain.pop()?.1))).collect()
+    }
+
+    pub(crate) fn begin_savepoint(&mut self, live: &LiveChanges) -> u64 {
+        let mark = self.mark();
+        live.hold(mark);
+        self.savepoints.push(mark);
+        mark
+    }
+
+    /// Ends a savepoint and those after it.
+    pub(crate) fn end_savepoint(&mut self, savepoint: u64, live: &LiveChanges) {
+        while self.savepoints.last().is_some_and(|last| *last >= savepoint) {
+            if let Some(ended) = self.savepoints.pop() {
+                live.release(ended);
+            }
+        }
+        if self.savepoints.is_empty() {
+            self.journal.clear();
+        }
+    }
+
+    /// Undoes all changes after `savepoint`.
+    pub(crate) fn undo(&mut self, savepoint: u64) -> UndoneEntries {
+        let mut undone = UndoneEntries::new();
+        for writes in self.relations.values_mut() {
+            writes.undo_inserts(savepoint);
+        }
+        while self.journal.last().is_some_and(|(change, _)| *change > savepoint) {
+            let Some((_, undo)) = self.journal.pop() else { break };
+            match undo {
+                Undo::Row(relation, row) => {
+                    if let Some(writes) = self.relations.get_mut(&relation) {
+                        truncate_chain(&mut writes.changed, &row, |entry| entry.change <= savepoint);
+                    }
+                }
+                Undo::CatalogEntry(key) => {
+                    truncate_chain(&mut self.catalog, &key, |entry| entry.0 <= savepoint);
+                }
+                Undo::Entry(index, entry) => {
+                    if let Some(entries) = self.entries.get_mut(&index) {
+                        entries.remove(&entry);
+                    }
+                    undone.push((index, entry));
+                }
+            }
+        }
+        undone
+    }
+}
+
+/// Removes from a chain the entries that no live view or savepoint tells from their successors.
+fn drop_indistinct<T>(chain: &mut Vec<T>, change: impl Fn(&T) -> u64, live: &LiveChanges) {
+    let mut index = 0;
+    while index + 1 < chain.len() {
+        if live.separates(change(&chain[index]), change(&chain[index + 1])) {
+            index += 1;
+        } else {
+            chain.remove(index);
+        }
+    }
+}
+
+/// Cuts a chain to the entries that stay, and removes it if none does.
+fn truncate_chain<K: Ord, T>(chains: &mut BTreeMap<K, Vec<T>>, key: &K, stays: impl Fn(&T) -> bool) {
+    if let Some(chain) = chains.get_mut(key) {
+        chain.retain(stays);
+        if chain.is_empty() {
+            chains.remove(key);
+        }
+    }
+}
