@@ -66,14 +66,15 @@ impl Default for BlobStreamState {
             blob_left: 0,
             bpb_left: 0,
             segment_left: 0,
-            segmented: true,
-            segmented_by_default: true,
+            // Until op_batch_set_bpb says otherwise a blob without a BPB of its own is a stream.
+            segmented: false,
+            segmented_by_default: false,
             bpb: Vec::new(),
         }
     }
 }
 
-/// Whether a blob with these parameters is segmented; without any it is.
+/// Whether a blob with this parameter block is segmented, which it is unless the block says stream.
 ///
 /// # Errors
 /// [`DecodeError`] for a damaged block.
@@ -271,6 +272,12 @@ mod tests {
         [&id.to_be_bytes()[..], &length.to_be_bytes(), &bpb_length.to_be_bytes()].concat()
     }
 
+    fn segmented() -> BlobStreamState {
+        let mut state = BlobStreamState::default();
+        state.set_default(&[1]).unwrap();
+        state
+    }
+
     #[test]
     fn segments_are_aligned_to_two_and_blobs_to_four() {
         // A blob of segments "abc" and "de": 2+3, a gap of 1, 2+2, then a gap of 2 before the next header.
@@ -284,7 +291,7 @@ mod tests {
         .concat();
         let bytes = portion(16 + 12 + 16 + 4, &wire);
         let mut reader = Reader::new(&bytes);
-        let (read, state) = BlobStreamState::default().read(&mut reader, 1000, &mut None).unwrap();
+        let (read, state) = segmented().read(&mut reader, 1000, &mut None).unwrap();
         assert_eq!(reader.remaining(), 0);
         assert_eq!(
             read.items,
@@ -298,7 +305,7 @@ mod tests {
                 BlobStreamItem::Segment(0),
             ]
         );
-        assert_eq!(state, BlobStreamState::default());
+        assert_eq!(state.blob_left, 0);
         let mut out = Vec::new();
         read.write(&mut Writer::new(&mut out));
         assert_eq!(out, bytes);
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn impossible_lengths_are_refused() {
-        let state = BlobStreamState::default();
+        let state = segmented();
         let odd = portion(6, &[0; 8]);
         let long_segment = portion(20, &[&header(1, 4, 0)[..], &[0, 0, 0, 9]].concat());
         let long_bpb = portion(20, &header(1, 4, 9));

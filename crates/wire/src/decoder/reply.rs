@@ -119,6 +119,9 @@ impl ReplyDecoder {
                 Operation::Receive | Operation::StartAndReceive | Operation::StartSendAndReceive,
             ) => send.call.messages == 0,
             (Reply::Send(_), _) => return Err(unasked),
+            (Reply::ResponsePiggyback(_), Operation::StartAndReceive | Operation::StartSendAndReceive) => {
+                false
+            }
             (Reply::SqlResponse(_) | Reply::InlineBlob(_) | Reply::CryptKeyCallback(_), _) => false,
             _ => true,
         };

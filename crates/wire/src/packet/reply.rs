@@ -28,7 +28,8 @@ packets! {
         Reject = Reject,
         /// Answers most requests.
         Response = Response(response: Response),
-        /// As [`Reply::Response`]; living servers never send it.
+        /// Answers op_start_and_receive and op_start_send_and_receive, its object the number of the message that
+        /// follows; then come the messages. (A request that has no message to give answers [`Reply::Response`].)
         ResponsePiggyback = ResponsePiggyback(response: Response),
         /// A message of a BLR request.
         Send = Send(send: RequestMessage),
