@@ -4,7 +4,7 @@
 //! the session's zone, a time without date one of the current day.
 
 use super::{CastContext, conversion_error};
-use crate::error::Result;
+use crate::error::{Error, Result, isc};
 use crate::temporal::{
     Date, Expected, ParsedDateTime, Time, TimeTz, Timestamp, TimestampTz, localize, localize_time,
     parse_date_time, to_local, to_local_time,
@@ -67,9 +67,14 @@ pub(super) fn to_timestamp(value: &Value, context: &CastContext) -> Result<Times
         Value::Time(time) => Ok(Timestamp { date: current_date(context), time: *time }),
         Value::TimeTz(time) => Ok(in_session(today_at(*time, context), context)),
         Value::TimestampTz(timestamp) => Ok(in_session(*timestamp, context)),
-        Value::Text(text) => Ok(parse(text, Expected::Timestamp, context)?.without_zone(context)),
+        Value::Text(text) => in_range(parse(text, Expected::Timestamp, context)?.without_zone(context)),
         _ => Err(conversion_error(value)),
     }
+}
+
+/// The zone of a text may move it over the edge.
+fn in_range(timestamp: Timestamp) -> Result<Timestamp> {
+    if timestamp.date.is_valid() { Ok(timestamp) } else { Err(Error::new(isc::DATETIME_RANGE_EXCEEDED)) }
 }
 
 pub(super) fn to_time_tz(value: &Value, context: &CastContext) -> Result<TimeTz> {
@@ -92,7 +97,10 @@ pub(super) fn to_timestamp_tz(value: &Value, context: &CastContext) -> Result<Ti
         Value::Date(date) => Ok(localize(Timestamp::midnight(*date), zone)),
         Value::Time(time) => Ok(localize(Timestamp { date: current_date(context), time: *time }, zone)),
         Value::TimeTz(time) => Ok(today_at(*time, context)),
-        Value::Text(text) => Ok(parse(text, Expected::Timestamp, context)?.with_zone(context)),
+        Value::Text(text) => {
+            let instant = parse(text, Expected::Timestamp, context)?.with_zone(context);
+            in_range(instant.utc).map(|_| instant)
+        }
         _ => Err(conversion_error(value)),
     }
 }

@@ -13,7 +13,7 @@ pub(super) const DOUBLE_DIGITS: usize = 16;
 /// Significant digits of a FLOAT as text.
 pub(super) const FLOAT_DIGITS: usize = 8;
 /// No double as text is longer: `-1.234567890123456E-300`.
-const DOUBLE_WIDTH_MAX: usize = 22;
+const DOUBLE_WIDTH_MAX: usize = 23;
 
 /// Converts to CHAR or VARCHAR.
 pub(super) fn to_text(value: &Value, to: &TextType) -> Result<Value> {

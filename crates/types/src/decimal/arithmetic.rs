@@ -17,6 +17,7 @@ impl Decimal {
     ///
     /// # Errors
     /// `decfloat_overflow`; `decfloat_invalid_operation` for Infinity - Infinity and signalling NaNs.
+    #[expect(clippy::should_implement_trait, reason = "a sum can fail")]
     pub fn add(self, other: Decimal) -> Result<Decimal> {
         let (a, b) = (self.parts(), other.parts());
         if let Some(nan) = nan_of(a, b)? {

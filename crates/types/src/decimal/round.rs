@@ -55,7 +55,7 @@ impl Rounding {
             Rounding::HalfUp => dropped >= Dropped::Half,
             Rounding::HalfDown => dropped > Dropped::Half,
             Rounding::HalfEven => dropped > Dropped::Half || dropped == Dropped::Half && last_digit % 2 == 1,
-            Rounding::Reround => last_digit % 5 == 0,
+            Rounding::Reround => last_digit.is_multiple_of(5),
         }
     }
 }

@@ -14,6 +14,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A Firebird status: what went wrong, as codes with arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
+    #[expect(clippy::box_collection, reason = "an error of one word keeps every Result small")]
     items: Box<Vec<StatusItem>>,
 }
 

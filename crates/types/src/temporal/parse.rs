@@ -179,6 +179,7 @@ fn scan(text: &str, expected: Expected) -> Option<Scanned<'_>> {
     let mut month_seen = false;
     let mut position = start;
     let mut count = 0;
+    let mut zone_follows = false;
     loop {
         scanned.rest = skip_blanks(scanned.rest);
         let Some(&first) = scanned.rest.as_bytes().first() else { break };
@@ -209,7 +210,7 @@ fn scan(text: &str, expected: Expected) -> Option<Scanned<'_>> {
             2 => position += 1,
             FRACTION => break,
             _ => match separator {
-                b':' if position < 5 => {
+                b':' => {
                     scanned.rest = after.get(1..)?;
                     position += 1;
                 }
@@ -217,13 +218,16 @@ fn scan(text: &str, expected: Expected) -> Option<Scanned<'_>> {
                     scanned.rest = after.get(1..)?;
                     position = FRACTION;
                 }
-                _ => break,
+                _ => {
+                    zone_follows = true;
+                    break;
+                }
             },
         }
     }
-    let date_complete = expected == Expected::Time || count >= 2;
     let fits = expected != Expected::Date || !scanned.has_time;
-    (date_complete && count >= 2 && fits).then_some(scanned)
+    // Of a part alone and a zone, the zone is complained about first.
+    ((count >= 2 || zone_follows) && fits).then_some(scanned)
 }
 
 /// The separator after the first or second part: one of `/ - .`, or spaces; both times the same.

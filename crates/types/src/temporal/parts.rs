@@ -1,8 +1,8 @@
 //! EXTRACT, DATEADD, DATEDIFF, FIRST_DAY and LAST_DAY.
 
 use super::{
-    Date, FRACTIONS_PER_DAY, FRACTIONS_PER_SECOND, Time, Timestamp, TimestampTz, civil, days_in_month,
-    localize, localize_time, to_local, to_local_time,
+    Date, FRACTIONS_PER_DAY, FRACTIONS_PER_SECOND, Time, TimeTz, Timestamp, TimestampTz, civil,
+    days_in_month, localize, localize_time, to_local, to_local_time,
 };
 use crate::character_set::CharacterSet;
 use crate::convert::CastContext;
@@ -136,40 +136,60 @@ pub fn extract(part: DatePart, value: &Value, context: &CastContext) -> Result<V
     }
 }
 
-/// DATEADD(amount part TO value). Months are calendar months: the 31st becomes the last day of a shorter one.
+/// DATEADD(amount part TO value). Months are calendar months: the 31st becomes the last day of a shorter one. Values with
+/// a time zone move in UTC.
 ///
-/// `amount` is an exact numeric; its fraction counts for MILLISECOND (tenths) and is rounded off for the others.
+/// `amount` is a number; its fraction counts for MILLISECOND (tenths) and is rounded off for the others.
 ///
 /// # Errors
 /// `expression_eval_err` with the part that the kind of value does not have; `date_range_exceeded` and its kin.
 pub fn add_to_part(part: DatePart, amount: &Value, value: &Value) -> Result<Value> {
+    if amount.is_null() {
+        return Ok(Value::Null);
+    }
     match value {
         Value::Null => Ok(Value::Null),
-        _ if amount.is_null() => Ok(Value::Null),
-        Value::Date(date) => {
-            if part.is_of_time() {
-                // A date moves by the whole days of it.
-                let moved = add(part, amount, Timestamp::midnight(*date))?;
-                return valid_date(moved.date).map(Value::Date);
-            }
-            valid_date(add(part, amount, Timestamp::midnight(*date))?.date).map(Value::Date)
-        }
-        Value::Timestamp(timestamp) => valid_timestamp(add(part, amount, *timestamp)?).map(Value::Timestamp),
+        Value::Date(date) => add_to_date(part, amount, *date).map(Value::Date),
+        Value::Timestamp(timestamp) => add_to_timestamp(part, amount, *timestamp).map(Value::Timestamp),
         Value::TimestampTz(instant) => {
-            let moved = if part.is_of_time() {
-                TimestampTz { utc: add(part, amount, instant.utc)?, ..*instant }
-            } else {
-                localize(add(part, amount, to_local(*instant))?, instant.zone)
-            };
-            Ok(Value::TimestampTz(TimestampTz { utc: valid_timestamp(moved.utc)?, ..moved }))
+            let utc = add_to_timestamp(part, amount, instant.utc)?;
+            Ok(Value::TimestampTz(TimestampTz { utc, ..*instant }))
         }
         Value::Time(time) => add_to_time(part, amount, *time).map(Value::Time),
         Value::TimeTz(time) => {
-            let moved = add_to_time(part, amount, to_local_time(*time))?;
-            Ok(Value::TimeTz(localize_time(moved, time.zone)))
+            let utc = add_to_time(part, amount, time.utc)?;
+            Ok(Value::TimeTz(TimeTz { utc, ..*time }))
         }
         _ => Err(Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_INVALID_ADD_DATETIME).with("DATEADD")),
     }
+}
+
+fn add_to_timestamp(part: DatePart, amount: &Value, timestamp: Timestamp) -> Result<Timestamp> {
+    let range = || Error::new(isc::DATETIME_RANGE_EXCEEDED);
+    let moved = match months_per_unit(part) {
+        Some(months) => {
+            let date = add_months(timestamp.date, whole_amount(amount)?, months).ok_or_else(range)?;
+            Timestamp { date, ..timestamp }
+        }
+        None => {
+            let ticks = ticks_of(part, amount)?.ok_or_else(range)?;
+            Timestamp::from_ticks_unchecked(timestamp.ticks().checked_add(ticks).ok_or_else(range)?)
+        }
+    };
+    if moved.date.is_valid() { Ok(moved) } else { Err(range()) }
+}
+
+/// A date moves by whole days: 36 hours are one, and a second is none.
+fn add_to_date(part: DatePart, amount: &Value, date: Date) -> Result<Date> {
+    let range = || Error::new(isc::DATE_RANGE_EXCEEDED);
+    let moved = match months_per_unit(part) {
+        Some(months) => add_months(date, whole_amount(amount)?, months),
+        None => {
+            let days = ticks_of(part, amount)?.ok_or_else(range)? / i64::from(FRACTIONS_PER_DAY);
+            i64::from(date.0).checked_add(days).and_then(|days| i32::try_from(days).ok()).map(Date)
+        }
+    };
+    moved.filter(|date| date.is_valid()).ok_or_else(range)
 }
 
 /// Times of day go around at midnight.
@@ -177,55 +197,51 @@ fn add_to_time(part: DatePart, amount: &Value, time: Time) -> Result<Time> {
     if !part.is_of_time() {
         return Err(Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_INVALID_ADDPART_TIME).with("DATEADD"));
     }
-    Ok(add(part, amount, Timestamp { date: Date::TIME_ZONE_BASE, time })?.time)
+    let ticks = ticks_of(part, amount)?.ok_or_else(|| Error::new(isc::TIME_RANGE_EXCEEDED))?;
+    let moved = i128::from(time.0) + i128::from(ticks);
+    Ok(Time(u32::try_from(moved.rem_euclid(i128::from(FRACTIONS_PER_DAY))).unwrap_or(0)))
 }
 
-fn valid_date(date: Date) -> Result<Date> {
-    if date.is_valid() { Ok(date) } else { Err(Error::new(isc::DATE_RANGE_EXCEEDED)) }
+fn months_per_unit(part: DatePart) -> Option<i64> {
+    match part {
+        DatePart::Year => Some(12),
+        DatePart::Month => Some(1),
+        _ => None,
+    }
 }
 
-fn valid_timestamp(timestamp: Timestamp) -> Result<Timestamp> {
-    if timestamp.date.is_valid() { Ok(timestamp) } else { Err(Error::new(isc::DATETIME_RANGE_EXCEEDED)) }
-}
-
-fn add(part: DatePart, amount: &Value, to: Timestamp) -> Result<Timestamp> {
+/// An amount of a part of fixed length in ten-thousandths of seconds; nothing if that is too long.
+fn ticks_of(part: DatePart, amount: &Value) -> Result<Option<i64>> {
     const SECOND: i64 = FRACTIONS_PER_SECOND as i64;
-    const DAY: i64 = FRACTIONS_PER_DAY as i64;
-    let range = || Error::new(isc::DATETIME_RANGE_EXCEEDED);
-    let ticks_per_unit = match part {
-        DatePart::Year => return add_months(whole_amount(amount)?.checked_mul(12), to).ok_or_else(range),
-        DatePart::Quarter => return add_months(whole_amount(amount)?.checked_mul(3), to).ok_or_else(range),
-        DatePart::Month => return add_months(Some(whole_amount(amount)?), to).ok_or_else(range),
-        DatePart::Day | DatePart::WeekDay | DatePart::YearDay => DAY,
-        DatePart::Week => 7 * DAY,
-        DatePart::Hour => 3600 * SECOND,
-        DatePart::Minute => 60 * SECOND,
+    let unit = match part {
+        // Tenths of a millisecond are ticks.
+        DatePart::Millisecond => return unscaled_amount(amount, -1).map(Some),
         DatePart::Second => SECOND,
-        DatePart::Millisecond => SECOND / 1000,
-        DatePart::TimeZoneHour | DatePart::TimeZoneMinute | DatePart::TimeZoneName => {
+        DatePart::Minute => 60 * SECOND,
+        DatePart::Hour => 3600 * SECOND,
+        DatePart::Day => 86_400 * SECOND,
+        DatePart::Week => 7 * 86_400 * SECOND,
+        _ => {
             return Err(Error::new(isc::EXPRESSION_EVAL_ERR)
                 .and(isc::SYSF_INVALID_ADDPART_DTIME)
                 .with(part.name())
                 .with("DATEADD"));
         }
     };
-    let ticks = if part == DatePart::Millisecond {
-        // Tenths of a millisecond are ticks.
-        unscaled_amount(amount, -1)?
-    } else {
-        whole_amount(amount)?.checked_mul(ticks_per_unit).ok_or_else(range)?
-    };
-    let sum = to.ticks().checked_add(ticks).ok_or_else(range)?;
-    Ok(Timestamp::from_ticks_unchecked(sum))
+    Ok(whole_amount(amount)?.checked_mul(unit))
 }
 
-fn add_months(months: Option<i64>, to: Timestamp) -> Option<Timestamp> {
-    let (year, month, day) = to.date.year_month_day();
-    let total = months?.checked_add(i64::from(year) * 12 + i64::from(month) - 1)?;
-    let year = i32::try_from(total.div_euclid(12)).ok()?;
-    let month = u32::try_from(total.rem_euclid(12)).ok()? + 1;
-    let day = day.min(days_in_month(year, month));
-    Date::from_year_month_day(year, month, day).map(|date| Timestamp { date, ..to })
+/// The same day of another month, or its last one. Nothing beyond Firebird's range.
+fn add_months(date: Date, amount: i64, months_per_unit: i64) -> Option<Date> {
+    let months = amount.checked_mul(months_per_unit)?;
+    let (year, month, day) = date.year_month_day();
+    let total = months.checked_add(i64::from(year) * 12 + i64::from(month) - 1)?;
+    let new_year = i32::try_from(total.div_euclid(12)).ok()?;
+    let new_month = u32::try_from(total.rem_euclid(12)).ok()? + 1;
+    let last = days_in_month(new_year, new_month);
+    // Firebird's own: forward by months from a 29th of February to a year without one goes to the end of the month.
+    let leap_day_lost = months_per_unit == 1 && months >= 0 && day > days_in_month(new_year, month);
+    Date::from_year_month_day(new_year, new_month, if leap_day_lost { last } else { day.min(last) })
 }
 
 fn whole_amount(amount: &Value) -> Result<i64> {
@@ -283,7 +299,6 @@ pub fn difference_in_parts(part: DatePart, from: &Value, to: &Value, context: &C
     };
     let counted = match part {
         DatePart::Year => months().1.div_euclid(12) - months().0.div_euclid(12),
-        DatePart::Quarter => months().1.div_euclid(3) - months().0.div_euclid(3),
         DatePart::Month => months().1 - months().0,
         DatePart::Day => days,
         DatePart::Week => days / 7,
