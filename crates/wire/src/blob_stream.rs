@@ -50,7 +50,9 @@ pub struct BlobStreamPortion {
 }
 
 /// Where in its blobs a stream stands between two portions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// At its start, and until op_batch_set_bpb says otherwise, a blob without a BPB of its own is a stream blob.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlobStreamState {
     blob_left: u32,
     bpb_left: u32,
@@ -58,20 +60,6 @@ pub struct BlobStreamState {
     segmented: bool,
     segmented_by_default: bool,
     bpb: Vec<u8>,
-}
-
-impl Default for BlobStreamState {
-    fn default() -> Self {
-        BlobStreamState {
-            blob_left: 0,
-            bpb_left: 0,
-            segment_left: 0,
-            // Until op_batch_set_bpb says otherwise a blob without a BPB of its own is a stream.
-            segmented: false,
-            segmented_by_default: false,
-            bpb: Vec::new(),
-        }
-    }
 }
 
 /// Whether a blob with this parameter block is segmented, which it is unless the block says stream.

@@ -131,12 +131,12 @@ impl ReplyDecoder {
         if let Reply::AcceptWithData(accept) | Reply::ConditionalAccept(accept) = &reply {
             self.accepted(accept.accept.protocol_version());
         }
-        if is_last && let Some(oldest) = self.expected.pop_front() {
-            if let (Operation::Compile, Reply::Response(response)) = (operation, &reply)
-                && response.status.is_success()
-            {
-                self.memory.set_request(response.object, oldest.formats)?;
-            }
+        if is_last
+            && let Some(oldest) = self.expected.pop_front()
+            && let (Operation::Compile, Reply::Response(response)) = (operation, &reply)
+            && response.status.is_success()
+        {
+            self.memory.set_request(response.object, oldest.formats)?;
         }
         Ok(Answer { reply, to: Some(operation), is_last })
     }

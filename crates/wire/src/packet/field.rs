@@ -148,10 +148,7 @@ macro_rules! packets {
             /// The operation.
             pub fn operation(&self) -> $crate::operation::Operation {
                 match self {
-                    $($name::$variant $({ $($field: _,)* })? $(($inner @ _))? => {
-                        $(let _: &$inner_kind = $inner;)?
-                        $crate::operation::Operation::$operation
-                    })*
+                    $($name::$variant { .. } => $crate::operation::Operation::$operation,)*
                 }
             }
 
