@@ -5,3 +5,23 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod limits;
+
+mod error;
+mod lexer;
+mod parser;
+
+pub use parser::{
+    ParseOptions, parse_check, parse_computed, parse_data_type, parse_default, parse_expression,
+    parse_psql_body, parse_query, parse_statement,
+};
+
+/// SQL dialect of an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Dialect {
+    /// Dialect 1: double quotes make strings, DATE is a timestamp, large and decimal numbers are doubles.
+    One,
+    /// Dialect 3.
+    #[default]
+    Three,
+}

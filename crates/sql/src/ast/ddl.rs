@@ -9,6 +9,7 @@ use crate::ast::routine::{
     DefineProcedure, DefineTrigger, SqlSecurityChange,
 };
 use crate::ast::security::{DefineMapping, DefineRole, DefineUser, GrantStatement};
+use crate::ast::session::Timeout;
 
 /// Statements that change the catalog.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +98,8 @@ pub enum DdlStatement {
     Grant(GrantStatement),
     /// COMMENT ON.
     Comment(Comment),
+    /// ALTER EXTERNAL CONNECTIONS POOL.
+    AlterConnectionsPool(ConnectionsPoolChange),
     /// DROP anything but the database.
     Drop(DropObject),
 }
@@ -720,6 +723,21 @@ pub enum DatabaseChange {
     ExcludeFromPublication(Vec<Name>),
 }
 
+/// A change of the pool of connections that EXECUTE STATEMENT ON EXTERNAL leaves open.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConnectionsPoolChange {
+    /// SET SIZE
+    Size(u32),
+    /// SET LIFETIME
+    Lifetime(Timeout),
+    /// CLEAR 'part of a connection string'
+    Clear(String),
+    /// CLEAR ALL
+    ClearAll,
+    /// CLEAR OLDEST
+    ClearOldest,
+}
+
 /// COMMENT ON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comment {
@@ -740,6 +758,8 @@ pub enum CommentTarget {
         kind: CommentKind,
         /// Its name.
         name: ObjectName,
+        /// USING PLUGIN, for a user.
+        plugin: Option<Name>,
     },
     /// COLUMN relation.column
     Column {

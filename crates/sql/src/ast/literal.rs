@@ -10,7 +10,7 @@ pub enum Literal {
     Null,
     /// TRUE or FALSE.
     Boolean(bool),
-    /// UNKNOWN: a BOOLEAN NULL.
+    /// UNKNOWN: NULL by another name.
     Unknown,
     /// A whole number, decimal or hexadecimal (`0x`).
     Integer {
@@ -24,16 +24,16 @@ pub enum Literal {
     Exact {
         /// The digits without the point.
         unscaled: i128,
-        /// 0 down to -38, Firebird's sign: `1.25` is 125 with scale -2.
+        /// 0 down to -128, Firebird's sign: `1.25` is 125 with scale -2.
         scale: i8,
-        /// INTEGER, BIGINT or INT128 with that scale, as the digits need (Firebird starts at BIGINT).
+        /// BIGINT or INT128, as the digits need.
         width: ExactWidth,
     },
     /// A number with an exponent: DOUBLE PRECISION. Always finite.
     Double(f64),
     /// A number too large or too precise for the others: DECFLOAT(34), as written.
     DecFloat(String),
-    /// `'...'`, `q'{...}'`, `_charset '...'`, `N'...'` (which is ISO8859_1).
+    /// `'...'`, `q'{...}'`, `_charset '...'`.
     String {
         /// The text without quotes, doubled quotes made single.
         value: String,

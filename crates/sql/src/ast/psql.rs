@@ -4,6 +4,7 @@ use crate::ast::expression::Expression;
 use crate::ast::name::{Name, Position, Source};
 use crate::ast::query::SelectStatement;
 use crate::ast::routine::{FunctionSignature, ProcedureSignature};
+use crate::ast::session::SessionStatement;
 use crate::ast::statement::{
     Delete, ExecuteProcedure, Insert, Merge, Target, TypedName, Update, UpdateOrInsert,
 };
@@ -202,6 +203,10 @@ pub enum PsqlStatementKind {
     UpdateOrInsert(Box<UpdateOrInsert>),
     /// MERGE.
     Merge(Box<Merge>),
+    /// A function called for what it does: `RDB$SET_CONTEXT(...)`.
+    Call(Expression),
+    /// SET DECFLOAT ROUND ... and the rest of session management.
+    Session(Box<SessionStatement>),
 }
 
 /// FOR query.
@@ -215,8 +220,8 @@ pub struct ForSelect {
     pub into: Vec<Target>,
     /// AS CURSOR.
     pub cursor: Option<Name>,
-    /// DO; none: the loop's body is empty (`FOR SELECT ... INTO ...;` of old).
-    pub body: Option<PsqlStatement>,
+    /// DO.
+    pub body: PsqlStatement,
 }
 
 /// EXCEPTION name ...

@@ -5,7 +5,7 @@ use crate::ast::ddl::DdlStatement;
 use crate::ast::expression::Expression;
 use crate::ast::name::{Name, ObjectName, Position};
 use crate::ast::psql::RoutineBody;
-use crate::ast::query::{Limit, OptimizeFor, OrderItem, Plan, SelectItem, SelectStatement, TableReference};
+use crate::ast::query::{Limit, OrderItem, Plan, Query, SelectItem, SelectStatement, TableReference};
 use crate::ast::routine::ParameterDeclaration;
 use crate::ast::session::SessionStatement;
 use crate::ast::transaction::TransactionStatement;
@@ -78,7 +78,7 @@ pub enum InsertSource {
     /// VALUES (...): one row.
     Values(Vec<AssignedValue>),
     /// A query.
-    Query(Box<crate::ast::query::Query>),
+    Query(Box<Query>),
     /// DEFAULT VALUES.
     DefaultValues,
 }
@@ -165,8 +165,6 @@ pub struct Update {
     pub limit: Option<Limit>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
-    /// OPTIMIZE FOR.
-    pub optimize_for: Option<OptimizeFor>,
     /// RETURNING.
     pub returning: Option<Returning>,
     /// Where UPDATE stands.
@@ -188,8 +186,6 @@ pub struct Delete {
     pub limit: Option<Limit>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
-    /// OPTIMIZE FOR.
-    pub optimize_for: Option<OptimizeFor>,
     /// RETURNING.
     pub returning: Option<Returning>,
     /// Where DELETE stands.

@@ -49,6 +49,8 @@ pub struct SetTransaction {
     pub ignore_limbo: bool,
     /// RESTART REQUESTS.
     pub restart_requests: bool,
+    /// AUTO RELEASE TEMP BLOBID.
+    pub auto_release_temp_blobs: bool,
     /// RESERVING.
     pub reserving: Vec<TableReservation>,
     /// Where SET stands.

@@ -1,0 +1,507 @@
+//! Calls: CASE, CAST and the functions with a syntax of their own; aggregates; windows; everything else.
+
+use super::cursor::Parser;
+use crate::ast::{
+    AggregateArguments, AggregateCall, Case, CaseBranch, DatePart, Expression, ExpressionKind, FrameBound,
+    FrameExclusion, FrameUnit, FunctionCall, KeywordArgument, KeywordArgumentValue, KeywordFunctionCall,
+    ObjectName, Over, TrimSide, WindowCall, WindowFrame, WindowSpecification,
+};
+use farbird_types::Result;
+
+/// Aggregates whose names are reserved, with DISTINCT and ALL.
+const DISTINCT_AGGREGATES: &[&str] = &["COUNT", "SUM", "AVG", "MIN", "MAX"];
+
+/// Aggregates whose names are reserved, without DISTINCT.
+const STATISTICAL_AGGREGATES: &[&str] = &[
+    "STDDEV_SAMP",
+    "STDDEV_POP",
+    "VAR_SAMP",
+    "VAR_POP",
+    "COVAR_SAMP",
+    "COVAR_POP",
+    "CORR",
+    "REGR_AVGX",
+    "REGR_AVGY",
+    "REGR_COUNT",
+    "REGR_INTERCEPT",
+    "REGR_R2",
+    "REGR_SLOPE",
+    "REGR_SXX",
+    "REGR_SXY",
+    "REGR_SYY",
+];
+
+/// Functions that need OVER.
+const WINDOW_FUNCTIONS: &[&str] = &[
+    "DENSE_RANK",
+    "RANK",
+    "PERCENT_RANK",
+    "CUME_DIST",
+    "ROW_NUMBER",
+    "FIRST_VALUE",
+    "LAST_VALUE",
+    "NTH_VALUE",
+    "LAG",
+    "LEAD",
+    "NTILE",
+];
+
+/// Functions with plain arguments whose names are reserved.
+const RESERVED_FUNCTIONS: &[&str] = &[
+    "UPPER",
+    "LOWER",
+    "BIT_LENGTH",
+    "CHAR_LENGTH",
+    "CHARACTER_LENGTH",
+    "OCTET_LENGTH",
+    "LEFT",
+    "RIGHT",
+    "RDB$GET_CONTEXT",
+    "RDB$SET_CONTEXT",
+    "RDB$RESET_CONTEXT",
+    "RDB$GET_TRANSACTION_CN",
+    "RDB$ROLE_IN_USE",
+];
+
+/// Functions whose later arguments have keywords.
+const KEYWORD_FUNCTIONS: &[&str] = &[
+    "HASH",
+    "CRYPT_HASH",
+    "ENCRYPT",
+    "DECRYPT",
+    "RSA_ENCRYPT",
+    "RSA_DECRYPT",
+    "RSA_SIGN_HASH",
+    "RSA_VERIFY_HASH",
+];
+
+impl Parser<'_> {
+    /// A name with a parenthesis behind it.
+    pub(super) fn call(&mut self) -> Result<ExpressionKind> {
+        match self.keyword().unwrap_or_default() {
+            "LIST" => self.aggregate(true),
+            "SUBSTRING" => self.substring(),
+            "OVERLAY" => self.overlay(),
+            "DATEADD" => self.date_add(),
+            "DATEDIFF" => self.date_diff(),
+            "FIRST_DAY" => self.period_day(false),
+            "LAST_DAY" => self.period_day(true),
+            "GEN_ID" => self.gen_id(),
+            keyword if WINDOW_FUNCTIONS.contains(&keyword) => self.aggregate(false),
+            keyword if KEYWORD_FUNCTIONS.contains(&keyword) => self.keyword_call(),
+            _ => {
+                let name = self.name()?;
+                self.plain_call(name.into())
+            }
+        }
+    }
+
+    /// A reserved word that calls something.
+    pub(super) fn reserved_word_call(&mut self) -> Result<ExpressionKind> {
+        match self.keyword().unwrap_or_default() {
+            "EXTRACT" => self.extract(),
+            "TRIM" => self.trim(),
+            "POSITION" => self.position_call(),
+            "RDB$SYSTEM_PRIVILEGE" => self.system_privilege(),
+            keyword if DISTINCT_AGGREGATES.contains(&keyword) => self.aggregate(true),
+            keyword if STATISTICAL_AGGREGATES.contains(&keyword) => self.aggregate(false),
+            keyword if RESERVED_FUNCTIONS.contains(&keyword) => {
+                let name = self.name_of_any_word()?;
+                self.plain_call(name.into())
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// `(argument, ...)` behind a name.
+    pub(super) fn plain_call(&mut self, name: ObjectName) -> Result<ExpressionKind> {
+        self.expect_symbol("(")?;
+        let arguments = if self.at_symbol(")") { Vec::new() } else { self.expressions()? };
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Function(Box::new(FunctionCall { name, arguments })))
+    }
+
+    /// `NEXT VALUE FOR sequence`.
+    pub(super) fn next_value(&mut self) -> Result<ExpressionKind> {
+        self.expect_keywords(&["NEXT", "VALUE", "FOR"])?;
+        Ok(ExpressionKind::Sequence { name: self.name()?, step: None })
+    }
+
+    fn gen_id(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let name = self.name()?;
+        self.expect_symbol(",")?;
+        let step = Some(Box::new(self.expression()?));
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Sequence { name, step })
+    }
+
+    // Conditions and conversions.
+
+    pub(super) fn case(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        let operand = if self.at_keyword("WHEN") { None } else { Some(self.expression()?) };
+        let mut branches = Vec::new();
+        while branches.is_empty() || self.at_keyword("WHEN") {
+            self.expect_keyword("WHEN")?;
+            let when = self.expression()?;
+            self.expect_keyword("THEN")?;
+            branches.push(CaseBranch { when, then: self.expression()? });
+        }
+        let otherwise = if self.eat_keyword("ELSE") { Some(self.expression()?) } else { None };
+        self.expect_keyword("END")?;
+        Ok(ExpressionKind::Case(Box::new(Case { operand, branches, otherwise })))
+    }
+
+    pub(super) fn cast(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let operand = Box::new(self.expression()?);
+        self.expect_keyword("AS")?;
+        let target = Box::new(self.data_type()?);
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Cast { operand, target, format: None })
+    }
+
+    // Dates.
+
+    fn date_part(&mut self) -> Result<DatePart> {
+        let part = self.date_part_ahead().ok_or_else(|| self.unexpected())?;
+        self.take();
+        Ok(part)
+    }
+
+    fn date_part_ahead(&self) -> Option<DatePart> {
+        Some(match self.keyword()? {
+            "YEAR" => DatePart::Year,
+            "QUARTER" => DatePart::Quarter,
+            "MONTH" => DatePart::Month,
+            "WEEK" => DatePart::Week,
+            "DAY" => DatePart::Day,
+            "WEEKDAY" => DatePart::Weekday,
+            "YEARDAY" => DatePart::Yearday,
+            "HOUR" => DatePart::Hour,
+            "MINUTE" => DatePart::Minute,
+            "SECOND" => DatePart::Second,
+            "MILLISECOND" => DatePart::Millisecond,
+            "TIMEZONE_HOUR" => DatePart::TimezoneHour,
+            "TIMEZONE_MINUTE" => DatePart::TimezoneMinute,
+            "TIMEZONE_NAME" => DatePart::TimezoneName,
+            _ => return None,
+        })
+    }
+
+    fn extract(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let part = self.date_part()?;
+        self.expect_keyword("FROM")?;
+        let operand = Box::new(self.expression()?);
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Extract { part, operand })
+    }
+
+    fn date_add(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let kind = if self.date_part_ahead().is_some() && self.symbol_ahead(1, ",") {
+            let part = self.date_part()?;
+            self.expect_symbol(",")?;
+            let amount = Box::new(self.expression()?);
+            self.expect_symbol(",")?;
+            ExpressionKind::DateAdd { part, amount, operand: Box::new(self.expression()?) }
+        } else {
+            let amount = Box::new(self.expression()?);
+            let part = self.date_part()?;
+            self.expect_keyword("TO")?;
+            ExpressionKind::DateAdd { part, amount, operand: Box::new(self.expression()?) }
+        };
+        self.expect_symbol(")")?;
+        Ok(kind)
+    }
+
+    fn date_diff(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let part = self.date_part()?;
+        let with_commas = self.eat_symbol(",");
+        if !with_commas {
+            self.expect_keyword("FROM")?;
+        }
+        let from = Box::new(self.expression()?);
+        if with_commas {
+            self.expect_symbol(",")?;
+        } else {
+            self.expect_keyword("TO")?;
+        }
+        let to = Box::new(self.expression()?);
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::DateDiff { part, from, to })
+    }
+
+    fn period_day(&mut self, last: bool) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        self.expect_keyword("OF")?;
+        if !self.at_any_keyword(&["YEAR", "QUARTER", "MONTH", "WEEK"]) {
+            return Err(self.unexpected());
+        }
+        let part = self.date_part()?;
+        self.expect_keyword("FROM")?;
+        let operand = Box::new(self.expression()?);
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::PeriodDay { last, part, operand })
+    }
+
+    // Texts.
+
+    fn substring(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        // SIMILAR is an operator too; here only `SIMILAR TO` could be one, and Firebird does not take that.
+        let operand = Box::new(self.substring_operand()?);
+        let kind = if self.eat_keyword("SIMILAR") {
+            let pattern = Box::new(self.expression()?);
+            self.expect_keyword("ESCAPE")?;
+            ExpressionKind::SubstringSimilar { operand, pattern, escape: Box::new(self.expression()?) }
+        } else {
+            self.expect_keyword("FROM")?;
+            let start = Box::new(self.expression()?);
+            let length = self.optional_after("FOR")?;
+            ExpressionKind::Substring { operand, start, length }
+        };
+        self.expect_symbol(")")?;
+        Ok(kind)
+    }
+
+    fn overlay(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let operand = Box::new(self.expression()?);
+        self.expect_keyword("PLACING")?;
+        let replacement = Box::new(self.expression()?);
+        self.expect_keyword("FROM")?;
+        let start = Box::new(self.expression()?);
+        let length = self.optional_after("FOR")?;
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Overlay { operand, replacement, start, length })
+    }
+
+    /// `[KEYWORD value]`.
+    fn optional_after(&mut self, keyword: &str) -> Result<Option<Box<Expression>>> {
+        if self.eat_keyword(keyword) { Ok(Some(Box::new(self.expression()?))) } else { Ok(None) }
+    }
+
+    fn trim(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let side = match self.keyword() {
+            Some("BOTH") => Some(TrimSide::Both),
+            Some("LEADING") => Some(TrimSide::Leading),
+            Some("TRAILING") => Some(TrimSide::Trailing),
+            _ => None,
+        };
+        if side.is_some() {
+            self.take();
+        }
+        let what = if side.is_some() && self.at_keyword("FROM") { None } else { Some(self.expression()?) };
+        let (what, operand) = match what {
+            Some(operand) if side.is_none() && !self.at_keyword("FROM") => (None, operand),
+            what => {
+                self.expect_keyword("FROM")?;
+                (what.map(Box::new), self.expression()?)
+            }
+        };
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Trim { side: side.unwrap_or(TrimSide::Both), what, operand: Box::new(operand) })
+    }
+
+    /// `POSITION(part IN text)`, `POSITION(part, text [, start])`: both become calls with plain arguments.
+    fn position_call(&mut self) -> Result<ExpressionKind> {
+        let name = self.name_of_any_word()?;
+        self.expect_symbol("(")?;
+        let part = self.position_operand()?;
+        let mut arguments = vec![part];
+        if self.eat_keyword("IN") {
+            arguments.push(self.expression()?);
+        } else {
+            while self.eat_symbol(",") {
+                arguments.push(self.expression()?);
+            }
+        }
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::Function(Box::new(FunctionCall { name: name.into(), arguments })))
+    }
+
+    fn system_privilege(&mut self) -> Result<ExpressionKind> {
+        self.take();
+        self.expect_symbol("(")?;
+        let privilege = self.name()?;
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::SystemPrivilege(privilege))
+    }
+
+    /// HASH, ENCRYPT and their siblings.
+    fn keyword_call(&mut self) -> Result<ExpressionKind> {
+        let name = self.name()?;
+        self.expect_symbol("(")?;
+        let operand = self.expression()?;
+        let mut arguments = Vec::new();
+        while !self.at_symbol(")") {
+            arguments.push(self.keyword_argument()?);
+        }
+        self.expect_symbol(")")?;
+        Ok(ExpressionKind::KeywordFunction(Box::new(KeywordFunctionCall { name, operand, arguments })))
+    }
+
+    fn keyword_argument(&mut self) -> Result<KeywordArgument> {
+        const NAMES: &[&str] = &["USING", "MODE", "HASH"];
+        const VALUES: &[&str] = &["KEY", "IV", "COUNTER", "CTR_LENGTH", "LPARAM", "SALT_LENGTH", "SIGNATURE"];
+        const SWITCHES: &[&str] = &["CTR_BIG_ENDIAN", "CTR_LITTLE_ENDIAN", "PKCS_1_5"];
+        let takes_name = self.at_any_keyword(NAMES);
+        let takes_value = self.at_any_keyword(VALUES);
+        if !takes_name && !takes_value && !self.at_any_keyword(SWITCHES) {
+            return Err(self.unexpected());
+        }
+        let keyword = self.name_of_any_word()?;
+        let value = if takes_name {
+            KeywordArgumentValue::Name(self.name()?)
+        } else if takes_value {
+            KeywordArgumentValue::Expression(self.expression()?)
+        } else {
+            KeywordArgumentValue::None
+        };
+        Ok(KeywordArgument { keyword, value })
+    }
+
+    // Aggregates and windows.
+
+    fn aggregate(&mut self, takes_distinct: bool) -> Result<ExpressionKind> {
+        let function = self.name_of_any_word()?;
+        self.expect_symbol("(")?;
+        let mut distinct = false;
+        let arguments = if function == "COUNT" && self.eat_symbol("*") {
+            AggregateArguments::Star
+        } else if self.at_symbol(")") {
+            AggregateArguments::List(Vec::new())
+        } else {
+            if takes_distinct {
+                distinct = self.eat_keyword("DISTINCT");
+                if !distinct {
+                    self.eat_keyword("ALL");
+                }
+            }
+            AggregateArguments::List(self.expressions()?)
+        };
+        self.expect_symbol(")")?;
+        let needs_over = WINDOW_FUNCTIONS.contains(&function.as_str());
+        let from_last = function == "NTH_VALUE" && self.nth_value_from()?;
+        let filter = if !needs_over && self.eat_keyword("FILTER") { Some(self.filter()?) } else { None };
+        let call = AggregateCall { function, distinct, arguments, within_group: Vec::new(), filter };
+        if !needs_over && !self.at_keyword("OVER") {
+            return Ok(ExpressionKind::Aggregate(Box::new(call)));
+        }
+        self.expect_keyword("OVER")?;
+        let over = self.over()?;
+        Ok(ExpressionKind::Window(Box::new(WindowCall { call, from_last, over })))
+    }
+
+    /// `[FROM FIRST | FROM LAST]`: whether LAST.
+    fn nth_value_from(&mut self) -> Result<bool> {
+        if !self.eat_keyword("FROM") || self.eat_keyword("FIRST") {
+            return Ok(false);
+        }
+        self.expect_keyword("LAST")?;
+        Ok(true)
+    }
+
+    /// `(WHERE condition)`.
+    fn filter(&mut self) -> Result<Expression> {
+        self.expect_symbol("(")?;
+        self.expect_keyword("WHERE")?;
+        let condition = self.expression()?;
+        self.expect_symbol(")")?;
+        Ok(condition)
+    }
+
+    fn over(&mut self) -> Result<Over> {
+        if self.at_symbol("(") {
+            Ok(Over::Specification(self.window_specification()?))
+        } else {
+            Ok(Over::Name(self.name()?))
+        }
+    }
+
+    /// `([window] [PARTITION BY ...] [ORDER BY ...] [frame])`.
+    pub(super) fn window_specification(&mut self) -> Result<WindowSpecification> {
+        self.expect_symbol("(")?;
+        let is_clause = self.at_keyword("PARTITION") && self.keyword_ahead(1, "BY")
+            || self.at_keyword("RANGE") && !self.symbol_ahead(1, ")");
+        let base = if self.at_name() && !is_clause { Some(self.name()?) } else { None };
+        let partition_by =
+            if self.eat_keywords(&["PARTITION", "BY"]) { self.expressions()? } else { Vec::new() };
+        let order_by = self.order_by()?;
+        let frame = self.window_frame()?;
+        self.expect_symbol(")")?;
+        Ok(WindowSpecification { base, partition_by, order_by, frame })
+    }
+
+    fn window_frame(&mut self) -> Result<Option<WindowFrame>> {
+        let unit = if self.eat_keyword("ROWS") {
+            FrameUnit::Rows
+        } else if self.eat_keyword("RANGE") {
+            FrameUnit::Range
+        } else {
+            return Ok(None);
+        };
+        let (start, end) = if self.eat_keyword("BETWEEN") {
+            let start = self.frame_bound()?;
+            self.expect_keyword("AND")?;
+            (start, Some(self.frame_bound()?))
+        } else {
+            (self.frame_bound()?, None)
+        };
+        Ok(Some(WindowFrame { unit, start, end, exclusion: self.frame_exclusion()? }))
+    }
+
+    fn frame_bound(&mut self) -> Result<FrameBound> {
+        if self.eat_keyword("UNBOUNDED") {
+            if self.eat_keyword("PRECEDING") {
+                return Ok(FrameBound::UnboundedPreceding);
+            }
+            self.expect_keyword("FOLLOWING")?;
+            return Ok(FrameBound::UnboundedFollowing);
+        }
+        if self.eat_keyword("CURRENT") {
+            self.expect_keyword("ROW")?;
+            return Ok(FrameBound::CurrentRow);
+        }
+        // A bound of BETWEEN cannot reach for its AND.
+        let value = Box::new(self.frame_value()?);
+        if self.eat_keyword("PRECEDING") {
+            return Ok(FrameBound::Preceding(value));
+        }
+        self.expect_keyword("FOLLOWING")?;
+        Ok(FrameBound::Following(value))
+    }
+
+    fn frame_exclusion(&mut self) -> Result<FrameExclusion> {
+        if !self.eat_keyword("EXCLUDE") {
+            return Ok(FrameExclusion::NoOthers);
+        }
+        if self.eat_keyword("NO") {
+            self.expect_keyword("OTHERS")?;
+            return Ok(FrameExclusion::NoOthers);
+        }
+        if self.eat_keyword("CURRENT") {
+            self.expect_keyword("ROW")?;
+            return Ok(FrameExclusion::CurrentRow);
+        }
+        if self.eat_keyword("GROUP") {
+            return Ok(FrameExclusion::Group);
+        }
+        self.expect_keyword("TIES")?;
+        Ok(FrameExclusion::Ties)
+    }
+}
