@@ -10,11 +10,14 @@ pub mod limits;
 mod error;
 mod lexer;
 mod parser;
+mod script;
 
 pub use parser::{
     ParseOptions, parse_check, parse_computed, parse_data_type, parse_default, parse_expression,
     parse_psql_body, parse_query, parse_statement,
 };
+
+pub use script::{ScriptStatement, ScriptStatements, split_script};
 
 /// SQL dialect of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
