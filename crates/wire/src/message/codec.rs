@@ -4,12 +4,13 @@
 //! conversion is the engine's affair. Encoding appends to the caller's buffer; on an error the buffer is cut back to
 //! where it was. Source: wire-protocol.md, 7.2 to 7.4.
 
+use farbird_types::decimal::Decimal;
 use farbird_types::temporal::{Date, Time, TimeTz, Timestamp, TimestampTz, ZoneId};
 use farbird_types::{BlobId, CharacterSet, Error, Text, Value, isc};
 
+use super::MessageForm;
 use super::descriptor::{DYNAMIC_CHARACTER_SET, MessageType};
 use super::format::MessageFormat;
-use super::{MessageForm, decimal64};
 use crate::xdr::{DecodeError, Reader, Stop, Writer};
 
 /// A value that its descriptor cannot take.
@@ -260,8 +261,8 @@ fn decode_value(kind: &MessageType, reader: &mut Reader<'_>) -> Result<Value, St
         MessageType::Time => Value::Time(Time(reader.u32()?)),
         MessageType::Timestamp => Value::Timestamp(timestamp(reader)?),
         MessageType::Boolean => Value::Boolean(reader.opaque(1)?.first().is_some_and(|byte| *byte != 0)),
-        MessageType::DecFloat16 => Value::DecFloat(decimal64::widen(reader.u64()?)),
-        MessageType::DecFloat34 => Value::DecFloat(farbird_types::decimal::Decimal(reader.u128()?)),
+        MessageType::DecFloat16 => Value::DecFloat(Decimal::from_decimal64_bits(reader.u64()?)),
+        MessageType::DecFloat34 => Value::DecFloat(Decimal(reader.u128()?)),
         MessageType::TimeTz => Value::TimeTz(time_tz(reader)?),
         MessageType::TimestampTz => Value::TimestampTz(timestamp_tz(reader)?),
         MessageType::ExtendedTimeTz => {
@@ -322,7 +323,7 @@ fn encode_value(kind: &MessageType, value: &Value, writer: &mut Writer<'_>) -> R
         (MessageType::Timestamp, Value::Timestamp(value)) => encode_timestamp(*value, writer),
         (MessageType::Boolean, Value::Boolean(truth)) => writer.opaque(&[u8::from(*truth)]),
         (MessageType::DecFloat16, Value::DecFloat(number)) => {
-            writer.u64(decimal64::narrow(*number).ok_or(EncodeFault::OutOfRange)?);
+            writer.u64(number.to_decimal64_bits().map_err(|_| EncodeFault::OutOfRange)?);
         }
         (MessageType::DecFloat34, Value::DecFloat(number)) => writer.u128(number.0),
         (MessageType::TimeTz, Value::TimeTz(value)) => encode_time_tz(*value, writer),
@@ -428,8 +429,6 @@ fn offset_minutes(zone: ZoneId) -> Result<i32, EncodeFault> {
 
 #[cfg(test)]
 mod tests {
-    use farbird_types::decimal::Decimal;
-
     use super::*;
 
     fn words(text: &str) -> Vec<u8> {

@@ -9,7 +9,6 @@
 //! Uses [`crate::xdr`] and `farbird_types`. Source: wire-protocol.md, 7.
 
 mod codec;
-mod decimal64;
 mod descriptor;
 mod format;
 
