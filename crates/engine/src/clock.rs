@@ -11,10 +11,16 @@ const TICKS_PER_DAY: i64 = 864_000_000;
 
 /// Now, to be shown in `zone`.
 pub fn now(zone: ZoneId) -> TimestampTz {
-    let ticks = i64::try_from(since_epoch().as_micros() / 100).unwrap_or(i64::MAX);
-    let date = Date(i32::try_from(ticks / TICKS_PER_DAY + UNIX_EPOCH_DAY).unwrap_or(i32::MAX));
-    let time = Time(u32::try_from(ticks % TICKS_PER_DAY).unwrap_or(0));
-    TimestampTz { utc: Timestamp { date, time }, zone }
+    TimestampTz { utc: timestamp_of_us(now_us()), zone }
+}
+
+/// A point in time given in microseconds since 1970, in UTC.
+pub fn timestamp_of_us(us: i64) -> Timestamp {
+    let ticks = us.div_euclid(100);
+    Timestamp {
+        date: Date(i32::try_from(ticks.div_euclid(TICKS_PER_DAY) + UNIX_EPOCH_DAY).unwrap_or(i32::MAX)),
+        time: Time(u32::try_from(ticks.rem_euclid(TICKS_PER_DAY)).unwrap_or(0)),
+    }
 }
 
 /// Now, in microseconds since 1970, UTC.
@@ -22,15 +28,9 @@ pub fn now_us() -> i64 {
     i64::try_from(since_epoch().as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The zone of the machine: the one that TZ or /etc/localtime names if Firebird knows it, else UTC.
-pub fn local_zone() -> ZoneId {
-    let name = std::env::var("TZ").ok().or_else(|| {
-        let link = std::fs::read_link("/etc/localtime").ok()?;
-        let (_, name) = link.to_str()?.split_once("zoneinfo/")?;
-        Some(name.to_owned())
-    });
-    name.and_then(|name| farbird_types::temporal::zone::parse_zone(&name).ok()).unwrap_or(ZoneId(u16::MAX))
-}
+/// The zone that a session starts in when its client names none. UTC, so that the same database answers the same on
+/// every machine; `isc_dpb_session_time_zone` and SET TIME ZONE choose another.
+pub const DEFAULT_ZONE: ZoneId = ZoneId(u16::MAX);
 
 /// A clock set before 1970 counts as 1970.
 fn since_epoch() -> std::time::Duration {

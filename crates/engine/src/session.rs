@@ -42,6 +42,8 @@ pub struct SessionSettings {
     pub original_time_zone: ZoneId,
     /// SET STATEMENT TIMEOUT for the session.
     pub statement_timeout: Option<Duration>,
+    /// The server's own timeout, in force whatever the session sets.
+    pub default_statement_timeout: Option<Duration>,
     /// SET BIND rules as written, newest last.
     pub bind_rules: Vec<(farbird_sql::ast::BindType, farbird_sql::ast::BindTarget)>,
 }

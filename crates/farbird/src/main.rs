@@ -1,1 +1,43 @@
-fn main() {}
+//! The `farbird` command: serve databases, or work with one from a shell.
+//!
+//! Data goes to stdout, words to stderr. Exit codes: 0 done, 1 a statement failed or the answer is no, 2 could not run.
+
+mod serve;
+mod shell;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Farbird: a Firebird-compatible SQL database.
+///
+/// Every Firebird driver connects to `farbird serve`. `farbird sql` works on a database file directly.
+#[derive(Parser)]
+#[command(name = "farbird", version, propagate_version = true, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve databases to Firebird drivers.
+    Serve(serve::Arguments),
+    /// Run SQL on a database file: a shell, a script or one command.
+    Sql(shell::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Sql(arguments) => shell::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("farbird: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use farbird_wire::auth::AuthPlugin;
 use serde::Deserialize;
 
 /// Where databases may lie.
@@ -47,7 +48,7 @@ pub struct Config {
     /// Wire encryption.
     pub wire_encryption: WireEncryption,
     /// Authentication plugins in order of preference.
-    pub authentication: Vec<AuthenticationPlugin>,
+    pub authentication: Vec<AuthPlugin>,
     /// Most connections at a time; further ones are refused.
     pub connections_max: usize,
     /// How long a peer may take to log in.
@@ -56,33 +57,6 @@ pub struct Config {
     pub statement_timeout: Option<Duration>,
     /// How long running statements may go on after SIGTERM before they are cancelled.
     pub shutdown_grace: Duration,
-}
-
-/// An authentication plugin by Firebird's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[allow(missing_docs)]
-pub enum AuthenticationPlugin {
-    Srp,
-    Srp224,
-    Srp256,
-    Srp384,
-    Srp512,
-    #[serde(rename = "Legacy_Auth")]
-    LegacyAuth,
-}
-
-impl AuthenticationPlugin {
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AuthenticationPlugin::Srp => "Srp",
-            AuthenticationPlugin::Srp224 => "Srp224",
-            AuthenticationPlugin::Srp256 => "Srp256",
-            AuthenticationPlugin::Srp384 => "Srp384",
-            AuthenticationPlugin::Srp512 => "Srp512",
-            AuthenticationPlugin::LegacyAuth => "Legacy_Auth",
-        }
-    }
 }
 
 /// Settings that the command line gives; they override the file.
@@ -133,7 +107,7 @@ struct RawConfig {
     data: Option<PathBuf>,
     database_access: Option<DatabaseAccess>,
     wire_encryption: Option<WireEncryption>,
-    authentication: Option<Vec<AuthenticationPlugin>>,
+    authentication: Option<Vec<String>>,
     connections_max: Option<usize>,
     login_timeout_seconds: Option<u64>,
     statement_timeout_seconds: Option<u64>,
@@ -163,10 +137,11 @@ impl Config {
     }
 
     fn check(raw: RawConfig, overrides: Overrides) -> Result<Config, ConfigError> {
-        let authentication = raw.authentication.unwrap_or_else(|| {
-            use AuthenticationPlugin::{Srp, Srp224, Srp256, Srp384, Srp512};
-            vec![Srp256, Srp512, Srp384, Srp224, Srp]
-        });
+        let authentication = match raw.authentication {
+            // All but Legacy_Auth, whose hash is as good as the password to whoever overhears it.
+            None => AuthPlugin::ALL.into_iter().filter(|plugin| *plugin != AuthPlugin::Legacy).collect(),
+            Some(names) => names.iter().map(|name| plugin(name)).collect::<Result<Vec<_>, _>>()?,
+        };
         if authentication.is_empty() {
             return Err(ConfigError::Value {
                 setting: "authentication",
@@ -175,7 +150,7 @@ impl Config {
         }
         let wire_encryption = raw.wire_encryption.unwrap_or_default();
         if wire_encryption == WireEncryption::Required
-            && authentication.iter().all(|plugin| *plugin == AuthenticationPlugin::LegacyAuth)
+            && authentication.iter().all(|plugin| *plugin == AuthPlugin::Legacy)
         {
             return Err(ConfigError::Value {
                 setting: "wire-encryption",
@@ -197,6 +172,13 @@ impl Config {
     }
 }
 
+fn plugin(name: &str) -> Result<AuthPlugin, ConfigError> {
+    AuthPlugin::from_name(name.as_bytes()).ok_or_else(|| ConfigError::Value {
+        setting: "authentication",
+        reason: format!("there is no plugin {name}; known are Srp, Srp224, Srp256, Srp384, Srp512 and Legacy_Auth"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +194,7 @@ mod tests {
         assert_eq!(config.listen.to_string(), "127.0.0.1:3050");
         assert_eq!(config.database_access, DatabaseAccess::Restrict);
         assert_eq!(config.wire_encryption, WireEncryption::Enabled);
-        assert!(!config.authentication.contains(&AuthenticationPlugin::LegacyAuth));
+        assert!(!config.authentication.contains(&AuthPlugin::Legacy));
     }
 
     #[test]

@@ -23,5 +23,6 @@ mod server;
 mod service;
 mod session;
 mod throttle;
+mod version;
 
 pub use server::{FirstStart, Server, StartError};

@@ -98,7 +98,7 @@ impl Server {
         let engine = Engine::new(StoreOptions::default());
         let (security, first_start) = {
             let (engine, folder) = (Arc::clone(&engine), locations.data().to_owned());
-            let legacy = config.authentication.contains(&crate::config::AuthenticationPlugin::LegacyAuth);
+            let legacy = config.authentication.contains(&farbird_wire::auth::AuthPlugin::Legacy);
             SecurityDatabase::open(engine, &folder, legacy, password)
                 .map_err(|source| StartError::Security { path: folder, source })?
         };

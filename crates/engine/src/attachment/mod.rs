@@ -57,6 +57,7 @@ impl Attachment {
                 time_zone: zone,
                 original_time_zone: zone,
                 statement_timeout: None,
+                default_statement_timeout: None,
                 bind_rules: Vec::new(),
             }),
             options,
@@ -85,6 +86,11 @@ impl Attachment {
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
+    }
+
+    /// A timeout for statements that set none themselves and whose session sets none.
+    pub fn set_default_statement_timeout(&self, timeout: Option<std::time::Duration>) {
+        self.session.settings.lock().default_statement_timeout = timeout;
     }
 
     /// What stops the running statement, from another thread.

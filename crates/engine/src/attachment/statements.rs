@@ -204,6 +204,23 @@ impl Attachment {
         self.fetch_row(handle, to)
     }
 
+    /// How many rows a scrollable cursor has; it is read to its end for that.
+    ///
+    /// # Errors
+    /// `isc_infunk`-like refusal for a cursor that cannot scroll.
+    pub fn cursor_rows(&mut self, handle: StatementHandle) -> Result<usize> {
+        let position = self.scroll_buffer(handle)?.position;
+        self.fetch_row(handle, Scroll::Last)?;
+        let buffer = self.scroll_buffer(handle)?;
+        buffer.position = position;
+        Ok(buffer.rows.len())
+    }
+
+    fn scroll_buffer(&mut self, handle: StatementHandle) -> Result<&mut ScrollBuffer> {
+        let open = self.statements.get_mut(&handle).ok_or_else(bad_handle)?.open.as_mut();
+        open.ok_or_else(cursor_not_open)?.scroll.as_mut().ok_or_else(|| Error::new(isc::INFUNK))
+    }
+
     /// Closes the statement's cursor; nothing happens if none is open.
     pub fn close_cursor(&mut self, handle: StatementHandle) -> Result<()> {
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
@@ -414,8 +431,9 @@ impl Attachment {
 
     /// The earliest of the statement's own, the session's and the server's timeouts.
     fn deadline(&self, own: Option<Duration>) -> Option<Instant> {
-        let session = self.session.settings.lock().statement_timeout;
-        [own, session].into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
+        let settings = self.session.settings.lock();
+        let limits = [own, settings.statement_timeout, settings.default_statement_timeout];
+        limits.into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
     }
 
     fn fetch_row(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {

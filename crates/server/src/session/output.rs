@@ -4,6 +4,11 @@
 //! does: so deferred replies travel with their successors (wire-protocol.md, 8.3). The way out is bounded: a session
 //! that produces faster than its client reads waits here.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use farbird_engine::session::Interrupt;
+use farbird_wire::crypt::Cipher;
 use farbird_wire::packet::Reply;
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 use tokio::sync::mpsc;
@@ -21,19 +26,43 @@ pub(crate) enum Outcome {
         /// Their number, for the wire statistics.
         packets: u64,
     },
-    /// The decoder must know something before the client can use it.
-    Learn(Lesson),
+    /// Something about the line changes, between the bytes before and those after.
+    Change(Change),
+}
+
+/// A change of the line's state.
+pub(crate) enum Change {
+    /// Packets follow this version.
+    Version(ProtocolVersion),
+    /// The peer has logged in: it may send larger packets and take its time.
+    LoggedIn,
+    /// Everything from here is compressed, both ways.
+    Compress,
+    /// Everything from here is encrypted: what comes in, what goes out.
+    Encrypt(Box<(Cipher, Cipher)>),
+    /// A database is attached: this stops what it runs.
+    Attached(Arc<Interrupt>),
+    /// A statement has this handle.
+    StatementAllocated(Handle),
+    /// What follows is sent only after this time: a failed login.
+    Delay(Duration),
     /// Nothing more will come: send what there is, then close.
     Close,
 }
 
-/// What the decoder of requests learns from the session.
-#[derive(Debug)]
-pub(crate) enum Lesson {
-    /// A statement has this handle.
-    StatementAllocated(Handle),
-    /// A statement is gone.
-    StatementDropped(Handle),
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Change::Version(_) => "Version",
+            Change::LoggedIn => "LoggedIn",
+            Change::Compress => "Compress",
+            Change::Encrypt(_) => "Encrypt",
+            Change::Attached(_) => "Attached",
+            Change::StatementAllocated(_) => "StatementAllocated",
+            Change::Delay(_) => "Delay",
+            Change::Close => "Close",
+        })
+    }
 }
 
 /// Gathers replies. See the module's text.
@@ -48,7 +77,8 @@ pub(crate) struct Output {
 
 impl Output {
     /// An output that is connected later.
-    pub(crate) fn new(version: ProtocolVersion) -> Output {
+    pub(crate) fn new() -> Output {
+        let version = ProtocolVersion::NEWEST;
         Output { version, buffer: Vec::new(), packets: 0, sent_bytes: 0, sender: None, broken: false }
     }
 
@@ -67,6 +97,12 @@ impl Output {
         self.version
     }
 
+    /// The version is agreed.
+    pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
+        self.version = version;
+        self.change(Change::Version(version));
+    }
+
     /// Adds a reply. It stays in the buffer until [`Output::flush`].
     pub(crate) fn reply(&mut self, reply: &Reply) {
         reply.encode(self.version, &mut self.buffer);
@@ -82,9 +118,15 @@ impl Output {
         Ok(())
     }
 
-    /// Lets the decoder know something, before any reply that follows.
-    pub(crate) fn learn(&mut self, lesson: Lesson) {
-        self.send(Outcome::Learn(lesson));
+    /// Tells of a change that does not depend on what is in the buffer.
+    pub(crate) fn change(&mut self, change: Change) {
+        self.send(Outcome::Change(change));
+    }
+
+    /// Sends what is in the buffer, then changes the line.
+    pub(crate) fn flush_and_change(&mut self, change: Change) {
+        self.flush();
+        self.change(change);
     }
 
     /// Sends what is in the buffer.
@@ -100,12 +142,6 @@ impl Output {
     /// Bytes handed to the connection so far.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.sent_bytes
-    }
-
-    /// Sends what is in the buffer and closes the line.
-    pub(crate) fn close(&mut self) {
-        self.flush();
-        self.send(Outcome::Close);
     }
 
     /// Whether the connection has gone: producing more is of no use.

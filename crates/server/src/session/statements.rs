@@ -23,7 +23,7 @@ use super::batches::Batch;
 use super::convert::{self, RowConversion};
 use super::information;
 use super::objects::Object;
-use super::output::{FLUSH_BYTES, Lesson};
+use super::output::{Change, FLUSH_BYTES};
 
 /// Rows taken from the engine at a time.
 const ROWS_AT_A_TIME: usize = 200;
@@ -92,7 +92,7 @@ impl Session {
         self.objects.forget_latest();
         let statement = Statement::new(self.attachment()?.allocate_statement()?);
         let handle = self.objects.insert(Object::Statement(Box::new(statement)))?;
-        self.output.learn(Lesson::StatementAllocated(handle));
+        self.output.change(Change::StatementAllocated(handle));
         Ok(Response::object(handle))
     }
 
@@ -560,7 +560,6 @@ impl Session {
         if option & free_statement::DROP != 0 {
             self.objects.remove(handle);
             self.attachment()?.drop_statement(engine)?;
-            self.output.learn(Lesson::StatementDropped(handle));
             return Ok(Response::object(Handle::LATEST));
         }
         if option & free_statement::UNPREPARE != 0 {

@@ -1,0 +1,110 @@
+//! `farbird serve`: settings, the password of the first start, log, signals.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use farbird_server::config::{Config, DatabaseAccess, Overrides};
+use farbird_server::{FirstStart, Server};
+use tracing_subscriber::EnvFilter;
+
+/// Environment variable with SYSDBA's password for the first start.
+const PASSWORD_VARIABLE: &str = "FARBIRD_SYSDBA_PASSWORD";
+
+/// Threads for calls into the engine: a call that waits for a lock occupies one.
+const ENGINE_THREADS_MAX: usize = 1024;
+
+/// Serve databases to Firebird drivers.
+///
+/// The first start makes the data folder and the user SYSDBA. Its password is taken from FARBIRD_SYSDBA_PASSWORD, or
+/// generated and printed once.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Address to listen on [default: 127.0.0.1:3050].
+    #[arg(long, env = "FARBIRD_LISTEN", value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+    /// Folder of the databases and of the server's users [default: ./farbird-data].
+    #[arg(long, env = "FARBIRD_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where clients may create and open databases [default: restrict].
+    #[arg(long, value_name = "WHERE")]
+    database_access: Option<Access>,
+    /// Settings file (TOML; see docs/configuration.md).
+    #[arg(long, env = "FARBIRD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Access {
+    /// Only in the data folder, and what the settings file's aliases name.
+    Restrict,
+    /// Anywhere that this user may read and write.
+    Full,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let overrides = Overrides {
+        listen: arguments.listen,
+        data: arguments.data.clone(),
+        database_access: arguments.database_access.map(|access| match access {
+            Access::Restrict => DatabaseAccess::Restrict,
+            Access::Full => DatabaseAccess::Full,
+        }),
+    };
+    let config = Config::load(arguments.config.as_deref(), overrides)?;
+    let filter = EnvFilter::try_from_env("FARBIRD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(ENGINE_THREADS_MAX)
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(config))
+}
+
+async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
+    let data = config.data.clone();
+    let (server, first_start) = Server::start(config, password).await?;
+    announce(&server, &data, first_start)?;
+    shutdown_signal().await?;
+    server.shutdown().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says where the server listens and, once, the generated password.
+fn announce(server: &Server, data: &std::path::Path, first_start: Option<FirstStart>) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "farbird {} listens on {}, databases in {}",
+        env!("CARGO_PKG_VERSION"),
+        server.local_address(),
+        data.display()
+    )?;
+    if let Some(FirstStart { generated_password: Some(password) }) = first_start {
+        writeln!(out, "first start: user SYSDBA, password {password} (shown only now; change it with ALTER USER)")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn shutdown_signal() -> anyhow::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

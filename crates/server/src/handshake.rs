@@ -1,0 +1,187 @@
+//! Who is it? One login, plugin by plugin, until somebody is let in or refused.
+//!
+//! The same steps serve a login in the connect phase (op_cond_accept, op_cont_auth) and one inside an attach.
+//! Knows users and passwords, no packets. Source: wire-protocol.md, 3.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+use farbird_types::{Error, Result, isc};
+use farbird_wire::auth::srp::{PRIVATE_KEY_BYTES, ProofHash, SALT_BYTES, SESSION_KEY_BYTES, ServerLogin, Verifier};
+use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
+
+use crate::security::{Credentials, SecurityDatabase, random};
+
+/// Steps that one login may take before it is refused (Firebird's limit is 100).
+const STEPS_MAX: u32 = 16;
+
+/// Who has logged in.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    /// Normalised name.
+    pub(crate) user: String,
+    /// Whether the user administers the server.
+    pub(crate) admin: bool,
+    /// The plugin.
+    pub(crate) plugin: AuthPlugin,
+    /// Key for the wire, if the plugin yields one.
+    pub(crate) session_key: Option<[u8; SESSION_KEY_BYTES]>,
+}
+
+/// What a step of a login led to.
+pub(crate) enum Step {
+    /// The client must go on with this plugin, given this data. No data: it must begin with the plugin.
+    Continue {
+        /// The plugin.
+        plugin: AuthPlugin,
+        /// For the client's side of it.
+        data: Vec<u8>,
+    },
+    /// Let in.
+    Done(Identity),
+}
+
+/// A login under way.
+pub(crate) struct Login {
+    user: String,
+    /// Plugins to be tried, the one at hand first.
+    plugins: Vec<AuthPlugin>,
+    srp: Option<ServerLogin>,
+    admin: bool,
+    active: bool,
+    steps: u32,
+}
+
+impl Login {
+    /// Begins a login of a name as the client typed it.
+    ///
+    /// # Errors
+    /// `isc_login_error` if client and server have no plugin in common, those of malformed names.
+    pub(crate) fn new(
+        typed_user: &str,
+        server: &[AuthPlugin],
+        client: &[AuthPlugin],
+        begun: Option<AuthPlugin>,
+    ) -> Result<Login> {
+        let user = normalize_user_name(typed_user)?;
+        let plugins = AuthPlugin::select(server, client, begun);
+        if plugins.is_empty() {
+            return Err(Error::new(isc::LOGIN_ERROR));
+        }
+        Ok(Login { user, plugins, srp: None, admin: false, active: false, steps: 0 })
+    }
+
+    /// The normalised name.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Takes what the client's side of `plugin` says.
+    ///
+    /// # Errors
+    /// `isc_login`: refused, without saying why.
+    pub(crate) fn step(
+        &mut self,
+        plugin: Option<AuthPlugin>,
+        data: &[u8],
+        security: &SecurityDatabase,
+    ) -> Result<Step> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return Err(refused().and(isc::AUTH_HANDSHAKE_LIMIT));
+        }
+        let Some(current) = self.plugins.first().copied() else { return Err(refused()) };
+        if let Some(srp) = self.srp.take() {
+            let key = srp.verify(data).map_err(|_| refused())?;
+            return self.let_in(current, Some(key));
+        }
+        if data.is_empty() || plugin.is_some_and(|plugin| plugin != current) {
+            // The client began with nothing, or with a plugin we do not take: name ours. If it was ours that it had
+            // nothing to say for, go on to the next.
+            if plugin == Some(current) && self.steps > 1 {
+                self.plugins.remove(0);
+            }
+            let plugin = self.plugins.first().copied().ok_or_else(refused)?;
+            return Ok(Step::Continue { plugin, data: Vec::new() });
+        }
+        let credentials = security.credentials(&self.user)?;
+        match current {
+            AuthPlugin::Srp(hash) => self.begin_srp(hash, credentials, data),
+            AuthPlugin::Legacy => {
+                let hash = legacy::parse_hash(data).ok_or_else(refused)?;
+                self.check_legacy(&hash, credentials)
+            }
+        }
+    }
+
+    /// A plain or hashed password out of a DPB, as clients before protocol 13 send it.
+    ///
+    /// # Errors
+    /// `isc_login` if it is wrong, or Legacy_Auth is not allowed.
+    pub(crate) fn password(
+        &mut self,
+        hash: &[u8; legacy::HASH_BYTES],
+        security: &SecurityDatabase,
+    ) -> Result<Identity> {
+        let credentials = security.credentials(&self.user)?;
+        match self.check_legacy(hash, credentials)? {
+            Step::Done(identity) => Ok(identity),
+            Step::Continue { .. } => Err(refused()),
+        }
+    }
+
+    fn begin_srp(&mut self, hash: ProofHash, credentials: Option<Credentials>, data: &[u8]) -> Result<Step> {
+        let verifier = match credentials {
+            Some(credentials) => {
+                self.active = credentials.active;
+                self.admin = credentials.admin;
+                credentials.verifier
+            }
+            None => decoy(&self.user),
+        };
+        let srp = ServerLogin::new(hash, &self.user, verifier, data, random::<PRIVATE_KEY_BYTES>()?)
+            .map_err(|_| refused())?;
+        let data = srp.challenge();
+        self.srp = Some(srp);
+        Ok(Step::Continue { plugin: AuthPlugin::Srp(hash), data })
+    }
+
+    fn check_legacy(
+        &mut self,
+        hash: &[u8; legacy::HASH_BYTES],
+        credentials: Option<Credentials>,
+    ) -> Result<Step> {
+        let credentials = credentials.ok_or_else(refused)?;
+        let record = credentials.legacy.ok_or_else(refused)?;
+        if !legacy::verify(&self.user, hash, &record) {
+            return Err(refused());
+        }
+        self.active = credentials.active;
+        self.admin = credentials.admin;
+        self.let_in(AuthPlugin::Legacy, None)
+    }
+
+    fn let_in(&self, plugin: AuthPlugin, session_key: Option<[u8; SESSION_KEY_BYTES]>) -> Result<Step> {
+        if !self.active {
+            return Err(refused());
+        }
+        Ok(Step::Done(Identity { user: self.user.clone(), admin: self.admin, plugin, session_key }))
+    }
+}
+
+/// What every refused login is told.
+pub(crate) fn refused() -> Error {
+    Error::new(isc::LOGIN)
+}
+
+/// A verifier for a user who does not exist: the same each time, so that a client cannot tell by asking twice.
+fn decoy(user: &str) -> Verifier {
+    static SECRET: OnceLock<RandomState> = OnceLock::new();
+    let secret = SECRET.get_or_init(RandomState::new);
+    let mut salt = [0; SALT_BYTES];
+    for (part, number) in salt.chunks_mut(8).zip(0_u8..) {
+        let hash = secret.hash_one((number, user)).to_le_bytes();
+        part.copy_from_slice(hash.get(..part.len()).unwrap_or_default());
+    }
+    Verifier::create(user, &secret.hash_one(user).to_string(), salt)
+}

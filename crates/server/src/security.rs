@@ -1,0 +1,359 @@
+//! The server's users: a Farbird database of its own, `security.fbd` in the data folder.
+//!
+//! Passwords are kept as SRP verifiers; Legacy_Auth's weaker hash only where the configuration allows that plugin at
+//! the time the password is set. Clients cannot open the file: `location` refuses its name.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use farbird_engine::api::{
+    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, Rows, TransactionHandle,
+    TransactionParameters,
+};
+use farbird_engine::attachment::Attachment;
+use farbird_engine::engine::Engine;
+use farbird_engine::users::{NoUsers, UserChange, UserDirectory, UserRecord, UserSettings};
+use farbird_types::{CharacterSet, Error, Result, Text, Value, isc};
+use farbird_wire::auth::legacy;
+use farbird_wire::auth::srp::{SALT_BYTES, Verifier};
+use parking_lot::Mutex;
+
+use crate::location::SECURITY_DATABASE;
+use crate::server::FirstStart;
+
+/// The administrator.
+pub(crate) const SYSDBA: &str = "SYSDBA";
+/// Characters of a generated password: no two look alike.
+const PASSWORD_CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789A";
+/// Length of a generated password: 80 bits.
+const PASSWORD_LENGTH: usize = 16;
+
+/// Columns as Firebird's SRP user manager has them, so that an administrator recognises the table.
+const CREATE_TABLE: &str = "CREATE TABLE PLG$SRP (
+    PLG$USER_NAME VARCHAR(63) CHARACTER SET UTF8 NOT NULL PRIMARY KEY,
+    PLG$VERIFIER VARCHAR(128) CHARACTER SET OCTETS NOT NULL,
+    PLG$SALT VARCHAR(32) CHARACTER SET OCTETS NOT NULL,
+    PLG$LEGACY VARCHAR(64) CHARACTER SET OCTETS,
+    PLG$FIRST VARCHAR(32) CHARACTER SET UTF8,
+    PLG$MIDDLE VARCHAR(32) CHARACTER SET UTF8,
+    PLG$LAST VARCHAR(32) CHARACTER SET UTF8,
+    PLG$COMMENT VARCHAR(4096) CHARACTER SET UTF8,
+    PLG$ATTRIBUTES VARCHAR(4096) CHARACTER SET UTF8,
+    PLG$ACTIVE BOOLEAN DEFAULT TRUE NOT NULL,
+    PLG$ADMIN BOOLEAN DEFAULT FALSE NOT NULL)";
+
+const SELECT_USER: &str = "SELECT PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST, PLG$MIDDLE, PLG$LAST,
+    PLG$COMMENT, PLG$ATTRIBUTES, PLG$ACTIVE, PLG$ADMIN FROM PLG$SRP";
+
+/// The security database.
+pub(crate) struct SecurityDatabase {
+    /// One attachment serves all: logins are short and few.
+    attachment: Mutex<Attachment>,
+    legacy: bool,
+}
+
+/// What a login needs to know of a user.
+pub(crate) struct Credentials {
+    pub(crate) verifier: Verifier,
+    /// The record of Legacy_Auth, if there is one.
+    pub(crate) legacy: Option<Vec<u8>>,
+    /// Whether the user may log in.
+    pub(crate) active: bool,
+    /// Whether the user administers the server.
+    pub(crate) admin: bool,
+}
+
+/// A line of PLG$SRP.
+#[derive(Clone, Default)]
+struct Line {
+    record: UserRecord,
+    verifier: Vec<u8>,
+    salt: Vec<u8>,
+    legacy: Option<Vec<u8>>,
+}
+
+impl SecurityDatabase {
+    /// Opens the security database of a data folder, or makes it with the user SYSDBA, whose password is `password` or
+    /// a generated one.
+    pub(crate) fn open(
+        engine: Arc<Engine>,
+        folder: &Path,
+        legacy: bool,
+        password: Option<String>,
+    ) -> Result<(SecurityDatabase, Option<FirstStart>)> {
+        let path = folder.join(SECURITY_DATABASE);
+        let users: Arc<dyn UserDirectory> = Arc::new(NoUsers);
+        if path.exists() {
+            let attachment = engine.attach(&path, own_options(), users)?;
+            return Ok((SecurityDatabase { attachment: Mutex::new(attachment), legacy }, None));
+        }
+        // Made under another name and renamed when whole: a start that breaks off leaves no server without users.
+        let unfinished = folder.join(format!("{SECURITY_DATABASE}.new"));
+        let create = CreateDatabaseOptions {
+            default_character_set: CharacterSet::UTF8,
+            page_size: 8192,
+            overwrite: true,
+            dialect: 3,
+        };
+        let mut attachment = engine.create_database(&unfinished, &create, own_options(), Arc::clone(&users))?;
+        in_transaction(&mut attachment, |attachment, transaction| {
+            run(attachment, transaction, CREATE_TABLE, Vec::new()).map(|_| ())
+        })?;
+        let (password, generated_password) = match password {
+            Some(password) => (password, None),
+            None => {
+                let generated = generate_password()?;
+                (generated.clone(), Some(generated))
+            }
+        };
+        let security = SecurityDatabase { attachment: Mutex::new(attachment), legacy };
+        security.apply(&[UserChange::Create(UserSettings {
+            name: SYSDBA.to_owned(),
+            password: Some(password),
+            admin: Some(true),
+            ..UserSettings::default()
+        })])?;
+        security.attachment.into_inner().detach()?;
+        std::fs::rename(&unfinished, &path).map_err(|error| {
+            Error::new(isc::IO_ERROR).with("rename").with(path.display().to_string()).and(isc::RANDOM).with(error.to_string())
+        })?;
+        let attachment = engine.attach(&path, own_options(), users)?;
+        Ok((SecurityDatabase { attachment: Mutex::new(attachment), legacy }, Some(FirstStart { generated_password })))
+    }
+
+    /// What a login of this (normalised) name needs; `None` if there is no such user.
+    pub(crate) fn credentials(&self, user: &str) -> Result<Option<Credentials>> {
+        let sql = format!("{SELECT_USER} WHERE PLG$USER_NAME = ?");
+        let lines = self.read(&sql, vec![Value::text(user)])?;
+        Ok(lines.into_iter().next().map(|line| Credentials {
+            verifier: Verifier::from_stored(&line.salt, &line.verifier),
+            legacy: line.legacy,
+            active: line.record.active,
+            admin: line.record.admin || user == SYSDBA,
+        }))
+    }
+
+    fn read(&self, sql: &str, parameters: Vec<Value>) -> Result<Vec<Line>> {
+        in_transaction(&mut self.attachment.lock(), |attachment, transaction| {
+            Ok(run(attachment, transaction, sql, parameters)?.iter().map(|row| line(row)).collect())
+        })
+    }
+
+    fn apply_one(
+        &self,
+        attachment: &mut Attachment,
+        transaction: TransactionHandle,
+        change: &UserChange,
+    ) -> Result<()> {
+        let (UserChange::Create(UserSettings { name, .. })
+        | UserChange::Alter(UserSettings { name, .. })
+        | UserChange::CreateOrAlter(UserSettings { name, .. })
+        | UserChange::Drop(name)) = change;
+        let sql = format!("{SELECT_USER} WHERE PLG$USER_NAME = ?");
+        let found = run(attachment, transaction, &sql, vec![Value::text(name)])?;
+        let old = found.first().map(|row| line(row));
+        let settings = match (change, &old) {
+            (UserChange::Create(_), Some(_)) => {
+                return Err(Error::new(isc::GSEC_ERR_ADD).and(isc::UNIQUE_KEY_VIOLATION).with("PLG$USER_NAME").with("PLG$SRP"));
+            }
+            (UserChange::Alter(_) | UserChange::Drop(_), None) => {
+                return Err(Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name.as_str()));
+            }
+            (UserChange::Drop(_), Some(_)) if name == SYSDBA => {
+                return Err(Error::new(isc::RANDOM).with("SYSDBA cannot be dropped; set it INACTIVE instead"));
+            }
+            (UserChange::Drop(_), Some(_)) => {
+                run(attachment, transaction, "DELETE FROM PLG$SRP WHERE PLG$USER_NAME = ?", vec![Value::text(name)])?;
+                return Ok(());
+            }
+            (UserChange::Create(settings) | UserChange::Alter(settings) | UserChange::CreateOrAlter(settings), _) => {
+                settings
+            }
+        };
+        let is_new = old.is_none();
+        if is_new && settings.password.is_none() {
+            return Err(Error::new(isc::RANDOM).with("a password is needed to create a user"));
+        }
+        let line = self.changed(old.unwrap_or_default(), settings)?;
+        self.write(attachment, transaction, &line)
+    }
+
+    fn changed(&self, mut line: Line, settings: &UserSettings) -> Result<Line> {
+        let is_new = line.record.name.is_empty();
+        line.record.name.clone_from(&settings.name);
+        if is_new {
+            line.record.active = true;
+        }
+        if let Some(password) = &settings.password {
+            if password.is_empty() {
+                return Err(Error::new(isc::RANDOM).with("an empty password would let anybody in"));
+            }
+            let verifier = Verifier::create(&settings.name, password, random::<SALT_BYTES>()?);
+            line.salt = verifier.salt();
+            line.verifier = verifier.verifier();
+            line.legacy = match self.legacy {
+                false => None,
+                true => {
+                    let salt = random::<{ legacy::SALT_BYTES }>()?.map(|byte| PASSWORD_CHARACTERS[usize::from(byte) % 32]);
+                    Some(legacy::stored_record(&settings.name, &legacy::hash(password), &salt))
+                }
+            };
+        }
+        let set = |field: &mut Option<String>, new: &Option<String>| {
+            if let Some(new) = new {
+                *field = Some(new.clone()).filter(|text| !text.is_empty());
+            }
+        };
+        set(&mut line.record.first_name, &settings.first_name);
+        set(&mut line.record.middle_name, &settings.middle_name);
+        set(&mut line.record.last_name, &settings.last_name);
+        set(&mut line.record.description, &settings.description);
+        line.record.active = settings.active.unwrap_or(line.record.active);
+        line.record.admin = settings.admin.unwrap_or(line.record.admin);
+        for (tag, value) in &settings.tags {
+            match value {
+                Some(value) => line.record.tags.insert(tag.clone(), value.clone()),
+                None => line.record.tags.remove(tag),
+            };
+        }
+        Ok(line)
+    }
+
+    fn write(&self, attachment: &mut Attachment, transaction: TransactionHandle, line: &Line) -> Result<()> {
+        let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::text);
+        let octets = |bytes: &[u8]| Value::Text(Text::new(bytes, CharacterSet::OCTETS));
+        let record = &line.record;
+        let values = vec![
+            Value::text(&record.name),
+            octets(&line.verifier),
+            octets(&line.salt),
+            line.legacy.as_deref().map_or(Value::Null, octets),
+            text(&record.first_name),
+            text(&record.middle_name),
+            text(&record.last_name),
+            text(&record.description),
+            if record.tags.is_empty() { Value::Null } else { Value::text(&print_tags(&record.tags)) },
+            Value::Boolean(record.active),
+            Value::Boolean(record.admin),
+        ];
+        let sql = "UPDATE OR INSERT INTO PLG$SRP (PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST,
+            PLG$MIDDLE, PLG$LAST, PLG$COMMENT, PLG$ATTRIBUTES, PLG$ACTIVE, PLG$ADMIN)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) MATCHING (PLG$USER_NAME)";
+        run(attachment, transaction, sql, values).map(|_| ())
+    }
+}
+
+impl UserDirectory for SecurityDatabase {
+    fn list(&self) -> Result<Vec<UserRecord>> {
+        let sql = format!("{SELECT_USER} ORDER BY PLG$USER_NAME");
+        Ok(self.read(&sql, Vec::new())?.into_iter().map(|line| line.record).collect())
+    }
+
+    fn apply(&self, changes: &[UserChange]) -> Result<()> {
+        in_transaction(&mut self.attachment.lock(), |attachment, transaction| {
+            changes.iter().try_for_each(|change| self.apply_one(attachment, transaction, change))
+        })
+    }
+}
+
+/// How the server itself attaches.
+fn own_options() -> AttachOptions {
+    AttachOptions {
+        user: SYSDBA.to_owned(),
+        role: None,
+        character_set: CharacterSet::UTF8,
+        dialect: 3,
+        time_zone: None,
+        no_database_triggers: true,
+        client: ClientDescription::default(),
+    }
+}
+
+/// Runs `work` in a transaction: committed if it succeeds, rolled back if not.
+fn in_transaction<T>(
+    attachment: &mut Attachment,
+    work: impl FnOnce(&mut Attachment, TransactionHandle) -> Result<T>,
+) -> Result<T> {
+    let transaction = attachment.start_transaction(TransactionParameters::default())?;
+    match work(attachment, transaction) {
+        Ok(result) => attachment.commit(transaction).map(|()| result),
+        Err(error) => {
+            if let Err(rollback) = attachment.rollback(transaction) {
+                tracing::warn!(error = %rollback, "rollback in the security database failed");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Runs one statement and gives its rows.
+fn run(
+    attachment: &mut Attachment,
+    transaction: TransactionHandle,
+    sql: &str,
+    parameters: Vec<Value>,
+) -> Result<Vec<Vec<Value>>> {
+    let statement = attachment.allocate_statement()?;
+    let result = (|| {
+        let description = attachment.prepare(statement, Some(transaction), sql, 3)?;
+        let execution = attachment.execute(statement, Some(transaction), parameters, ExecuteOptions::default())?;
+        let mut rows = Rows::default();
+        rows.reset(description.columns.len());
+        if execution == Execution::CursorOpened {
+            attachment.fetch(statement, usize::MAX, &mut rows)?;
+        }
+        Ok(rows.iter().map(<[Value]>::to_vec).collect())
+    })();
+    attachment.drop_statement(statement)?;
+    result
+}
+
+/// A row of [`SELECT_USER`].
+fn line(row: &[Value]) -> Line {
+    let bytes = |index: usize| match row.get(index) {
+        Some(Value::Text(text)) => Some(text.bytes().to_vec()),
+        _ => None,
+    };
+    let text = |index: usize| bytes(index).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let truth = |index: usize| row.get(index) == Some(&Value::Boolean(true));
+    Line {
+        record: UserRecord {
+            name: text(0).unwrap_or_default(),
+            first_name: text(4),
+            middle_name: text(5),
+            last_name: text(6),
+            description: text(7),
+            tags: text(8).map(|tags| parse_tags(&tags)).unwrap_or_default(),
+            active: truth(9),
+            admin: truth(10),
+        },
+        verifier: bytes(1).unwrap_or_default(),
+        salt: bytes(2).unwrap_or_default(),
+        legacy: bytes(3),
+    }
+}
+
+/// Tags as `name=value` lines, as Firebird stores them.
+fn print_tags(tags: &BTreeMap<String, String>) -> String {
+    tags.iter().map(|(name, value)| format!("{name}={value}\n")).collect()
+}
+
+fn parse_tags(text: &str) -> BTreeMap<String, String> {
+    text.lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Random bytes of the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Error::new(isc::RANDOM).with(error.to_string()))?;
+    Ok(bytes)
+}
+
+fn generate_password() -> Result<String> {
+    let bytes = random::<PASSWORD_LENGTH>()?;
+    Ok(bytes.iter().map(|byte| char::from(PASSWORD_CHARACTERS[usize::from(byte % 32)])).collect())
+}

@@ -1,0 +1,278 @@
+//! The services manager, as far as drivers need it: information about the server, and users.
+//!
+//! Other services answer with an error that leaves the connection usable.
+//! Source: wire-protocol.md, 11.5.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use farbird_engine::users::{UserChange, UserDirectory, UserRecord, UserSettings};
+use farbird_types::{Error, Result, isc};
+use farbird_wire::auth::normalize_user_name;
+use farbird_wire::clumplet::{StartItem, StartValue, parse_service_start, spb};
+use farbird_wire::packet::{BufferLength, Reply, Request, Response};
+
+use crate::handshake::Identity;
+use crate::server::Shared;
+use crate::session::output::{Change, Output};
+use crate::version;
+
+/// isc_info_svc_version: the version of the services manager itself.
+const MANAGER_VERSION: i32 = 2;
+/// isc_info_svc_capabilities: multi-client server, remote access, multiple databases (0x1 | 0x80 | ...), as Firebird's.
+const CAPABILITIES: i32 = 0x2 | 0x4 | 0x10 | 0x100;
+
+const END: u8 = 1;
+const TRUNCATED: u8 = 2;
+const FLAG_END: u8 = 127;
+/// isc_spb_num_att and isc_spb_num_db: entries of isc_info_svc_svr_db_info.
+const NUMBER_OF_ATTACHMENTS: u8 = 5;
+const NUMBER_OF_DATABASES: u8 = 6;
+
+/// A connection to the services manager.
+pub(crate) struct ServiceSession {
+    shared: Arc<Shared>,
+    identity: Identity,
+    /// What the service that ran last has to say.
+    lines: VecDeque<u8>,
+    /// Users to be told by isc_info_svc_get_users.
+    users: Vec<UserRecord>,
+}
+
+impl ServiceSession {
+    /// Attaches to the services manager.
+    pub(crate) fn attach(shared: Arc<Shared>, identity: &Identity, _spb: &[u8]) -> Result<ServiceSession> {
+        Ok(ServiceSession { shared, identity: identity.clone(), lines: VecDeque::new(), users: Vec::new() })
+    }
+
+    /// Answers one request. Gives false when the conversation has ended.
+    pub(crate) fn handle(&mut self, request: &Request, output: &mut Output) -> bool {
+        let result = match request {
+            Request::Disconnect => {
+                output.flush_and_change(Change::Close);
+                return false;
+            }
+            Request::Cancel { .. } => return true,
+            Request::ServiceDetach(_) | Request::Detach(_) | Request::Ping => Ok(Response::success()),
+            Request::ServiceStart { spb, .. } => self.start(spb),
+            Request::ServiceInformation { service, receive_items, buffer_length, .. } => self
+                .information(receive_items, *buffer_length)
+                .map(|data| Response::data(*service, data)),
+            _ => Err(Error::new(isc::WISH_LIST)),
+        };
+        output.reply(&Reply::Response(result.unwrap_or_else(|error| Response::error(&error))));
+        output.flush();
+        true
+    }
+
+    fn start(&mut self, block: &[u8]) -> Result<Response> {
+        use spb::action;
+        let (service, items) = parse_service_start(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
+        self.lines.clear();
+        self.users.clear();
+        match service {
+            action::ADD_USER => self.change_user(UserChange::Create(settings(&items)?))?,
+            action::MODIFY_USER => self.change_user(UserChange::Alter(settings(&items)?))?,
+            action::DELETE_USER => self.change_user(UserChange::Drop(settings(&items)?.name))?,
+            action::DISPLAY_USER | action::DISPLAY_USER_ADM => self.display_users(&items)?,
+            action::GET_FB_LOG => {
+                self.check_admin()?;
+                self.lines.extend(b"The log of this server goes to the standard error of its process.\n");
+            }
+            _ => return Err(Error::new(isc::WISH_LIST)),
+        }
+        Ok(Response::success())
+    }
+
+    fn change_user(&self, change: UserChange) -> Result<()> {
+        let own_password = matches!(&change, UserChange::Alter(settings)
+            if settings.name == self.identity.user && settings.admin.is_none() && settings.active.is_none());
+        if !own_password {
+            self.check_admin()?;
+        }
+        self.shared.security.apply(&[change])
+    }
+
+    fn display_users(&mut self, items: &[StartItem]) -> Result<()> {
+        let wanted = text(items, spb::user::USERNAME).map(|name| normalize_user_name(&name)).transpose()?;
+        let sees_all = self.identity.admin;
+        let own = self.identity.user.clone();
+        self.users = self.shared.security.list()?;
+        self.users.retain(|user| {
+            wanted.as_ref().is_none_or(|name| *name == user.name) && (sees_all || user.name == own)
+        });
+        Ok(())
+    }
+
+    fn check_admin(&self) -> Result<()> {
+        if self.identity.admin { Ok(()) } else { Err(Error::new(isc::ADM_TASK_DENIED)) }
+    }
+
+    fn information(&mut self, items: &[u8], room: BufferLength) -> Result<Vec<u8>> {
+        use spb::info;
+        let mut reply = ServiceReply { out: Vec::new(), room: room.0 as usize, truncated: false };
+        for item in items {
+            match *item {
+                END => break,
+                info::VERSION => reply.integer(*item, MANAGER_VERSION),
+                info::CAPABILITIES => reply.integer(*item, CAPABILITIES),
+                info::RUNNING => reply.integer(*item, 0),
+                info::SERVER_VERSION => reply.text(*item, version::FIREBIRD_VERSION.as_bytes()),
+                info::IMPLEMENTATION => reply.text(*item, version::IMPLEMENTATION.as_bytes()),
+                info::USER_DBPATH | info::GET_ENV | info::GET_ENV_LOCK | info::GET_ENV_MSG => {
+                    let folder = format!("{}/", self.shared.locations.data().display());
+                    reply.text(*item, folder.as_bytes());
+                }
+                info::SVR_DB_INFO => {
+                    self.check_admin()?;
+                    self.databases(&mut reply);
+                }
+                info::GET_USERS => self.take_users(&mut reply),
+                info::LINE => self.take_line(&mut reply),
+                info::TO_EOF => self.take_rest(&mut reply),
+                info::TIMEOUT => {}
+                _ => return Err(Error::new(isc::WISH_LIST)),
+            }
+        }
+        Ok(reply.finish())
+    }
+
+    /// Attachments and databases, those of the server itself left out.
+    fn databases(&self, reply: &mut ServiceReply) {
+        let security = self.shared.locations.data().join(crate::location::SECURITY_DATABASE);
+        let mut open = self.shared.engine.open_databases();
+        open.retain(|(path, _)| *path != security);
+        let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        reply.bare(spb::info::SVR_DB_INFO);
+        reply.integer(NUMBER_OF_ATTACHMENTS, count(open.iter().map(|(_, attachments)| attachments).sum()));
+        reply.integer(NUMBER_OF_DATABASES, count(open.len()));
+        for (path, _) in open {
+            reply.text(spb::DBNAME, path.display().to_string().as_bytes());
+        }
+        reply.bare(FLAG_END);
+    }
+
+    /// Users with all their items, as many as there is room for; the rest with the next call.
+    fn take_users(&mut self, reply: &mut ServiceReply) {
+        let mut list = Vec::new();
+        let mut taken = 0;
+        for user in &self.users {
+            let before = list.len();
+            write_user(user, &mut list);
+            if reply.out.len() + list.len() + 4 > reply.room || list.len() > usize::from(u16::MAX) {
+                list.truncate(before);
+                break;
+            }
+            taken += 1;
+        }
+        self.users.drain(..taken);
+        reply.text(spb::info::GET_USERS, &list);
+    }
+
+    fn take_line(&mut self, reply: &mut ServiceReply) {
+        let end = self.lines.iter().position(|byte| *byte == b'\n');
+        let line: Vec<u8> = match end {
+            Some(end) => self.lines.drain(..=end).take(end).collect(),
+            None => self.lines.drain(..).collect(),
+        };
+        reply.text(spb::info::LINE, &line);
+    }
+
+    fn take_rest(&mut self, reply: &mut ServiceReply) {
+        let room = reply.room.saturating_sub(reply.out.len() + 4).min(usize::from(u16::MAX));
+        let count = self.lines.len().min(room);
+        let text: Vec<u8> = self.lines.drain(..count).collect();
+        reply.text(spb::info::TO_EOF, &text);
+        if !self.lines.is_empty() {
+            reply.truncated = true;
+        }
+    }
+}
+
+/// A reply of op_service_info: items with 16-bit lengths, or bare numbers.
+struct ServiceReply {
+    out: Vec<u8>,
+    room: usize,
+    truncated: bool,
+}
+
+impl ServiceReply {
+    fn fits(&mut self, bytes: usize) -> bool {
+        self.truncated = self.truncated || self.out.len().saturating_add(bytes) >= self.room;
+        !self.truncated
+    }
+
+    fn bare(&mut self, item: u8) {
+        if self.fits(1) {
+            self.out.push(item);
+        }
+    }
+
+    fn integer(&mut self, item: u8, value: i32) {
+        if self.fits(5) {
+            self.out.push(item);
+            self.out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    fn text(&mut self, item: u8, text: &[u8]) {
+        let Ok(length) = u16::try_from(text.len()) else {
+            self.truncated = true;
+            return;
+        };
+        if self.fits(3 + text.len()) {
+            self.out.push(item);
+            self.out.extend_from_slice(&length.to_le_bytes());
+            self.out.extend_from_slice(text);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.out.push(if self.truncated { TRUNCATED } else { END });
+        self.out
+    }
+}
+
+fn write_user(user: &UserRecord, out: &mut Vec<u8>) {
+    use spb::user as tag;
+    let mut text = |item: u8, text: &str| {
+        out.push(item);
+        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(text.as_bytes().get(..usize::from(length)).unwrap_or_default());
+    };
+    text(tag::USERNAME, &user.name);
+    text(tag::FIRSTNAME, user.first_name.as_deref().unwrap_or_default());
+    text(tag::MIDDLENAME, user.middle_name.as_deref().unwrap_or_default());
+    text(tag::LASTNAME, user.last_name.as_deref().unwrap_or_default());
+    for (item, number) in [(tag::USERID, 0), (tag::GROUPID, 0), (tag::ADMIN, i32::from(user.admin))] {
+        out.push(item);
+        out.extend_from_slice(&i32::to_le_bytes(number));
+    }
+}
+
+/// The settings that a user action carries.
+fn settings(items: &[StartItem]) -> Result<UserSettings> {
+    use spb::user as tag;
+    let name = text(items, tag::USERNAME).ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?;
+    let admin = items.iter().find_map(|item| match (item.tag, &item.value) {
+        (tag::ADMIN, StartValue::Integer(number)) => Some(*number != 0),
+        _ => None,
+    });
+    Ok(UserSettings {
+        name: normalize_user_name(&name)?,
+        password: text(items, tag::PASSWORD),
+        first_name: text(items, tag::FIRSTNAME),
+        middle_name: text(items, tag::MIDDLENAME),
+        last_name: text(items, tag::LASTNAME),
+        admin,
+        ..UserSettings::default()
+    })
+}
+
+fn text(items: &[StartItem], tag: u8) -> Option<String> {
+    items.iter().find_map(|item| match &item.value {
+        StartValue::Text(bytes) if item.tag == tag => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    })
+}

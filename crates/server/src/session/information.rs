@@ -1,0 +1,318 @@
+//! The information calls: database, transaction, statement, cursor, BLOB.
+//!
+//! Source: wire-protocol.md, 6.6, 7.6 and 11.6.
+
+use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHandle, StatementKind};
+use farbird_engine::attachment::Attachment;
+use farbird_types::{CharacterSet, Result};
+use farbird_wire::info::{
+    InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, transaction,
+};
+use farbird_wire::message::SqlDescription;
+use farbird_wire::packet::{BufferLength, Information, Response};
+
+use super::Session;
+use super::convert;
+use crate::version;
+
+/// Code of 64-bit Linux on x86 and on ARM (isc_info_db_impl_*).
+const IMPLEMENTATION: u8 = if cfg!(target_arch = "aarch64") { 84 } else { 66 };
+/// isc_info_db_class_server_access.
+const CLASS_SERVER: u8 = 14;
+/// isc_info_db_class_rem_srvr: the entry of the remote layer.
+const CLASS_REMOTE_SERVER: u8 = 4;
+/// On-disk structure that goes with Firebird 5.0: tools choose their queries by it.
+const ODS: (i64, i64) = (13, 1);
+/// isc_info_db_code_firebird.
+const PROVIDER_FIREBIRD: i64 = 4;
+/// fb_info_features: multiple statements and transactions, session reset, read consistency, statement timeouts,
+/// long-lived statements.
+const FEATURES: &[u8] = &[1, 2, 4, 5, 6, 7];
+/// isc_bpb_type: room for the items of an inline BLOB; fbclient takes no more than 64 bytes.
+const INLINE_BLOB_ROOM: BufferLength = BufferLength(64);
+
+impl Session {
+    pub(super) fn database_information(&mut self, information: &Information) -> Result<Response> {
+        let room = information.buffer_length;
+        let mut writer = InfoWriter::new(room);
+        for item in &information.items {
+            if *item == common::END {
+                break;
+            }
+            self.database_item(*item, &mut writer)?;
+        }
+        Ok(Response::data(information.object, writer.finish()))
+    }
+
+    fn database_item(&mut self, item: u8, writer: &mut InfoWriter) -> Result<()> {
+        let line = self.line.clone();
+        let counters = self.counters;
+        let inline = self.inline_blob_bytes_max;
+        let protocol = self.output.version();
+        let attachment = self.attachment()?;
+        let session = attachment.session();
+        let catalog = attachment.database().catalog();
+        let properties = &catalog.database;
+        let statistics = || attachment.database().store.statistics();
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        match item {
+            database::DB_ID => {
+                let path = attachment.database().path.display().to_string();
+                writer.bytes(item, &counted(&[path.as_bytes(), line.host.as_bytes()]));
+            }
+            database::ISC_VERSION => writer.bytes(item, &counted(&[version::ISC_VERSION.as_bytes()])),
+            database::FIREBIRD_VERSION => {
+                let flags = match (line.encrypted, line.compressed) {
+                    (false, false) => "",
+                    (true, false) => ":C",
+                    (false, true) => ":Z",
+                    (true, true) => ":CZ",
+                };
+                let remote = format!(
+                    "{}/tcp ({})/P{}{flags}",
+                    version::FIREBIRD_VERSION,
+                    line.host,
+                    protocol.number()
+                );
+                writer.bytes(item, &counted(&[version::FIREBIRD_VERSION.as_bytes(), remote.as_bytes()]));
+            }
+            database::IMPLEMENTATION => {
+                writer.bytes(item, &[2, IMPLEMENTATION, CLASS_SERVER, IMPLEMENTATION, CLASS_REMOTE_SERVER]);
+            }
+            database::BASE_LEVEL => writer.bytes(item, &[2, 6, 1]),
+            database::PAGE_SIZE => writer.integer(item, i64::from(properties.page_size)),
+            database::NUM_BUFFERS | database::SET_PAGE_BUFFERS => writer.integer(item, 2048),
+            database::ODS_VERSION => writer.integer(item, ODS.0),
+            database::ODS_MINOR_VERSION => writer.integer(item, ODS.1),
+            database::ATTACHMENT_ID => writer.integer(item, number(session.id)),
+            database::DB_SQL_DIALECT => writer.bytes(item, &[properties.dialect]),
+            database::DB_READ_ONLY => writer.integer(item, i64::from(properties.read_only)),
+            database::ATT_CHARSET => writer.integer(item, i64::from(session.options.character_set.0)),
+            database::DB_CLASS => writer.integer(item, i64::from(CLASS_SERVER)),
+            database::DB_PROVIDER => writer.integer(item, PROVIDER_FIREBIRD),
+            database::FORCED_WRITES => writer.integer(item, 1),
+            database::SWEEP_INTERVAL => writer.integer(item, 20_000),
+            database::NO_RESERVE
+            | database::ALLOCATION
+            | database::LIMBO
+            | database::REPLICA_MODE
+            | database::CRYPT_STATE
+            | database::SES_IDLE_TIMEOUT_DB
+            | database::SES_IDLE_TIMEOUT_ATT
+            | database::SES_IDLE_TIMEOUT_RUN
+            | database::STATEMENT_TIMEOUT_DB
+            | database::READS
+            | database::WRITES
+            | database::FETCHES
+            | database::MARKS => writer.integer(item, 0),
+            database::CURRENT_MEMORY | database::MAX_MEMORY => writer.integer(item, 0),
+            database::STATEMENT_TIMEOUT_ATT => {
+                let timeout = session.settings.lock().statement_timeout.unwrap_or_default();
+                writer.integer(item, i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX));
+            }
+            database::OLDEST_TRANSACTION => writer.integer(item, number(statistics().oldest_transaction.0)),
+            database::OLDEST_ACTIVE => writer.integer(item, number(statistics().oldest_active.0)),
+            database::OLDEST_SNAPSHOT => writer.integer(item, number(statistics().oldest_snapshot.0)),
+            database::NEXT_TRANSACTION => writer.integer(item, number(statistics().next_transaction.0)),
+            database::ACTIVE_TRAN_COUNT => writer.integer(item, number(statistics().active.len() as u64)),
+            database::ACTIVE_TRANSACTIONS => {
+                for active in statistics().active {
+                    writer.integer(item, number(active.id.0));
+                }
+            }
+            database::DB_SIZE_IN_PAGES | database::PAGES_USED => {
+                writer.integer(item, number(file_bytes(attachment) / u64::from(properties.page_size.max(1))));
+            }
+            database::PAGES_FREE => writer.integer(item, 0),
+            database::DB_FILE_SIZE => writer.integer(item, number(file_bytes(attachment))),
+            database::USER_NAMES => {
+                for user in attachment.database().attachments.lock().values() {
+                    let name = user.options.user.as_bytes();
+                    writer.bytes(item, &counted(&[name])[1..]);
+                }
+            }
+            database::USERNAME => writer.bytes(item, session.options.user.as_bytes()),
+            database::SQLROLE => {
+                let role = session.settings.lock().role.clone().unwrap_or_else(|| "NONE".to_owned());
+                writer.bytes(item, role.as_bytes());
+            }
+            database::DB_GUID => writer.bytes(item, properties.guid.as_bytes()),
+            database::DB_FILE_ID => writer.bytes(item, properties.guid.as_bytes()),
+            database::CREATION_DATE => writer.bytes(item, &creation_timestamp(properties.created_us)),
+            database::WIRE_CRYPT => writer.bytes(item, line.cipher.as_bytes()),
+            database::CONN_FLAGS => {
+                writer.integer(item, i64::from(line.compressed) + 2 * i64::from(line.encrypted));
+            }
+            database::PROTOCOL_VERSION => writer.bytes(item, &protocol.number().to_le_bytes()),
+            database::FEATURES => writer.bytes(item, FEATURES),
+            database::PARALLEL_WORKERS => writer.integer(item, 1),
+            database::WIRE_OUT_PACKETS => writer.integer(item, number(counters.out_packets)),
+            database::WIRE_IN_PACKETS => writer.integer(item, number(counters.in_packets)),
+            database::WIRE_OUT_BYTES => writer.integer(item, number(counters.out_bytes)),
+            database::WIRE_IN_BYTES => writer.integer(item, number(counters.in_bytes)),
+            database::WIRE_SND_PACKETS => writer.integer(item, number(counters.send_packets)),
+            database::WIRE_RCV_PACKETS => writer.integer(item, number(counters.receive_packets)),
+            database::WIRE_SND_BYTES => writer.integer(item, number(counters.send_bytes)),
+            database::WIRE_RCV_BYTES => writer.integer(item, number(counters.receive_bytes)),
+            database::WIRE_ROUNDTRIPS => writer.integer(item, number(counters.round_trips)),
+            database::MAX_INLINE_BLOB_SIZE => writer.integer(item, i64::from(inline)),
+            _ => writer.unknown(item),
+        }
+        Ok(())
+    }
+
+    pub(super) fn transaction_information(&mut self, information: &Information) -> Result<Response> {
+        let handle = self.objects.transaction(information.object)?;
+        let attachment = self.attachment()?;
+        let facts = attachment.transaction_facts(handle)?;
+        let path = attachment.database().path.display().to_string();
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let mut writer = InfoWriter::new(information.buffer_length);
+        for item in &information.items {
+            match *item {
+                common::END => break,
+                transaction::TRA_ID => writer.integer(*item, number(facts.id)),
+                transaction::TRA_OLDEST_INTERESTING => writer.integer(*item, number(facts.oldest_interesting)),
+                transaction::TRA_OLDEST_SNAPSHOT => writer.integer(*item, number(facts.oldest_snapshot)),
+                transaction::TRA_OLDEST_ACTIVE => writer.integer(*item, number(facts.oldest_active)),
+                transaction::TRA_ISOLATION => match facts.parameters.isolation {
+                    Isolation::TableStability => writer.bytes(*item, &[1]),
+                    Isolation::Snapshot => writer.bytes(*item, &[2]),
+                    Isolation::ReadCommitted => writer.bytes(*item, &[3, 2]),
+                },
+                transaction::TRA_ACCESS => writer.bytes(*item, &[u8::from(!facts.parameters.read_only)]),
+                transaction::TRA_LOCK_TIMEOUT => {
+                    let seconds = facts.parameters.lock_timeout.map_or(-1, |timeout| number(timeout.as_secs()));
+                    writer.integer(*item, seconds);
+                }
+                transaction::TRA_DBPATH => writer.bytes(*item, path.as_bytes()),
+                transaction::TRA_SNAPSHOT_NUMBER => writer.integer(*item, number(facts.snapshot_number)),
+                other => writer.unknown(other),
+            }
+        }
+        Ok(Response::data(information.object, writer.finish()))
+    }
+
+    pub(super) fn blob_information(&mut self, information: &Information) -> Result<Response> {
+        let handle = self.objects.blob(information.object)?;
+        let facts = self.attachment()?.blob_facts(handle)?;
+        let data = blob_items(&facts, &information.items, information.buffer_length);
+        Ok(Response::data(information.object, data))
+    }
+
+    pub(super) fn statement_information_call(&mut self, information: &Information) -> Result<Response> {
+        let engine = self.objects.statement(information.object)?.engine;
+        let data = self.statement_information(engine, &information.items, information.buffer_length.0)?;
+        Ok(Response::data(information.object, data))
+    }
+
+    /// How many rows a scrollable cursor has.
+    pub(super) fn cursor_information(&mut self, information: &Information) -> Result<Response> {
+        let engine = self.objects.statement(information.object)?.engine;
+        let mut writer = InfoWriter::new(information.buffer_length);
+        for item in &information.items {
+            match *item {
+                common::END => break,
+                cursor::RECORD_COUNT => {
+                    let rows = self.attachment()?.cursor_rows(engine)?;
+                    writer.integer(*item, i64::try_from(rows).unwrap_or(i64::MAX));
+                }
+                other => writer.unknown(other),
+            }
+        }
+        Ok(Response::data(information.object, writer.finish()))
+    }
+}
+
+/// What prepare and op_info_sql answer.
+pub(super) fn statement(
+    attachment: &Attachment,
+    statement: StatementHandle,
+    items: &[u8],
+    buffer_length: u32,
+    character_set: CharacterSet,
+) -> Result<Vec<u8>> {
+    let description = attachment.describe(statement)?;
+    let variable = |column: &ColumnDescription| {
+        let name = |text: &str| character_set.encode(text).map_or_else(|_| text.into(), |bytes| bytes.into_owned());
+        Variable {
+            field: name(&column.field),
+            relation: name(&column.relation),
+            relation_alias: name(&column.relation_alias),
+            owner: name(&column.owner),
+            alias: name(&column.alias),
+            ..Variable::unnamed(SqlDescription::of(&convert::described(&column.column_type, character_set)))
+        }
+    };
+    let counts = attachment.record_counts(statement)?;
+    let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let plan = |text: &str| (!text.is_empty()).then(|| format!("\n{text}").into_bytes());
+    let information = StatementInformation {
+        statement_type: description.kind as u32,
+        flags: u32::from(description.has_cursor) + 2 * u32::from(is_repeatable(description.kind)),
+        inputs: description.parameters.iter().map(variable).collect(),
+        outputs: description.columns.iter().map(variable).collect(),
+        plan: plan(&description.plan),
+        explained_plan: plan(&description.explained_plan),
+        records: (!matches!(description.kind, StatementKind::Ddl)).then(|| RecordCounts {
+            selected: number(counts.selected),
+            inserted: number(counts.inserted),
+            updated: number(counts.updated),
+            deleted: number(counts.deleted),
+        }),
+        batch_fetch: description.kind != StatementKind::SelectForUpdate,
+        ..StatementInformation::default()
+    };
+    Ok(information.reply(items, BufferLength(buffer_length)))
+}
+
+/// Whether a statement may be executed again (IStatement::FLAG_REPEAT_EXECUTE).
+fn is_repeatable(kind: StatementKind) -> bool {
+    !matches!(
+        kind,
+        StatementKind::Ddl | StatementKind::StartTransaction | StatementKind::Commit | StatementKind::Rollback
+    )
+}
+
+/// The items that travel with an inline BLOB.
+pub(super) fn inline_blob(facts: &BlobFacts) -> Vec<u8> {
+    let items = [blob::NUM_SEGMENTS, blob::MAX_SEGMENT, blob::TOTAL_LENGTH, blob::TYPE];
+    blob_items(facts, &items, INLINE_BLOB_ROOM)
+}
+
+fn blob_items(facts: &BlobFacts, items: &[u8], room: BufferLength) -> Vec<u8> {
+    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut writer = InfoWriter::new(room);
+    for item in items {
+        match *item {
+            common::END => break,
+            blob::NUM_SEGMENTS => writer.integer(*item, number(facts.segments)),
+            blob::MAX_SEGMENT => writer.integer(*item, i64::from(facts.longest_segment)),
+            blob::TOTAL_LENGTH => writer.integer(*item, number(facts.total_bytes)),
+            blob::TYPE => writer.integer(*item, i64::from(facts.stream)),
+            other => writer.unknown(other),
+        }
+    }
+    writer.finish()
+}
+
+/// A counted list: the number of texts, then each behind its length. Texts are cut at 255 bytes.
+fn counted(texts: &[&[u8]]) -> Vec<u8> {
+    let mut out = vec![u8::try_from(texts.len()).unwrap_or(u8::MAX)];
+    for text in texts {
+        let length = u8::try_from(text.len()).unwrap_or(u8::MAX);
+        out.push(length);
+        out.extend_from_slice(text.get(..usize::from(length)).unwrap_or(text));
+    }
+    out
+}
+
+fn file_bytes(attachment: &Attachment) -> u64 {
+    std::fs::metadata(&attachment.database().path).map_or(0, |file| file.len())
+}
+
+/// A timestamp as two little-endian words: day and ten-thousandths of a second.
+fn creation_timestamp(created_us: i64) -> Vec<u8> {
+    let timestamp = farbird_engine::clock::timestamp_of_us(created_us);
+    [timestamp.date.0.to_le_bytes(), timestamp.time.0.to_le_bytes()].concat()
+}

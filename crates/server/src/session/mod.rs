@@ -1,0 +1,277 @@
+//! One attached database: requests in, replies out.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `worker` | the connection's work from its first packet on |
+//! | `output` | replies on their way out |
+//! | `objects` | handles |
+//! | `statements`, `batches` | statements, cursors, batches |
+//! | `transactions`, `blobs` | what the names say |
+//! | `information` | the information calls |
+//! | `convert` | values between the engine's types and the client's |
+
+mod batches;
+mod blobs;
+pub(crate) mod convert;
+mod information;
+mod objects;
+pub(crate) mod output;
+mod statements;
+mod transactions;
+pub(crate) mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farbird_engine::attachment::Attachment;
+use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_wire::counters::Counters;
+use farbird_wire::message::EncodeError;
+use farbird_wire::packet::{Reply, Request, Response};
+use farbird_wire::status::StatusVector;
+use farbird_wire::xdr::DecodeError;
+
+use objects::Objects;
+use output::{Change, Output};
+
+/// What information calls tell about the line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LineFacts {
+    pub(crate) host: String,
+    pub(crate) encrypted: bool,
+    pub(crate) compressed: bool,
+    pub(crate) cipher: &'static str,
+}
+
+/// One attached database of a connection.
+pub(crate) struct Session {
+    /// `None` once it is detached.
+    attachment: Option<Attachment>,
+    objects: Objects,
+    output: Output,
+    /// Whether packets may be deferred.
+    lazy: bool,
+    character_set: CharacterSet,
+    /// Largest BLOB that may travel beside its row; 0 for none.
+    inline_blob_bytes_max: u32,
+    waiting: Arc<AtomicBool>,
+    line: LineFacts,
+    counters: Counters,
+}
+
+/// What becomes of a reply.
+enum Answer {
+    /// Send it now.
+    Now(Response),
+    /// Hold it until something else is sent (wire-protocol.md, 8.3).
+    Held(Response),
+    /// The request has written its own replies.
+    Written,
+    /// There is no reply.
+    None,
+    /// Answer, and end the conversation.
+    Last(Response),
+}
+
+impl Session {
+    /// A session over an attachment.
+    pub(crate) fn new(
+        attachment: Attachment,
+        output: Output,
+        lazy: bool,
+        inline_blob_bytes_max: u32,
+        waiting: Arc<AtomicBool>,
+        line: LineFacts,
+    ) -> Session {
+        let character_set = attachment.session().options.character_set;
+        Session {
+            attachment: Some(attachment),
+            objects: Objects::default(),
+            output,
+            lazy,
+            character_set,
+            inline_blob_bytes_max,
+            waiting,
+            line,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The way out.
+    pub(crate) fn output_mut(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    /// Answers one request. `more`: others wait behind it. Gives false when the conversation has ended.
+    pub(crate) fn handle(&mut self, request: Request, more: bool, counters: &Counters) -> bool {
+        self.counters = *counters;
+        if matches!(request, Request::Disconnect) {
+            return false;
+        }
+        let answer = self.answer(request, more).unwrap_or_else(|error| {
+            if error.has(isc::SHUTDOWN) || error.has(isc::ATT_SHUTDOWN) {
+                Answer::Last(self.failure(&error))
+            } else {
+                Answer::Now(self.failure(&error))
+            }
+        });
+        match answer {
+            Answer::Now(response) => {
+                self.output.reply(&Reply::Response(response));
+                self.output.flush();
+            }
+            Answer::Held(response) => {
+                self.output.reply(&Reply::Response(response));
+                if !self.lazy {
+                    self.output.flush();
+                }
+            }
+            Answer::Written => self.output.flush(),
+            Answer::None => {}
+            Answer::Last(response) => {
+                self.output.reply(&Reply::Response(response));
+                self.output.flush_and_change(Change::Close);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn answer(&mut self, request: Request, more: bool) -> Result<Answer> {
+        // The reply to an execute may wait if the client has already said what it wants next.
+        let unless_more = |response| if more { Answer::Held(response) } else { Answer::Now(response) };
+        Ok(match request {
+            Request::AllocateStatement(_) => Answer::Held(self.allocate_statement()?),
+            Request::Prepare(text) => Answer::Now(self.prepare(&text)?),
+            Request::Execute(execute) => unless_more(self.execute(&execute)?),
+            Request::Execute2(execute) => unless_more(self.execute2(&execute)?),
+            Request::ExecuteImmediate(text) => Answer::Now(self.execute_immediate(&text)?),
+            Request::ExecuteImmediate2(execute) => Answer::Now(self.execute_immediate2(&execute)?),
+            Request::Fetch(fetch) => {
+                self.fetch(&fetch)?;
+                Answer::Written
+            }
+            Request::FetchScroll(fetch) => {
+                self.fetch_scroll(&fetch)?;
+                Answer::Written
+            }
+            Request::FreeStatement { statement, option } => Answer::Held(self.free_statement(statement, option)?),
+            Request::SetCursor { statement, name, kind: _ } => Answer::Now(self.set_cursor_name(statement, &name)?),
+
+            Request::StartTransaction { tpb, .. } => Answer::Now(self.start_transaction(&tpb)?),
+            Request::Commit(transaction) => Answer::Now(self.commit(transaction)?),
+            Request::Rollback(transaction) => Answer::Now(self.rollback(transaction)?),
+            Request::CommitRetaining(transaction) => Answer::Now(self.commit_retaining(transaction)?),
+            Request::RollbackRetaining(transaction) => Answer::Now(self.rollback_retaining(transaction)?),
+
+            Request::CreateBlob { transaction, .. } => Answer::Now(self.create_blob(transaction, &[])?),
+            Request::CreateBlob2(open) => Answer::Now(self.create_blob(open.transaction, &open.bpb)?),
+            Request::OpenBlob { transaction, blob } => Answer::Now(self.open_blob(transaction, blob, &[])?),
+            Request::OpenBlob2(open) => Answer::Now(self.open_blob(open.transaction, open.blob, &open.bpb)?),
+            Request::GetSegment(segment) => Answer::Now(self.get_segments(&segment)?),
+            Request::PutSegment(segment) => Answer::Now(self.put_segment(&segment)?),
+            Request::BatchSegments(segments) => Answer::Now(self.put_segments(&segments)?),
+            Request::SeekBlob { blob, mode, offset } => Answer::Now(self.seek_blob(blob, mode, offset)?),
+            Request::CloseBlob(blob) => Answer::Now(self.close_blob(blob, false)?),
+            Request::CancelBlob(blob) => Answer::Now(self.close_blob(blob, true)?),
+
+            Request::DatabaseInformation(information) => Answer::Now(self.database_information(&information)?),
+            Request::TransactionInformation(information) => Answer::Now(self.transaction_information(&information)?),
+            Request::BlobInformation(information) => Answer::Now(self.blob_information(&information)?),
+            Request::StatementInformation(information) => Answer::Now(self.statement_information_call(&information)?),
+            Request::CursorInformation(information) => Answer::Now(self.cursor_information(&information)?),
+            Request::BatchInformation(information) => Answer::Now(self.batch_information(&information)?),
+
+            Request::BatchCreate(create) => Answer::Held(self.batch_create(&create)?),
+            Request::BatchMessages(messages) => Answer::Held(self.batch_messages(&messages)?),
+            Request::BatchExecute { statement, transaction } => {
+                let completion = self.batch_execute(statement, transaction)?;
+                self.output.reply(&Reply::BatchCompletion(completion));
+                Answer::Written
+            }
+            Request::BatchRelease(statement) => Answer::Held(self.batch_release(statement)?),
+            Request::BatchCancel(statement) => Answer::Now(self.batch_cancel(statement)?),
+            Request::BatchSync | Request::Ping => Answer::Now(Response::success()),
+            Request::BatchRegisterBlob { statement, existing, batch_id } => {
+                Answer::Held(self.batch_register_blob(statement, existing, batch_id)?)
+            }
+            Request::BatchBlobStream(stream) => Answer::Held(self.batch_blobs(&stream)?),
+            Request::BatchSetBpb { statement, bpb } => Answer::Held(self.batch_set_bpb(statement, &bpb)?),
+
+            Request::Detach(_) => {
+                self.objects = Objects::default();
+                if let Some(attachment) = self.attachment.take() {
+                    attachment.detach()?;
+                }
+                Answer::Now(Response::success())
+            }
+            Request::DropDatabase(_) => self.drop_database()?,
+            Request::Release(_) => Answer::Held(self.failure(&Error::new(isc::BAD_REQ_HANDLE))),
+            Request::AbortAuxConnection | Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
+            // BLR requests, arrays, events, two-phase commit, replication: not built yet.
+            _ => return Err(Error::new(isc::WISH_LIST)),
+        })
+    }
+
+    fn drop_database(&mut self) -> Result<Answer> {
+        let Some(attachment) = self.attachment.take() else { return Err(Error::new(isc::BAD_DB_HANDLE)) };
+        let session = attachment.session();
+        let owner = attachment.database().catalog().database.owner.clone();
+        let user = &session.options.user;
+        if *user != owner && user != crate::security::SYSDBA {
+            self.attachment = Some(attachment);
+            return Err(Error::new(isc::NO_PRIV).with("DROP").with("DATABASE").with(""));
+        }
+        match attachment.drop_database() {
+            Ok(()) => {
+                self.objects = Objects::default();
+                Ok(Answer::Now(Response::success()))
+            }
+            Err((attachment, error)) => {
+                self.attachment = Some(*attachment);
+                Err(error)
+            }
+        }
+    }
+
+    fn attachment(&mut self) -> Result<&mut Attachment> {
+        self.attachment.as_mut().ok_or_else(|| Error::new(isc::BAD_DB_HANDLE))
+    }
+
+    /// Whether the client has asked for something else meanwhile.
+    fn is_input_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// A failure, with its texts in the client's character set.
+    fn failure(&self, error: &Error) -> Response {
+        let encode = |text: &str| match self.character_set.encode(text) {
+            Ok(bytes) => bytes.into_owned(),
+            Err(_) => text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect(),
+        };
+        Response { status: StatusVector::from_error_with(error, encode), ..Response::success() }
+    }
+
+    /// Text of a client, which is in the connection's character set.
+    fn decode_text(&self, bytes: &[u8]) -> Result<String> {
+        if matches!(self.character_set, CharacterSet::NONE | CharacterSet::OCTETS) {
+            // No character set said: UTF-8 if it is that; else the bytes stand for themselves, so that they come
+            // back as they came.
+            return Ok(match std::str::from_utf8(bytes) {
+                Ok(text) => text.to_owned(),
+                Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+            });
+        }
+        Ok(self.character_set.decode(bytes)?.into_owned())
+    }
+}
+
+/// A message that its own decoder has accepted and that cannot be read all the same.
+fn undecodable(error: DecodeError) -> Error {
+    Error::new(isc::RANDOM).with(error.to_string())
+}
+
+/// A row that does not fit the client's format in spite of its conversion.
+fn unencodable(error: EncodeError) -> Error {
+    Error::new(isc::ARITH_EXCEPT).and(isc::RANDOM).with(error.to_string())
+}

@@ -1,0 +1,671 @@
+//! What works for one connection: first the handshake, then a database or the services manager.
+//!
+//! Runs on a blocking thread while there are requests, and rests as a value between them.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use farbird_engine::api::{AttachOptions, ClientDescription, CreateDatabaseOptions};
+use farbird_engine::attachment::Attachment;
+use farbird_engine::users::UserDirectory;
+use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
+use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
+use farbird_wire::counters::Counters;
+use farbird_wire::crypt::CryptPlugin;
+use farbird_wire::crypt::keys::Keys;
+use farbird_wire::negotiation::{Choice, UserIdentification, WireCrypt};
+use farbird_wire::packet::{Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response};
+use farbird_wire::protocol::ProtocolVersion;
+use tokio::sync::mpsc;
+
+use super::Session;
+use super::output::{Change, Outcome, Output};
+use crate::config::WireEncryption;
+use crate::handshake::{Identity, Login, Step, refused};
+use crate::security::random;
+use crate::server::Shared;
+use crate::service::ServiceSession;
+
+/// Newest protocol that we accept.
+const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V20;
+/// Inline BLOBs of an attachment that does not ask for another size.
+const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
+
+/// The session side of a connection. See the module's text.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+    output: Output,
+    waiting: Arc<AtomicBool>,
+    counters: Counters,
+    line: Line,
+    stage: Stage,
+}
+
+/// What is known of the line and of who is at its other end.
+#[derive(Default)]
+struct Line {
+    choice: Option<Choice>,
+    encryption: WireCrypt,
+    user: UserIdentification,
+    identity: Option<Identity>,
+    /// Keys that were announced, with each cipher's data.
+    keys: Option<Keys>,
+    cipher: Option<CryptPlugin>,
+}
+
+enum Stage {
+    /// Nothing said yet.
+    Start,
+    /// Logging in before any attach.
+    Connecting(Login),
+    /// Logged in, or to log in with the attach.
+    Connected,
+    /// Logging in; the client's next step comes with its attach.
+    LoginInAttach(Login),
+    /// Logging in inside an attach, which goes on when that is done.
+    Attaching(Login, Box<Pending>),
+    Database(Box<Session>),
+    Service(Box<ServiceSession>),
+    Ended,
+}
+
+/// An attach that waits for its login.
+struct Pending {
+    attach: Attach,
+    kind: AttachKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AttachKind {
+    Database,
+    Create,
+    Service,
+}
+
+impl Worker {
+    /// A worker for a fresh connection. `waiting` is raised by the connection when more requests have come.
+    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, waiting: Arc<AtomicBool>) -> Worker {
+        Worker {
+            shared,
+            peer,
+            output: Output::new(),
+            waiting,
+            counters: Counters::default(),
+            line: Line::default(),
+            stage: Stage::Start,
+        }
+    }
+
+    /// The line's counters as of now.
+    pub(crate) fn set_counters(&mut self, counters: Counters) {
+        self.counters = counters;
+    }
+
+    /// Answers requests in order.
+    pub(crate) fn work(&mut self, mut requests: VecDeque<Request>, outcomes: mpsc::Sender<Outcome>) {
+        self.output_mut().connect(outcomes);
+        while let Some(request) = requests.pop_front() {
+            let more = !requests.is_empty() || self.waiting.load(Ordering::Acquire);
+            self.handle(request, more);
+            if matches!(self.stage, Stage::Ended) || self.output_mut().is_broken() {
+                break;
+            }
+        }
+        self.output_mut().disconnect();
+    }
+
+    fn output_mut(&mut self) -> &mut Output {
+        match &mut self.stage {
+            Stage::Database(session) => session.output_mut(),
+            _ => &mut self.output,
+        }
+    }
+
+    fn handle(&mut self, request: Request, more: bool) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
+        self.stage = match (stage, request) {
+            (stage, Request::Dummy) => {
+                self.stage = stage;
+                let output = self.output_mut();
+                output.reply(&Reply::Dummy);
+                output.flush();
+                return;
+            }
+            (Stage::Database(mut session), request) => {
+                if session.handle(request, more, &self.counters) { Stage::Database(session) } else { Stage::Ended }
+            }
+            (Stage::Service(mut service), request) => {
+                if service.handle(&request, &mut self.output) { Stage::Service(service) } else { Stage::Ended }
+            }
+            (Stage::Start, Request::Connect(connect)) => self.connect(&connect),
+            (Stage::Connecting(login), Request::ContinueAuthentication(step)) => self.continue_connect(login, &step),
+            (Stage::Connected, Request::Crypt { plugin, key: _ }) => self.encrypt(&plugin),
+            (Stage::Connected, Request::Attach(attach)) => self.attach(attach, AttachKind::Database),
+            (Stage::Connected, Request::Create(attach)) => self.attach(attach, AttachKind::Create),
+            (Stage::Connected, Request::ServiceAttach(attach)) => self.attach(attach, AttachKind::Service),
+            (Stage::Connected, Request::Ping) => {
+                self.respond(&Response::success());
+                Stage::Connected
+            }
+            (Stage::Attaching(login, pending), Request::ContinueAuthentication(step)) => {
+                self.continue_attach(login, pending, &step)
+            }
+            (Stage::LoginInAttach(login), Request::Attach(attach)) => {
+                self.attach_with(login, attach, AttachKind::Database)
+            }
+            (Stage::LoginInAttach(login), Request::Create(attach)) => {
+                self.attach_with(login, attach, AttachKind::Create)
+            }
+            (Stage::LoginInAttach(login), Request::ServiceAttach(attach)) => {
+                self.attach_with(login, attach, AttachKind::Service)
+            }
+            (_, Request::Disconnect) => Stage::Ended,
+            (
+                Stage::Start
+                | Stage::Connecting(_)
+                | Stage::Connected
+                | Stage::LoginInAttach(_)
+                | Stage::Attaching(..),
+                request,
+            ) => {
+                tracing::warn!(peer = %self.peer, operation = ?request.operation(), "request before login");
+                Stage::Ended
+            }
+            (Stage::Ended, _) => Stage::Ended,
+        };
+        if matches!(self.stage, Stage::Ended) {
+            self.output.flush_and_change(Change::Close);
+        }
+    }
+
+    fn connect(&mut self, connect: &Connect) -> Stage {
+        let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
+            self.output.reply(&Reply::Reject);
+            return Stage::Ended;
+        };
+        self.line.choice = Some(choice);
+        if !choice.version.has_plugins() {
+            if self.shared.config.wire_encryption == WireEncryption::Required {
+                self.output.reply(&Reply::Reject);
+                return Stage::Ended;
+            }
+            self.accept(choice, None);
+            return Stage::Connected;
+        }
+        match self.begin_login(connect, choice) {
+            Ok(stage) => stage,
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    /// The first step of a login in the connect phase.
+    fn begin_login(&mut self, connect: &Connect, choice: Choice) -> Result<Stage> {
+        self.line.user = UserIdentification::parse(&connect.user_identification)?;
+        let wanted = match self.shared.config.wire_encryption {
+            WireEncryption::Disabled => WireCrypt::Disabled,
+            WireEncryption::Enabled => WireCrypt::Enabled,
+            WireEncryption::Required => WireCrypt::Required,
+        };
+        self.line.encryption = self.line.user.wire_crypt.merge(wanted)?;
+        let user = &self.line.user;
+        let (Some(typed), Some(list)) = (&user.login, &user.plugin_list) else {
+            // Nothing to log in with yet: the attach must bring it.
+            if self.line.encryption == WireCrypt::Required {
+                return Err(Error::new(isc::LOGIN_ERROR));
+            }
+            self.accept(choice, None);
+            return Ok(Stage::Connected);
+        };
+        let begun = user.plugin.as_deref().and_then(AuthPlugin::from_name);
+        let typed = String::from_utf8_lossy(typed).into_owned();
+        let mut login =
+            Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
+        let data = user.specific_data.clone().unwrap_or_default();
+        let step = login.step(begun, &data, &self.shared.security)?;
+        let with_data = |plugin: AuthPlugin, data: Vec<u8>, authenticated: bool, keys: Vec<u8>| AcceptWithData {
+            accept: Accept::from(choice),
+            data,
+            plugin: plugin.name().as_bytes().to_vec(),
+            authenticated,
+            keys,
+        };
+        Ok(match step {
+            Step::Done(identity) => {
+                let plugin = identity.plugin;
+                let keys = self.logged_in(identity)?;
+                self.accept(choice, Some(Reply::AcceptWithData(with_data(plugin, Vec::new(), true, keys))));
+                Stage::Connected
+            }
+            Step::Continue { plugin, data } if self.line.encryption == WireCrypt::Disabled => {
+                self.accept(choice, Some(Reply::AcceptWithData(with_data(plugin, data, false, Vec::new()))));
+                Stage::LoginInAttach(login)
+            }
+            Step::Continue { plugin, data } => {
+                let keys = if data.is_empty() { self.known_plugins() } else { Vec::new() };
+                self.accept(choice, Some(Reply::ConditionalAccept(with_data(plugin, data, false, keys))));
+                Stage::Connecting(login)
+            }
+        })
+    }
+
+    /// Sends the accept; compression begins right after it.
+    fn accept(&mut self, choice: Choice, reply: Option<Reply>) {
+        self.output.set_version(choice.version);
+        self.output.reply(&reply.unwrap_or_else(|| Reply::Accept(Accept::from(choice))));
+        self.output.flush();
+        if choice.compress {
+            self.output.change(Change::Compress);
+        }
+    }
+
+    fn continue_connect(&mut self, mut login: Login, step: &ContinueAuthentication) -> Stage {
+        match login.step(AuthPlugin::from_name(&step.plugin), &step.data, &self.shared.security) {
+            Ok(Step::Continue { plugin, data }) => {
+                self.ask_further(plugin, data);
+                Stage::Connecting(login)
+            }
+            Ok(Step::Done(identity)) => match self.logged_in(identity) {
+                Ok(keys) => {
+                    self.respond(&Response { data: keys, ..Response::success() });
+                    Stage::Connected
+                }
+                Err(error) => self.refuse(&error),
+            },
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    fn ask_further(&mut self, plugin: AuthPlugin, data: Vec<u8>) {
+        let keys = if data.is_empty() { self.known_plugins() } else { Vec::new() };
+        self.output.reply(&Reply::ContinueAuthentication(ContinueAuthentication {
+            data,
+            plugin: plugin.name().as_bytes().to_vec(),
+            plugin_list: Vec::new(),
+            keys,
+        }));
+        self.output.flush();
+    }
+
+    /// The buffer that tells a client which plugins the server takes.
+    fn known_plugins(&self) -> Vec<u8> {
+        let names: Vec<&str> = self.shared.config.authentication.iter().map(|plugin| plugin.name()).collect();
+        Keys { known_plugins: Some(names.join(" ")), ..Keys::default() }.to_bytes()
+    }
+
+    /// Remembers who it is; gives the keys to be announced.
+    fn logged_in(&mut self, identity: Identity) -> Result<Vec<u8>> {
+        self.shared.throttle.succeeded(self.peer.ip());
+        let version = self.line.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
+        let mut announced = Vec::new();
+        if identity.session_key.is_some() && self.line.encryption > WireCrypt::Disabled && version.has_plugins() {
+            // The last four bytes are the initial counter: some clients assume 0.
+            let mut nonce = random::<16>()?;
+            nonce[12..].fill(0);
+            let keys = Keys::announce(
+                &[
+                    (CryptPlugin::ChaCha64, random::<8>()?.to_vec()),
+                    (CryptPlugin::ChaCha, nonce.to_vec()),
+                    (CryptPlugin::Arc4, Vec::new()),
+                ],
+                version,
+            );
+            announced = keys.to_bytes();
+            self.line.keys = Some(keys);
+        }
+        self.line.identity = Some(identity);
+        self.output.change(Change::LoggedIn);
+        Ok(announced)
+    }
+
+    /// op_crypt: what comes after it is encrypted, and so is the answer.
+    fn encrypt(&mut self, name: &[u8]) -> Stage {
+        let ciphers = (|| {
+            let plugin = CryptPlugin::from_name(name)?;
+            let keys = self.line.keys.as_ref().filter(|keys| keys.plugins.contains(&plugin))?;
+            let key = self.line.identity.as_ref()?.session_key?;
+            let cipher = || plugin.cipher(&key, keys.data_of(plugin)).ok();
+            Some((plugin, cipher()?, cipher()?))
+        })();
+        let Some((plugin, incoming, outgoing)) = ciphers else {
+            // An answer could not be read by the client: it decrypts already.
+            tracing::warn!(peer = %self.peer, "unknown cipher or key asked for");
+            return Stage::Ended;
+        };
+        self.line.cipher = Some(plugin);
+        self.output.change(Change::Encrypt(Box::new((incoming, outgoing))));
+        self.respond(&Response::success());
+        Stage::Connected
+    }
+
+    fn attach(&mut self, attach: Attach, kind: AttachKind) -> Stage {
+        if self.line.encryption == WireCrypt::Required && self.line.cipher.is_none() {
+            return self.refuse(&Error::new(isc::MISS_WIRECRYPT));
+        }
+        let pending = Box::new(Pending { attach, kind });
+        if self.line.identity.is_some() {
+            return self.finish_attach(&pending, Vec::new());
+        }
+        match self.login_of_attach(&pending) {
+            Ok((mut login, plugin, data)) => {
+                let step = login.step(plugin, &data, &self.shared.security);
+                self.attach_step(step, login, pending)
+            }
+            Err(LoginAttempt::Identity(identity)) => match self.logged_in(identity) {
+                Ok(keys) => self.finish_attach(&pending, keys),
+                Err(error) => self.refuse(&error),
+            },
+            Err(LoginAttempt::Refused(error)) => self.refuse(&error),
+        }
+    }
+
+    /// The attach brings the next step of a login that began with the connect.
+    fn attach_with(&mut self, mut login: Login, attach: Attach, kind: AttachKind) -> Stage {
+        let pending = Box::new(Pending { attach, kind });
+        let items = match LoginItems::parse(&pending.attach.parameters, kind) {
+            Ok(items) => items,
+            Err(error) => return self.refuse(&error),
+        };
+        let plugin = items.plugin.as_deref().and_then(AuthPlugin::from_name);
+        let step = login.step(plugin, &items.data.unwrap_or_default(), &self.shared.security);
+        self.attach_step(step, login, pending)
+    }
+
+    /// What an attach says about its login: plugin data, or a password as old clients send it.
+    fn login_of_attach(
+        &self,
+        pending: &Pending,
+    ) -> std::result::Result<(Login, Option<AuthPlugin>, Vec<u8>), LoginAttempt> {
+        let items = LoginItems::parse(&pending.attach.parameters, pending.kind)?;
+        let typed = items.user.clone().ok_or_else(refused)?;
+        let server = &self.shared.config.authentication;
+        if let Some(hash) = items.password_hash() {
+            if !server.contains(&AuthPlugin::Legacy) {
+                return Err(refused().into());
+            }
+            let mut login = Login::new(&typed, server, &[AuthPlugin::Legacy], None)?;
+            return Err(LoginAttempt::Identity(login.password(&hash, &self.shared.security)?));
+        }
+        let begun = items.plugin.as_deref().and_then(AuthPlugin::from_name);
+        let client = items.plugin_list.as_deref().map(AuthPlugin::parse_list).or_else(|| begun.map(|p| vec![p]));
+        let login = Login::new(&typed, server, &client.unwrap_or_default(), begun)?;
+        Ok((login, begun, items.data.unwrap_or_default()))
+    }
+
+    fn continue_attach(&mut self, mut login: Login, pending: Box<Pending>, step: &ContinueAuthentication) -> Stage {
+        let step = login.step(AuthPlugin::from_name(&step.plugin), &step.data, &self.shared.security);
+        self.attach_step(step, login, pending)
+    }
+
+    fn attach_step(&mut self, step: Result<Step>, login: Login, pending: Box<Pending>) -> Stage {
+        match step {
+            Ok(Step::Continue { plugin, data }) => {
+                self.ask_further(plugin, data);
+                Stage::Attaching(login, pending)
+            }
+            Ok(Step::Done(identity)) => match self.logged_in(identity) {
+                Ok(keys) => self.finish_attach(&pending, keys),
+                Err(error) => self.refuse(&error),
+            },
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    /// The login is done: attach for real.
+    fn finish_attach(&mut self, pending: &Pending, keys: Vec<u8>) -> Stage {
+        let Some(identity) = self.line.identity.clone() else { return self.refuse(&refused()) };
+        let result = match pending.kind {
+            AttachKind::Service => ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
+                .map(|service| Stage::Service(Box::new(service))),
+            AttachKind::Database | AttachKind::Create => self.attach_database(pending, &identity),
+        };
+        match result {
+            Ok(mut stage) => {
+                let response = Reply::Response(Response { data: keys, ..Response::success() });
+                match &mut stage {
+                    Stage::Database(session) => {
+                        session.output_mut().reply(&response);
+                        session.output_mut().flush();
+                    }
+                    _ => {
+                        self.output.reply(&response);
+                        self.output.flush();
+                    }
+                }
+                stage
+            }
+            Err(error) => {
+                // The client may try another database on the same line.
+                self.respond(&Response::error(&error));
+                Stage::Connected
+            }
+        }
+    }
+
+    fn attach_database(&mut self, pending: &Pending, identity: &Identity) -> Result<Stage> {
+        let parameters = DatabaseParameters::parse(&pending.attach.parameters)?;
+        if let Some(login) = &parameters.user
+            && normalize_user_name(login)? != identity.user
+        {
+            return Err(refused().and(isc::LOGIN_CHANGED));
+        }
+        let name = String::from_utf8(pending.attach.file.clone())
+            .map_err(|error| Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned()))?;
+        let path = self.shared.locations.resolve(&name)?;
+        let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
+        let options = AttachOptions {
+            user: identity.user.clone(),
+            role: parameters.role.clone(),
+            character_set: parameters.character_set,
+            dialect: parameters.dialect,
+            time_zone: parameters.time_zone.clone(),
+            no_database_triggers: parameters.no_database_triggers,
+            client: self.client_description(&parameters, identity),
+        };
+        let attachment: Attachment = match pending.kind {
+            AttachKind::Create => {
+                if !identity.admin {
+                    return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name));
+                }
+                self.shared.engine.create_database(&path, &parameters.create, options, users)?
+            }
+            _ => self.shared.engine.attach(&path, options, users)?,
+        };
+        attachment.set_default_statement_timeout(self.shared.config.statement_timeout);
+        self.output.change(Change::Attached(attachment.interrupt()));
+        tracing::info!(peer = %self.peer, user = identity.user, database = %path.display(), "attached");
+        let output = std::mem::replace(&mut self.output, Output::new());
+        let lazy = self.line.choice.is_some_and(|choice| choice.is_lazy());
+        let inline = parameters.inline_blob_bytes.unwrap_or(INLINE_BLOB_BYTES_DEFAULT);
+        let facts = super::LineFacts {
+            host: self.line_host(),
+            encrypted: self.line.cipher.is_some(),
+            compressed: self.line.choice.is_some_and(|choice| choice.compress),
+            cipher: self.line.cipher.map_or("", CryptPlugin::name),
+        };
+        Ok(Stage::Database(Box::new(Session::new(
+            attachment,
+            output,
+            lazy,
+            inline,
+            Arc::clone(&self.waiting),
+            facts,
+        ))))
+    }
+
+    fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let choice = self.line.choice;
+        ClientDescription {
+            protocol: if self.peer.is_ipv4() { "TCPv4" } else { "TCPv6" }.to_owned(),
+            address: self.peer.to_string(),
+            host: text(&self.line.user.host),
+            os_user: text(&self.line.user.user),
+            process_name: parameters.process_name.clone(),
+            process_id: parameters.process_id,
+            client_version: parameters.client_version.clone(),
+            remote_version: choice.map(|choice| format!("P{}", choice.version.number())).unwrap_or_default(),
+            authentication: identity.plugin.name().to_owned(),
+            wire_crypt: self.line.cipher.map_or("", CryptPlugin::name).to_owned(),
+            wire_compressed: choice.is_some_and(|choice| choice.compress),
+        }
+    }
+
+    fn line_host(&self) -> String {
+        String::from_utf8_lossy(&self.line.user.host).into_owned()
+    }
+
+    fn respond(&mut self, response: &Response) {
+        self.output.reply(&Reply::Response(response.clone()));
+        self.output.flush();
+    }
+
+    /// Refuses for good. Failed logins are answered late, and counted.
+    fn refuse(&mut self, error: &Error) -> Stage {
+        if error.has(isc::LOGIN) || error.has(isc::LOGIN_ERROR) {
+            let delay = self.shared.throttle.failed(self.peer.ip(), Instant::now());
+            let total = self.shared.throttle.total();
+            tracing::warn!(peer = %self.peer, failed_logins = total, "login refused");
+            self.output.change(Change::Delay(delay));
+        }
+        self.respond(&Response::error(error));
+        Stage::Ended
+    }
+}
+
+/// How a login inside an attach came out at once.
+enum LoginAttempt {
+    Identity(Identity),
+    Refused(Error),
+}
+
+impl From<Error> for LoginAttempt {
+    fn from(error: Error) -> LoginAttempt {
+        LoginAttempt::Refused(error)
+    }
+}
+
+/// The login items of a DPB or SPB (wire-protocol.md, 3.6).
+#[derive(Default)]
+struct LoginItems {
+    user: Option<String>,
+    password: Option<Vec<u8>>,
+    password_encoded: Option<Vec<u8>>,
+    plugin: Option<Vec<u8>>,
+    plugin_list: Option<Vec<u8>>,
+    data: Option<Vec<u8>>,
+}
+
+impl LoginItems {
+    fn parse(bytes: &[u8], kind: AttachKind) -> Result<LoginItems> {
+        let mut items = LoginItems::default();
+        let service = kind == AttachKind::Service;
+        let reader = if service { ClumpletReader::spb_attach(bytes) } else { ClumpletReader::dpb(bytes) };
+        for item in reader.map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
+            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+            let data = || Some(item.data.to_vec());
+            match item.tag {
+                // One driver uses the numbers of the DPB in its SPB: both are taken there.
+                dpb::USER_NAME => items.user = Some(item.text()),
+                dpb::PASSWORD => items.password = data(),
+                dpb::PASSWORD_ENC => items.password_encoded = data(),
+                dpb::AUTH_PLUGIN_NAME => items.plugin = data(),
+                dpb::AUTH_PLUGIN_LIST => items.plugin_list = data(),
+                dpb::SPECIFIC_AUTH_DATA => items.data = data(),
+                spb::AUTH_PLUGIN_NAME if service => items.plugin = data(),
+                spb::AUTH_PLUGIN_LIST if service => items.plugin_list = data(),
+                spb::TRUSTED_AUTH if service => items.data = data(),
+                _ => {}
+            }
+        }
+        Ok(items)
+    }
+
+    fn password_hash(&self) -> Option<[u8; legacy::HASH_BYTES]> {
+        match (&self.password_encoded, &self.password) {
+            (Some(encoded), _) => legacy::parse_hash(encoded),
+            (None, Some(plain)) => Some(legacy::hash(&String::from_utf8_lossy(plain))),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The items of a DPB that concern the attachment or a database to be made.
+struct DatabaseParameters {
+    user: Option<String>,
+    role: Option<String>,
+    character_set: CharacterSet,
+    dialect: u8,
+    time_zone: Option<String>,
+    no_database_triggers: bool,
+    process_name: String,
+    process_id: Option<i32>,
+    client_version: String,
+    inline_blob_bytes: Option<u32>,
+    create: CreateDatabaseOptions,
+}
+
+impl DatabaseParameters {
+    /// Understands a DPB; unknown items are ignored, as Firebird does.
+    fn parse(bytes: &[u8]) -> Result<DatabaseParameters> {
+        let mut parameters = DatabaseParameters {
+            user: None,
+            role: None,
+            character_set: CharacterSet::NONE,
+            dialect: 3,
+            time_zone: None,
+            no_database_triggers: false,
+            process_name: String::new(),
+            process_id: None,
+            client_version: String::new(),
+            inline_blob_bytes: None,
+            create: CreateDatabaseOptions {
+                default_character_set: CharacterSet::NONE,
+                page_size: 8192,
+                overwrite: false,
+                dialect: 3,
+            },
+        };
+        for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
+            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+            let small = || item.integer().and_then(|number| u8::try_from(number).ok());
+            match item.tag {
+                dpb::USER_NAME => parameters.user = Some(item.text()),
+                dpb::SQL_ROLE_NAME => parameters.role = Some(item.text()).filter(|role| !role.is_empty()),
+                dpb::LC_CTYPE => parameters.character_set = character_set(&item.text())?,
+                dpb::SQL_DIALECT => parameters.dialect = small().filter(|d| (1..=3).contains(d)).unwrap_or(3),
+                dpb::SESSION_TIME_ZONE => parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty()),
+                dpb::NO_DB_TRIGGERS => parameters.no_database_triggers = item.flag(),
+                dpb::PROCESS_NAME => parameters.process_name = item.text(),
+                dpb::PROCESS_ID => {
+                    parameters.process_id = item.integer().and_then(|number| i32::try_from(number).ok());
+                }
+                dpb::CLIENT_VERSION => parameters.client_version = item.text(),
+                dpb::MAX_INLINE_BLOB_SIZE => {
+                    parameters.inline_blob_bytes = item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
+                }
+                dpb::SET_DB_CHARSET => parameters.create.default_character_set = character_set(&item.text())?,
+                dpb::PAGE_SIZE => {
+                    let size = item.integer().and_then(|size| u32::try_from(size).ok()).unwrap_or_default();
+                    parameters.create.page_size = size.clamp(4096, 32768).next_power_of_two();
+                }
+                dpb::OVERWRITE => parameters.create.overwrite = item.flag(),
+                _ => {}
+            }
+        }
+        parameters.create.dialect = parameters.dialect;
+        Ok(parameters)
+    }
+}
+
+/// A character set by name.
+fn character_set(name: &str) -> Result<CharacterSet> {
+    if name.is_empty() {
+        return Ok(CharacterSet::NONE);
+    }
+    CharacterSet::by_name(name).ok_or_else(|| Error::new(isc::BAD_DPB_CONTENT).and(isc::CHARSET_NOT_FOUND).with(name))
+}
