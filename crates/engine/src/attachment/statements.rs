@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farbird_sql::ParseOptions;
-use farbird_sql::ast;
+use farbird_sql::{Dialect, ParseOptions, ast};
 use farbird_types::convert::CastContext;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
@@ -116,9 +115,9 @@ impl Attachment {
         dialect: u8,
     ) -> Result<Arc<StatementDescription>> {
         self.unprepare(handle)?;
-        let options = ParseOptions { dialect: dialect.clamp(1, 3), ..ParseOptions::default() };
+        let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
-        let prepared = self.bind(tree, sql.into(), options.dialect, transaction)?;
+        let prepared = self.bind(tree, sql.into(), dialect, transaction)?;
         let description = Arc::clone(&prepared.description);
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         self.session.activity.lock().statements.insert(
