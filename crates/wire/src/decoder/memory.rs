@@ -181,13 +181,19 @@ impl Memory {
         self.check()
     }
 
+    /// Whether the statement's parameters are remembered in this very form already.
+    fn is_known(&self, execute: &Execute) -> bool {
+        let known = self.statements.get(&execute.statement).and_then(|memory| memory.input.as_ref());
+        execute.input_blr.is_empty() || known.is_some_and(|input| input.blr == execute.input_blr)
+    }
+
     fn note_execute(
         &mut self,
         execute: &Execute,
         output: Option<&Arc<MessageFormat>>,
     ) -> Result<(), DecodeError> {
         let input = match &execute.message {
-            Some(message) if !execute.input_blr.is_empty() => {
+            Some(message) if !self.is_known(execute) => {
                 Some(Input { blr: execute.input_blr.clone(), format: Arc::clone(message.format()) })
             }
             _ => None,

@@ -48,9 +48,6 @@ pub enum EncodeFault {
         /// Values given.
         given: usize,
     },
-    /// An extended type needs the offset of a named region, which takes a time zone table.
-    #[error("the offset of the time zone region is not known here")]
-    UnknownOffset,
 }
 
 impl From<EncodeError> for Error {
@@ -63,9 +60,7 @@ impl From<EncodeError> for Error {
                 .with(i32::try_from(limit).unwrap_or(i32::MAX))
                 .with(i32::try_from(length).unwrap_or(i32::MAX)),
             EncodeFault::OutOfRange => Error::new(isc::ARITH_EXCEPT).and(isc::NUMERIC_OUT_OF_RANGE),
-            EncodeFault::TypeMismatch | EncodeFault::UnknownOffset | EncodeFault::ColumnCount { .. } => {
-                Error::new(isc::DSQL_SQLDA_ERR)
-            }
+            EncodeFault::TypeMismatch | EncodeFault::ColumnCount { .. } => Error::new(isc::DSQL_SQLDA_ERR),
         }
     }
 }
@@ -329,14 +324,13 @@ fn encode_value(kind: &MessageType, value: &Value, writer: &mut Writer<'_>) -> R
         (MessageType::TimeTz, Value::TimeTz(value)) => encode_time_tz(*value, writer),
         (MessageType::TimestampTz, Value::TimestampTz(value)) => encode_timestamp_tz(*value, writer),
         (MessageType::ExtendedTimeTz, Value::TimeTz(value)) => {
-            let offset = offset_minutes(value.zone)?;
             encode_time_tz(*value, writer);
-            writer.i32(offset);
+            let day = Timestamp { date: Date::TIME_ZONE_BASE, time: value.utc };
+            writer.i32(value.zone.offset_at_utc(day));
         }
         (MessageType::ExtendedTimestampTz, Value::TimestampTz(value)) => {
-            let offset = offset_minutes(value.zone)?;
             encode_timestamp_tz(*value, writer);
-            writer.i32(offset);
+            writer.i32(value.zone.offset_at_utc(value.utc));
         }
         _ => return Err(EncodeFault::TypeMismatch),
     }
@@ -413,18 +407,6 @@ fn encode_time_tz(value: TimeTz, writer: &mut Writer<'_>) {
 fn encode_timestamp_tz(value: TimestampTz, writer: &mut Writer<'_>) {
     encode_timestamp(value.utc, writer);
     writer.short(value.zone.0);
-}
-
-/// The offset that a zone number itself states.
-fn offset_minutes(zone: ZoneId) -> Result<i32, EncodeFault> {
-    const OFFSETS: std::ops::RangeInclusive<u16> = 0..=2878;
-    const OFFSET_ZERO: i32 = 1439;
-    const GMT: u16 = 65_535;
-    match zone.0 {
-        GMT => Ok(0),
-        number if OFFSETS.contains(&number) => Ok(i32::from(number) - OFFSET_ZERO),
-        _ => Err(EncodeFault::UnknownOffset),
-    }
 }
 
 #[cfg(test)]
