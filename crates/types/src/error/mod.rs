@@ -5,6 +5,9 @@
 //! SQLCODE come from the same table; texts, in our own words, from `messages`.
 
 pub mod isc;
+mod messages;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
@@ -99,9 +102,121 @@ impl From<i32> for StatusArgument {
     }
 }
 
+impl Error {
+    /// The SQLSTATE that Firebird's client derives: of the first code that has a telling one, otherwise of the last that
+    /// has a general one (22000, 42000, HY000). Informational codes (00000) have none.
+    pub fn sql_state(&self) -> &'static str {
+        let mut state = GENERAL_STATE;
+        for item in self.items.iter() {
+            // "SQL error code" and free text say nothing.
+            if matches!(item.gds_code, isc::RANDOM | isc::SQLERR) {
+                continue;
+            }
+            match row(item.gds_code).map(|row| row.sql_state) {
+                None | Some(NO_STATE) => {}
+                Some(general @ ("22000" | "42000" | GENERAL_STATE)) => state = general,
+                Some(telling) => return telling,
+            }
+        }
+        state
+    }
+
+    /// The SQLCODE: the one that the status states (`sqlerr` with a number), otherwise that of the first code; -999 if
+    /// there is none.
+    pub fn sql_code(&self) -> i32 {
+        let stated =
+            self.items.iter().filter(|item| item.gds_code == isc::SQLERR).find_map(|item| {
+                match item.arguments.first() {
+                    Some(StatusArgument::Number(code)) => Some(*code),
+                    _ => None,
+                }
+            });
+        stated.unwrap_or_else(|| row(self.gds_code()).map_or(NO_SQL_CODE, |row| i32::from(row.sql_code)))
+    }
+
+    /// The message as Firebird's shell prints it: a line for each code, all but the first after a hyphen.
+    pub fn message(&self) -> String {
+        let lines: Vec<String> = self.items.iter().map(StatusItem::message).collect();
+        lines.join("\n-")
+    }
+}
+
+const GENERAL_STATE: &str = "HY000";
+const NO_STATE: &str = "00000";
+const NO_SQL_CODE: i32 = -999;
+
+/// What the table says of a code.
+fn row(gds_code: u32) -> Option<&'static isc::CodeRow> {
+    let position = isc::CODES.binary_search_by_key(&gds_code, |row| row.gds_code).ok()?;
+    isc::CODES.get(position)
+}
+
+impl StatusItem {
+    /// The name of the code in Firebird's API without `isc_`; nothing if Firebird does not know the code.
+    pub fn symbol(&self) -> Option<&'static str> {
+        row(self.gds_code).map(|row| row.symbol)
+    }
+
+    /// The meaning of the code with its arguments, in one line.
+    pub fn message(&self) -> String {
+        if let Some(template) = messages::template(self.gds_code) {
+            return self.filled_in(template);
+        }
+        let mut message = match self.symbol() {
+            Some(symbol) => symbol.replace('_', " "),
+            None => format!("error {}", self.gds_code),
+        };
+        for (position, argument) in self.arguments.iter().enumerate() {
+            message.push_str(if position == 0 { ": " } else { ", " });
+            message.push_str(&argument.to_string());
+        }
+        message
+    }
+
+    fn filled_in(&self, template: &str) -> String {
+        let mut message = String::with_capacity(template.len());
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('@') {
+            message.push_str(before);
+            let number =
+                after.chars().next().and_then(|digit| digit.to_digit(10)).filter(|number| *number > 0);
+            rest = match number.and_then(|number| usize::try_from(number).ok()) {
+                Some(number) => {
+                    if let Some(argument) = self.arguments.get(number - 1) {
+                        message.push_str(&argument.to_string());
+                    }
+                    after.get(1..).unwrap_or_default()
+                }
+                None => {
+                    message.push('@');
+                    after
+                }
+            };
+        }
+        message.push_str(rest);
+        message
+    }
+}
+
+impl fmt::Display for StatusArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StatusArgument::Text(text) => f.write_str(text),
+            StatusArgument::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// All codes in one line, separated by semicolons; [`Error::message`] has lines.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.items)
+        for (position, item) in self.items.iter().enumerate() {
+            if position > 0 {
+                f.write_str("; ")?;
+            }
+            f.write_str(&item.message())?;
+        }
+        Ok(())
     }
 }
 

@@ -89,9 +89,9 @@ fn a_prefix_finds_its_texts() {
 }
 
 fn values() -> impl Strategy<Value = (Value, Value)> {
-    fn two<T: Strategy>(strategy: T, make: fn(T::Value) -> Value) -> impl Strategy<Value = (Value, Value)>
+    fn two<T>(strategy: T, make: fn(T::Value) -> Value) -> impl Strategy<Value = (Value, Value)>
     where
-        T: Clone,
+        T: Strategy + Clone,
     {
         (strategy.clone(), strategy).prop_map(move |(a, b)| (make(a), make(b)))
     }
