@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::{CancelFlag, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
+use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
 
 /// What can be locked by one transaction at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,12 +34,20 @@ struct State {
 }
 
 /// Who holds a resource.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResourceLock {
-    pub(crate) holder: TransactionId,
-    /// Whether the holder is deleting the row or changing one of its keys: others cannot know whether the keys will
-    /// still be there. A plain update leaves them in no doubt.
-    pub(crate) changes_keys: bool,
+#[derive(Debug)]
+struct ResourceLock {
+    holder: TransactionId,
+    changed_keys: ChangedKeys,
+}
+
+/// Which keys of a locked row its holder takes away: others cannot know whether those will still be there. The others
+/// are in no doubt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ChangedKeys {
+    /// Those of these indexes.
+    Of(Vec<IndexId>),
+    /// All: the row is being deleted.
+    All,
 }
 
 /// What a running transaction holds.
@@ -137,7 +145,10 @@ impl LockTable {
                 let mut state = self.state.lock();
                 match state.resources.get(resource) {
                     None => {
-                        let lock = ResourceLock { holder: waiter.transaction, changes_keys: false };
+                        let lock = ResourceLock {
+                            holder: waiter.transaction,
+                            changed_keys: ChangedKeys::Of(Vec::new()),
+                        };
                         state.resources.insert(resource.clone(), lock);
                         if let Some(held) = state.holders.get_mut(&waiter.transaction) {
                             held.resources.push(resource.clone());
@@ -152,15 +163,34 @@ impl LockTable {
         }
     }
 
-    /// Who has locked a resource.
-    pub(crate) fn holder(&self, resource: &Resource) -> Option<ResourceLock> {
-        self.state.lock().resources.get(resource).copied()
+    /// Gives a lock back before the end: the operation for which it was taken did not happen.
+    pub(crate) fn unlock(&self, resource: &Resource, holder: TransactionId) {
+        let mut state = self.state.lock();
+        state.resources.remove(resource);
+        if let Some(held) = state.holders.get_mut(&holder) {
+            held.resources.retain(|other| other != resource);
+        }
     }
 
-    /// Notes that the holder of a row is deleting it or changing its keys.
-    pub(crate) fn note_key_change(&self, resource: &Resource) {
-        if let Some(lock) = self.state.lock().resources.get_mut(resource) {
-            lock.changes_keys = true;
+    /// Who has locked a row, and whether it takes the row's key in this index away.
+    pub(crate) fn key_holder(&self, row: &Resource, index: IndexId) -> Option<(TransactionId, bool)> {
+        let state = self.state.lock();
+        let lock = state.resources.get(row)?;
+        let changes = match &lock.changed_keys {
+            ChangedKeys::All => true,
+            ChangedKeys::Of(indexes) => indexes.contains(&index),
+        };
+        Some((lock.holder, changes))
+    }
+
+    /// Notes which keys of a row its holder takes away.
+    pub(crate) fn note_changed_keys(&self, row: &Resource, changed: ChangedKeys) {
+        if let Some(lock) = self.state.lock().resources.get_mut(row) {
+            match (&mut lock.changed_keys, changed) {
+                (ChangedKeys::Of(known), ChangedKeys::Of(more)) => known.extend(more),
+                (ChangedKeys::All, _) => {}
+                (known, ChangedKeys::All) => *known = ChangedKeys::All,
+            }
         }
     }
 

@@ -198,7 +198,7 @@ impl Transaction {
             return Ok(if has { KeyState::Present } else { KeyState::Absent });
         }
         // The lock first: a holder that ends between the two looks has committed before the second one.
-        let lock = self.store.inner.locks.holder(&Resource::Row(layout.id, row));
+        let lock = self.store.inner.locks.key_holder(&Resource::Row(layout.id, row), index.id);
         let latest = match lock {
             None => &*self.store.inner.snapshot(),
             Some(_) => snapshot,
@@ -216,7 +216,7 @@ impl Transaction {
             return Ok(KeyState::Absent);
         }
         match lock {
-            Some(lock) if lock.holder != id && lock.changes_keys => Ok(KeyState::Undecided(lock.holder)),
+            Some((holder, true)) if holder != id => Ok(KeyState::Undecided(holder)),
             _ => Ok(KeyState::Present),
         }
     }

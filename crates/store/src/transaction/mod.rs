@@ -233,9 +233,9 @@ impl Transaction {
         Waiter::new(id, self.options.wait, &self.cancel)
     }
 
-    /// Locks a row or a catalog entry.
-    fn lock(&self, id: TransactionId, resource: &Resource) -> Result<()> {
-        self.store.inner.locks.lock(resource, &mut self.waiter(id)).map(|_| ())
+    /// Locks a row or a catalog entry; false if it was locked by this transaction before.
+    fn lock(&self, id: TransactionId, resource: &Resource) -> Result<bool> {
+        self.store.inner.locks.lock(resource, &mut self.waiter(id))
     }
 
     fn check_writable(&self) -> Result<()> {

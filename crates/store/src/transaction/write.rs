@@ -11,7 +11,7 @@ use crate::committed::{Sight, find_row};
 use crate::decoder::RowDecoder;
 use crate::keys::IndexKey;
 use crate::keyspace;
-use crate::locks::Resource;
+use crate::locks::{ChangedKeys, Resource};
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
 use crate::write_set::OwnRow;
@@ -70,7 +70,8 @@ impl Transaction {
         let (id, old) = self.lock_and_read(layout, view, row_id)?;
         let keys = new_keys(layout, row_id, row, Some(&old))?;
         if !keys.is_empty() {
-            self.store.inner.locks.note_key_change(&Resource::Row(layout.id, row_id));
+            let changed = ChangedKeys::Of(keys.iter().map(|new| new.index.id).collect());
+            self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), changed);
         }
         self.adopt_blobs(&mut *self.core()?, layout, row, &old)?;
         let mut bytes = Vec::new();
@@ -87,7 +88,7 @@ impl Transaction {
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
         let (_, old) = self.lock_and_read(layout, view, row_id)?;
-        self.store.inner.locks.note_key_change(&Resource::Row(layout.id, row_id));
+        self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), ChangedKeys::All);
         let mut core = self.core()?;
         self.drop_replaced_blobs(&mut core, layout, row_id, &old, &[]);
         core.writes.change(layout.id, row_id, None, &self.live);
@@ -123,7 +124,24 @@ impl Transaction {
                 None => core.id,
             }
         };
-        self.lock(id, &Resource::Row(layout.id, row_id))?;
+        let resource = Resource::Row(layout.id, row_id);
+        let newly_locked = self.lock(id, &resource)?;
+        let read = self.read_latest(layout, view, row_id, &decoder, &mut values);
+        if read.is_err() && newly_locked {
+            self.store.inner.locks.unlock(&resource, id);
+        }
+        read.map(|()| (id, values))
+    }
+
+    /// Reads the latest version of a locked row, if the view sees it.
+    fn read_latest(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        decoder: &RowDecoder<'_>,
+        values: &mut Vec<Value>,
+    ) -> Result<()> {
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
         let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, Sight::Everything)?;
@@ -138,8 +156,7 @@ impl Transaction {
         if found.is_deleted() {
             return Err(StoreError::NoSuchRow { row: row_id });
         }
-        found.decode(row_id, &decoder, &mut values)?;
-        Ok((id, values))
+        found.decode(row_id, decoder, values)
     }
 
     /// Makes the BLOBs of a new row its own.
