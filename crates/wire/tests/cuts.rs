@@ -1,7 +1,6 @@
 //! Where the network cuts a stream must not show in what comes out, and damage must end in an error, never in a panic.
 
-#![allow(unreachable_pub, reason = "the player is shared between test binaries")]
-#![allow(dead_code, reason = "the player is shared between test binaries")]
+#![allow(dead_code, unreachable_pub, reason = "the player is shared between test binaries")]
 
 mod tape;
 

@@ -1,6 +1,6 @@
 //! Recorded conversations of Firebird's own programs: decoded whole, encoded again to the same bytes, and understood.
 
-#![allow(unreachable_pub, reason = "the player is shared between test binaries")]
+#![allow(dead_code, unreachable_pub, reason = "the player is shared between test binaries")]
 
 mod tape;
 

@@ -1,16 +1,21 @@
 //! Packets: what clients ask ([`Request`]) and servers answer ([`Reply`]).
 //!
-//! Each packet is an operation word and its fields; the lists of fields stand once, in [`request`] and [`reply`],
-//! and serve decoding and encoding alike. Fields that only some protocol versions have are zero or empty in others.
+//! Each packet is an operation word and its fields; the lists of fields stand once and serve decoding and encoding
+//! alike. Fields that only some protocol versions have are zero or empty in others.
 //! Shorts are written sign-extended as Firebird does, and read by their low half.
 //!
 //! Promises: what was decoded encodes to the same bytes if the peer wrote them as Firebird does.
 //! Uses [`crate::message`], [`crate::status`], [`crate::xdr`]. Source: wire-protocol.md, 6.2.
 
+mod batch;
+mod blr_request;
 mod field;
-pub mod reply;
-pub mod request;
+mod reply;
+mod request;
+mod statement;
 
+pub use batch::{BatchBlobs, BatchCreate, BatchMessages};
+pub use blr_request::{RequestCall, RequestMessage, Transact};
 pub use field::BufferLength;
 pub(crate) use field::{Context, Field};
 pub use reply::{
@@ -18,7 +23,7 @@ pub use reply::{
     SqlResponse, TransactResponse, encode_fetch_row, encode_sql_row,
 };
 pub use request::{
-    Attach, BatchBlobs, BatchCreate, BatchMessages, Connect, ContinueAuthentication, CryptKeyCallback,
-    Execute, Execute2, ExecuteImmediate2, Fetch, FetchScroll, Information, OpenBlob, Output, ProtocolOffer,
-    QueueEvents, Request, RequestCall, RequestMessage, Segment, Slice, StatementText, Transact,
+    Attach, Connect, ContinueAuthentication, CryptKeyCallback, Information, OFFERS_MAX, OpenBlob,
+    ProtocolOffer, QueueEvents, Request, Segment, Slice,
 };
+pub use statement::{Execute, Execute2, ExecuteImmediate2, Fetch, FetchScroll, Output, StatementText};

@@ -5,8 +5,10 @@
 
 use farbird_types::{BlobId, Value};
 
+use super::blr_request::RequestMessage;
 use super::field::{fields, packets};
-use super::request::{ContinueAuthentication, CryptKeyCallback, QueueEvents, RequestMessage, write_message};
+use super::request::{ContinueAuthentication, CryptKeyCallback, QueueEvents};
+use super::statement::write_message;
 use super::{Context, Field};
 use crate::message::{EncodeError, Message, MessageForm, MessageFormat};
 use crate::operation::Operation;

@@ -66,6 +66,7 @@ pub struct Player {
     to_server: Incoming,
     to_client: Incoming,
     counters: Counters,
+    compressed: bool,
     /// Requests whose answer binds a handle, oldest first.
     binding: VecDeque<Request>,
     /// The packets, in the order in which they were whole.
@@ -87,6 +88,7 @@ impl Player {
             to_server: Incoming::default(),
             to_client: Incoming::default(),
             counters: Counters::default(),
+            compressed: false,
             binding: VecDeque::new(),
             packets: Vec::new(),
             plain: [Vec::new(), Vec::new()],
@@ -167,6 +169,7 @@ impl Player {
             self.requests.set_version(version);
         }
         if accept.is_compressed() {
+            self.compressed = true;
             self.to_server.compress();
             self.to_client.compress();
             let mut early = self.replies.take_unread();
@@ -181,6 +184,11 @@ impl Player {
     /// Bytes that were not yet part of a packet.
     pub fn unread(&self) -> usize {
         self.requests.unread().len() + self.replies.unread().len()
+    }
+
+    /// Whether the conversation went on compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.compressed
     }
 
     pub fn version(&self) -> ProtocolVersion {
