@@ -12,23 +12,53 @@
 //! packet::Reply -> encode(version, buffer) -> layers::Outgoing (count, deflate, encrypt) -> socket
 //! ```
 //!
-//! ```ignore
-//! let mut decoder = RequestDecoder::new(Limits::default());
-//! incoming.receive(&mut socket_bytes, &mut counters, &mut plain)?;  // decrypts, inflates, counts
-//! decoder.feed(&plain);
-//! while let Some(request) = decoder.next_request()? {          // None: more bytes are needed
-//!     match request {
-//!         Request::Connect(connect) => {
-//!             let accepted = connect.choose(ProtocolVersion::V19);   // negotiation: version, type, compression
-//!             decoder.set_version(accepted.version);  // from here fields follow that version
-//!             Reply::Accept(accepted.into()).encode(accepted.version, &mut out);
+//! ```
+//! use farbird_wire::counters::Counters;
+//! use farbird_wire::decoder::{Limits, RequestDecoder};
+//! use farbird_wire::layers::{Incoming, LayerError, Outgoing};
+//! use farbird_wire::packet::{Reply, Request, Response};
+//! use farbird_wire::protocol::ProtocolVersion;
+//!
+//! /// What a server holds for each connection.
+//! struct Connection {
+//!     incoming: Incoming,
+//!     outgoing: Outgoing,
+//!     counters: Counters,
+//!     decoder: RequestDecoder,
+//! }
+//!
+//! impl Connection {
+//!     /// Takes the bytes of one read, gives the bytes to write.
+//!     fn handle(&mut self, read: &mut [u8]) -> Result<Vec<u8>, LayerError> {
+//!         let (mut plain, mut replies, mut wire) = (Vec::new(), Vec::new(), Vec::new());
+//!         self.incoming.receive(read, &mut self.counters, &mut plain)?; // decrypts, inflates, counts
+//!         self.decoder.feed(&plain);
+//!         while let Some(request) = self.decoder.next_request()? {
+//!             self.counters.packet_in();
+//!             let reply = match request {
+//!                 Request::Connect(connect) => match connect.choose(ProtocolVersion::V19) {
+//!                     Some(choice) => {
+//!                         self.decoder.set_version(choice.version); // from here fields follow that version
+//!                         Reply::Accept(choice.into())
+//!                     }
+//!                     None => Reply::Reject,
+//!                 },
+//!                 _ => Reply::Response(Response::success()),
+//!             };
+//!             self.counters.packet_out();
+//!             reply.encode(self.decoder.version(), &mut replies);
 //!         }
-//!         Request::AllocateStatement(_) => { decoder.statement_allocated(handle); /* ... */ }
-//!         Request::Compile(compile) => { decoder.request_compiled(handle, &compile.blr)?; /* ... */ }
-//!         Request::Execute(execute) => { let parameters = execute.parameters()?; /* Vec<Value> */ }
-//!         /* ... */
+//!         self.outgoing.send(&replies, &mut self.counters, &mut wire)?; // counts, deflates, encrypts
+//!         Ok(wire)
 //!     }
 //! }
+//! # let mut connection = Connection {
+//! #     incoming: Incoming::default(),
+//! #     outgoing: Outgoing::default(),
+//! #     counters: Counters::default(),
+//! #     decoder: RequestDecoder::new(Limits::default()),
+//! # };
+//! # assert_eq!(connection.handle(&mut [0, 0, 0, 93]).unwrap().len(), 32);
 //! ```
 //!
 //! - After a login succeeded call [`decoder::RequestDecoder::authenticated`]: until then packets are kept small.
@@ -56,7 +86,7 @@
 //! | [`compress`] | the zlib streams |
 //! | [`layers`] | compression, encryption and counters in their order |
 //! | [`counters`] | wire statistics by fbclient's rules |
-//! | [`slice`] | array slices and their SDL |
+//! | [`mod@slice`] | array slices and their SDL |
 //! | [`blob_stream`] | blob streams of the batch API |
 //! | [`event`] | event parameter blocks |
 #![forbid(unsafe_code)]
