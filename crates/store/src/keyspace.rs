@@ -60,6 +60,11 @@ pub(crate) mod meta {
         [DROPPED_INDEX, &index.0.to_be_bytes()].concat()
     }
 
+    /// Beginning of the marks of a dropped relation's BLOBs.
+    pub(crate) fn dropped_blobs(relation: RelationId) -> Vec<u8> {
+        [DROPPED_BLOB, &relation.0.to_be_bytes()].concat()
+    }
+
     pub(crate) fn dropped_blob(relation: RelationId, blob: u64) -> Vec<u8> {
         [DROPPED_BLOB, &relation.0.to_be_bytes(), &blob.to_be_bytes()].concat()
     }

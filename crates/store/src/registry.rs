@@ -40,18 +40,19 @@ impl Registry {
         }
     }
 
-    pub(crate) fn is_active(&self, id: TransactionId) -> bool {
-        self.state.lock().active.contains_key(&id)
-    }
-
     /// Keeps the versions of a snapshot. To be called while no commit can be published, or for a snapshot held already.
     pub(crate) fn hold(&self, snapshot: CommitNumber) {
         *self.state.lock().snapshots.entry(snapshot).or_default() += 1;
     }
 
-    /// Whether somebody holds this snapshot or an older one, so that it can be held by another too.
-    pub(crate) fn is_held(&self, snapshot: CommitNumber) -> bool {
-        self.state.lock().snapshots.range(..=snapshot).next().is_some()
+    /// Keeps the versions of a snapshot if somebody already keeps them (or those of an older one); whether so.
+    pub(crate) fn share(&self, snapshot: CommitNumber) -> bool {
+        let mut state = self.state.lock();
+        let held = state.snapshots.range(..=snapshot).next().is_some();
+        if held {
+            *state.snapshots.entry(snapshot).or_default() += 1;
+        }
+        held
     }
 
     pub(crate) fn release(&self, snapshot: CommitNumber) {
@@ -67,6 +68,22 @@ impl Registry {
     /// The oldest snapshot that is read; `published` if there is none.
     pub(crate) fn horizon(&self, published: CommitNumber) -> CommitNumber {
         self.state.lock().snapshots.keys().next().copied().unwrap_or(published).min(published)
+    }
+
+    /// Whether anybody, or whoever comes next, reads a snapshot of `from` or later but before `until`.
+    pub(crate) fn is_read_between(&self, from: CommitNumber, until: CommitNumber, published: CommitNumber) -> bool {
+        (from <= published && published < until)
+            || from < until && self.state.lock().snapshots.range(from..until).next().is_some()
+    }
+
+    /// The newest running transaction; 0 if there is none.
+    pub(crate) fn newest_active(&self) -> TransactionId {
+        self.state.lock().active.keys().next_back().copied().unwrap_or(TransactionId(0))
+    }
+
+    /// The oldest running transaction; the greatest number if there is none.
+    pub(crate) fn oldest_active(&self) -> TransactionId {
+        self.state.lock().active.keys().next().copied().unwrap_or(TransactionId(u64::MAX))
     }
 
     /// The running transactions, oldest first.

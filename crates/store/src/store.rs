@@ -15,6 +15,7 @@ use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
 use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
+use crate::sweep::Sweeper;
 use crate::substrate::{
     ALL_KEYS, Direction, Durability, RedbSubstrate, Snapshot, Space, Substrate, WriteBatch,
 };
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     poisoned: AtomicBool,
     published: RwLock<CommitNumber>,
     pub(crate) commits: CommitQueue,
+    pub(crate) sweeper: Sweeper,
     pub(crate) registry: Registry,
     pub(crate) locks: Arc<LockTable>,
     pub(crate) pending_keys: PendingKeys,
@@ -54,9 +56,17 @@ pub(crate) struct Inner {
     pub(crate) sequences: Sequences,
     pub(crate) blob_numbers: Counter,
     transaction_numbers: Counter,
-    layouts: RwLock<HashMap<RelationId, Arc<RelationLayout>>>,
+    layouts: RwLock<HashMap<RelationId, RegisteredLayout>>,
     /// Transactions whose blocks carry their number, with their commits.
     spilled: RwLock<HashMap<TransactionId, CommitNumber>>,
+}
+
+/// The latest committed layout of a relation.
+#[derive(Debug, Clone)]
+pub(crate) struct RegisteredLayout {
+    pub(crate) layout: Arc<RelationLayout>,
+    /// Transactions up to this one may know an older layout only.
+    pub(crate) unknown_to: TransactionId,
 }
 
 struct LatestSnapshot(Arc<dyn Snapshot>);
@@ -120,6 +130,7 @@ impl Store {
             poisoned: AtomicBool::new(false),
             published: RwLock::new(published),
             commits: CommitQueue::default(),
+            sweeper: Sweeper::default(),
             registry: Registry::default(),
             locks: Arc::default(),
             pending_keys: PendingKeys::default(),
@@ -132,12 +143,17 @@ impl Store {
             latest: RwLock::new(LatestSnapshot(snapshot)),
             substrate,
         };
-        Ok(Store { inner: Arc::new(inner) })
+        let inner = Arc::new(inner);
+        if inner.options.background_sweep {
+            inner.sweeper.start(&inner);
+        }
+        Ok(Store { inner })
     }
 
-    /// Writes what is still in memory only (exact sequence values). Running transactions are rolled back when they are
-    /// dropped. The file is free once all clones, transactions and views are dropped.
+    /// Stops the background sweep and writes what is still in memory only (exact sequence values). Running transactions
+    /// are rolled back when they are dropped. The file is free once all clones, transactions and views are dropped.
     pub fn close(&self) -> Result<()> {
+        self.inner.sweeper.stop();
         let mut batch = WriteBatch::new();
         self.inner.sequences.settle(&mut batch);
         self.inner.transaction_numbers.settle(&mut batch);
@@ -148,7 +164,8 @@ impl Store {
     /// Tells the store the latest committed layout of a relation: at open for all of them, and in the commit of each
     /// DDL (from its [`Transaction::commit_with`]). The sweep leaves relations alone that it was never told of.
     pub fn register_layout(&self, layout: Arc<RelationLayout>) {
-        self.inner.layouts.write().insert(layout.id, layout);
+        let unknown_to = self.inner.registry.newest_active();
+        self.inner.layouts.write().insert(layout.id, RegisteredLayout { layout, unknown_to });
     }
 
     /// Forgets a dropped relation's layout.
@@ -173,10 +190,13 @@ impl Store {
         let published = self.inner.published.read();
         let snapshot = match options.snapshot_at {
             None => *published,
-            Some(number) if number <= *published && self.inner.registry.is_held(number) => number,
+            Some(number) if number <= *published && self.inner.registry.share(number) => number,
             Some(number) => return Err(StoreError::NoSuchSnapshot { number }),
         };
         let transaction = Transaction::begin(self.clone(), id, options, snapshot, cancel);
+        if options.snapshot_at.is_some() {
+            self.inner.registry.release(snapshot);
+        }
         let taken = at_snapshot(snapshot);
         drop(published);
         Ok((transaction, taken))
@@ -241,13 +261,9 @@ impl Inner {
         self.transaction_numbers.next(self).map(TransactionId)
     }
 
-    pub(crate) fn layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {
-        self.layouts.read().get(&relation).cloned()
-    }
-
-    pub(crate) fn layouts(&self) -> Vec<Arc<RelationLayout>> {
+    pub(crate) fn layouts(&self) -> Vec<RegisteredLayout> {
         let mut layouts: Vec<_> = self.layouts.read().values().cloned().collect();
-        layouts.sort_by_key(|layout| layout.id);
+        layouts.sort_by_key(|registered| registered.layout.id);
         layouts
     }
 

@@ -2,6 +2,7 @@
 //! which it was made, so that statements see only what came before them and savepoints can be undone.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use farbird_record::EncodedRows;
@@ -180,6 +181,7 @@ impl RelationWrites {
 enum Undo {
     Row(RelationId, u64),
     Entry(IndexId, Arc<[u8]>),
+    Supersession(IndexId, Arc<[u8]>),
     CatalogEntry(Vec<u8>),
 }
 
@@ -189,6 +191,22 @@ pub(crate) type UndoneEntries = Vec<(IndexId, Arc<[u8]>)>;
 /// A catalog key's changes: change number and new value, or `None` if deleted.
 type CatalogChain = Vec<(u64, Option<Vec<u8>>)>;
 
+/// Entries that a transaction adds to an index.
+pub(crate) type OwnEntries = BTreeMap<Arc<[u8]>, OwnEntry>;
+
+/// What is known of an entry.
+#[derive(Debug, Default)]
+pub(crate) struct OwnEntry {
+    /// At which change its row, never committed with this key, got another one: the entry need not be committed.
+    superseded: Option<u64>,
+}
+
+impl OwnEntry {
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.superseded.is_some()
+    }
+}
+
 /// A transaction's uncommitted work.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
@@ -197,7 +215,7 @@ pub(crate) struct WriteSet {
     savepoints: Vec<u64>,
     journal: Vec<(u64, Undo)>,
     pub(crate) relations: HashMap<RelationId, RelationWrites>,
-    pub(crate) entries: HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>,
+    pub(crate) entries: HashMap<IndexId, OwnEntries>,
     catalog: BTreeMap<Vec<u8>, CatalogChain>,
     bytes: usize,
 }
@@ -285,16 +303,27 @@ impl WriteSet {
         }
     }
 
-    /// Notes an index entry; false if this transaction had it already.
-    pub(crate) fn add_entry(&mut self, index: IndexId, entry: Arc<[u8]>) -> bool {
+    /// Notes an index entry.
+    pub(crate) fn add_entry(&mut self, index: IndexId, entry: Arc<[u8]>) {
         let entries = self.entries.entry(index).or_default();
-        if entries.contains_key(&entry) {
-            return false;
+        if let Some(known) = entries.get_mut(&entry) {
+            known.superseded = None;
+            return;
         }
-        entries.insert(Arc::clone(&entry), self.change);
+        entries.insert(Arc::clone(&entry), OwnEntry::default());
         self.bytes += entry.len() + OVERHEAD_BYTES;
         self.log(Undo::Entry(index, entry));
-        true
+    }
+
+    /// Notes that the uncommitted row of an entry has another key now, or is gone.
+    pub(crate) fn supersede_entry(&mut self, index: IndexId, entry: &[u8]) {
+        let change = self.change;
+        let Some(entries) = self.entries.get_mut(&index) else { return };
+        let this = (Bound::Included(entry), Bound::Included(entry));
+        let Some((entry, known)) = entries.range_mut::<[u8], _>(this).next() else { return };
+        known.superseded = Some(change);
+        let entry = Arc::clone(entry);
+        self.log(Undo::Supersession(index, entry));
     }
 
     /// Notes a catalog entry's new value, or its deletion.
@@ -353,6 +382,12 @@ impl WriteSet {
                 }
                 Undo::CatalogEntry(key) => {
                     truncate_chain(&mut self.catalog, &key, |entry| entry.0 <= savepoint);
+                }
+                Undo::Supersession(index, entry) => {
+                    let known = self.entries.get_mut(&index).and_then(|entries| entries.get_mut(&entry));
+                    if let Some(known) = known {
+                        known.superseded = known.superseded.filter(|change| *change <= savepoint);
+                    }
                 }
                 Undo::Entry(index, entry) => {
                     if let Some(entries) = self.entries.get_mut(&index) {

@@ -194,7 +194,8 @@ impl BlobReader {
         if self.chunk.as_ref().is_none_or(|(held, _)| *held != number) {
             let key = BlobKey { blob: self.blob, part: PART_CONTENTS, chunk: number };
             let bytes = transaction.blob_entry(key, |value| Ok(unsealed(self.blob, value)?.to_vec()))?;
-            self.chunk = Some((number, bytes.ok_or_else(|| damaged(self.blob))?));
+            // Its row was deleted and swept while it was open.
+            self.chunk = Some((number, bytes.ok_or(StoreError::NoSuchBlob)?));
         }
         Ok(self.chunk.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default())
     }

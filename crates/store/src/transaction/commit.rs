@@ -1,6 +1,6 @@
 //! What a commit writes: rows as versions or row blocks, index entries, catalog entries, BLOBs, marks of DDL.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use farbird_record::{EncodedRows, RecordFormat};
@@ -12,7 +12,7 @@ use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
 use crate::keyspace;
 use crate::substrate::{Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
-use crate::write_set::{OwnRow, RelationWrites, Run};
+use crate::write_set::{OwnEntries, OwnRow, RelationWrites, Run};
 use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// All that one commit writes.
@@ -20,7 +20,7 @@ pub(super) struct CommitContent {
     id: TransactionId,
     relations: HashMap<RelationId, RelationWrites>,
     formats: HashMap<(RelationId, u16), RecordFormat>,
-    entries: Arc<HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>>,
+    entries: Arc<HashMap<IndexId, OwnEntries>>,
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
     ddl: Vec<DdlChange>,
@@ -47,7 +47,7 @@ impl CommitContent {
             self.write_rows(number, *relation, writes, batch)?;
         }
         for (index, entries) in self.entries.iter() {
-            for entry in entries.keys() {
+            for (entry, _) in entries.iter().filter(|(_, known)| !known.is_superseded()) {
                 batch.put(Space::Index(*index), entry.to_vec(), Vec::new());
             }
         }

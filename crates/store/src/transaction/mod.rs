@@ -8,7 +8,7 @@ mod ddl;
 mod read;
 mod write;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::Sight;
 use crate::locks::{Levels, Resource, Waiter};
 use crate::view::ReadView;
-use crate::write_set::{LiveChanges, WriteSet};
+use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
     Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, Result, Store, StoreError,
     TransactionId, TransactionOptions,
@@ -58,7 +58,7 @@ pub(crate) struct Core {
     /// Formats of the rows written, for the commit.
     formats: HashMap<(RelationId, u16), RecordFormat>,
     /// Index entries handed to the commit; others must not overlook them before it is done.
-    committed_entries: Arc<HashMap<IndexId, BTreeMap<Arc<[u8]>, u64>>>,
+    committed_entries: Arc<HashMap<IndexId, OwnEntries>>,
 }
 
 /// Row numbers taken by a transaction.
@@ -273,6 +273,14 @@ impl Transaction {
         let core = slot.take().ok_or(StoreError::TransactionEnded)?;
         let mut next = self.next_core(&core)?;
         let writes = core.has_changes();
+        let inner = Arc::clone(&self.store.inner);
+        let publish = move |number| {
+            if writes {
+                // What it wrote itself it goes on seeing, even if others change it again.
+                inner.registry.hold(number);
+            }
+            publish(number);
+        };
         match self.write_commit(core, Box::new(publish)) {
             Ok(number) => {
                 if writes {
@@ -316,6 +324,9 @@ impl Transaction {
         }
         let mut next = Core::new(id, core.snapshot);
         next.own_commits.clone_from(&core.own_commits);
+        for own in &next.own_commits {
+            inner.registry.hold(*own);
+        }
         next.writes = WriteSet::after(&core.writes);
         Ok(next)
     }
@@ -361,6 +372,9 @@ impl Transaction {
             }
         }
         inner.registry.end(core.id);
+        for own in core.own_commits {
+            inner.registry.release(own);
+        }
         if self.holds_snapshot() {
             inner.registry.release(core.snapshot);
         }

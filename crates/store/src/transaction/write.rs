@@ -20,6 +20,14 @@ use crate::{
     StoreError, TransactionId,
 };
 
+/// A row locked for a change, as it is now.
+struct LockedRow {
+    id: TransactionId,
+    values: Vec<Value>,
+    /// Whether this transaction wrote it.
+    is_uncommitted: bool,
+}
+
 /// A key that a write adds to an index.
 pub(super) struct NewKey<'a> {
     pub(super) index: &'a IndexDefinition,
@@ -67,7 +75,7 @@ impl Transaction {
         row_id: RowId,
         row: &mut [Value],
     ) -> Result<()> {
-        let (id, old) = self.lock_and_read(layout, view, row_id)?;
+        let LockedRow { id, values: old, is_uncommitted } = self.lock_and_read(layout, view, row_id)?;
         let keys = new_keys(layout, row_id, row, Some(&old))?;
         if !keys.is_empty() {
             let changed = ChangedKeys::Of(keys.iter().map(|new| new.index.id).collect());
@@ -79,7 +87,9 @@ impl Transaction {
         self.reserve_keys(id, layout, row_id, &keys)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;
-        self.drop_replaced_blobs(&mut core, layout, row_id, &old, row);
+        if is_uncommitted {
+            drop_replaced(&mut core, layout, row_id, &old, row)?;
+        }
         core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
         self.note_entries(&mut core, keys);
         Ok(())
@@ -87,10 +97,12 @@ impl Transaction {
 
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        let (_, old) = self.lock_and_read(layout, view, row_id)?;
+        let LockedRow { values: old, is_uncommitted, .. } = self.lock_and_read(layout, view, row_id)?;
         self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), ChangedKeys::All);
         let mut core = self.core()?;
-        self.drop_replaced_blobs(&mut core, layout, row_id, &old, &[]);
+        if is_uncommitted {
+            drop_replaced(&mut core, layout, row_id, &old, &[])?;
+        }
         core.writes.change(layout.id, row_id, None, &self.live);
         Ok(())
     }
@@ -107,7 +119,7 @@ impl Transaction {
         layout: &RelationLayout,
         view: &ReadView,
         row_id: RowId,
-    ) -> Result<(TransactionId, Vec<Value>)> {
+    ) -> Result<LockedRow> {
         self.check_writable()?;
         self.lock_relation(layout.id, LockLevel::SharedWrite)?;
         let projection = Projection::all();
@@ -119,7 +131,7 @@ impl Transaction {
                 Some(OwnRow::Deleted) => return Err(StoreError::NoSuchRow { row: row_id }),
                 Some(OwnRow::Row { format, bytes }) => {
                     decoder.decode(row_id, format, bytes, &mut values)?;
-                    return Ok((core.id, values));
+                    return Ok(LockedRow { id: core.id, values, is_uncommitted: true });
                 }
                 None => core.id,
             }
@@ -130,7 +142,7 @@ impl Transaction {
         if read.is_err() && newly_locked {
             self.store.inner.locks.unlock(&resource, id);
         }
-        read.map(|()| (id, values))
+        read.map(|()| LockedRow { id, values, is_uncommitted: false })
     }
 
     /// Reads the latest version of a locked row, if the view sees it.
@@ -173,33 +185,37 @@ impl Transaction {
         Ok(())
     }
 
-    /// BLOBs of an uncommitted row that the row has no more need not be committed.
-    fn drop_replaced_blobs(
-        &self,
-        core: &mut Core,
-        layout: &RelationLayout,
-        row_id: RowId,
-        old: &[Value],
-        new: &[Value],
-    ) {
-        let uncommitted = core.writes.relation(layout.id).is_some_and(|writes| writes.row(row_id, u64::MAX).is_some());
-        if uncommitted {
-            let kept = blob_ids(new);
-            let now = core.writes.now();
-            for blob in blob_ids(old) {
-                if !kept.contains(&blob) {
-                    core.blobs.replace(blob, now);
-                }
-            }
-        }
-    }
-
     /// Adds reserved keys to the write set.
     fn note_entries(&self, core: &mut Core, keys: Vec<NewKey<'_>>) {
         for NewKey { index, entry, .. } in keys {
             core.writes.add_entry(index.id, entry);
         }
     }
+}
+
+/// What an uncommitted row had and its successor (empty if it is deleted) has no more need not be committed.
+fn drop_replaced(
+    core: &mut Core,
+    layout: &RelationLayout,
+    row_id: RowId,
+    old: &[Value],
+    new: &[Value],
+) -> Result<()> {
+    let kept = blob_ids(new);
+    let now = core.writes.now();
+    for blob in blob_ids(old) {
+        if !kept.contains(&blob) {
+            core.blobs.replace(blob, now);
+        }
+    }
+    for index in layout.indexes.iter().filter(|index| index.active) {
+        let Some(key) = index.key(old)? else { continue };
+        let kept = if new.is_empty() { None } else { index.key(new)? };
+        if kept.as_ref() != Some(&key) {
+            core.writes.supersede_entry(index.id, &key.entry(row_id));
+        }
+    }
+    Ok(())
 }
 
 fn blob_ids(row: &[Value]) -> Vec<BlobId> {

@@ -1,4 +1,6 @@
-//! The sweep: moves versions that no snapshot can tell apart into row blocks, and gives back what nobody needs.
+//! What the images of a row, dead and alive, refer to: index entries and BLOBs.
+
+use std::collections::HashSet;
 
 use farbird_record::ColumnSet;
 use farbird_record::value_codec::decode_row;
@@ -6,17 +8,36 @@ use farbird_types::{BlobId, Value};
 
 use crate::block::Block;
 use crate::decoder::damaged_row;
-use crate::store::Store;
-use crate::substrate::Slice;
+use crate::recovery::delete_blob;
+use crate::substrate::{Slice, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
-use crate::{RelationLayout, Result, StoreError, keyspace};
+use crate::{RelationLayout, Result, RowId, StoreError, keyspace};
 
-impl Store {
-    /// Sweeps for at most about `steps` bounded steps; gives how many were of use. 0: nothing is left to do now.
-    pub fn sweep(&self, steps: usize) -> Result<usize> {
-        let _ = steps;
-        Ok(0)
+/// Deletes the index entries and BLOBs that only dead images of a row refer to.
+pub(super) fn forget(
+    snapshot: &dyn Snapshot,
+    layout: &RelationLayout,
+    row: RowId,
+    dead: &[Vec<Value>],
+    alive: &[Vec<Value>],
+    batch: &mut WriteBatch,
+) -> Result<()> {
+    for index in layout.indexes.iter().filter(|index| index.active) {
+        // An entry too many is only a hint that leads nowhere: not worth failing for an expression that does.
+        let keys = |images: &[Vec<Value>]| -> HashSet<Vec<u8>> {
+            images.iter().filter_map(|image| index.key(image).ok().flatten()).map(|key| key.entry(row)).collect()
+        };
+        let alive = keys(alive);
+        for entry in keys(dead).difference(&alive) {
+            batch.delete(Space::Index(index.id), entry.clone());
+        }
     }
+    let alive: HashSet<BlobId> = alive.iter().flatten().filter_map(blob_id).collect();
+    let dead: HashSet<BlobId> = dead.iter().flatten().filter_map(blob_id).collect();
+    for blob in dead.difference(&alive) {
+        delete_blob(snapshot, blob.0, batch)?;
+    }
+    Ok(())
 }
 
 /// Appends the BLOBs that a version refers to.

@@ -1,0 +1,367 @@
+//! The sweep: nothing that anybody sees changes, and what nobody sees goes.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::*;
+use farbird_record::RecordFormat;
+use farbird_store::substrate::{ALL_KEYS, Direction, MemorySubstrate, Space, Substrate};
+use farbird_store::{
+    BlobOptions, IndexId, KeyRange, Projection, RelationLayout, ScanDirection, Store, StoreError, Transaction,
+};
+use farbird_types::character_set::CharacterSet;
+use farbird_types::{SqlType, Value};
+
+struct Bench {
+    substrate: Arc<MemorySubstrate>,
+    store: Store,
+    layout: Arc<RelationLayout>,
+}
+
+fn bench() -> Bench {
+    let substrate = Arc::new(MemorySubstrate::new());
+    let store = Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options()).expect("open");
+    let layout = layout();
+    store.register_layout(Arc::clone(&layout));
+    Bench { substrate, store, layout }
+}
+
+impl Bench {
+    fn begin(&self) -> Transaction {
+        begin(&self.store, SNAPSHOT)
+    }
+
+    fn count(&self, space: Space) -> usize {
+        let snapshot = self.substrate.snapshot().expect("snapshot");
+        snapshot.scan(space, ALL_KEYS, Direction::Forward).expect("scan").count()
+    }
+
+    fn sweep_all(&self) {
+        while self.store.sweep(10).expect("sweep") > 0 {}
+    }
+
+    /// Versions, blocks, entries of the name index, blob entries.
+    fn sizes(&self) -> [usize; 4] {
+        let relation = self.layout.id;
+        [Space::Versions(relation), Space::Blocks(relation), Space::Index(NAME), Space::Blobs]
+            .map(|space| self.count(space))
+    }
+
+    fn fill(&self, ids: std::ops::Range<i64>) {
+        for id in ids {
+            let transaction = self.begin();
+            insert(&transaction, &self.layout, id, &format!("{id}"));
+            transaction.commit().expect("commit");
+        }
+    }
+}
+
+#[test]
+fn single_inserts_end_up_in_few_blocks() {
+    let bench = bench();
+    bench.fill(0..300);
+    assert_eq!(bench.sizes(), [300, 0, 300, 0]);
+    let before = rows(&bench.begin(), &bench.layout);
+    bench.sweep_all();
+    assert_eq!(bench.sizes(), [0, 1, 300, 0]);
+    assert_eq!(rows(&bench.begin(), &bench.layout), before);
+    bench.fill(300..400);
+    bench.sweep_all();
+    assert_eq!(bench.sizes(), [0, 1, 400, 0]);
+    assert_eq!(rows(&bench.begin(), &bench.layout).len(), 400);
+    assert_eq!(bench.store.sweep(10).expect("sweep"), 0);
+}
+
+#[test]
+fn updates_and_deletes_leave_no_trace_once_nobody_needs_the_old_rows() {
+    let bench = bench();
+    let transaction = bench.begin();
+    for id in 0..500 {
+        insert(&transaction, &bench.layout, id, "bulk");
+    }
+    transaction.commit().expect("commit");
+    assert_eq!(bench.sizes()[..2], [0, 1], "a bulk insert writes blocks at once");
+    let reader = bench.begin();
+    let before = rows(&reader, &bench.layout);
+    for round in 0..5 {
+        let transaction = bench.begin();
+        for id in (0..500).step_by(7) {
+            rename(&transaction, &bench.layout, id, &format!("{round}")).expect("update");
+        }
+        transaction.commit().expect("commit");
+    }
+    let transaction = bench.begin();
+    for id in (0..500).step_by(10) {
+        delete(&transaction, &bench.layout, id).expect("delete");
+    }
+    transaction.commit().expect("commit");
+    let after = rows(&bench.begin(), &bench.layout);
+    bench.sweep_all();
+    assert_eq!(rows(&reader, &bench.layout), before);
+    assert_eq!(rows(&bench.begin(), &bench.layout), after);
+    drop(reader);
+    bench.sweep_all();
+    assert_eq!(rows(&bench.begin(), &bench.layout), after);
+    assert_eq!(bench.sizes(), [0, 1, after.len(), 0]);
+    let transaction = bench.begin();
+    for (id, _) in &after {
+        delete(&transaction, &bench.layout, *id).expect("delete");
+    }
+    transaction.commit().expect("commit");
+    bench.sweep_all();
+    assert_eq!(bench.sizes(), [0, 0, 0, 0]);
+}
+
+#[test]
+fn versions_between_two_snapshots_go_even_while_an_old_one_is_read() {
+    let bench = bench();
+    bench.fill(0..1);
+    let reader = bench.begin();
+    for round in 0..50 {
+        let transaction = bench.begin();
+        rename(&transaction, &bench.layout, 0, &format!("{round}")).expect("update");
+        transaction.commit().expect("commit");
+    }
+    bench.sweep_all();
+    assert_eq!(bench.sizes()[0], 2, "the one that is read and the newest");
+    assert_eq!(names(&reader, &bench.layout), ["0"]);
+    assert_eq!(names(&bench.begin(), &bench.layout), ["49"]);
+}
+
+#[test]
+fn blobs_go_with_their_last_version() {
+    let bench = bench();
+    let transaction = bench.begin();
+    let mut ids = Vec::new();
+    for id in 0..2 {
+        let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+        writer.write_segment(&transaction, &vec![id as u8; 50_000]).expect("write");
+        let blob = writer.close(&transaction).expect("close");
+        let mut row = [Value::integer(id), Value::Null, Value::Blob(blob)];
+        transaction.insert(&bench.layout, &mut row).expect("insert");
+        ids.push(blob);
+    }
+    transaction.commit().expect("commit");
+    let entries = bench.sizes()[3];
+    let transaction = bench.begin();
+    let view = transaction.view().expect("view");
+    let row_id = find(&transaction, &bench.layout, &view, 0).expect("row");
+    let mut row = [Value::integer(0), Value::text("keeps its blob"), Value::Blob(ids[0])];
+    transaction.update(&bench.layout, &view, row_id, &mut row).expect("update");
+    delete(&transaction, &bench.layout, 1).expect("delete");
+    transaction.commit().expect("commit");
+    drop(view);
+    bench.sweep_all();
+    assert_eq!(bench.sizes()[3], entries / 2);
+    let reader = bench.begin();
+    assert_eq!(reader.open_blob(ids[0]).expect("kept").properties().bytes, 50_000);
+    assert!(matches!(reader.open_blob(ids[1]), Err(StoreError::NoSuchBlob)));
+}
+
+#[test]
+fn rows_of_running_transactions_never_get_between_the_rows_of_a_block() {
+    let bench = bench();
+    let slow: Vec<Transaction> = (0..3)
+        .map(|round| {
+            bench.fill(round * 100..round * 100 + 50);
+            let slow = bench.begin();
+            for id in 0..40 {
+                insert(&slow, &bench.layout, 1_000 + round * 100 + id, "slow");
+            }
+            slow
+        })
+        .collect();
+    bench.fill(900..950);
+    bench.sweep_all();
+    let mut expected = rows(&bench.begin(), &bench.layout).len();
+    for slow in slow {
+        slow.commit().expect("commit");
+        expected += 40;
+        assert_eq!(rows(&bench.begin(), &bench.layout).len(), expected);
+        bench.sweep_all();
+        assert_eq!(rows(&bench.begin(), &bench.layout).len(), expected);
+    }
+    let by_key = by_index(&bench.begin(), &bench.layout, PRIMARY, KeyRange::all(), ScanDirection::Ascending);
+    assert_eq!(by_key.len(), expected);
+}
+
+#[test]
+fn rows_of_older_formats_get_the_defaults_of_new_columns_before_and_after_the_sweep() {
+    let bench = bench();
+    bench.fill(0..40);
+    bench.sweep_all();
+    bench.fill(40..45);
+    let mut columns = bench.layout.formats[0].columns().to_vec();
+    columns.push(SqlType::varchar(10, CharacterSet::UTF8));
+    columns[2] = SqlType::Null;
+    let mut altered = RelationLayout::clone(&bench.layout);
+    altered.formats.push(RecordFormat::new(columns));
+    altered.current = 1;
+    altered.added_defaults = vec![Value::Null, Value::Null, Value::Null, Value::text("new")];
+    let altered = Arc::new(altered);
+    bench.store.register_layout(Arc::clone(&altered));
+    let transaction = bench.begin();
+    let mut row = [Value::integer(100), Value::text("x"), Value::Null, Value::text("given")];
+    transaction.insert(&altered, &mut row).expect("insert");
+    transaction.commit().expect("commit");
+    for swept in [false, true] {
+        let reader = bench.begin();
+        let view = reader.view().expect("view");
+        for (id, expected) in [(3, "new"), (42, "new"), (100, "given")] {
+            let row_id = find(&reader, &altered, &view, id).expect("row");
+            let row = reader.read_row(&altered, &view, row_id, &Projection::of([3, 2, 0])).expect("read");
+            assert_eq!(row.expect("row"), [Value::text(expected), Value::Null, Value::integer(id)], "{swept}");
+        }
+        drop((view, reader));
+        bench.sweep_all();
+    }
+    assert_eq!(bench.sizes()[..2], [0, 1]);
+}
+
+#[test]
+fn dropped_relations_and_indexes_go_when_their_last_reader_is_gone() {
+    let bench = bench();
+    let transaction = bench.begin();
+    let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+    writer.write_segment(&transaction, b"contents").expect("write");
+    let blob = writer.close(&transaction).expect("close");
+    transaction
+        .insert(&bench.layout, &mut [Value::integer(1), Value::text("a"), Value::Blob(blob)])
+        .expect("insert");
+    transaction.commit().expect("commit");
+    let reader = bench.begin();
+    let transaction = bench.begin();
+    transaction.drop_relation(&bench.layout).expect("drop");
+    for index in [PRIMARY, NAME, NAME_DESCENDING, IndexId(77)] {
+        transaction.drop_index(index).expect("drop");
+    }
+    let (store, relation) = (bench.store.clone(), bench.layout.id);
+    transaction.commit_with(move |_| store.unregister_layout(relation)).expect("commit");
+    bench.sweep_all();
+    assert_eq!(names(&reader, &bench.layout), ["a"]);
+    assert_eq!(by_index(&reader, &bench.layout, NAME, KeyRange::all(), ScanDirection::Ascending).len(), 1);
+    drop(reader);
+    bench.sweep_all();
+    assert_eq!(bench.sizes(), [0, 0, 0, 0]);
+}
+
+/// A few words of a generator that needs no crate: the tests print the seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+type Model = BTreeMap<i64, String>;
+
+/// Random transactions over a few rows, swept, crashed and reopened at random, against a model.
+#[test]
+fn random_transactions_agree_with_a_model() {
+    let seed = std::env::var("FARBIRD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_251_120);
+    println!("FARBIRD_SEED={seed}");
+    let mut random = Random(seed);
+    let mut bench = bench();
+    let mut committed = Model::new();
+    let mut open: Vec<(Transaction, Model)> = Vec::new();
+    for step in 0..3_000 {
+        match random.below(20) {
+            0 | 1 if open.len() < 5 => open.push((bench.begin(), committed.clone())),
+            2 if !open.is_empty() => {
+                let (transaction, model) = open.swap_remove(random.below(open.len() as u64) as usize);
+                // Others may have committed meanwhile; conflicts have been refused, so the changes can be told apart.
+                let start = transaction.view().expect("view").commit_number();
+                let base = rows_at(&bench, &transaction, start);
+                transaction.commit().expect("commit");
+                for id in base.keys().chain(model.keys()) {
+                    match (base.get(id), model.get(id)) {
+                        (before, after) if before == after => {}
+                        (_, Some(name)) => drop(committed.insert(*id, name.clone())),
+                        (_, None) => drop(committed.remove(id)),
+                    }
+                }
+            }
+            3 if !open.is_empty() => drop(open.swap_remove(random.below(open.len() as u64) as usize)),
+            4 => drop(bench.store.sweep(1 + random.below(3) as usize).expect("sweep")),
+            5 if random.below(20) == 0 => {
+                open.clear();
+                let substrate = Arc::new(bench.substrate.after_crash());
+                let store = Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options()).expect("open");
+                store.register_layout(Arc::clone(&bench.layout));
+                bench = Bench { substrate, store, layout: bench.layout };
+            }
+            _ if open.is_empty() => {}
+            action => {
+                let place = random.below(open.len() as u64) as usize;
+                let (transaction, model) = &mut open[place];
+                let id = random.below(60) as i64;
+                let name = format!("{step}");
+                let exists = model.contains_key(&id);
+                let outcome = match action {
+                    6 if !exists => {
+                        // Enough for a block of its own.
+                        let savepoint = transaction.savepoint();
+                        let from = 1_000 * step;
+                        for extra in 0..40 {
+                            insert(transaction, &bench.layout, from + extra, &name);
+                        }
+                        if random.below(2) == 0 {
+                            transaction.rollback_to(savepoint).expect("rollback");
+                        } else {
+                            transaction.release(savepoint);
+                            model.extend((0..40).map(|extra| (from + extra, name.clone())));
+                        }
+                        continue;
+                    }
+                    7 if exists => delete(transaction, &bench.layout, id),
+                    _ if exists => rename(transaction, &bench.layout, id, &name),
+                    _ => transaction.insert(&bench.layout, &mut row(id, &name)).map(|_| ()),
+                };
+                match outcome {
+                    Ok(()) if action == 7 && exists => drop(model.remove(&id)),
+                    Ok(()) => drop(model.insert(id, name)),
+                    Err(
+                        StoreError::LockConflict { .. }
+                        | StoreError::UpdateConflict { .. }
+                        | StoreError::UniqueViolation { .. },
+                    ) => {}
+                    Err(error) => panic!("step {step}: {error}"),
+                }
+            }
+        }
+        if step % 10 == 0 {
+            for (transaction, model) in &open {
+                check(&bench, transaction, model, step);
+            }
+            check(&bench, &bench.begin(), &committed, step);
+        }
+    }
+    open.clear();
+    bench.sweep_all();
+    check(&bench, &bench.begin(), &committed, 0);
+    assert_eq!(bench.sizes()[0], 0);
+    assert_eq!(bench.sizes()[2], committed.len());
+}
+
+/// What a transaction saw when it began.
+fn rows_at(bench: &Bench, transaction: &Transaction, snapshot: farbird_store::CommitNumber) -> Model {
+    let options = farbird_store::TransactionOptions { snapshot_at: Some(snapshot), ..SNAPSHOT };
+    assert_eq!(transaction.snapshot(), snapshot);
+    rows(&begin(&bench.store, options), &bench.layout).into_iter().collect()
+}
+
+fn check(bench: &Bench, transaction: &Transaction, model: &Model, step: i64) {
+    let seen = rows(transaction, &bench.layout);
+    assert_eq!(seen.len(), model.len(), "step {step}");
+    assert_eq!(seen.into_iter().collect::<Model>(), *model, "step {step}");
+    let by_key = by_index(transaction, &bench.layout, PRIMARY, KeyRange::all(), ScanDirection::Descending);
+    assert!(by_key.iter().rev().map(|(id, name)| (id, name)).eq(model.iter()), "step {step}");
+    let mut names: Vec<_> = model.values().cloned().collect();
+    names.sort();
+    let by_name = by_index(transaction, &bench.layout, NAME, KeyRange::all(), ScanDirection::Ascending);
+    assert!(by_name.into_iter().map(|(_, name)| name).eq(names), "step {step}");
+}
