@@ -91,7 +91,10 @@ fn announce(server: &Server, data: &std::path::Path, first_start: Option<FirstSt
         data.display()
     )?;
     if let Some(FirstStart { generated_password: Some(password) }) = first_start {
-        writeln!(out, "first start: user SYSDBA, password {password} (shown only now; change it with ALTER USER)")?;
+        writeln!(
+            out,
+            "first start: user SYSDBA, password {password} (shown only now; change it with ALTER USER)"
+        )?;
     }
     out.flush()?;
     Ok(())

@@ -158,7 +158,10 @@ impl Config {
             });
         }
         Ok(Config {
-            listen: overrides.listen.or(raw.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 3050))),
+            listen: overrides
+                .listen
+                .or(raw.listen)
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 3050))),
             data: overrides.data.or(raw.data).unwrap_or_else(|| PathBuf::from("farbird-data")),
             database_access: overrides.database_access.or(raw.database_access).unwrap_or_default(),
             aliases: raw.aliases.into_iter().map(|(name, path)| (name.to_lowercase(), path)).collect(),
@@ -175,7 +178,9 @@ impl Config {
 fn plugin(name: &str) -> Result<AuthPlugin, ConfigError> {
     AuthPlugin::from_name(name.as_bytes()).ok_or_else(|| ConfigError::Value {
         setting: "authentication",
-        reason: format!("there is no plugin {name}; known are Srp, Srp224, Srp256, Srp384, Srp512 and Legacy_Auth"),
+        reason: format!(
+            "there is no plugin {name}; known are Srp, Srp224, Srp256, Srp384, Srp512 and Legacy_Auth"
+        ),
     })
 }
 

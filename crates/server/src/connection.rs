@@ -19,7 +19,7 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::cancel;
 use farbird_wire::xdr::DecodeError;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -159,7 +159,7 @@ impl Connection {
             // Outcomes are taken only when the last ones are written: that is what slows the session down.
             outcome = next_outcome(&mut self.worker), if !idle && !wants_write => self.take(outcome).await,
             _ = tokio::time::sleep_until(self.login_deadline), if !self.logged_in => Err(End::LoginTimeout),
-            _ = stopping.wait_for(|stopping| *stopping), if !self.stopping => { self.stop(); Ok(()) }
+            () = told_to_stop(&mut stopping), if !self.stopping => { self.stop(); Ok(()) }
         }
     }
 
@@ -337,7 +337,8 @@ impl Connection {
             }
         }
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, async {
-            while !self.unwritten.is_empty() && self.stream.writable().await.is_ok() && self.write().is_ok() {}
+            while !self.unwritten.is_empty() && self.stream.writable().await.is_ok() && self.write().is_ok() {
+            }
         })
         .await;
         if let State::Idle(worker) = std::mem::replace(&mut self.worker, State::Gone) {
@@ -347,6 +348,12 @@ impl Connection {
             }
         }
     }
+}
+
+/// Waits until the server is asked to stop.
+async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the server: if it is gone, so is the server.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// What the busy session produces next; `None` when it has nothing more to do.

@@ -7,7 +7,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use farbird_types::{Error, Result, isc};
-use farbird_wire::auth::srp::{PRIVATE_KEY_BYTES, ProofHash, SALT_BYTES, SESSION_KEY_BYTES, ServerLogin, Verifier};
+use farbird_wire::auth::srp::{
+    PRIVATE_KEY_BYTES, ProofHash, SALT_BYTES, SESSION_KEY_BYTES, ServerLogin, Verifier,
+};
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
 
 use crate::security::{Credentials, SecurityDatabase, random};
@@ -69,11 +71,6 @@ impl Login {
             return Err(Error::new(isc::LOGIN_ERROR));
         }
         Ok(Login { user, plugins, srp: None, admin: false, active: false, steps: 0 })
-    }
-
-    /// The normalised name.
-    pub(crate) fn user(&self) -> &str {
-        &self.user
     }
 
     /// Takes what the client's side of `plugin` says.

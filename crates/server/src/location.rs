@@ -61,7 +61,8 @@ impl Locations {
         if self.access == DatabaseAccess::Restrict && !path.starts_with(&self.data) {
             return Err(denied(name));
         }
-        if path.parent() == Some(&self.data) && path.file_name().is_some_and(|file| file == SECURITY_DATABASE) {
+        if path.parent() == Some(&self.data) && path.file_name().is_some_and(|file| file == SECURITY_DATABASE)
+        {
             return Err(denied(name));
         }
         Ok(path)
@@ -90,7 +91,12 @@ fn denied(name: &str) -> Error {
 }
 
 fn io_error(name: &str, error: &io::Error) -> Error {
-    Error::new(isc::IO_ERROR).with("open").with(name).and(isc::IO_OPEN_ERR).and(isc::RANDOM).with(error.to_string())
+    Error::new(isc::IO_ERROR)
+        .with("open")
+        .with(name)
+        .and(isc::IO_OPEN_ERR)
+        .and(isc::RANDOM)
+        .with(error.to_string())
 }
 
 #[cfg(test)]
@@ -122,9 +128,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let locations = locations(folder.path(), DatabaseAccess::Restrict);
         std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
-        std::os::unix::fs::symlink(outside.path().join("new.fbd"), folder.path().join("dangling.fbd")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("new.fbd"), folder.path().join("dangling.fbd"))
+            .unwrap();
         let absolute = outside.path().join("x.fbd");
-        for name in ["../x.fbd", "link/x.fbd", "dangling.fbd", absolute.to_str().unwrap(), "security.fbd", "..", ""] {
+        for name in
+            ["../x.fbd", "link/x.fbd", "dangling.fbd", absolute.to_str().unwrap(), "security.fbd", "..", ""]
+        {
             let error = locations.resolve(name).expect_err(name);
             assert!(error.has(isc::CONF_ACCESS_DENIED) || error.has(isc::BAD_DB_FORMAT), "{name}: {error}");
         }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farbird_engine::api::{
-    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, Rows, TransactionHandle,
-    TransactionParameters,
+    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, Rows,
+    TransactionHandle, TransactionParameters,
 };
 use farbird_engine::attachment::Attachment;
 use farbird_engine::engine::Engine;
@@ -43,7 +43,8 @@ const CREATE_TABLE: &str = "CREATE TABLE PLG$SRP (
     PLG$ACTIVE BOOLEAN DEFAULT TRUE NOT NULL,
     PLG$ADMIN BOOLEAN DEFAULT FALSE NOT NULL)";
 
-const SELECT_USER: &str = "SELECT PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST, PLG$MIDDLE, PLG$LAST,
+const SELECT_USER: &str =
+    "SELECT PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST, PLG$MIDDLE, PLG$LAST,
     PLG$COMMENT, PLG$ATTRIBUTES, PLG$ACTIVE, PLG$ADMIN FROM PLG$SRP";
 
 /// The security database.
@@ -96,7 +97,8 @@ impl SecurityDatabase {
             overwrite: true,
             dialect: 3,
         };
-        let mut attachment = engine.create_database(&unfinished, &create, own_options(), Arc::clone(&users))?;
+        let mut attachment =
+            engine.create_database(&unfinished, &create, own_options(), Arc::clone(&users))?;
         in_transaction(&mut attachment, |attachment, transaction| {
             run(attachment, transaction, CREATE_TABLE, Vec::new()).map(|_| ())
         })?;
@@ -116,10 +118,17 @@ impl SecurityDatabase {
         })])?;
         security.attachment.into_inner().detach()?;
         std::fs::rename(&unfinished, &path).map_err(|error| {
-            Error::new(isc::IO_ERROR).with("rename").with(path.display().to_string()).and(isc::RANDOM).with(error.to_string())
+            Error::new(isc::IO_ERROR)
+                .with("rename")
+                .with(path.display().to_string())
+                .and(isc::RANDOM)
+                .with(error.to_string())
         })?;
         let attachment = engine.attach(&path, own_options(), users)?;
-        Ok((SecurityDatabase { attachment: Mutex::new(attachment), legacy }, Some(FirstStart { generated_password })))
+        Ok((
+            SecurityDatabase { attachment: Mutex::new(attachment), legacy },
+            Some(FirstStart { generated_password }),
+        ))
     }
 
     /// What a login of this (normalised) name needs; `None` if there is no such user.
@@ -155,7 +164,10 @@ impl SecurityDatabase {
         let old = found.first().map(|row| line(row));
         let settings = match (change, &old) {
             (UserChange::Create(_), Some(_)) => {
-                return Err(Error::new(isc::GSEC_ERR_ADD).and(isc::UNIQUE_KEY_VIOLATION).with("PLG$USER_NAME").with("PLG$SRP"));
+                return Err(Error::new(isc::GSEC_ERR_ADD)
+                    .and(isc::UNIQUE_KEY_VIOLATION)
+                    .with("PLG$USER_NAME")
+                    .with("PLG$SRP"));
             }
             (UserChange::Alter(_) | UserChange::Drop(_), None) => {
                 return Err(Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name.as_str()));
@@ -164,12 +176,20 @@ impl SecurityDatabase {
                 return Err(Error::new(isc::RANDOM).with("SYSDBA cannot be dropped; set it INACTIVE instead"));
             }
             (UserChange::Drop(_), Some(_)) => {
-                run(attachment, transaction, "DELETE FROM PLG$SRP WHERE PLG$USER_NAME = ?", vec![Value::text(name)])?;
+                run(
+                    attachment,
+                    transaction,
+                    "DELETE FROM PLG$SRP WHERE PLG$USER_NAME = ?",
+                    vec![Value::text(name)],
+                )?;
                 return Ok(());
             }
-            (UserChange::Create(settings) | UserChange::Alter(settings) | UserChange::CreateOrAlter(settings), _) => {
-                settings
-            }
+            (
+                UserChange::Create(settings)
+                | UserChange::Alter(settings)
+                | UserChange::CreateOrAlter(settings),
+                _,
+            ) => settings,
         };
         let is_new = old.is_none();
         if is_new && settings.password.is_none() {
@@ -195,7 +215,8 @@ impl SecurityDatabase {
             line.legacy = match self.legacy {
                 false => None,
                 true => {
-                    let salt = random::<{ legacy::SALT_BYTES }>()?.map(|byte| PASSWORD_CHARACTERS[usize::from(byte) % 32]);
+                    let salt = random::<{ legacy::SALT_BYTES }>()?
+                        .map(|byte| PASSWORD_CHARACTERS[usize::from(byte) % 32]);
                     Some(legacy::stored_record(&settings.name, &legacy::hash(password), &salt))
                 }
             };
@@ -237,7 +258,8 @@ impl SecurityDatabase {
             Value::Boolean(record.active),
             Value::Boolean(record.admin),
         ];
-        let sql = "UPDATE OR INSERT INTO PLG$SRP (PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST,
+        let sql =
+            "UPDATE OR INSERT INTO PLG$SRP (PLG$USER_NAME, PLG$VERIFIER, PLG$SALT, PLG$LEGACY, PLG$FIRST,
             PLG$MIDDLE, PLG$LAST, PLG$COMMENT, PLG$ATTRIBUTES, PLG$ACTIVE, PLG$ADMIN)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) MATCHING (PLG$USER_NAME)";
         run(attachment, transaction, sql, values).map(|_| ())
@@ -297,7 +319,8 @@ fn run(
     let statement = attachment.allocate_statement()?;
     let result = (|| {
         let description = attachment.prepare(statement, Some(transaction), sql, 3)?;
-        let execution = attachment.execute(statement, Some(transaction), parameters, ExecuteOptions::default())?;
+        let execution =
+            attachment.execute(statement, Some(transaction), parameters, ExecuteOptions::default())?;
         let mut rows = Rows::default();
         rows.reset(description.columns.len());
         if execution == Execution::CursorOpened {

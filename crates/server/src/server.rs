@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use farbird_engine::engine::Engine;
 use farbird_engine::StoreOptions;
+use farbird_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -30,14 +29,6 @@ pub(crate) struct Shared {
     pub(crate) login_work: Semaphore,
     /// Turns true when the server is asked to stop.
     pub(crate) stopping: watch::Receiver<bool>,
-    connections: AtomicUsize,
-}
-
-impl Shared {
-    /// Connections at the moment.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
 }
 
 /// A running server.
@@ -116,7 +107,6 @@ impl Server {
             throttle: Throttle::default(),
             login_work: Semaphore::new(LOGINS_AT_ONCE),
             stopping,
-            connections: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(accept(listener, shared));
         Ok((Server { local_address, stop, accepting }, first_start))
@@ -169,12 +159,7 @@ fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream,
         tracing::warn!(%peer, limit = shared.config.connections_max, "connection refused: too many");
         return;
     }
-    let shared = Arc::clone(shared);
-    connections.spawn(async move {
-        shared.connections.fetch_add(1, Ordering::Relaxed);
-        connection::serve(stream, peer, Arc::clone(&shared)).await;
-        shared.connections.fetch_sub(1, Ordering::Relaxed);
-    });
+    connections.spawn(connection::serve(stream, peer, Arc::clone(shared)));
 }
 
 /// A panic in one connection is a defect of ours, and that connection's end only.

@@ -55,9 +55,9 @@ impl ServiceSession {
             Request::Cancel { .. } => return true,
             Request::ServiceDetach(_) | Request::Detach(_) | Request::Ping => Ok(Response::success()),
             Request::ServiceStart { spb, .. } => self.start(spb),
-            Request::ServiceInformation { service, receive_items, buffer_length, .. } => self
-                .information(receive_items, *buffer_length)
-                .map(|data| Response::data(*service, data)),
+            Request::ServiceInformation { service, receive_items, buffer_length, .. } => {
+                self.information(receive_items, *buffer_length).map(|data| Response::data(*service, data))
+            }
             _ => Err(Error::new(isc::WISH_LIST)),
         };
         output.reply(&Reply::Response(result.unwrap_or_else(|error| Response::error(&error))));

@@ -8,4 +8,5 @@ pub(crate) const FIREBIRD_VERSION: &str = concat!("LI-V5.0.4.1812 Farbird ", env
 /// isc_info_isc_version: the InterBase compatible number that goes with Firebird 5.0.
 pub(crate) const ISC_VERSION: &str = concat!("LI-V6.3.4.1812 Farbird ", env!("CARGO_PKG_VERSION"));
 /// isc_info_svc_implementation.
-pub(crate) const IMPLEMENTATION: &str = if cfg!(target_arch = "aarch64") { "Farbird/Linux/ARM64" } else { "Farbird/Linux/AMD64" };
+pub(crate) const IMPLEMENTATION: &str =
+    if cfg!(target_arch = "aarch64") { "Farbird/Linux/ARM64" } else { "Farbird/Linux/AMD64" };

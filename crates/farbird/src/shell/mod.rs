@@ -99,7 +99,10 @@ fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
 
 /// Reads statements from a terminal and runs each when its terminator comes.
 fn converse(runner: &mut Runner) -> anyhow::Result<()> {
-    eprintln!("farbird {}: end statements with ;  HELP shows more, QUIT or Ctrl-D ends", env!("CARGO_PKG_VERSION"));
+    eprintln!(
+        "farbird {}: end statements with ;  HELP shows more, QUIT or Ctrl-D ends",
+        env!("CARGO_PKG_VERSION")
+    );
     let mut pending = String::new();
     loop {
         eprint!("{}", if pending.is_empty() { "SQL> " } else { "CON> " });

@@ -48,7 +48,8 @@ impl<'a, W: Write> Printer<'a, W> {
                 if self.rows == 1 {
                     self.csv_head()?;
                 }
-                let line: Vec<String> = cells.iter().map(|cell| cell.as_deref().map_or(String::new(), csv_cell)).collect();
+                let line: Vec<String> =
+                    cells.iter().map(|cell| cell.as_deref().map_or(String::new(), csv_cell)).collect();
                 writeln!(self.out, "{}", line.join(","))
             }
         }
@@ -95,7 +96,9 @@ impl<'a, W: Write> Printer<'a, W> {
             .zip(widths)
             .zip(self.columns)
             .map(|((cell, width), column)| {
-                let text = cell.as_deref().map_or_else(|| "<null>".to_owned(), |text| text.replace('\n', "\u{23ce}"));
+                let text = cell
+                    .as_deref()
+                    .map_or_else(|| "<null>".to_owned(), |text| text.replace('\n', "\u{23ce}"));
                 pad(&text, *width, is_right_aligned(column))
             })
             .collect();
@@ -168,10 +171,13 @@ mod tests {
     }
 
     fn printed(format: Format) -> String {
-        let columns = [column("ID", SqlType::INTEGER), column("NAME", SqlType::varchar(10, Default::default()))];
+        let columns =
+            [column("ID", SqlType::INTEGER), column("NAME", SqlType::varchar(10, Default::default()))];
         let mut out = Vec::new();
         let mut printer = Printer::new(format, &columns, &mut out);
-        printer.row(&[Value::integer(1), Value::text("a,b")], vec![Some("1".into()), Some("a,b".into())]).unwrap();
+        printer
+            .row(&[Value::integer(1), Value::text("a,b")], vec![Some("1".into()), Some("a,b".into())])
+            .unwrap();
         printer.row(&[Value::integer(20), Value::Null], vec![Some("20".into()), None]).unwrap();
         printer.finish().unwrap();
         String::from_utf8(out).unwrap()

@@ -82,7 +82,8 @@ impl Runner {
     /// Runs statements until one fails. Says what failed on stderr; false then.
     pub(super) fn run_script(&mut self, text: &str) -> anyhow::Result<bool> {
         // The splitter begins each script with `;`: tell it what this conversation has set.
-        let prefix = if self.terminator == ";" { String::new() } else { format!("SET TERM {} ;", self.terminator) };
+        let prefix =
+            if self.terminator == ";" { String::new() } else { format!("SET TERM {} ;", self.terminator) };
         let script = prefix + text;
         let mut statements = farbird_sql::split_script(&script);
         while let Some(statement) = statements.next() {
@@ -100,7 +101,11 @@ impl Runner {
     /// Commits what is open, or rolls it back, and closes the database.
     pub(super) fn close(mut self, commit: bool) -> anyhow::Result<()> {
         if let Some(transaction) = self.transaction.take() {
-            let end = if commit { self.attachment.commit(transaction) } else { self.attachment.rollback(transaction) };
+            let end = if commit {
+                self.attachment.commit(transaction)
+            } else {
+                self.attachment.rollback(transaction)
+            };
             end.map_err(|error| anyhow::anyhow!("{}", error.message()))?;
         }
         self.attachment.detach().map_err(|error| anyhow::anyhow!("{}", error.message()))

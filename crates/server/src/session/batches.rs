@@ -138,7 +138,9 @@ impl Session {
                     blob.bpb.extend_from_slice(bytes);
                     blob.bpb_left = blob.bpb_left.saturating_sub(bytes.len());
                 }
-                BlobStreamItem::Segment(_) => batch.blobs.last_mut().ok_or_else(damaged)?.segments.push(Vec::new()),
+                BlobStreamItem::Segment(_) => {
+                    batch.blobs.last_mut().ok_or_else(damaged)?.segments.push(Vec::new())
+                }
                 BlobStreamItem::Data(bytes) => {
                     batch.blob_bytes = batch.blob_bytes.saturating_add(bytes.len());
                     if batch.blob_bytes > batch.options.buffer_bytes {
@@ -155,7 +157,11 @@ impl Session {
         Ok(Response::success())
     }
 
-    pub(super) fn batch_execute(&mut self, statement_handle: Handle, transaction: Handle) -> Result<BatchCompletion> {
+    pub(super) fn batch_execute(
+        &mut self,
+        statement_handle: Handle,
+        transaction: Handle,
+    ) -> Result<BatchCompletion> {
         let transaction = self.objects.transaction(transaction)?;
         let character_set = self.character_set;
         let context = self.attachment()?.cast_context();
@@ -182,7 +188,9 @@ impl Session {
             while rows.next_row(&mut values).map_err(super::undecodable)? {
                 let row = std::mem::take(&mut values);
                 let outcome = with_blobs(row, &blobs)
-                    .and_then(|row| convert::parameters(row, Some(&format), &described, character_set, &context))
+                    .and_then(|row| {
+                        convert::parameters(row, Some(&format), &described, character_set, &context)
+                    })
                     .and_then(|row| self.run_row(engine, transaction, row));
                 let index = completion.record_count;
                 completion.record_count += 1;
@@ -328,7 +336,10 @@ mod tests {
     fn sizes_are_bounded_and_zero_means_the_most() {
         assert_eq!(parse(&[]).unwrap().buffer_bytes, BUFFER_BYTES_DEFAULT);
         let mut writer = ClumpletWriter::batch();
-        writer.integer(tag::BUFFER_BYTES_SIZE, 0).integer(tag::MULTIERROR, 1).integer(tag::DETAILED_ERRORS, 9999);
+        writer
+            .integer(tag::BUFFER_BYTES_SIZE, 0)
+            .integer(tag::MULTIERROR, 1)
+            .integer(tag::DETAILED_ERRORS, 9999);
         let options = parse(&writer.into_bytes()).unwrap();
         assert_eq!((options.buffer_bytes, options.detailed_errors), (BUFFER_BYTES_MAX, DETAILED_ERRORS_MAX));
         assert!(options.multi_error && !options.record_counts);

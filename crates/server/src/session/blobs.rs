@@ -79,7 +79,8 @@ impl Session {
         let mut rest = &*segments.data;
         while let Some((head, tail)) = rest.split_first_chunk::<SEGMENT_HEAD_BYTES>() {
             let length = usize::from(u16::from_le_bytes(*head));
-            let (bytes, after) = tail.split_at_checked(length).ok_or_else(|| Error::new(isc::BATCH_BIG_SEG2))?;
+            let (bytes, after) =
+                tail.split_at_checked(length).ok_or_else(|| Error::new(isc::BATCH_BIG_SEG2))?;
             attachment.put_segment(blob, bytes)?;
             rest = after;
         }
@@ -103,7 +104,11 @@ impl Session {
         let blob = self.objects.blob(handle)?;
         self.objects.remove(handle);
         let attachment = self.attachment()?;
-        if cancel { attachment.cancel_blob(blob)? } else { attachment.close_blob(blob)? }
+        if cancel {
+            attachment.cancel_blob(blob)?
+        } else {
+            attachment.close_blob(blob)?
+        }
         Ok(Response::success())
     }
 }
@@ -119,14 +124,15 @@ pub(super) fn parameters(bytes: &[u8]) -> Result<BlobParameters> {
     }
     let mut source = (None, None);
     let mut target = (None, None);
-    for item in ClumpletReader::bpb(bytes)? {
-        let item = item?;
+    for item in ClumpletReader::bpb(bytes).map_err(|_| Error::new(isc::BPB_VERSION))? {
+        let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+        let number = item.integer().unwrap_or_default();
         match item.tag {
-            bpb::TYPE => parameters.stream = item.integer() & i64::from(bpb::TYPE_STREAM) != 0,
-            bpb::SOURCE_TYPE => source.0 = i16::try_from(item.integer()).ok(),
-            bpb::TARGET_TYPE => target.0 = i16::try_from(item.integer()).ok(),
-            bpb::SOURCE_INTERP => source.1 = u8::try_from(item.integer()).ok(),
-            bpb::TARGET_INTERP => target.1 = u8::try_from(item.integer()).ok(),
+            bpb::TYPE => parameters.stream = number & i64::from(bpb::TYPE_STREAM) != 0,
+            bpb::SOURCE_TYPE => source.0 = i16::try_from(number).ok(),
+            bpb::TARGET_TYPE => target.0 = i16::try_from(number).ok(),
+            bpb::SOURCE_INTERP => source.1 = u8::try_from(number).ok(),
+            bpb::TARGET_INTERP => target.1 = u8::try_from(number).ok(),
             _ => {}
         }
     }

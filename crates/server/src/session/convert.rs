@@ -5,7 +5,9 @@
 //! connection's character set leaves each column in its own.
 
 use farbird_types::convert::{CastContext, cast, to_display_text};
-use farbird_types::{CharacterSet, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, Text, Value, isc};
+use farbird_types::{
+    CharacterSet, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, Text, Value, isc,
+};
 use farbird_wire::message::{MessageFormat, MessageType};
 
 /// "The connection's character set" in a message format.
@@ -44,7 +46,10 @@ pub(crate) struct RowConversion {
 enum Step {
     AsIs,
     /// To text of at most so many bytes.
-    Text { character_set: CharacterSet, bytes_max: usize },
+    Text {
+        character_set: CharacterSet,
+        bytes_max: usize,
+    },
     Cast(SqlType),
 }
 
@@ -53,7 +58,11 @@ impl RowConversion {
     ///
     /// # Errors
     /// `isc_dsql_sqlda_err` (SQLCODE -804) if the number of columns differs.
-    pub(crate) fn new(columns: &[ColumnType], format: &MessageFormat, connection: CharacterSet) -> Result<Self> {
+    pub(crate) fn new(
+        columns: &[ColumnType],
+        format: &MessageFormat,
+        connection: CharacterSet,
+    ) -> Result<Self> {
         if columns.len() != format.column_count() {
             return Err(wrong_column_count());
         }
@@ -203,12 +212,13 @@ pub(crate) fn parameters(
     if values.len() != described.len() {
         return Err(wrong_column_count());
     }
-    let charsets = format.into_iter().flat_map(MessageFormat::columns).map(|message_type| match *message_type {
-        MessageType::Text { charset, .. }
-        | MessageType::Varying { charset, .. }
-        | MessageType::Cstring { charset, .. } => character_set_of(charset, connection),
-        _ => connection,
-    });
+    let charsets =
+        format.into_iter().flat_map(MessageFormat::columns).map(|message_type| match *message_type {
+            MessageType::Text { charset, .. }
+            | MessageType::Varying { charset, .. }
+            | MessageType::Cstring { charset, .. } => character_set_of(charset, connection),
+            _ => connection,
+        });
     values
         .into_iter()
         .zip(charsets.chain(std::iter::repeat(connection)))
@@ -217,7 +227,12 @@ pub(crate) fn parameters(
         .collect()
 }
 
-fn parameter(value: Value, character_set: CharacterSet, target: &SqlType, context: &CastContext) -> Result<Value> {
+fn parameter(
+    value: Value,
+    character_set: CharacterSet,
+    target: &SqlType,
+    context: &CastContext,
+) -> Result<Value> {
     let value = match value {
         Value::Text(text) => {
             character_set.check(text.bytes())?;

@@ -172,7 +172,9 @@ impl Session {
             match *item {
                 common::END => break,
                 transaction::TRA_ID => writer.integer(*item, number(facts.id)),
-                transaction::TRA_OLDEST_INTERESTING => writer.integer(*item, number(facts.oldest_interesting)),
+                transaction::TRA_OLDEST_INTERESTING => {
+                    writer.integer(*item, number(facts.oldest_interesting))
+                }
                 transaction::TRA_OLDEST_SNAPSHOT => writer.integer(*item, number(facts.oldest_snapshot)),
                 transaction::TRA_OLDEST_ACTIVE => writer.integer(*item, number(facts.oldest_active)),
                 transaction::TRA_ISOLATION => match facts.parameters.isolation {
@@ -182,7 +184,8 @@ impl Session {
                 },
                 transaction::TRA_ACCESS => writer.bytes(*item, &[u8::from(!facts.parameters.read_only)]),
                 transaction::TRA_LOCK_TIMEOUT => {
-                    let seconds = facts.parameters.lock_timeout.map_or(-1, |timeout| number(timeout.as_secs()));
+                    let seconds =
+                        facts.parameters.lock_timeout.map_or(-1, |timeout| number(timeout.as_secs()));
                     writer.integer(*item, seconds);
                 }
                 transaction::TRA_DBPATH => writer.bytes(*item, path.as_bytes()),
@@ -234,7 +237,8 @@ pub(super) fn statement(
 ) -> Result<Vec<u8>> {
     let description = attachment.describe(statement)?;
     let variable = |column: &ColumnDescription| {
-        let name = |text: &str| character_set.encode(text).map_or_else(|_| text.into(), |bytes| bytes.into_owned());
+        let name =
+            |text: &str| character_set.encode(text).map_or_else(|_| text.into(), |bytes| bytes.into_owned());
         Variable {
             field: name(&column.field),
             relation: name(&column.relation),
@@ -270,7 +274,10 @@ pub(super) fn statement(
 fn is_repeatable(kind: StatementKind) -> bool {
     !matches!(
         kind,
-        StatementKind::Ddl | StatementKind::StartTransaction | StatementKind::Commit | StatementKind::Rollback
+        StatementKind::Ddl
+            | StatementKind::StartTransaction
+            | StatementKind::Commit
+            | StatementKind::Rollback
     )
 }
 

@@ -155,8 +155,12 @@ impl Session {
                 self.fetch_scroll(&fetch)?;
                 Answer::Written
             }
-            Request::FreeStatement { statement, option } => Answer::Held(self.free_statement(statement, option)?),
-            Request::SetCursor { statement, name, kind: _ } => Answer::Now(self.set_cursor_name(statement, &name)?),
+            Request::FreeStatement { statement, option } => {
+                Answer::Held(self.free_statement(statement, option)?)
+            }
+            Request::SetCursor { statement, name, kind: _ } => {
+                Answer::Now(self.set_cursor_name(statement, &name)?)
+            }
 
             Request::StartTransaction { tpb, .. } => Answer::Now(self.start_transaction(&tpb)?),
             Request::Commit(transaction) => Answer::Now(self.commit(transaction)?),
@@ -167,7 +171,9 @@ impl Session {
             Request::CreateBlob { transaction, .. } => Answer::Now(self.create_blob(transaction, &[])?),
             Request::CreateBlob2(open) => Answer::Now(self.create_blob(open.transaction, &open.bpb)?),
             Request::OpenBlob { transaction, blob } => Answer::Now(self.open_blob(transaction, blob, &[])?),
-            Request::OpenBlob2(open) => Answer::Now(self.open_blob(open.transaction, open.blob, &open.bpb)?),
+            Request::OpenBlob2(open) => {
+                Answer::Now(self.open_blob(open.transaction, open.blob, &open.bpb)?)
+            }
             Request::GetSegment(segment) => Answer::Now(self.get_segments(&segment)?),
             Request::PutSegment(segment) => Answer::Now(self.put_segment(&segment)?),
             Request::BatchSegments(segments) => Answer::Now(self.put_segments(&segments)?),
@@ -175,10 +181,16 @@ impl Session {
             Request::CloseBlob(blob) => Answer::Now(self.close_blob(blob, false)?),
             Request::CancelBlob(blob) => Answer::Now(self.close_blob(blob, true)?),
 
-            Request::DatabaseInformation(information) => Answer::Now(self.database_information(&information)?),
-            Request::TransactionInformation(information) => Answer::Now(self.transaction_information(&information)?),
+            Request::DatabaseInformation(information) => {
+                Answer::Now(self.database_information(&information)?)
+            }
+            Request::TransactionInformation(information) => {
+                Answer::Now(self.transaction_information(&information)?)
+            }
             Request::BlobInformation(information) => Answer::Now(self.blob_information(&information)?),
-            Request::StatementInformation(information) => Answer::Now(self.statement_information_call(&information)?),
+            Request::StatementInformation(information) => {
+                Answer::Now(self.statement_information_call(&information)?)
+            }
             Request::CursorInformation(information) => Answer::Now(self.cursor_information(&information)?),
             Request::BatchInformation(information) => Answer::Now(self.batch_information(&information)?),
 
@@ -207,7 +219,9 @@ impl Session {
             }
             Request::DropDatabase(_) => self.drop_database()?,
             Request::Release(_) => Answer::Held(self.failure(&Error::new(isc::BAD_REQ_HANDLE))),
-            Request::AbortAuxConnection | Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
+            Request::AbortAuxConnection | Request::Cancel { .. } | Request::Disconnect | Request::Dummy => {
+                Answer::None
+            }
             // BLR requests, arrays, events, two-phase commit, replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })

@@ -95,15 +95,6 @@ impl Objects {
         if handle == Handle::NONE { Ok(None) } else { self.transaction(handle).map(Some) }
     }
 
-    /// The handle of a transaction of the engine.
-    pub(crate) fn handle_of_transaction(&self, transaction: TransactionHandle) -> Option<Handle> {
-        let index = self
-            .slots
-            .iter()
-            .position(|slot| matches!(slot, Some(Object::Transaction(own)) if *own == transaction))?;
-        u16::try_from(index).ok().map(Handle)
-    }
-
     /// The statement of a handle.
     pub(crate) fn statement(&mut self, handle: Handle) -> Result<&mut Statement> {
         let handle = self.resolve(handle);
@@ -126,7 +117,9 @@ impl Objects {
         self.remove(handle);
         let blobs: Vec<Handle> = self
             .numbered()
-            .filter(|(_, object)| matches!(object, Object::Blob { transaction, .. } if *transaction == handle))
+            .filter(
+                |(_, object)| matches!(object, Object::Blob { transaction, .. } if *transaction == handle),
+            )
             .map(|(blob, _)| blob)
             .collect();
         for blob in blobs {
@@ -144,9 +137,10 @@ impl Objects {
     }
 
     fn numbered(&self) -> impl Iterator<Item = (Handle, &Object)> {
-        self.slots.iter().enumerate().filter_map(|(number, slot)| {
-            Some((Handle(u16::try_from(number).ok()?), slot.as_ref()?))
-        })
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(number, slot)| Some((Handle(u16::try_from(number).ok()?), slot.as_ref()?)))
     }
 }
 

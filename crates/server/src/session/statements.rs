@@ -13,8 +13,8 @@ use farbird_engine::api::{
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::message::{Message, MessageFormat};
 use farbird_wire::packet::{
-    Execute, Execute2, ExecuteImmediate2, Fetch, FetchResponse, FetchScroll, InlineBlob, Output as WantedRow, Reply,
-    Response, SqlResponse, StatementText, encode_fetch_row, encode_sql_row,
+    Execute, Execute2, ExecuteImmediate2, Fetch, FetchResponse, FetchScroll, InlineBlob, Output as WantedRow,
+    Reply, Response, SqlResponse, StatementText, encode_fetch_row, encode_sql_row,
 };
 use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement, prepare_reply, scroll};
 
@@ -106,7 +106,9 @@ impl Session {
         if self.lazy {
             match prepared.kind {
                 StatementKind::Select => flags |= prepare_reply::DEFER_EXECUTE,
-                StatementKind::SelectForUpdate => flags |= prepare_reply::DEFER_EXECUTE | prepare_reply::NO_BATCH,
+                StatementKind::SelectForUpdate => {
+                    flags |= prepare_reply::DEFER_EXECUTE | prepare_reply::NO_BATCH
+                }
                 _ => {}
             }
         }
@@ -207,8 +209,13 @@ impl Session {
             let width = statement.prepared()?.columns.len();
             let mut ahead = Rows::default();
             ahead.reset(width);
-            statement.cursor =
-                Some(OpenCursor { transaction: transaction_handle, inline_blob_bytes, ahead, sent: 0, after: None });
+            statement.cursor = Some(OpenCursor {
+                transaction: transaction_handle,
+                inline_blob_bytes,
+                ahead,
+                sent: 0,
+                after: None,
+            });
         }
         Ok((transaction_handle, execution))
     }
@@ -220,7 +227,9 @@ impl Session {
                 self.objects.end_transaction(before);
                 Ok(Handle::NONE)
             }
-            Execution::TransactionStarted(transaction) => self.objects.insert(Object::Transaction(*transaction)),
+            Execution::TransactionStarted(transaction) => {
+                self.objects.insert(Object::Transaction(*transaction))
+            }
             _ => Ok(before),
         }
     }
@@ -348,7 +357,8 @@ impl Session {
     /// op_fetch: rows, then the end marker; an error takes the place of the next row and of the marker.
     pub(super) fn fetch(&mut self, fetch: &Fetch) -> Result<()> {
         self.remember_row_format(fetch)?;
-        let no_batch = self.objects.statement(fetch.statement)?.prepared()?.kind == StatementKind::SelectForUpdate;
+        let no_batch =
+            self.objects.statement(fetch.statement)?.prepared()?.kind == StatementKind::SelectForUpdate;
         let wanted = if no_batch { 1 } else { usize::from(fetch.count) };
         let (rows, end) = self.send_rows(fetch.statement, wanted)?;
         self.output.reply(&Reply::FetchResponse(match end {
@@ -410,7 +420,10 @@ impl Session {
             return Err(cursor_not_open());
         }
         if statement.row.is_none() {
-            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-502).and(isc::DSQL_CURSOR_OPEN_ERR));
+            return Err(Error::new(isc::DSQL_ERROR)
+                .and(isc::SQLERR)
+                .with(-502)
+                .and(isc::DSQL_CURSOR_OPEN_ERR));
         }
         Ok(())
     }
@@ -425,7 +438,8 @@ impl Session {
             let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
             if cursor.sent < cursor.ahead.len() {
                 sent += self.send_ahead(handle, wanted - sent)?;
-                sends += usize::try_from((self.output.sent_bytes() - bytes_before) / FLUSH_BYTES as u64).unwrap_or(0);
+                sends += usize::try_from((self.output.sent_bytes() - bytes_before) / FLUSH_BYTES as u64)
+                    .unwrap_or(0);
                 bytes_before = self.output.sent_bytes();
             } else {
                 match cursor.after.take() {
@@ -434,7 +448,9 @@ impl Session {
                         return Ok((sent, FetchEnd::EndOfCursor));
                     }
                     Some(Err(error)) => return Err(error),
-                    Some(Ok(FetchEnd::MoreToCome)) | None => self.fetch_rows(handle, (wanted - sent).min(ROWS_AT_A_TIME))?,
+                    Some(Ok(FetchEnd::MoreToCome)) | None => {
+                        self.fetch_rows(handle, (wanted - sent).min(ROWS_AT_A_TIME))?
+                    }
                 }
                 continue;
             }
@@ -517,9 +533,12 @@ impl Session {
 
     /// Fetches the next rows while the client is busy with the last ones. Stops when the client asks for something.
     fn read_ahead(&mut self, handle: Handle, rows: usize) {
+        if self.is_input_waiting() {
+            return;
+        }
         let Ok(statement) = self.objects.statement(handle) else { return };
         let (Some(row), Some(cursor)) = (&statement.row, &statement.cursor) else { return };
-        if cursor.sent < cursor.ahead.len() || cursor.after.is_some() || self.is_input_waiting() {
+        if cursor.sent < cursor.ahead.len() || cursor.after.is_some() {
             return;
         }
         let per_row = usize::try_from(row.format.length()).unwrap_or(usize::MAX).max(1);
@@ -545,7 +564,12 @@ impl Session {
             match attachment.small_blob(engine_transaction, *id, bytes_max as usize) {
                 Ok(Some((facts, data))) => {
                     let information = information::inline_blob(&facts);
-                    self.output.reply(&Reply::InlineBlob(InlineBlob { transaction, blob: *id, information, data }));
+                    self.output.reply(&Reply::InlineBlob(InlineBlob {
+                        transaction,
+                        blob: *id,
+                        information,
+                        data,
+                    }));
                 }
                 Ok(None) => {}
                 Err(_) => return,
@@ -567,7 +591,10 @@ impl Session {
             self.attachment()?.unprepare(engine)?;
         } else if option & free_statement::CLOSE != 0 {
             if statement.cursor.take().is_none() {
-                return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-501).and(isc::DSQL_CURSOR_CLOSE_ERR));
+                return Err(Error::new(isc::DSQL_ERROR)
+                    .and(isc::SQLERR)
+                    .with(-501)
+                    .and(isc::DSQL_CURSOR_CLOSE_ERR));
             }
             self.attachment()?.close_cursor(engine)?;
         }
@@ -622,7 +649,8 @@ impl RowFormat {
         character_set: farbird_types::CharacterSet,
     ) -> Result<RowFormat> {
         let conversion = RowConversion::new(columns, &format, character_set)?;
-        let blobs = format.columns().enumerate().filter(|(_, t)| t.is_blob()).map(|(index, _)| index).collect();
+        let blobs =
+            format.columns().enumerate().filter(|(_, t)| t.is_blob()).map(|(index, _)| index).collect();
         Ok(RowFormat { format, conversion, blobs })
     }
 }
@@ -640,5 +668,9 @@ fn offset(rows: usize) -> i64 {
 }
 
 fn cursor_not_open() -> Error {
-    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-504).and(isc::DSQL_CURSOR_ERR).and(isc::CURSOR_NOT_OPEN)
+    Error::new(isc::DSQL_ERROR)
+        .and(isc::SQLERR)
+        .with(-504)
+        .and(isc::DSQL_CURSOR_ERR)
+        .and(isc::CURSOR_NOT_OPEN)
 }

@@ -75,8 +75,9 @@ fn parse(bytes: &[u8]) -> Result<TransactionParameters> {
     if bytes.is_empty() {
         return Ok(parameters);
     }
-    for item in ClumpletReader::tpb(bytes)? {
-        let item = item?;
+    for item in ClumpletReader::tpb(bytes).map_err(|_| Error::new(isc::BAD_TPB_FORM))? {
+        let item = item.map_err(|_| Error::new(isc::BAD_TPB_FORM))?;
+        let number = item.integer().unwrap_or_default();
         match item.tag {
             // In front of the isolation level these are levels themselves; behind a table they are lock levels.
             tpb::CONSISTENCY if table.is_none() => parameters.isolation = Isolation::TableStability,
@@ -88,9 +89,9 @@ fn parse(bytes: &[u8]) -> Result<TransactionParameters> {
             tpb::WRITE => parameters.read_only = false,
             tpb::AUTOCOMMIT => parameters.auto_commit = true,
             tpb::LOCK_TIMEOUT => {
-                timeout = Some(u64::try_from(item.integer()).map_err(|_| Error::new(isc::BAD_TPB_CONTENT))?);
+                timeout = Some(u64::try_from(number).map_err(|_| Error::new(isc::BAD_TPB_CONTENT))?);
             }
-            tpb::AT_SNAPSHOT_NUMBER => parameters.at_snapshot = u64::try_from(item.integer()).ok(),
+            tpb::AT_SNAPSHOT_NUMBER => parameters.at_snapshot = u64::try_from(number).ok(),
             tpb::LOCK_READ | tpb::LOCK_WRITE => {
                 let name = String::from_utf8_lossy(item.data).trim_end().to_owned();
                 table = Some((name, item.tag == tpb::LOCK_WRITE));

@@ -18,7 +18,9 @@ use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::{Choice, UserIdentification, WireCrypt};
-use farbird_wire::packet::{Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response};
+use farbird_wire::packet::{
+    Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response,
+};
 use farbird_wire::protocol::ProtocolVersion;
 use tokio::sync::mpsc;
 
@@ -137,13 +139,23 @@ impl Worker {
                 return;
             }
             (Stage::Database(mut session), request) => {
-                if session.handle(request, more, &self.counters) { Stage::Database(session) } else { Stage::Ended }
+                if session.handle(request, more, &self.counters) {
+                    Stage::Database(session)
+                } else {
+                    Stage::Ended
+                }
             }
             (Stage::Service(mut service), request) => {
-                if service.handle(&request, &mut self.output) { Stage::Service(service) } else { Stage::Ended }
+                if service.handle(&request, &mut self.output) {
+                    Stage::Service(service)
+                } else {
+                    Stage::Ended
+                }
             }
             (Stage::Start, Request::Connect(connect)) => self.connect(&connect),
-            (Stage::Connecting(login), Request::ContinueAuthentication(step)) => self.continue_connect(login, &step),
+            (Stage::Connecting(login), Request::ContinueAuthentication(step)) => {
+                self.continue_connect(login, &step)
+            }
             (Stage::Connected, Request::Crypt { plugin, key: _ }) => self.encrypt(&plugin),
             (Stage::Connected, Request::Attach(attach)) => self.attach(attach, AttachKind::Database),
             (Stage::Connected, Request::Create(attach)) => self.attach(attach, AttachKind::Create),
@@ -227,13 +239,14 @@ impl Worker {
             Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
         let data = user.specific_data.clone().unwrap_or_default();
         let step = login.step(begun, &data, &self.shared.security)?;
-        let with_data = |plugin: AuthPlugin, data: Vec<u8>, authenticated: bool, keys: Vec<u8>| AcceptWithData {
-            accept: Accept::from(choice),
-            data,
-            plugin: plugin.name().as_bytes().to_vec(),
-            authenticated,
-            keys,
-        };
+        let with_data =
+            |plugin: AuthPlugin, data: Vec<u8>, authenticated: bool, keys: Vec<u8>| AcceptWithData {
+                accept: Accept::from(choice),
+                data,
+                plugin: plugin.name().as_bytes().to_vec(),
+                authenticated,
+                keys,
+            };
         Ok(match step {
             Step::Done(identity) => {
                 let plugin = identity.plugin;
@@ -302,7 +315,10 @@ impl Worker {
         self.shared.throttle.succeeded(self.peer.ip());
         let version = self.line.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
         let mut announced = Vec::new();
-        if identity.session_key.is_some() && self.line.encryption > WireCrypt::Disabled && version.has_plugins() {
+        if identity.session_key.is_some()
+            && self.line.encryption > WireCrypt::Disabled
+            && version.has_plugins()
+        {
             // The last four bytes are the initial counter: some clients assume 0.
             let mut nonce = random::<16>()?;
             nonce[12..].fill(0);
@@ -391,12 +407,18 @@ impl Worker {
             return Err(LoginAttempt::Identity(login.password(&hash, &self.shared.security)?));
         }
         let begun = items.plugin.as_deref().and_then(AuthPlugin::from_name);
-        let client = items.plugin_list.as_deref().map(AuthPlugin::parse_list).or_else(|| begun.map(|p| vec![p]));
+        let client =
+            items.plugin_list.as_deref().map(AuthPlugin::parse_list).or_else(|| begun.map(|p| vec![p]));
         let login = Login::new(&typed, server, &client.unwrap_or_default(), begun)?;
         Ok((login, begun, items.data.unwrap_or_default()))
     }
 
-    fn continue_attach(&mut self, mut login: Login, pending: Box<Pending>, step: &ContinueAuthentication) -> Stage {
+    fn continue_attach(
+        &mut self,
+        mut login: Login,
+        pending: Box<Pending>,
+        step: &ContinueAuthentication,
+    ) -> Stage {
         let step = login.step(AuthPlugin::from_name(&step.plugin), &step.data, &self.shared.security);
         self.attach_step(step, login, pending)
     }
@@ -419,8 +441,10 @@ impl Worker {
     fn finish_attach(&mut self, pending: &Pending, keys: Vec<u8>) -> Stage {
         let Some(identity) = self.line.identity.clone() else { return self.refuse(&refused()) };
         let result = match pending.kind {
-            AttachKind::Service => ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
-                .map(|service| Stage::Service(Box::new(service))),
+            AttachKind::Service => {
+                ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
+                    .map(|service| Stage::Service(Box::new(service)))
+            }
             AttachKind::Database | AttachKind::Create => self.attach_database(pending, &identity),
         };
         match result {
@@ -453,8 +477,9 @@ impl Worker {
         {
             return Err(refused().and(isc::LOGIN_CHANGED));
         }
-        let name = String::from_utf8(pending.attach.file.clone())
-            .map_err(|error| Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned()))?;
+        let name = String::from_utf8(pending.attach.file.clone()).map_err(|error| {
+            Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        })?;
         let path = self.shared.locations.resolve(&name)?;
         let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
         let options = AttachOptions {
@@ -638,7 +663,9 @@ impl DatabaseParameters {
                 dpb::SQL_ROLE_NAME => parameters.role = Some(item.text()).filter(|role| !role.is_empty()),
                 dpb::LC_CTYPE => parameters.character_set = character_set(&item.text())?,
                 dpb::SQL_DIALECT => parameters.dialect = small().filter(|d| (1..=3).contains(d)).unwrap_or(3),
-                dpb::SESSION_TIME_ZONE => parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty()),
+                dpb::SESSION_TIME_ZONE => {
+                    parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty())
+                }
                 dpb::NO_DB_TRIGGERS => parameters.no_database_triggers = item.flag(),
                 dpb::PROCESS_NAME => parameters.process_name = item.text(),
                 dpb::PROCESS_ID => {
@@ -646,7 +673,8 @@ impl DatabaseParameters {
                 }
                 dpb::CLIENT_VERSION => parameters.client_version = item.text(),
                 dpb::MAX_INLINE_BLOB_SIZE => {
-                    parameters.inline_blob_bytes = item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
+                    parameters.inline_blob_bytes =
+                        item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
                 }
                 dpb::SET_DB_CHARSET => parameters.create.default_character_set = character_set(&item.text())?,
                 dpb::PAGE_SIZE => {
@@ -667,5 +695,6 @@ fn character_set(name: &str) -> Result<CharacterSet> {
     if name.is_empty() {
         return Ok(CharacterSet::NONE);
     }
-    CharacterSet::by_name(name).ok_or_else(|| Error::new(isc::BAD_DPB_CONTENT).and(isc::CHARSET_NOT_FOUND).with(name))
+    CharacterSet::by_name(name)
+        .ok_or_else(|| Error::new(isc::BAD_DPB_CONTENT).and(isc::CHARSET_NOT_FOUND).with(name))
 }
