@@ -56,7 +56,7 @@ pub fn apply(
     }
     match result {
         SqlType::Exact { width, scale, .. } => numeric::exact(operator, left, right, *width, *scale),
-        SqlType::DecFloat16 | SqlType::DecFloat34 => numeric::decimal(operator, left, right, result),
+        SqlType::DecFloat16 | SqlType::DecFloat34 => numeric::decimal(operator, left, right),
         _ => numeric::double(operator, left, right).map(Value::Double),
     }
 }

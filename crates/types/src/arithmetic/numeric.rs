@@ -2,9 +2,9 @@
 
 use super::ArithmeticOperator::{self, Add, Divide, Multiply, Subtract};
 use crate::convert::{number, out_of_range};
-use crate::decimal::{Decimal, Precision, Rounding};
+use crate::decimal::Decimal;
 use crate::error::{Error, Result, isc};
-use crate::sql_type::{ExactWidth, SqlType};
+use crate::sql_type::ExactWidth;
 use crate::value::Value;
 
 /// Of exact numbers, in the width and scale of the result.
@@ -89,25 +89,17 @@ fn divide(a: (i128, i8), b: (i128, i8), width: ExactWidth) -> Result<i128> {
     Ok(quotient)
 }
 
-/// Of decimals, or numbers that meet decimals.
-pub(super) fn decimal(
-    operator: ArithmeticOperator,
-    left: &Value,
-    right: &Value,
-    result: &SqlType,
-) -> Result<Value> {
+/// Of decimals, or numbers that meet decimals, in 34 digits: a DECFLOAT(16) is rounded where it is stored or sent, not
+/// on the way.
+pub(super) fn decimal(operator: ArithmeticOperator, left: &Value, right: &Value) -> Result<Value> {
     let (a, b): (Decimal, Decimal) = (number::to_decimal(left)?, number::to_decimal(right)?);
-    let computed = match operator {
+    match operator {
         Add => a.add(b),
         Subtract => a.subtract(b),
         Multiply => a.multiply(b),
         Divide => a.divide(b),
-    }?;
-    let rounded = match result {
-        SqlType::DecFloat16 => computed.rounded(Precision::Sixteen, Rounding::HalfUp)?,
-        _ => computed,
-    };
-    Ok(Value::DecFloat(rounded))
+    }
+    .map(Value::DecFloat)
 }
 
 /// Of doubles, or numbers that meet doubles.

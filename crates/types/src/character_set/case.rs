@@ -17,6 +17,8 @@ impl Case {
     fn character(self, character: char) -> char {
         match self {
             Case::Upper => only(character.to_uppercase()).unwrap_or(character),
+            // The one small letter whose full mapping has a dot of its own.
+            Case::Lower if character == '\u{130}' => 'i',
             Case::Lower => only(character.to_lowercase()).unwrap_or(character),
         }
     }

@@ -9,8 +9,9 @@
 //! - *dictionary*: UNICODE and the collations of languages: letters first, then accents, then case (small before
 //!   capital); white space before punctuation before digits before letters.
 //!
-//! The latter two go by Unicode's decomposition and case folding. They do not know any language's own rules (Czech
-//! `ch`, Swedish `å` after `z`): which texts are equal is as in Firebird, the order of accented letters may differ.
+//! The latter two go by Unicode's decomposition and case folding, with the exceptions of the Unicode Collation Algorithm
+//! for Latin letters (æ is ae with an accent). They do not know any language's own rules (Czech `ch`, Swedish `å` after
+//! `z`), and order scripts by their code points. In UNICODE and its variants texts are equal as they are in Firebird.
 
 mod weight;
 
@@ -75,13 +76,13 @@ pub fn append_sort_key(text: &Text, collation: Collation, key: &mut Vec<u8>) {
         Strength::Binary if set == CharacterSet::OCTETS => weight::append_octets(text.bytes(), key),
         Strength::Binary => weight::append_padded(text.bytes(), key),
         Strength::Linguistic { accents, case } => {
-            let characters = text.decode_lossy();
-            weight::append_padded(&weight::primary(&characters), key);
+            let levels = weight::Levels::of(&text.decode_lossy());
+            weight::append_padded(&levels.letters, key);
             if accents {
-                weight::append_accents(&characters, key);
+                levels.append_accents(key);
             }
             if case {
-                weight::append_case(&characters, key);
+                levels.append_forms(key);
             }
         }
     }
@@ -99,7 +100,7 @@ pub fn append_prefix(prefix: &Text, collation: Collation, key: &mut Vec<u8>) {
         Strength::Binary => weight::append_padded(prefix.bytes(), key),
         Strength::Linguistic { .. } => {
             // The last letter may go on: an accent that follows in a longer text changes it only further on.
-            weight::append_padded(&weight::primary(&prefix.decode_lossy()), key);
+            weight::append_padded(&weight::Levels::of(&prefix.decode_lossy()).letters, key);
         }
     }
     // Without the mark of the end.

@@ -12,6 +12,8 @@ const EXPONENT_MAX: i32 = 308;
 /// Firebird's own numbers.
 const DOUBLE_EPSILON: f64 = 1e-14;
 const FLOAT_EPSILON: f64 = 1e-5;
+/// Has more digits than a DECFLOAT(34).
+const DECIMAL_LIMIT: u128 = 10u128.pow(34);
 
 impl ExactWidth {
     /// The smallest and the largest number.
@@ -91,6 +93,10 @@ fn decimal_to_exact(value: Decimal, width: ExactWidth, scale: i8) -> Result<i128
     let (lowest, highest) = width.range();
     match (width, unscaled) {
         (ExactWidth::Int128, Err(_)) => Err(out_of_range()),
+        // Firebird brings the number to the scale as a decimal first.
+        (ExactWidth::Int128, Ok(number)) if number.unsigned_abs() >= DECIMAL_LIMIT => {
+            Err(Error::new(isc::DECFLOAT_INVALID_OPERATION))
+        }
         (ExactWidth::Int64, Ok(number)) if !(lowest..=highest).contains(&number) => {
             Err(Error::new(isc::EXCEPTION_FLOAT_INVALID_OPERAND))
         }

@@ -45,6 +45,7 @@ fn doubles_print_as_recorded() {
         (-123.456, "-123.4560000000000"),
         (1.7976931348623157e308, "1.797693134862316e+308"),
         (0.0, "0.000000000000000"),
+        (-0.0, "0.000000000000000"),
         (-1.5e-10, "-1.500000000000000e-10"),
     ] {
         assert_eq!(shown(&double(value), SqlType::varchar(30, CharacterSet::NONE)), Ok(text.to_owned()));
@@ -149,6 +150,7 @@ fn numbers_become_numbers_as_recorded() {
         (double(f64::NAN), SqlType::INT128, &out_of_range),
         (double(1e300), SqlType::Float, &out_of_range),
         (decimal("1e50"), SqlType::INT128, &out_of_range),
+        (decimal("1e36"), SqlType::INT128, &[isc::DECFLOAT_INVALID_OPERATION]),
         (decimal("1e20"), SqlType::BIGINT, &[isc::EXCEPTION_FLOAT_INVALID_OPERAND]),
         (decimal("1e20"), SqlType::INTEGER, &[isc::DECFLOAT_INVALID_OPERATION]),
         (decimal("NaN"), SqlType::INTEGER, &[isc::DECFLOAT_INVALID_OPERATION]),

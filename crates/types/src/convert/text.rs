@@ -109,6 +109,8 @@ pub fn double_to_text(value: f64, digits: usize) -> String {
     if value.is_infinite() {
         return if value < 0.0 { "-inf" } else { "inf" }.to_owned();
     }
+    // Firebird prints a sign below zero only.
+    let value = if value == 0.0 { 0.0 } else { value };
     let digits = digits.max(1);
     let scientific = format!("{value:.places$e}", places = digits - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
