@@ -10,6 +10,7 @@ pub mod limits;
 mod error;
 mod lexer;
 mod parser;
+mod printer;
 mod script;
 
 pub use parser::{

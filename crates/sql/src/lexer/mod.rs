@@ -328,12 +328,15 @@ fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
-/// Whether a name can stand without quotes: it is in upper case, is made of letters, digits, `_` and `$`, and is no
-/// keyword that is reserved.
-pub(crate) fn is_plain_name(text: &str) -> bool {
+/// Whether a text has the shape of an unquoted name in upper case, keyword or not.
+pub(crate) fn is_identifier(text: &str) -> bool {
     text.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase())
         && text.bytes().all(|byte| is_identifier_byte(byte) && !byte.is_ascii_lowercase())
-        && keyword(text).is_none()
+}
+
+/// Whether a name can stand without quotes and be taken for nothing else.
+pub(crate) fn is_plain_name(text: &str) -> bool {
+    is_identifier(text) && keyword(text).is_none()
 }
 
 #[cfg(test)]
