@@ -1,0 +1,76 @@
+//! Compiled routines of a catalog.
+//!
+//! The cache belongs to a catalog value and knows the version it was filled for: a copy starts empty, and a catalog that
+//! is changed in place forgets what it had.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use farbird_types::Result;
+use parking_lot::Mutex;
+
+use crate::psql::routine::CompiledRoutine;
+
+/// The compiled routines of one catalog.
+#[derive(Default)]
+pub struct RoutineCache {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    version: u64,
+    routines: HashMap<Key, Arc<[Arc<CompiledRoutine>]>>,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    Procedure(String),
+    Function(String),
+    /// The triggers of a relation for one of its six moments, in the order in which they fire.
+    Triggers(String, u8),
+}
+
+impl RoutineCache {
+    /// What is known under a key, made by `compile` if it is new.
+    ///
+    /// # Errors
+    /// Those of compiling.
+    pub(super) fn routines(
+        &self,
+        version: u64,
+        key: Key,
+        compile: impl FnOnce() -> Result<Vec<Arc<CompiledRoutine>>>,
+    ) -> Result<Arc<[Arc<CompiledRoutine>]>> {
+        {
+            let mut inner = self.inner.lock();
+            if inner.version != version {
+                *inner = Inner { version, routines: HashMap::new() };
+            }
+            if let Some(known) = inner.routines.get(&key) {
+                return Ok(Arc::clone(known));
+            }
+        }
+        // Not under the lock: compiling may take its time.
+        let compiled: Arc<[Arc<CompiledRoutine>]> = compile()?.into();
+        let mut inner = self.inner.lock();
+        if inner.version == version {
+            inner.routines.insert(key, Arc::clone(&compiled));
+        }
+        Ok(compiled)
+    }
+}
+
+impl Clone for RoutineCache {
+    fn clone(&self) -> Self {
+        RoutineCache::default()
+    }
+}
+
+impl fmt::Debug for RoutineCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoutineCache").finish_non_exhaustive()
+    }
+}

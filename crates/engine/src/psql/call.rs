@@ -1,0 +1,277 @@
+//! Procedures, functions and triggers as the rest of the engine calls them.
+
+use std::sync::{Arc, OnceLock};
+
+use farbird_sql::ast::TriggerAction;
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::catalog::{Catalog, Relation, Routine, Trigger};
+use crate::execute::context::ExecutionContext;
+use crate::psql::cache::Key;
+use crate::psql::compile;
+use crate::psql::execution::Execution;
+use crate::psql::instruction::Procedure;
+use crate::psql::routine::CompiledRoutine;
+
+// ---- Functions ----
+
+/// Calls a stored function with converted arguments; missing ones get their defaults.
+///
+/// # Errors
+/// Those of compiling and running it.
+pub fn call_function(
+    context: &mut ExecutionContext<'_>,
+    function: &Arc<Routine>,
+    arguments: Vec<Value>,
+) -> Result<Value> {
+    let catalog = context.transaction.current_catalog();
+    let compiled = compiled_function(&catalog, function)?;
+    let mut execution = Execution::of(&compiled, arguments, context)?;
+    single(execution.finish(context)?)
+}
+
+/// Calls a function declared in the running routine, which `context` knows.
+///
+/// # Errors
+/// Those of running it.
+pub fn call_local_function(
+    context: &mut ExecutionContext<'_>,
+    number: usize,
+    arguments: Vec<Value>,
+) -> Result<Value> {
+    let Some(frame) = &context.routine.call else {
+        return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("local function outside its routine"));
+    };
+    let declaring = Arc::clone(&frame.declaring);
+    let row = call_local(&declaring, number, arguments, context)?;
+    single(row)
+}
+
+fn single(row: Vec<Value>) -> Result<Value> {
+    Ok(row.into_iter().next().unwrap_or_default())
+}
+
+fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
+    let key = Key::Function(function.name.clone());
+    first(catalog.compiled.routines(catalog.version, key, || {
+        Ok(vec![Arc::new(compile::compile_function(catalog, function)?)])
+    })?)
+}
+
+fn first(routines: Arc<[Arc<CompiledRoutine>]>) -> Result<Arc<CompiledRoutine>> {
+    routines.first().cloned().ok_or_else(|| Error::new(isc::WISH_LIST))
+}
+
+// ---- Procedures ----
+
+fn compiled_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
+    let key = Key::Procedure(procedure.name.clone());
+    first(catalog.compiled.routines(catalog.version, key, || {
+        Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
+    })?)
+}
+
+/// EXECUTE PROCEDURE; gives the outputs.
+pub(super) fn call_procedure(
+    procedure: &Procedure,
+    declaring: &Arc<CompiledRoutine>,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Vec<Value>> {
+    match procedure {
+        Procedure::Stored(stored, known) => {
+            let compiled = stored_procedure(stored, known, context)?;
+            Execution::of(&compiled, inputs, context)?.finish(context)
+        }
+        Procedure::Local(number) => call_local(declaring, *number, inputs, context),
+    }
+}
+
+fn stored_procedure(
+    stored: &Routine,
+    known: &OnceLock<Arc<CompiledRoutine>>,
+    context: &ExecutionContext<'_>,
+) -> Result<Arc<CompiledRoutine>> {
+    if let Some(known) = known.get() {
+        return Ok(Arc::clone(known));
+    }
+    let catalog = context.transaction.current_catalog();
+    let compiled = compiled_procedure(&catalog, stored)?;
+    Ok(Arc::clone(known.get_or_init(|| compiled)))
+}
+
+/// Calls a local routine: the variables around it are copied in, and out again when it is done.
+fn call_local(
+    declaring: &Arc<CompiledRoutine>,
+    number: usize,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Vec<Value>> {
+    let routine = Arc::clone(declaring.local(number)?);
+    let mut execution = Execution::of_local(&routine, declaring, inputs, context)?;
+    let row = execution.finish(context)?;
+    let variables = execution.into_variables();
+    for (outer, own) in context.parameters.iter_mut().zip(variables).take(routine.shared_slots) {
+        *outer = own;
+    }
+    Ok(row)
+}
+
+/// A selectable procedure that is running: FROM procedure(...).
+pub struct ProcedureRows {
+    execution: Execution,
+}
+
+impl ProcedureRows {
+    /// Begins it with converted inputs; missing ones get their defaults.
+    ///
+    /// # Errors
+    /// Those of compiling it, and of its inputs' constraints.
+    pub fn open(
+        procedure: &Arc<Routine>,
+        inputs: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<ProcedureRows> {
+        let catalog = context.transaction.current_catalog();
+        let compiled = compiled_procedure(&catalog, procedure)?;
+        Ok(ProcedureRows { execution: Execution::of(&compiled, inputs, context)? })
+    }
+
+    /// Its next row, all outputs; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the procedure.
+    pub fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        self.execution.resume(context)
+    }
+}
+
+// ---- Triggers ----
+
+/// When a trigger of a relation fires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TriggerMoment {
+    /// BEFORE: may change NEW.
+    Before,
+    /// AFTER.
+    After,
+}
+
+/// Bits of RDB$TRIGGER_TYPE that tell relation triggers from others.
+const TRIGGER_TYPE_MASK: u64 = 0x6000;
+
+/// Most actions of one trigger: INSERT OR UPDATE OR DELETE.
+const ACTIONS_MAX: u32 = 3;
+
+/// Whether a trigger fires at a moment: RDB$TRIGGER_TYPE + 1 holds BEFORE or AFTER in its lowest bit, then two bits for
+/// each action.
+fn fires(trigger: &Trigger, moment: TriggerMoment, action: TriggerAction) -> bool {
+    if trigger.inactive || trigger.trigger_type & TRIGGER_TYPE_MASK != 0 {
+        return false;
+    }
+    let code = trigger.trigger_type + 1;
+    let when = if code & 1 == 0 { TriggerMoment::Before } else { TriggerMoment::After };
+    let wanted = match action {
+        TriggerAction::Insert => 1,
+        TriggerAction::Update => 2,
+        TriggerAction::Delete => 3,
+    };
+    when == moment && (0..ACTIONS_MAX).any(|slot| (code >> (1 + slot * 2)) & 3 == wanted)
+}
+
+fn triggers_of<'c>(
+    catalog: &'c Catalog,
+    relation: &'c str,
+    moment: TriggerMoment,
+    action: TriggerAction,
+) -> impl Iterator<Item = &'c Arc<Trigger>> {
+    catalog.triggers.values().filter(move |trigger| {
+        trigger.relation.as_deref() == Some(relation) && fires(trigger, moment, action)
+    })
+}
+
+/// Whether a relation has triggers for a moment: asked once, when a statement is bound.
+pub fn has_triggers(catalog: &Catalog, relation: &str, moment: TriggerMoment, action: TriggerAction) -> bool {
+    triggers_of(catalog, relation, moment, action).next().is_some()
+}
+
+/// Fires the triggers of a relation, in order of position and name. Rows are by field id; BEFORE triggers may change
+/// `new`.
+///
+/// # Errors
+/// Those of compiling and running them; the statement undoes what they did.
+pub fn fire_triggers(
+    context: &mut ExecutionContext<'_>,
+    relation: &Relation,
+    moment: TriggerMoment,
+    action: TriggerAction,
+    old: Option<&[Value]>,
+    mut new: Option<&mut Vec<Value>>,
+) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    let number = moment as u8 * 3 + action as u8;
+    let key = Key::Triggers(relation.name.clone(), number);
+    let triggers = catalog.compiled.routines(catalog.version, key, || {
+        let mut triggers: Vec<&Arc<Trigger>> =
+            triggers_of(&catalog, &relation.name, moment, action).collect();
+        triggers.sort_by(|left, right| (left.position, &left.name).cmp(&(right.position, &right.name)));
+        let new_writable = moment == TriggerMoment::Before && action != TriggerAction::Delete;
+        triggers
+            .into_iter()
+            .map(|trigger| {
+                Ok(Arc::new(compile::compile_trigger(&catalog, trigger, Some(relation), new_writable)?))
+            })
+            .collect()
+    })?;
+    let width = usize::from(relation.next_field_id);
+    for trigger in triggers.iter() {
+        let slots = by_field(old, width).chain(by_field(new.as_deref().map(Vec::as_slice), width));
+        let mut execution = Execution::of_trigger(trigger, slots, Some(action));
+        execution.finish(context)?;
+        if let (Some(new), TriggerMoment::Before) = (new.as_deref_mut(), moment) {
+            let changed = execution.into_variables().into_iter().skip(width).take(width);
+            new.clear();
+            new.extend(changed);
+        }
+    }
+    Ok(())
+}
+
+/// The values of a row, filled up with NULL.
+fn by_field(row: Option<&[Value]>, width: usize) -> impl Iterator<Item = Value> {
+    let row = row.unwrap_or_default();
+    (0..width).map(move |field| row.get(field).cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trigger(trigger_type: u64) -> Trigger {
+        Trigger {
+            name: "T".to_owned(),
+            relation: Some("R".to_owned()),
+            trigger_type,
+            position: 0,
+            inactive: false,
+            source: String::new(),
+            source_start: Default::default(),
+            sql_security_definer: None,
+            description: None,
+        }
+    }
+
+    #[test]
+    fn trigger_types_name_moments_and_actions() {
+        use TriggerAction::{Delete, Insert, Update};
+        use TriggerMoment::{After, Before};
+        assert!(fires(&trigger(1), Before, Insert));
+        assert!(!fires(&trigger(1), After, Insert));
+        assert!(!fires(&trigger(1), Before, Update));
+        assert!(fires(&trigger(6), After, Delete));
+        // BEFORE INSERT OR UPDATE is 17, AFTER INSERT OR UPDATE OR DELETE 114.
+        assert!(fires(&trigger(17), Before, Insert) && fires(&trigger(17), Before, Update));
+        assert!(!fires(&trigger(17), Before, Delete));
+        assert!([Insert, Update, Delete].into_iter().all(|action| fires(&trigger(114), After, action)));
+    }
+}

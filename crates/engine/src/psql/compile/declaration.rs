@@ -1,0 +1,296 @@
+//! Parameters, variables, cursors and local routines.
+
+use std::sync::{Arc, OnceLock};
+
+use farbird_sql::ast::{self, DeclarationKind};
+use farbird_types::{ColumnType, Error, Result, isc};
+
+use super::scope::{LocalProcedure, duplicate};
+use super::{Compiler, Inputs};
+use crate::bind::data_type::{self, ResolvedType};
+use crate::bind::{self, Environment, LocalFunction};
+use crate::catalog::Domain;
+use crate::psql::instruction::Instruction;
+use crate::psql::routine::{CompiledRoutine, Declared, RoutineKind, VariableConstraint};
+
+/// The value of a default kept as text: `DEFAULT 5`, `= 5` or just `5`.
+pub(super) fn parsed_default(environment: &Environment, source: &str) -> Result<ast::Expression> {
+    let dialect =
+        if environment.dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three };
+    let options = farbird_sql::ParseOptions { dialect };
+    let text = source.trim_start();
+    let marked =
+        text.starts_with('=') || text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("DEFAULT"));
+    if marked {
+        return Ok(farbird_sql::parse_default(text, &options)?.value);
+    }
+    farbird_sql::parse_expression(text, &options)
+}
+
+/// Tells of each `?` in an expression made of operators and calls.
+pub(super) fn each_parameter(expression: &ast::Expression, tell: &mut dyn FnMut(usize)) {
+    use ast::ExpressionKind as Kind;
+    match &expression.kind {
+        Kind::Parameter(number) => tell(usize::try_from(*number).unwrap_or(usize::MAX)),
+        Kind::Unary { operand, .. } | Kind::Not(operand) | Kind::Cast { operand, .. } => {
+            each_parameter(operand, tell);
+        }
+        Kind::Binary { left, right, .. } | Kind::Comparison { left, right, .. } => {
+            each_parameter(left, tell);
+            each_parameter(right, tell);
+        }
+        Kind::Function(call) => call.arguments.iter().for_each(|argument| each_parameter(argument, tell)),
+        _ => {}
+    }
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn resolve(
+        &self,
+        data_type: &ast::DataType,
+        collation: Option<&ast::Name>,
+    ) -> Result<ResolvedType> {
+        data_type::resolve(self.environment, data_type, collation)
+    }
+
+    /// A domain by name, unless it is an implicit one.
+    pub(super) fn domain(&self, name: Option<&str>) -> Option<Arc<Domain>> {
+        self.environment.catalog.domains.get(name?).cloned()
+    }
+
+    /// The constraint of a variable, if it has one; gives its number.
+    pub(super) fn constraint(
+        &mut self,
+        name: &str,
+        not_null: bool,
+        domain: Option<&Domain>,
+    ) -> Result<Option<usize>> {
+        let not_null = not_null || domain.is_some_and(|domain| domain.not_null);
+        let check = match domain {
+            Some(Domain { check_source: Some(source), sql_type, .. }) => {
+                let options = farbird_sql::ParseOptions::default();
+                let check = farbird_sql::parse_check(source, &options)?;
+                Some(bind::bind_domain_check(self.environment, sql_type, &check.condition)?)
+            }
+            _ => None,
+        };
+        if !not_null && check.is_none() {
+            return Ok(None);
+        }
+        self.constraints.push(VariableConstraint { name: name.to_owned(), not_null, check });
+        Ok(Some(self.constraints.len() - 1))
+    }
+
+    /// An input of a block or local routine; gives its type.
+    pub(super) fn declare_input(&mut self, declaration: &ast::ParameterDeclaration) -> Result<ColumnType> {
+        let parameter = &declaration.parameter;
+        let resolved = self.resolve(&parameter.data_type, parameter.collation.as_ref())?;
+        let not_null = parameter.not_null || resolved.not_null;
+        let name = parameter.name.as_str();
+        let default = match (&declaration.default, &resolved.domain) {
+            (Some(default), _) => Some(default.value.clone()),
+            (None, Some(domain)) => match &domain.default_source {
+                Some(source) => Some(parsed_default(self.environment, source)?),
+                None => None,
+            },
+            (None, None) => None,
+        };
+        let default = default.map(|value| self.expression(&value, Some(&resolved.sql_type))).transpose()?;
+        let constraint = self.constraint(name, not_null, resolved.domain.as_deref())?;
+        let column_type = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
+        let slot = self.slot();
+        self.inputs.push(Declared { sql_type: resolved.sql_type, constraint, default });
+        self.name_slot(name, slot, column_type, constraint)?;
+        Ok(column_type)
+    }
+
+    /// An output of a block or local procedure; gives its type.
+    pub(super) fn declare_output(&mut self, parameter: &ast::TypedName) -> Result<ColumnType> {
+        let resolved = self.resolve(&parameter.data_type, parameter.collation.as_ref())?;
+        let not_null = parameter.not_null || resolved.not_null;
+        let name = parameter.name.as_str();
+        let constraint = self.constraint(name, not_null, resolved.domain.as_deref())?;
+        let column_type = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
+        let slot = self.slot();
+        self.outputs.push(slot);
+        self.name_slot(name, slot, column_type, constraint)?;
+        Ok(column_type)
+    }
+
+    pub(super) fn declaration(&mut self, declaration: &ast::Declaration) -> Result<()> {
+        match &declaration.kind {
+            DeclarationKind::Variable { variable, initial } => self.variable(variable, initial.as_ref()),
+            DeclarationKind::Cursor { name, scroll, query } => self.declare_cursor(name, *scroll, query),
+            DeclarationKind::Procedure { signature, body } => {
+                self.local_procedure(signature, body.as_deref())
+            }
+            DeclarationKind::Function { signature, body } => self.local_function(signature, body.as_deref()),
+        }
+    }
+
+    fn variable(&mut self, variable: &ast::TypedName, initial: Option<&ast::Expression>) -> Result<()> {
+        let resolved = self.resolve(&variable.data_type, variable.collation.as_ref())?;
+        let not_null = variable.not_null || resolved.not_null;
+        let name = variable.name.as_str();
+        let inherited = match (initial, &resolved.domain) {
+            (None, Some(domain)) => match &domain.default_source {
+                Some(source) => Some(parsed_default(self.environment, source)?),
+                None => None,
+            },
+            _ => None,
+        };
+        let value = match initial.or(inherited.as_ref()) {
+            Some(value) => Some(self.expression(value, Some(&resolved.sql_type))?),
+            None => None,
+        };
+        let constraint = self.constraint(name, not_null, resolved.domain.as_deref())?;
+        let slot = self.slot();
+        let column_type = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
+        self.name_slot(name, slot, column_type, constraint)?;
+        if let Some(value) = value {
+            self.emit(match constraint {
+                Some(constraint) => Instruction::AssignChecked { value, slot, constraint },
+                None => Instruction::Assign { value, slot },
+            });
+        }
+        Ok(())
+    }
+
+    /// Local routines do not nest (Firebird: "nested sub procedure").
+    fn refuse_nesting(&self, what: &str) -> Result<()> {
+        match self.kind {
+            RoutineKind::LocalFunction | RoutineKind::LocalProcedure => {
+                Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn local_procedure(
+        &mut self,
+        signature: &ast::ProcedureSignature,
+        body: Option<&ast::RoutineBody>,
+    ) -> Result<()> {
+        self.refuse_nesting("nested sub procedure")?;
+        let name = signature.name.as_str();
+        let number = match self.scope.procedure(name) {
+            Some(known) if self.is_declared(known.number) => return Err(duplicate(name)),
+            Some(known) => known.number,
+            None => {
+                let number = self.new_local();
+                let inputs = self.signature_inputs(&signature.parameters)?;
+                let outputs = self.signature_outputs(&signature.returns)?;
+                let (types, required) = (inputs.types, inputs.required);
+                self.scope
+                    .declare_procedure(name, LocalProcedure { number, inputs: types, required, outputs });
+                number
+            }
+        };
+        let Some(body) = body else { return Ok(()) };
+        let mut compiler = self.local_compiler(RoutineKind::LocalProcedure, name);
+        for parameter in &signature.parameters {
+            compiler.declare_input(parameter)?;
+        }
+        for output in &signature.returns {
+            compiler.declare_output(&output.parameter)?;
+        }
+        compiler.body(body)?;
+        let compiled = compiler.finish();
+        self.set_local(number, compiled);
+        Ok(())
+    }
+
+    fn local_function(
+        &mut self,
+        signature: &ast::FunctionSignature,
+        body: Option<&ast::RoutineBody>,
+    ) -> Result<()> {
+        self.refuse_nesting("nested sub function")?;
+        let name = signature.name.as_str();
+        let resolved = self.resolve(&signature.returns.data_type, signature.returns.collation.as_ref())?;
+        let not_null = signature.returns.not_null || resolved.not_null;
+        let result = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
+        let known = bind::VariableScope::local_function(&self.scope, name);
+        let number = match known {
+            Some(known) if self.is_declared(known.number) => return Err(duplicate(name)),
+            Some(known) => known.number,
+            None => {
+                let number = self.new_local();
+                let inputs = self.signature_inputs(&signature.parameters)?;
+                let parameters = inputs.types.iter().map(|input| input.sql_type).collect();
+                let function = LocalFunction { number, parameters, required: inputs.required, result };
+                self.scope.declare_function(name, function);
+                number
+            }
+        };
+        let Some(body) = body else { return Ok(()) };
+        let mut compiler = self.local_compiler(RoutineKind::LocalFunction, name);
+        for parameter in &signature.parameters {
+            compiler.declare_input(parameter)?;
+        }
+        let constraint = compiler.constraint("", not_null, resolved.domain.as_deref())?;
+        let slot = compiler.slot();
+        compiler.outputs.push(slot);
+        compiler.result = Some((slot, result, constraint));
+        compiler.body(body)?;
+        let compiled = compiler.finish();
+        self.set_local(number, compiled);
+        Ok(())
+    }
+
+    fn signature_inputs(&self, parameters: &[ast::ParameterDeclaration]) -> Result<Inputs> {
+        let mut types = Vec::new();
+        for declaration in parameters {
+            let parameter = &declaration.parameter;
+            let resolved = self.resolve(&parameter.data_type, parameter.collation.as_ref())?;
+            let nullable = !(parameter.not_null || resolved.not_null);
+            types.push(ColumnType { sql_type: resolved.sql_type, nullable });
+        }
+        let defaults =
+            parameters.iter().rev().take_while(|declaration| declaration.default.is_some()).count();
+        Ok(Inputs { required: types.len() - defaults, types })
+    }
+
+    fn signature_outputs(&self, outputs: &[ast::ParameterDeclaration]) -> Result<Vec<ColumnType>> {
+        outputs
+            .iter()
+            .map(|declaration| {
+                let parameter = &declaration.parameter;
+                let resolved = self.resolve(&parameter.data_type, parameter.collation.as_ref())?;
+                let nullable = !(parameter.not_null || resolved.not_null);
+                Ok(ColumnType { sql_type: resolved.sql_type, nullable })
+            })
+            .collect()
+    }
+
+    fn new_local(&mut self) -> usize {
+        self.locals.push(OnceLock::new());
+        self.locals.len() - 1
+    }
+
+    fn is_declared(&self, number: usize) -> bool {
+        self.locals.get(number).is_some_and(|local| local.get().is_some())
+    }
+
+    fn set_local(&mut self, number: usize, compiled: CompiledRoutine) {
+        self.changes |= compiled.changes;
+        self.accesses.extend(compiled.accesses.iter().cloned());
+        if let Some(local) = self.locals.get(number) {
+            // Declared once: a second body was refused above.
+            let _already = local.set(Arc::new(compiled));
+        }
+    }
+
+    /// A compiler for a local routine: it sees the names declared so far, in the same slots.
+    fn local_compiler(&self, kind: RoutineKind, name: &str) -> Compiler<'a> {
+        let mut compiler = Compiler::new(self.environment, kind, name);
+        compiler.start = self.start;
+        compiler.scope = self.scope.for_local_routine();
+        compiler.slots = self.slots;
+        compiler.shared_slots = self.slots;
+        compiler.first_input = self.slots;
+        // Numbers of constraints in the scope are those of the routine around it.
+        compiler.constraints.clone_from(&self.constraints);
+        compiler
+    }
+}

@@ -1,0 +1,327 @@
+//! Statements that read or change rows: cursors, loops over queries, SELECT INTO, DML with RETURNING INTO.
+
+use std::sync::Arc;
+
+use farbird_sql::ast;
+use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+
+use super::scope::{Known, Writable, duplicate, sql_error};
+use super::{Compiler, Construct};
+use crate::api::ColumnDescription;
+use crate::bind::{self, Action, Prepared, QueryOptions, Variable, VariableScope};
+use crate::plan::modification::{ModifyAction, ModifyPlan};
+use crate::plan::{Node, SelectPlan};
+use crate::psql::instruction::{
+    CursorDefinition, CursorSource, DynamicParameter, DynamicStatement, Instruction, Scroll, Store,
+};
+
+/// The wrong number of targets.
+fn count_mismatch() -> Error {
+    sql_error(-313).and(isc::DSQL_COUNT_MISMATCH)
+}
+
+/// Whether a statement inserts one row of values that no query is needed for.
+fn is_plain_insert(plan: &ModifyPlan) -> bool {
+    match &plan.action {
+        ModifyAction::Insert(insert) => {
+            let single = match &insert.source {
+                Node::Single => true,
+                Node::Project(project) => matches!(project.input, Node::Single),
+                _ => false,
+            };
+            single && plan.frame.subqueries == 0
+        }
+        _ => false,
+    }
+}
+
+impl Compiler<'_> {
+    /// The slot with the row number of the cursor that WHERE CURRENT OF names.
+    pub(super) fn current_row(&self, table: &ast::ChangedTable, rows: &ast::ChangedRows) -> Option<usize> {
+        match rows {
+            ast::ChangedRows::CurrentOf(cursor) => {
+                self.scope.cursor_row_number(cursor.as_str(), table.name.as_str())
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the columns of a row go; as many targets as columns.
+    pub(super) fn stores(&self, columns: &[ColumnType], targets: &[ast::Target]) -> Result<Vec<Store>> {
+        if columns.len() != targets.len() {
+            return Err(count_mismatch());
+        }
+        columns
+            .iter()
+            .zip(targets)
+            .enumerate()
+            .map(|(column, (column_type, target))| self.store(column, &column_type.sql_type, target))
+            .collect()
+    }
+
+    fn store(&self, column: usize, from: &SqlType, target: &ast::Target) -> Result<Store> {
+        let known = self.scope.target(target)?;
+        let to = known.variable.column_type.sql_type;
+        let cast = (*from != to).then_some(to);
+        Ok(Store { column, slot: known.variable.slot, cast, constraint: known.constraint })
+    }
+
+    /// Binds a query of the routine; with `row_numbers` its rows carry the numbers of the rows they were read from.
+    fn select(
+        &mut self,
+        query: &ast::SelectStatement,
+        row_numbers: bool,
+    ) -> Result<(Prepared, Arc<SelectPlan>)> {
+        let prepared = bind::bind_select(self.environment, query, &self.scope, QueryOptions { row_numbers })?;
+        self.accesses.extend(prepared.accesses.iter().cloned());
+        match &prepared.action {
+            Action::Select(plan) => {
+                let plan = Arc::clone(plan);
+                Ok((prepared, plan))
+            }
+            Action::Modify(_) => Err(Error::new(isc::WISH_LIST)),
+        }
+    }
+
+    /// Gives the columns of a cursor, and the row numbers it carries, slots of their own.
+    fn cursor_fields(
+        &mut self,
+        cursor: &str,
+        columns: &[ColumnDescription],
+        plan: &SelectPlan,
+    ) -> Vec<Store> {
+        let mut fields = Vec::new();
+        for (column, description) in columns.iter().enumerate() {
+            let slot = self.slot();
+            fields.push(Store { column, slot, cast: None, constraint: None });
+            let variable = Variable { slot, column_type: description.column_type };
+            let known = Known { variable, constraint: None, writable: Writable::No };
+            self.scope.declare_field(cursor, &description.alias, known);
+        }
+        for number in &plan.row_numbers {
+            let slot = self.slot();
+            fields.push(Store { column: number.position, slot, cast: None, constraint: None });
+            self.scope.declare_row_number(cursor, &number.relation, slot);
+        }
+        fields
+    }
+
+    fn new_cursor(&mut self, definition: CursorDefinition) -> usize {
+        self.cursors.push(definition);
+        self.cursors.len() - 1
+    }
+
+    /// DECLARE ... CURSOR
+    pub(super) fn declare_cursor(
+        &mut self,
+        name: &ast::Name,
+        scroll: bool,
+        query: &ast::SelectStatement,
+    ) -> Result<()> {
+        let text = name.as_str();
+        if self.cursor_numbers.contains_key(text) {
+            return Err(duplicate(text));
+        }
+        let (prepared, plan) = self.select(query, self.positioned.contains(text))?;
+        let fields = self.cursor_fields(text, &prepared.columns, &plan);
+        let number = self.new_cursor(CursorDefinition {
+            name: Some(text.to_owned()),
+            source: CursorSource::Query(plan),
+            scroll,
+            fields,
+        });
+        self.cursor_numbers.insert(text.to_owned(), number);
+        Ok(())
+    }
+
+    /// A declared cursor by name.
+    fn cursor(&self, name: &ast::Name) -> Result<usize> {
+        self.cursor_numbers.get(name.as_str()).copied().ok_or_else(|| {
+            sql_error(-504).and(isc::DSQL_CURSOR_ERR).and(isc::DSQL_CURSOR_NOT_FOUND).with(name.as_str())
+        })
+    }
+
+    pub(super) fn open_cursor(&mut self, name: &ast::Name) -> Result<()> {
+        let cursor = self.cursor(name)?;
+        self.emit(Instruction::OpenCursor { cursor });
+        Ok(())
+    }
+
+    pub(super) fn close_cursor(&mut self, name: &ast::Name) -> Result<()> {
+        let cursor = self.cursor(name)?;
+        self.emit(Instruction::CloseCursor { cursor });
+        Ok(())
+    }
+
+    pub(super) fn fetch(
+        &mut self,
+        name: &ast::Name,
+        scroll: Option<&ast::FetchScroll>,
+        into: &[ast::Target],
+    ) -> Result<()> {
+        let cursor = self.cursor(name)?;
+        let definition = self.cursors.get(cursor);
+        let scrollable = definition.is_some_and(|definition| definition.scroll);
+        let columns = match definition.map(|definition| &definition.source) {
+            Some(CursorSource::Query(plan)) => {
+                plan.columns.iter().map(|column| column.column_type).collect::<Vec<_>>()
+            }
+            _ => Vec::new(),
+        };
+        let targets = if into.is_empty() { Vec::new() } else { self.stores(&columns, into)? };
+        let scroll = match scroll {
+            None | Some(ast::FetchScroll::Next) => Scroll::Next,
+            Some(_) if !scrollable => {
+                return Err(sql_error(-504)
+                    .and(isc::DSQL_CURSOR_ERR)
+                    .and(isc::DSQL_CURSOR_NOT_FOUND)
+                    .with(name.as_str()));
+            }
+            Some(ast::FetchScroll::Prior) => Scroll::Prior,
+            Some(ast::FetchScroll::First) => Scroll::First,
+            Some(ast::FetchScroll::Last) => Scroll::Last,
+            Some(ast::FetchScroll::Absolute(position)) => {
+                Scroll::Absolute(self.expression(position, Some(&SqlType::BIGINT))?)
+            }
+            Some(ast::FetchScroll::Relative(distance)) => {
+                Scroll::Relative(self.expression(distance, Some(&SqlType::BIGINT))?)
+            }
+        };
+        self.emit(Instruction::Fetch { cursor, scroll, targets });
+        Ok(())
+    }
+
+    /// FOR SELECT ... [INTO ...] [AS CURSOR ...] DO
+    pub(super) fn for_select(&mut self, statement: &ast::ForSelect) -> Result<()> {
+        let name = statement.cursor.as_ref().map(ast::Name::as_str);
+        let row_numbers = name.is_some_and(|name| self.positioned.contains(name));
+        let (prepared, plan) = self.select(&statement.query, row_numbers)?;
+        let columns: Vec<ColumnType> = prepared.columns.iter().map(|column| column.column_type).collect();
+        let targets = match (name, statement.into.is_empty()) {
+            (Some(_), true) => Vec::new(),
+            _ => self.stores(&columns, &statement.into)?,
+        };
+        let fields = match name {
+            Some(name) => self.cursor_fields(name, &prepared.columns, &plan),
+            None => Vec::new(),
+        };
+        let cursor = self.new_cursor(CursorDefinition {
+            name: name.map(str::to_owned),
+            source: CursorSource::Query(plan),
+            scroll: false,
+            fields,
+        });
+        self.row_loop(statement.label.as_ref(), cursor, targets, &statement.body)?;
+        if let Some(name) = name {
+            self.scope.forget_fields(name);
+        }
+        Ok(())
+    }
+
+    /// FOR EXECUTE STATEMENT ... INTO ... DO
+    pub(super) fn for_execute_statement(
+        &mut self,
+        label: Option<&ast::Name>,
+        statement: &ast::ExecuteStatement,
+        body: &ast::PsqlStatement,
+    ) -> Result<()> {
+        let dynamic = self.dynamic(statement)?;
+        let targets = dynamic.targets.clone();
+        let cursor = self.new_cursor(CursorDefinition {
+            name: None,
+            source: CursorSource::Dynamic(Box::new(dynamic)),
+            scroll: false,
+            fields: Vec::new(),
+        });
+        self.changes = true;
+        self.row_loop(label, cursor, targets, body)
+    }
+
+    /// A loop over the rows of a cursor.
+    fn row_loop(
+        &mut self,
+        label: Option<&ast::Name>,
+        cursor: usize,
+        targets: Vec<Store>,
+        body: &ast::PsqlStatement,
+    ) -> Result<()> {
+        let position = self.position;
+        self.emit(Instruction::OpenLoop { cursor });
+        let next = self.emit(Instruction::NextRow { cursor, targets, end: 0 });
+        self.constructs.push(Construct::Loop {
+            label: label.map(|label| label.text.clone()),
+            cursor: Some(cursor),
+            next,
+            leaves: Vec::new(),
+        });
+        self.statement(body)?;
+        self.position = position;
+        self.emit(Instruction::Jump(next));
+        self.land(next);
+        self.emit(Instruction::CloseLoop { cursor });
+        self.end_loop();
+        Ok(())
+    }
+
+    /// Leads the LEAVEs of the innermost loop to the next instruction.
+    pub(super) fn end_loop(&mut self) {
+        if let Some(Construct::Loop { leaves, .. }) = self.constructs.pop() {
+            for jump in leaves {
+                self.land(jump);
+            }
+        }
+    }
+
+    /// SELECT ... INTO
+    pub(super) fn select_into(&mut self, query: &ast::SelectStatement, into: &[ast::Target]) -> Result<()> {
+        let (prepared, plan) = self.select(query, false)?;
+        let columns: Vec<ColumnType> = prepared.columns.iter().map(|column| column.column_type).collect();
+        let targets = self.stores(&columns, into)?;
+        self.emit(Instruction::SelectInto { plan, targets });
+        Ok(())
+    }
+
+    /// INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE, with RETURNING ... INTO.
+    pub(super) fn modify(
+        &mut self,
+        prepared: Prepared,
+        returning: Option<&ast::Returning>,
+        current_row: Option<usize>,
+    ) -> Result<()> {
+        self.accesses.extend(prepared.accesses.iter().cloned());
+        let Action::Modify(plan) = prepared.action else { return Err(Error::new(isc::WISH_LIST)) };
+        let targets = match returning {
+            Some(returning) => {
+                let columns: Vec<ColumnType> =
+                    prepared.columns.iter().map(|column| column.column_type).collect();
+                self.stores(&columns, &returning.into)?
+            }
+            None => Vec::new(),
+        };
+        self.changes = true;
+        let reads = !is_plain_insert(&plan);
+        self.emit(Instruction::Modify { plan, targets, reads, current_row });
+        Ok(())
+    }
+
+    /// EXECUTE STATEMENT: its text, inputs and targets.
+    pub(super) fn dynamic(&mut self, statement: &ast::ExecuteStatement) -> Result<DynamicStatement> {
+        let sql = self.expression(&statement.sql, None)?;
+        let mut parameters = Vec::new();
+        for parameter in &statement.parameters {
+            parameters.push(DynamicParameter {
+                name: parameter.name.as_ref().map(|name| name.text.clone()),
+                excess: parameter.excess,
+                value: self.expression(&parameter.value, None)?,
+            });
+        }
+        let mut targets = Vec::new();
+        for (column, target) in statement.into.iter().enumerate() {
+            // What the text will give is not known: each value is converted.
+            targets.push(self.store(column, &SqlType::Null, target)?);
+        }
+        let data_source =
+            statement.data_source.as_ref().map(|source| self.expression(source, None)).transpose()?;
+        Ok(DynamicStatement { sql, parameters, targets, transaction: statement.transaction, data_source })
+    }
+}

@@ -1,0 +1,172 @@
+//! What names mean in the routine being compiled.
+
+use std::collections::HashMap;
+
+use farbird_sql::ast;
+use farbird_types::{ColumnType, Error, Result, isc};
+
+use crate::bind::{LocalFunction, Variable, VariableScope};
+
+/// A name that values can be read from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) variable: Variable,
+    /// Its constraint's number.
+    pub(super) constraint: Option<usize>,
+    /// Whether it can be assigned to.
+    pub(super) writable: Writable,
+}
+
+/// Whether a name can be assigned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writable {
+    Yes,
+    /// A field of a cursor, of OLD, or of NEW after the change.
+    No,
+}
+
+/// The names of a routine, with their slots.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    names: HashMap<(Option<String>, String), Known>,
+    row_numbers: HashMap<(String, String), usize>,
+    functions: HashMap<String, LocalFunction>,
+    procedures: HashMap<String, LocalProcedure>,
+    /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
+    pub(super) is_statement: bool,
+}
+
+/// A procedure declared in the routine.
+#[derive(Debug, Clone)]
+pub(super) struct LocalProcedure {
+    pub(super) number: usize,
+    pub(super) inputs: Vec<ColumnType>,
+    /// How many inputs a call must give.
+    pub(super) required: usize,
+    pub(super) outputs: Vec<ColumnType>,
+}
+
+impl Scope {
+    /// Adds a name.
+    ///
+    /// # Errors
+    /// `dsql_duplicate_spec` if there is one already.
+    pub(super) fn declare(&mut self, name: &str, known: Known) -> Result<()> {
+        if self.names.contains_key(&(None, name.to_owned())) {
+            return Err(duplicate(name));
+        }
+        self.names.insert((None, name.to_owned()), known);
+        Ok(())
+    }
+
+    /// Adds a cursor's field, or a column of NEW or OLD; the latest of several of one name is meant.
+    pub(super) fn declare_field(&mut self, qualifier: &str, name: &str, known: Known) {
+        self.names.insert((Some(qualifier.to_owned()), name.to_owned()), known);
+    }
+
+    /// Takes a cursor's fields away: its loop ends.
+    pub(super) fn forget_fields(&mut self, qualifier: &str) {
+        self.names.retain(|(own, _), _| own.as_deref() != Some(qualifier));
+        self.row_numbers.retain(|(own, _), _| own != qualifier);
+    }
+
+    /// Where a cursor keeps the row number of a table.
+    pub(super) fn declare_row_number(&mut self, cursor: &str, relation: &str, slot: usize) {
+        self.row_numbers.insert((cursor.to_owned(), relation.to_owned()), slot);
+    }
+
+    pub(super) fn declare_function(&mut self, name: &str, function: LocalFunction) {
+        self.functions.insert(name.to_owned(), function);
+    }
+
+    pub(super) fn declare_procedure(&mut self, name: &str, procedure: LocalProcedure) {
+        self.procedures.insert(name.to_owned(), procedure);
+    }
+
+    pub(super) fn procedure(&self, name: &str) -> Option<&LocalProcedure> {
+        self.procedures.get(name)
+    }
+
+    pub(super) fn find(&self, qualifier: Option<&str>, name: &str) -> Option<&Known> {
+        self.names.get(&(qualifier.map(str::to_owned), name.to_owned()))
+    }
+
+    /// The variable that a statement wants to assign to.
+    ///
+    /// # Errors
+    /// The status for an unknown column, as Firebird gives it; `read_only_field` for what cannot be assigned to.
+    pub(super) fn target(&self, target: &ast::Target) -> Result<Known> {
+        let qualifier = target.qualifier.as_ref().map(ast::Name::as_str);
+        let shown = match qualifier {
+            Some(qualifier) => format!("{qualifier}.{}", target.name),
+            None => target.name.text.clone(),
+        };
+        match self.find(qualifier, target.name.as_str()) {
+            Some(known) if known.writable == Writable::Yes => Ok(*known),
+            Some(_) => Err(Error::new(isc::READ_ONLY_FIELD).with(shown)),
+            None => Err(unknown(&shown, target.position())),
+        }
+    }
+
+    /// The names that a local routine sees of the routine that declares it: all but its cursors.
+    pub(super) fn for_local_routine(&self) -> Scope {
+        let names = self
+            .names
+            .iter()
+            .filter(|((qualifier, _), _)| qualifier.is_none())
+            .map(|(key, known)| (key.clone(), *known))
+            .collect();
+        Scope {
+            names,
+            row_numbers: HashMap::new(),
+            functions: self.functions.clone(),
+            procedures: self.procedures.clone(),
+            is_statement: false,
+        }
+    }
+
+    /// Adds a name of a local routine, which hides one of the routine around it.
+    pub(super) fn declare_over(&mut self, name: &str, known: Known) {
+        self.names.insert((None, name.to_owned()), known);
+    }
+}
+
+impl VariableScope for Scope {
+    fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable> {
+        self.find(qualifier, name).map(|known| known.variable)
+    }
+
+    fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
+        self.row_numbers.get(&(cursor.to_owned(), relation.to_owned())).copied()
+    }
+
+    fn local_function(&self, name: &str) -> Option<LocalFunction> {
+        self.functions.get(name).cloned()
+    }
+
+    fn is_psql(&self) -> bool {
+        !self.is_statement
+    }
+}
+
+/// A name declared twice.
+pub(super) fn duplicate(name: &str) -> Error {
+    sql_error(-637).and(isc::DSQL_DUPLICATE_SPEC).with(name)
+}
+
+/// A name that is not there.
+pub(super) fn unknown(name: &str, position: ast::Position) -> Error {
+    let error = sql_error(-206).and(isc::DSQL_FIELD_ERR).and(isc::RANDOM).with(name);
+    at(error, position)
+}
+
+/// The head of a status of prepare.
+pub(super) fn sql_error(sql_code: i32) -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(sql_code)
+}
+
+/// Where it happened.
+pub(super) fn at(error: Error, position: ast::Position) -> Error {
+    let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    error.and(isc::DSQL_LINE_COL_ERROR).with(number(position.line)).with(number(position.column))
+}

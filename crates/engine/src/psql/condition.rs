@@ -1,0 +1,162 @@
+//! Which handler catches which error; user-defined exceptions.
+
+use farbird_types::error::StatusArgument;
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::expression::blob;
+use crate::psql::instruction::{Condition, Handler, Raise};
+
+/// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).
+const MESSAGE_BYTES_MAX: usize = 1_023;
+
+/// SQLCODE of codes that have none of their own.
+const GENERIC_SQL_CODE: i16 = -999;
+
+/// The code of a name in WHEN GDSCODE (`unique_key_violation`, in any case).
+pub(super) fn code_of_symbol(symbol: &str) -> Option<u32> {
+    let name = symbol.to_ascii_lowercase();
+    let name = name.strip_prefix("isc_").unwrap_or(&name);
+    isc::CODES.iter().find(|row| row.symbol.trim_start_matches("isc_") == name).map(|row| row.gds_code)
+}
+
+fn row(gds_code: u32) -> Option<&'static isc::CodeRow> {
+    isc::CODES.iter().find(|row| row.gds_code == gds_code)
+}
+
+/// SQLCODE of a status: what `isc_sqlerr` says, otherwise that of the first code that has one.
+pub(crate) fn sql_code(error: &Error) -> i16 {
+    for item in error.items() {
+        if item.gds_code == isc::SQLERR {
+            if let Some(StatusArgument::Number(code)) = item.arguments.first() {
+                return i16::try_from(*code).unwrap_or(GENERIC_SQL_CODE);
+            }
+        }
+    }
+    let mut codes = error.items().iter().filter_map(|item| row(item.gds_code)).map(|row| row.sql_code);
+    codes.find(|code| *code != GENERIC_SQL_CODE).unwrap_or(GENERIC_SQL_CODE)
+}
+
+/// SQLSTATE of a status: that of the first code whose state says more than its class.
+pub(crate) fn sql_state(error: &Error) -> &'static str {
+    const GENERIC: [&str; 3] = ["22000", "42000", "HY000"];
+    let states: Vec<&'static str> = error
+        .items()
+        .iter()
+        .filter_map(|item| row(item.gds_code))
+        .map(|row| row.sql_state)
+        .filter(|state| *state != "00000")
+        .collect();
+    let specific = states.iter().find(|state| !GENERIC.contains(state));
+    specific.or(states.first()).copied().unwrap_or("HY000")
+}
+
+/// The number of the user-defined exception that a status reports.
+fn exception_number(error: &Error) -> Option<i32> {
+    let item = error.items().iter().find(|item| item.gds_code == isc::EXCEPT)?;
+    match item.arguments.first() {
+        Some(StatusArgument::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Whether a handler catches an error.
+pub(super) fn catches(handler: &Handler, error: &Error) -> bool {
+    handler.conditions.iter().any(|condition| match condition {
+        Condition::Any => true,
+        Condition::GdsCode(code) => error.gds_code() == *code,
+        Condition::SqlCode(code) => sql_code(error) == *code,
+        Condition::SqlState(state) => sql_state(error) == state,
+        Condition::Exception(number) => {
+            error.gds_code() == isc::EXCEPT && exception_number(error) == Some(*number)
+        }
+    })
+}
+
+/// The status of EXCEPTION name.
+///
+/// # Errors
+/// Those of the message's expressions.
+pub(super) fn raised(raise: &Raise, context: &mut ExecutionContext<'_>) -> Result<Error> {
+    let mut message = raise.message.clone();
+    if let Some(replacement) = &raise.replacement {
+        let value = replacement.evaluate(context)?;
+        if !value.is_null() {
+            message = text_of(&value, context)?;
+            message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        }
+    }
+    let error = Error::new(isc::EXCEPT).with(raise.number).and(isc::RANDOM).with(raise.name.clone());
+    if raise.arguments.is_empty() {
+        return Ok(error.and(isc::RANDOM).with(message));
+    }
+    let mut arguments = Vec::new();
+    for argument in &raise.arguments {
+        let value = argument.evaluate(context)?;
+        arguments.push(match value {
+            Value::Null => "*** null ***".to_owned(),
+            value => text_of(&value, context)?,
+        });
+    }
+    let mut error = error.and(isc::FORMATTED_EXCEPTION).with(formatted(&message, &arguments));
+    for argument in arguments {
+        error = error.with(argument);
+    }
+    Ok(error)
+}
+
+fn text_of(value: &Value, context: &mut ExecutionContext<'_>) -> Result<String> {
+    Ok(blob::text_of(value, context)?.decode_lossy().into_owned())
+}
+
+/// The message with `@1`, `@2` ... replaced; numbers without an argument stay.
+fn formatted(message: &str, arguments: &[String]) -> String {
+    let mut formatted = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once('@') {
+        formatted.push_str(before);
+        let digits = after.len() - after.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        // Firebird's messages have at most nine arguments.
+        let number = after.get(..digits.min(1)).and_then(|digit| digit.parse::<usize>().ok());
+        match number.and_then(|number| arguments.get(number.checked_sub(1)?)) {
+            Some(argument) => {
+                formatted.push_str(argument);
+                rest = after.get(1..).unwrap_or_default();
+            }
+            None => {
+                formatted.push('@');
+                rest = after;
+            }
+        }
+    }
+    formatted.push_str(rest);
+    formatted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_take_their_places() {
+        let arguments = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(formatted("hello @1 and @2, @3 @", &arguments), "hello a and b, @3 @");
+    }
+
+    #[test]
+    fn states_are_the_most_specific() {
+        let division = Error::new(isc::ARITH_EXCEPT).and(isc::EXCEPTION_INTEGER_DIVIDE_BY_ZERO);
+        assert_eq!((sql_code(&division), sql_state(&division)), (-802, "22012"));
+        let raised =
+            Error::new(isc::EXCEPT).with(1).and(isc::RANDOM).with("E1").and(isc::RANDOM).with("text");
+        assert_eq!((sql_code(&raised), sql_state(&raised)), (-836, "HY000"));
+        let syntax = Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-206).and(isc::DSQL_FIELD_ERR);
+        assert_eq!((sql_code(&syntax), sql_state(&syntax)), (-206, "42S22"));
+    }
+
+    #[test]
+    fn codes_have_names() {
+        assert_eq!(code_of_symbol("UNIQUE_KEY_VIOLATION"), Some(isc::UNIQUE_KEY_VIOLATION));
+        assert_eq!(code_of_symbol("no_such_code"), None);
+    }
+}

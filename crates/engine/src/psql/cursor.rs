@@ -1,0 +1,141 @@
+//! The open cursors of a frame.
+
+use std::sync::Arc;
+
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::execute::Cursor;
+use crate::execute::context::ExecutionContext;
+use crate::plan::SelectPlan;
+use crate::psql::dynamic::DynamicRows;
+use crate::psql::instruction::Scroll;
+
+/// Longest a SCROLL cursor may get, in rows: they are kept in memory to be gone back to.
+const SCROLL_ROWS_MAX: usize = 1_000_000;
+
+/// An open cursor.
+pub(super) struct OpenCursor {
+    source: Source,
+    /// Rows fetched so far.
+    fetched: i64,
+    /// The row that a dynamic statement or a scrollable cursor gave last.
+    row: Vec<Value>,
+}
+
+enum Source {
+    Query(Box<Cursor>),
+    Scrolling(Box<Cursor>, Passed),
+    Dynamic(DynamicRows),
+}
+
+/// The rows that a scrollable cursor has read, and where it stands: 0 before the first.
+#[derive(Default)]
+struct Passed {
+    rows: Vec<Vec<Value>>,
+    position: usize,
+    complete: bool,
+}
+
+impl OpenCursor {
+    /// Opens a query.
+    pub(super) fn query(
+        plan: &Arc<SelectPlan>,
+        scroll: bool,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<OpenCursor> {
+        let cursor = Box::new(Cursor::open(plan, context)?);
+        let source =
+            if scroll { Source::Scrolling(cursor, Passed::default()) } else { Source::Query(cursor) };
+        Ok(OpenCursor { source, fetched: 0, row: Vec::new() })
+    }
+
+    /// The rows of EXECUTE STATEMENT.
+    pub(super) fn dynamic(rows: DynamicRows) -> OpenCursor {
+        OpenCursor { source: Source::Dynamic(rows), fetched: 0, row: Vec::new() }
+    }
+
+    /// How many rows it has given.
+    pub(super) fn rows_fetched(&self) -> i64 {
+        self.fetched
+    }
+
+    /// Moves it and gives its row; `None` before the first and after the last.
+    pub(super) fn fetch(
+        &mut self,
+        scroll: &Scroll,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Option<&[Value]>> {
+        let found = match &mut self.source {
+            Source::Query(cursor) => {
+                let row = cursor.next(context)?;
+                self.fetched += i64::from(row.is_some());
+                return Ok(row);
+            }
+            Source::Scrolling(cursor, passed) => passed.go(cursor, scroll, context)?,
+            Source::Dynamic(rows) => rows.next(context)?,
+        };
+        match found {
+            Some(row) => {
+                self.fetched += 1;
+                self.row = row;
+                Ok(Some(&self.row))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+impl Passed {
+    fn go(
+        &mut self,
+        cursor: &mut Cursor,
+        scroll: &Scroll,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Option<Vec<Value>>> {
+        let current = i64::try_from(self.position).unwrap_or(i64::MAX);
+        let target = match scroll {
+            Scroll::Next => current.saturating_add(1),
+            Scroll::Prior => current - 1,
+            Scroll::First => 1,
+            Scroll::Last => self.count(cursor, context)?,
+            Scroll::Relative(distance) => current.saturating_add(whole(distance.evaluate(context)?)),
+            Scroll::Absolute(position) => match whole(position.evaluate(context)?) {
+                position @ 0.. => position,
+                from_end => self.count(cursor, context)?.saturating_add(from_end).saturating_add(1),
+            },
+        };
+        let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
+        self.read_until(target, cursor, context)?;
+        self.position = target.min(self.rows.len() + 1);
+        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
+    }
+
+    fn count(&mut self, cursor: &mut Cursor, context: &mut ExecutionContext<'_>) -> Result<i64> {
+        self.read_until(usize::MAX, cursor, context)?;
+        Ok(i64::try_from(self.rows.len()).unwrap_or(i64::MAX))
+    }
+
+    fn read_until(
+        &mut self,
+        position: usize,
+        cursor: &mut Cursor,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        while self.rows.len() < position && !self.complete {
+            match cursor.next_row(context)? {
+                None => self.complete = true,
+                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
+                Some(row) => self.rows.push(row),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A position or distance; 0 for NULL.
+fn whole(value: Value) -> i64 {
+    match value {
+        Value::Integer { unscaled, .. } => unscaled,
+        _ => 0,
+    }
+}

@@ -1,0 +1,594 @@
+//! A running frame.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::TriggerAction;
+use farbird_types::{Error, Result, SqlType, Value, isc};
+
+use crate::execute::context::{ExecutionContext, RoutineState};
+use crate::execute::{Cursor, modify};
+use crate::expression::{BoundExpression, blob};
+use crate::plan::SelectPlan;
+use crate::plan::modification::ModifyPlan;
+use crate::psql::compile::CompiledStatement;
+use crate::psql::cursor::OpenCursor;
+use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
+use crate::psql::routine::{CompiledRoutine, RoutineKind};
+use crate::psql::trace::{CallFrame, has_stack, with_stack};
+use crate::psql::{DEPTH_MAX, call, condition, dynamic};
+
+/// A running routine: a value that holds no thread and no lock between two rows.
+pub struct Execution {
+    routine: Arc<CompiledRoutine>,
+    /// The routine whose local routines it can call.
+    declaring: Arc<CompiledRoutine>,
+    /// Values by slot; in the context's parameters while it runs.
+    variables: Vec<Value>,
+    cursors: Vec<Option<OpenCursor>>,
+    /// Cursors of the loops that it is inside of, outermost first.
+    loops: Vec<usize>,
+    /// Blocks with handlers that it is inside of, outermost first.
+    waiting: Vec<Waiting>,
+    /// What was being handled outside each handler that it is inside of.
+    handled: Vec<Option<Error>>,
+    program_counter: usize,
+    row_count: i64,
+    trigger_action: Option<TriggerAction>,
+    error: Option<Error>,
+    /// How many rows had been changed when the view was taken; `None` before its first read.
+    seen_changes: Option<u64>,
+    ended: bool,
+}
+
+/// A block with handlers, while control is inside of it.
+struct Waiting {
+    table: usize,
+    loops: usize,
+    handled: usize,
+}
+
+/// Why a frame stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Suspended,
+    Ended,
+    /// At the end of IN AUTONOMOUS TRANSACTION.
+    AutonomousEnded,
+}
+
+impl Execution {
+    /// Begins EXECUTE BLOCK or EXECUTE PROCEDURE; the context's parameters are its inputs. Nothing runs before
+    /// [`Execution::resume`] or [`Execution::finish`].
+    ///
+    /// # Errors
+    /// `not_valid_for_var` for an input that its domain does not admit.
+    pub fn start(compiled: &CompiledStatement, context: &mut ExecutionContext<'_>) -> Result<Execution> {
+        let inputs = std::mem::take(&mut context.parameters);
+        Execution::of(&compiled.routine, inputs, context)
+    }
+
+    /// Begins a routine with converted inputs; missing ones get their defaults.
+    pub(super) fn of(
+        routine: &Arc<CompiledRoutine>,
+        inputs: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Execution> {
+        let mut execution = Execution::blank(routine, routine);
+        execution.fill_inputs(inputs, context)?;
+        Ok(execution)
+    }
+
+    /// Begins a local routine, which shares the variables of the routine around it: those in the context's parameters.
+    pub(super) fn of_local(
+        routine: &Arc<CompiledRoutine>,
+        declaring: &Arc<CompiledRoutine>,
+        inputs: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Execution> {
+        let mut execution = Execution::blank(routine, declaring);
+        for (own, outer) in execution.variables.iter_mut().zip(&context.parameters).take(routine.shared_slots)
+        {
+            own.clone_from(outer);
+        }
+        execution.fill_inputs(inputs, context)?;
+        Ok(execution)
+    }
+
+    /// Begins a trigger with OLD and NEW in its first slots.
+    pub(super) fn of_trigger(
+        routine: &Arc<CompiledRoutine>,
+        rows: impl Iterator<Item = Value>,
+        action: Option<TriggerAction>,
+    ) -> Execution {
+        let mut execution = Execution::blank(routine, routine);
+        for (slot, value) in execution.variables.iter_mut().zip(rows) {
+            *slot = value;
+        }
+        execution.trigger_action = action;
+        execution
+    }
+
+    fn blank(routine: &Arc<CompiledRoutine>, declaring: &Arc<CompiledRoutine>) -> Execution {
+        let mut cursors = Vec::new();
+        cursors.resize_with(routine.cursors.len(), || None);
+        Execution {
+            routine: Arc::clone(routine),
+            declaring: Arc::clone(declaring),
+            variables: vec![Value::Null; routine.slots],
+            cursors,
+            loops: Vec::new(),
+            waiting: Vec::new(),
+            handled: Vec::new(),
+            program_counter: 0,
+            row_count: 0,
+            trigger_action: None,
+            error: None,
+            seen_changes: None,
+            ended: false,
+        }
+    }
+
+    fn fill_inputs(&mut self, inputs: Vec<Value>, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let routine = Arc::clone(&self.routine);
+        let mut given = inputs.into_iter();
+        for (number, declared) in routine.inputs.iter().enumerate() {
+            let value = match (given.next(), &declared.default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => default.evaluate(context)?,
+                (None, None) => Value::Null,
+            };
+            if let Some(constraint) = declared.constraint.and_then(|number| routine.constraints.get(number)) {
+                constraint.verify(&value, context)?;
+            }
+            if let Some(slot) = self.variables.get_mut(routine.first_input + number) {
+                *slot = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs to the next SUSPEND and gives the row; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the routine, with `isc_stack_trace`. What it did since the row before is undone; it is at its end.
+    pub fn resume(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        match self.guarded(context)? {
+            Stop::Suspended => Ok(Some(self.outputs())),
+            Stop::Ended | Stop::AutonomousEnded => Ok(None),
+        }
+    }
+
+    /// Runs to the end, or to the first SUSPEND, and gives the outputs.
+    ///
+    /// # Errors
+    /// As [`Execution::resume`].
+    pub fn finish(&mut self, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
+        if !self.ended {
+            self.guarded(context)?;
+            self.ended = true;
+        }
+        Ok(self.outputs())
+    }
+
+    /// The values of the slots, once it has ended.
+    pub(super) fn into_variables(self) -> Vec<Value> {
+        self.variables
+    }
+
+    fn outputs(&self) -> Vec<Value> {
+        self.routine
+            .outputs
+            .iter()
+            .map(|slot| self.variables.get(*slot).cloned().unwrap_or_default())
+            .collect()
+    }
+
+    /// Runs, undoing everything if it fails.
+    fn guarded(&mut self, context: &mut ExecutionContext<'_>) -> Result<Stop> {
+        // What a trigger does belongs to the statement that fired it, which undoes it.
+        let guards = self.routine.changes && self.routine.kind != RoutineKind::Trigger;
+        let savepoint = guards.then(|| context.transaction.store.savepoint());
+        let result = self.inside(context, |execution, context| execution.run(context, 0));
+        self.ended = !matches!(result, Ok(Stop::Suspended));
+        if self.ended {
+            self.cursors.iter_mut().for_each(|cursor| *cursor = None);
+        }
+        if let Some(savepoint) = savepoint {
+            match result {
+                Ok(_) => context.transaction.store.release(savepoint),
+                Err(_) => context.transaction.store.rollback_to(savepoint)?,
+            }
+        }
+        result
+    }
+
+    /// Runs with the frame's variables and state in the context.
+    fn inside<T>(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        run: impl FnOnce(&mut Execution, &mut ExecutionContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if context.depth >= DEPTH_MAX {
+            return Err(with_stack(Error::new(isc::REQ_MAX_CLONES_EXCEEDED), context));
+        }
+        context.depth += 1;
+        let view = context.view.clone();
+        std::mem::swap(&mut self.variables, &mut context.parameters);
+        let frame = CallFrame {
+            routine: Arc::clone(&self.routine),
+            declaring: Arc::clone(&self.declaring),
+            instruction: self.program_counter,
+            caller: context.routine.call.take(),
+        };
+        let own = RoutineState {
+            row_count: self.row_count,
+            trigger_action: self.trigger_action.or(context.routine.trigger_action),
+            error: self.error.take(),
+            resetting: context.routine.resetting,
+            call: Some(Box::new(frame)),
+        };
+        let outer = std::mem::replace(&mut context.routine, own);
+        let result = run(self, context);
+        let own = std::mem::replace(&mut context.routine, outer);
+        self.row_count = own.row_count;
+        self.error = own.error;
+        context.routine.call = own.call.and_then(|frame| frame.caller);
+        std::mem::swap(&mut self.variables, &mut context.parameters);
+        context.view = view;
+        context.depth -= 1;
+        result
+    }
+
+    /// Runs until something stops it; errors go to handlers, but not to those below `base`, which belong to the code
+    /// around an autonomous transaction.
+    pub(super) fn run(&mut self, context: &mut ExecutionContext<'_>, base: usize) -> Result<Stop> {
+        loop {
+            match self.advance(context) {
+                Ok(stop) => return Ok(stop),
+                Err(error) => self.recover(error, context, base)?,
+            }
+        }
+    }
+
+    /// How many blocks with handlers control is inside of.
+    pub(super) fn handler_depth(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Executes instructions until the frame stops or one fails.
+    fn advance(&mut self, context: &mut ExecutionContext<'_>) -> Result<Stop> {
+        let routine = Arc::clone(&self.routine);
+        loop {
+            let current = self.program_counter;
+            let Some(instruction) = routine.instructions.get(current) else { return Ok(Stop::Ended) };
+            if let Some(frame) = &mut context.routine.call {
+                frame.instruction = current;
+            }
+            self.program_counter = current + 1;
+            match instruction {
+                Instruction::Assign { value, slot } => {
+                    let value = self.evaluate(value, context)?;
+                    assign(context, *slot, value);
+                }
+                Instruction::AssignChecked { value, slot, constraint } => {
+                    let value = self.evaluate(value, context)?;
+                    if let Some(constraint) = routine.constraints.get(*constraint) {
+                        constraint.verify(&value, context)?;
+                    }
+                    assign(context, *slot, value);
+                }
+                Instruction::Jump(target) => {
+                    if *target <= current {
+                        context.check_interrupt()?;
+                    }
+                    self.program_counter = *target;
+                }
+                Instruction::JumpUnless { condition, target } => {
+                    self.see_changes_for(condition, context)?;
+                    if condition.truth(context)? != Some(true) {
+                        self.program_counter = *target;
+                    }
+                }
+                Instruction::OpenLoop { cursor } => {
+                    self.open_cursor(&routine, *cursor, context)?;
+                    self.loops.push(*cursor);
+                }
+                Instruction::NextRow { cursor, targets, end } => {
+                    if !self.next_row(&routine, *cursor, &Scroll::Next, targets, context)? {
+                        self.program_counter = *end;
+                    }
+                }
+                Instruction::CloseLoop { cursor } => {
+                    self.loops.pop();
+                    self.close(*cursor);
+                }
+                Instruction::OpenCursor { cursor } => self.open_cursor(&routine, *cursor, context)?,
+                Instruction::Fetch { cursor, scroll, targets } => {
+                    let found = self.next_row(&routine, *cursor, scroll, targets, context)?;
+                    context.routine.row_count = i64::from(found);
+                }
+                Instruction::CloseCursor { cursor } => {
+                    if !self.is_open(*cursor) {
+                        return Err(Error::new(isc::CURSOR_NOT_OPEN));
+                    }
+                    self.close(*cursor);
+                }
+                Instruction::SelectInto { plan, targets } => {
+                    self.select_into(&routine, plan, targets, context)?;
+                }
+                Instruction::Modify { plan, targets, reads, current_row } => {
+                    if *reads {
+                        self.see_changes(context)?;
+                    }
+                    if let Some(slot) = current_row {
+                        check_positioned(context, *slot)?;
+                    }
+                    modify_rows(&routine, plan, targets, context)?;
+                }
+                Instruction::CallProcedure(procedure_call) => {
+                    self.call_procedure(&routine, procedure_call, context)?;
+                }
+                Instruction::ExecuteStatement(statement) => {
+                    if let Some(row) = dynamic::execute(statement, context)? {
+                        store(&routine, &row, &statement.targets, context)?;
+                    }
+                    self.seen_changes = None;
+                }
+                Instruction::Suspend => return Ok(Stop::Suspended),
+                Instruction::EnterHandlers(table) => self.waiting.push(Waiting {
+                    table: *table,
+                    loops: self.loops.len(),
+                    handled: self.handled.len(),
+                }),
+                Instruction::LeaveHandlers => {
+                    self.waiting.pop();
+                }
+                Instruction::EndHandler => {
+                    context.routine.error = self.handled.pop().flatten();
+                }
+                Instruction::Raise(raise) => return Err(condition::raised(raise, context)?),
+                Instruction::RaiseAgain => {
+                    if let Some(error) = &context.routine.error {
+                        return Err(error.clone());
+                    }
+                }
+                Instruction::Autonomous => {
+                    self.autonomous(context)?;
+                    self.seen_changes = None;
+                }
+                Instruction::EndAutonomous => return Ok(Stop::AutonomousEnded),
+                // Nobody listens to events yet; the name must be a value all the same.
+                Instruction::PostEvent(name) => {
+                    self.evaluate(name, context)?;
+                }
+                Instruction::End => return Ok(Stop::Ended),
+            }
+        }
+    }
+
+    fn evaluate(&mut self, value: &BoundExpression, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        self.see_changes_for(value, context)?;
+        value.evaluate(context)
+    }
+
+    fn see_changes_for(&mut self, value: &BoundExpression, context: &mut ExecutionContext<'_>) -> Result<()> {
+        if value.frame.subqueries > 0 { self.see_changes(context) } else { Ok(()) }
+    }
+
+    /// Takes a new view if rows were changed since the last one: a statement sees what those before it did.
+    fn see_changes(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let counts = context.counts;
+        let changes = counts.inserted.wrapping_add(counts.updated).wrapping_add(counts.deleted);
+        if self.seen_changes != Some(changes) {
+            context.view = context.transaction.store.view()?;
+            self.seen_changes = Some(changes);
+        }
+        Ok(())
+    }
+
+    /// Finds the handler of an error and goes there.
+    ///
+    /// # Errors
+    /// The error itself, with the stack, if nobody handles it.
+    fn recover(&mut self, error: Error, context: &mut ExecutionContext<'_>, base: usize) -> Result<()> {
+        let failed = context.routine.call.as_ref().map_or(0, |frame| frame.instruction);
+        // An error raised again, or out of another request (EXECUTE STATEMENT), gets a stack of its own.
+        let again = matches!(
+            self.routine.instructions.get(failed),
+            Some(Instruction::RaiseAgain | Instruction::ExecuteStatement(_))
+        );
+        let error = if again || !has_stack(&error) { with_stack(error, context) } else { error };
+        let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN];
+        let handleable = !stops.into_iter().any(|code| error.has(code));
+        let routine = Arc::clone(&self.routine);
+        while self.waiting.len() > base {
+            let Some(waiting) = self.waiting.pop() else { break };
+            while self.loops.len() > waiting.loops {
+                if let Some(cursor) = self.loops.pop() {
+                    self.close(cursor);
+                }
+            }
+            while self.handled.len() > waiting.handled {
+                context.routine.error = self.handled.pop().flatten();
+            }
+            let table = routine.handlers.get(waiting.table);
+            let handler = table.and_then(|table| {
+                table.handlers.iter().find(|handler| handleable && condition::catches(handler, &error))
+            });
+            if let Some(handler) = handler {
+                self.handled.push(context.routine.error.replace(error));
+                self.program_counter = handler.target;
+                return Ok(());
+            }
+        }
+        Err(error)
+    }
+
+    // ---- Cursors ----
+
+    fn is_open(&self, cursor: usize) -> bool {
+        self.cursors.get(cursor).is_some_and(Option::is_some)
+    }
+
+    fn close(&mut self, cursor: usize) {
+        if let Some(place) = self.cursors.get_mut(cursor) {
+            *place = None;
+        }
+    }
+
+    fn open_cursor(
+        &mut self,
+        routine: &CompiledRoutine,
+        number: usize,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        let Some(definition) = routine.cursors.get(number) else { return Ok(()) };
+        let opened = match &definition.source {
+            CursorSource::Query(plan) => {
+                self.see_changes(context)?;
+                OpenCursor::query(plan, definition.scroll, context)?
+            }
+            CursorSource::Dynamic(statement) => {
+                self.seen_changes = None;
+                OpenCursor::dynamic(dynamic::open(statement, context)?)
+            }
+        };
+        if let Some(place) = self.cursors.get_mut(number) {
+            *place = Some(opened);
+        }
+        Ok(())
+    }
+
+    /// Moves a cursor and stores its row; false if there is none.
+    fn next_row(
+        &mut self,
+        routine: &CompiledRoutine,
+        number: usize,
+        scroll: &Scroll,
+        targets: &[Store],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<bool> {
+        let Some(definition) = routine.cursors.get(number) else { return Ok(false) };
+        let Some(Some(cursor)) = self.cursors.get_mut(number) else {
+            return Err(Error::new(isc::CURSOR_NOT_OPEN));
+        };
+        match cursor.fetch(scroll, context)? {
+            Some(row) => {
+                store(routine, row, targets, context)?;
+                store(routine, row, &definition.fields, context)?;
+                context.routine.row_count = cursor.rows_fetched();
+                Ok(true)
+            }
+            None => {
+                forget_row(definition, context);
+                Ok(false)
+            }
+        }
+    }
+
+    fn select_into(
+        &mut self,
+        routine: &CompiledRoutine,
+        plan: &Arc<SelectPlan>,
+        targets: &[Store],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        self.see_changes(context)?;
+        let mut cursor = Cursor::open(plan, context)?;
+        let row = cursor.next_row(context)?;
+        context.routine.row_count = i64::from(row.is_some());
+        let Some(row) = row else { return Ok(()) };
+        if cursor.next(context)?.is_some() {
+            return Err(Error::new(isc::SING_SELECT_ERR));
+        }
+        store(routine, &row, targets, context)
+    }
+
+    // ---- Calls ----
+
+    fn call_procedure(
+        &mut self,
+        routine: &CompiledRoutine,
+        procedure_call: &ProcedureCall,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        let mut inputs = Vec::with_capacity(procedure_call.arguments.len());
+        for argument in &procedure_call.arguments {
+            inputs.push(self.evaluate(argument, context)?);
+        }
+        let row = call::call_procedure(&procedure_call.procedure, &self.declaring, inputs, context)?;
+        self.seen_changes = None;
+        store(routine, &row, &procedure_call.targets, context)
+    }
+}
+
+/// Sets a variable of the running frame.
+fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) {
+    if let Some(variable) = context.parameters.get_mut(slot) {
+        *variable = value;
+    }
+}
+
+/// Stores the values of a row.
+///
+/// # Errors
+/// Those of conversions and constraints.
+fn store(
+    routine: &CompiledRoutine,
+    row: &[Value],
+    targets: &[Store],
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
+    for target in targets {
+        let value = row.get(target.column).cloned().unwrap_or_default();
+        let value = match &target.cast {
+            Some(to) => converted(value, to, context)?,
+            None => value,
+        };
+        if let Some(constraint) = target.constraint.and_then(|number| routine.constraints.get(number)) {
+            constraint.verify(&value, context)?;
+        }
+        assign(context, target.slot, value);
+    }
+    Ok(())
+}
+
+fn converted(value: Value, to: &SqlType, context: &mut ExecutionContext<'_>) -> Result<Value> {
+    if value.is_null() { Ok(value) } else { blob::cast_value(value, to, context) }
+}
+
+/// A cursor's own fields are NULL where it has no row.
+fn forget_row(definition: &CursorDefinition, context: &mut ExecutionContext<'_>) {
+    for field in &definition.fields {
+        assign(context, field.slot, Value::Null);
+    }
+}
+
+/// WHERE CURRENT OF needs a row.
+fn check_positioned(context: &ExecutionContext<'_>, slot: usize) -> Result<()> {
+    match context.parameters.get(slot) {
+        Some(Value::Null) | None => Err(Error::new(isc::NO_CUR_REC)),
+        Some(_) => Ok(()),
+    }
+}
+
+fn modify_rows(
+    routine: &CompiledRoutine,
+    plan: &ModifyPlan,
+    targets: &[Store],
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
+    let modified = modify(plan, context)?;
+    context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
+    if targets.is_empty() {
+        return Ok(());
+    }
+    match modified.returned.as_slice() {
+        [] => Ok(()),
+        [row] => store(routine, row, targets, context),
+        _ => Err(Error::new(isc::SING_SELECT_ERR)),
+    }
+}

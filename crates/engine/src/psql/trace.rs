@@ -1,0 +1,78 @@
+//! Where an error came from.
+//!
+//! The item `isc_stack_trace` holds a line per frame, the innermost first. It is added where an error leaves the
+//! instruction that raised it, before any handler sees it; an error that is raised again gets another one.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use farbird_types::{Error, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::psql::routine::{CompiledRoutine, RoutineKind};
+
+/// Longest stack in one item, in bytes (Firebird: MAX_STACK_TRACE).
+const STACK_TRACE_BYTES_MAX: usize = 2_048;
+
+/// A running frame as its callees see it: what runs, where it stands, who called it.
+#[derive(Debug, Clone)]
+pub struct CallFrame {
+    /// What runs.
+    pub(super) routine: Arc<CompiledRoutine>,
+    /// The routine whose local functions and procedures it can call: itself, or the one that declares it.
+    pub(super) declaring: Arc<CompiledRoutine>,
+    /// The instruction that is being executed.
+    pub(super) instruction: usize,
+    /// Who called it.
+    pub(super) caller: Option<Box<CallFrame>>,
+}
+
+/// The error with the stack of the running frames added.
+pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error {
+    let mut stack = String::new();
+    let mut frame = context.routine.call.as_deref();
+    while let Some(current) = frame {
+        let position = current.routine.position(current.instruction);
+        let line = position.line;
+        let column = position.column;
+        if !stack.is_empty() {
+            stack.push('\n');
+        }
+        let name = &current.routine.name;
+        let written = match current.routine.kind {
+            RoutineKind::Block => write!(stack, "At block line: {line}, col: {column}"),
+            RoutineKind::Statement => {
+                frame = current.caller.as_deref();
+                continue;
+            }
+            RoutineKind::Procedure => write!(stack, "At procedure '{name}' line: {line}, col: {column}"),
+            RoutineKind::Function => write!(stack, "At function '{name}' line: {line}, col: {column}"),
+            RoutineKind::Trigger => write!(stack, "At trigger '{name}' line: {line}, col: {column}"),
+            RoutineKind::LocalProcedure => {
+                write!(stack, "At sub procedure '{name}' line: {line}, col: {column}")
+            }
+            RoutineKind::LocalFunction => {
+                write!(stack, "At sub function '{name}' line: {line}, col: {column}")
+            }
+        };
+        debug_assert!(written.is_ok(), "writing to a string cannot fail");
+        if stack.len() > STACK_TRACE_BYTES_MAX {
+            break;
+        }
+        frame = current.caller.as_deref();
+    }
+    if stack.is_empty() {
+        return error;
+    }
+    if stack.len() > STACK_TRACE_BYTES_MAX {
+        const ELLIPSIS: &str = "...";
+        stack.truncate(stack.floor_char_boundary(STACK_TRACE_BYTES_MAX - ELLIPSIS.len()));
+        stack.push_str(ELLIPSIS);
+    }
+    error.and(isc::STACK_TRACE).with(stack)
+}
+
+/// Whether an error already tells where it came from: the last thing that it says is a stack.
+pub(super) fn has_stack(error: &Error) -> bool {
+    error.items().last().is_some_and(|item| item.gds_code == isc::STACK_TRACE)
+}
