@@ -14,15 +14,19 @@
 //! | `counters` | numbers and generated names that are never used twice |
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
+//! | `privileges` | who may do what |
+//! | `dependencies` | what uses what |
 //! | `declared_type` | types as declared to types as stored |
 
 mod counters;
 mod declared_type;
+pub(crate) mod dependencies;
 mod edit;
 pub(crate) mod layout;
 mod lookup;
 pub mod model;
 mod persistence;
+pub mod privileges;
 
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type};

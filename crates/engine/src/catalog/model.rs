@@ -62,6 +62,8 @@ pub struct Catalog {
     pub privileges: BTreeMap<String, Arc<Privilege>>,
     /// Collations made by CREATE COLLATION, by name.
     pub collations: BTreeMap<String, Arc<CollationDefinition>>,
+    /// Its routines and triggers, compiled when first needed.
+    pub compiled: crate::psql::RoutineCache,
 }
 
 /// RDB$DATABASE and the like.
@@ -411,10 +413,28 @@ pub struct Routine {
     pub deterministic: bool,
     /// Whole CREATE text from the word after AS: declarations and body, as RDB$PROCEDURE_SOURCE keeps it.
     pub source: String,
+    /// Where `source` begins in the CREATE text: error stacks count lines from that text's beginning.
+    #[serde(default)]
+    pub source_start: SourceStart,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+}
+
+/// Line and column, both from 1, at which a routine's source begins in the text of its CREATE statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceStart {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+impl Default for SourceStart {
+    fn default() -> Self {
+        SourceStart { line: 1, column: 1 }
+    }
 }
 
 /// A parameter of a routine.
@@ -449,6 +469,9 @@ pub struct Trigger {
     pub inactive: bool,
     /// Declarations and body from AS on, as RDB$TRIGGER_SOURCE keeps it.
     pub source: String,
+    /// Where `source` begins in the CREATE text: error stacks count lines from that text's beginning.
+    #[serde(default)]
+    pub source_start: SourceStart,
     /// SQL SECURITY DEFINER (`Some(true)`), INVOKER (`Some(false)`), or the default.
     pub sql_security_definer: Option<bool>,
     /// RDB$DESCRIPTION.

@@ -51,3 +51,39 @@ pub use trace::CallFrame;
 
 /// How deeply procedures, functions, triggers and EXECUTE STATEMENT may be nested (Firebird: MAX_CLONES).
 pub const DEPTH_MAX: u32 = 1_000;
+
+/// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE.
+///
+/// # Errors
+/// Those of compiling.
+pub fn check_procedure(
+    catalog: &std::sync::Arc<crate::catalog::Catalog>,
+    procedure: &crate::catalog::Routine,
+) -> farbird_types::Result<()> {
+    compile::compile_procedure(catalog, procedure).map(drop)
+}
+
+/// Compiles a function to see whether it can be: for CREATE and ALTER FUNCTION.
+///
+/// # Errors
+/// Those of compiling.
+pub fn check_function(
+    catalog: &std::sync::Arc<crate::catalog::Catalog>,
+    function: &crate::catalog::Routine,
+) -> farbird_types::Result<()> {
+    compile::compile_function(catalog, function).map(drop)
+}
+
+/// Compiles a trigger to see whether it can be: for CREATE and ALTER TRIGGER.
+///
+/// # Errors
+/// Those of compiling.
+pub fn check_trigger(
+    catalog: &std::sync::Arc<crate::catalog::Catalog>,
+    trigger: &crate::catalog::Trigger,
+) -> farbird_types::Result<()> {
+    let relation = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
+    // Whether NEW may be written is told when it is fired; BEFORE triggers may.
+    let is_before = (trigger.trigger_type + 1) & 1 == 0;
+    compile::compile_trigger(catalog, trigger, relation.map(|relation| &**relation), is_before).map(drop)
+}

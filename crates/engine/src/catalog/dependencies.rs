@@ -1,0 +1,246 @@
+//! What uses what: for RDB$DEPENDENCIES, and to refuse dropping what is in use.
+//!
+//! Uses are found in the sources of the objects by the names that stand in them: a name that is a relation's is a use of
+//! the relation, a column's name beside it a use of the column. A variable that happens to be called like a column of
+//! a table used in the same body counts as a use of it: dropping is refused once too often rather than once too little.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalog::privileges::object_type;
+use crate::catalog::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
+
+/// A use of one object by another (a line of RDB$DEPENDENCIES).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Dependency {
+    /// Who uses.
+    pub(crate) dependent: String,
+    /// What kind of object that is.
+    pub(crate) dependent_type: i16,
+    /// What is used.
+    pub(crate) used: String,
+    /// What kind of object that is.
+    pub(crate) used_type: i16,
+    /// The column that is used.
+    pub(crate) column: Option<String>,
+    /// The table that the dependent is a part of (its computed columns, checks and indexes).
+    pub(crate) owner: Option<String>,
+}
+
+/// All uses, in order.
+pub(crate) fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
+    let mut found = Finder { catalog, dependencies: BTreeSet::new() };
+    for relation in catalog.relations.values().filter(|it| it.kind != RelationKind::System) {
+        found.relation(relation);
+    }
+    for trigger in catalog.triggers.values() {
+        let own = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
+        let user = User { name: &trigger.name, kind: object_type::TRIGGER, owner: trigger.relation.as_deref() };
+        found.body(user, &trigger.source, own);
+    }
+    for procedure in catalog.procedures.values() {
+        found.routine(procedure, object_type::PROCEDURE);
+    }
+    for function in catalog.functions.values() {
+        found.routine(function, object_type::FUNCTION);
+    }
+    for domain in catalog.domains.values() {
+        let user = User { name: &domain.name, kind: object_type::VALIDATION, owner: None };
+        if let Some(source) = &domain.check_source {
+            found.body(user, source, None);
+        }
+    }
+    found.dependencies
+}
+
+#[derive(Clone, Copy)]
+struct User<'a> {
+    name: &'a str,
+    kind: i16,
+    owner: Option<&'a str>,
+}
+
+struct Finder<'a> {
+    catalog: &'a Catalog,
+    dependencies: BTreeSet<Dependency>,
+}
+
+impl Finder<'_> {
+    fn relation(&mut self, relation: &Arc<Relation>) {
+        if let RelationKind::View { source, .. } = &relation.kind {
+            let user = User { name: &relation.name, kind: object_type::VIEW, owner: None };
+            self.body(user, source, None);
+            for column in &relation.columns {
+                if let Some((table, base)) = &column.view_origin {
+                    self.add(user, table, object_type::RELATION, Some(base));
+                }
+            }
+        }
+        let owner = Some(relation.name.as_str());
+        for column in &relation.columns {
+            if let Some(source) = &column.computed_source {
+                let user = User { name: &column.domain, kind: object_type::COMPUTED, owner };
+                self.body(user, source, Some(relation));
+            }
+        }
+        for index in &relation.indexes {
+            if let Some(source) = &index.expression_source {
+                let user = User { name: &index.name, kind: object_type::INDEX_EXPRESSION, owner };
+                self.body(user, source, Some(relation));
+            }
+            if let Some(source) = &index.condition_source {
+                let user = User { name: &index.name, kind: object_type::INDEX_CONDITION, owner };
+                self.body(user, source, Some(relation));
+            }
+        }
+        for constraint in &relation.constraints {
+            self.constraint(relation, constraint);
+        }
+    }
+
+    fn constraint(&mut self, relation: &Arc<Relation>, constraint: &Constraint) {
+        let owner = Some(relation.name.as_str());
+        match &constraint.kind {
+            ConstraintKind::Check { source } => {
+                for trigger in &constraint.triggers {
+                    self.body(User { name: trigger, kind: object_type::TRIGGER, owner }, source, Some(relation));
+                }
+            }
+            ConstraintKind::ForeignKey { index, referenced_relation, on_update, on_delete, .. } => {
+                let active = [on_update, on_delete]
+                    .into_iter()
+                    .filter(|action| **action != ReferentialAction::Restrict);
+                for (trigger, _) in constraint.triggers.iter().zip(active) {
+                    let user = User { name: trigger, kind: object_type::TRIGGER, owner };
+                    for column in relation.index(index).iter().flat_map(|index| &index.columns) {
+                        self.add(user, &relation.name, object_type::RELATION, Some(column));
+                    }
+                    self.add(user, referenced_relation, object_type::RELATION, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn routine(&mut self, routine: &Arc<Routine>, kind: i16) {
+        let user = User { name: &routine.name, kind, owner: None };
+        self.body(user, &routine.source, None);
+        for parameter in routine.inputs.iter().chain(&routine.outputs) {
+            if let Some(domain) = &parameter.domain {
+                if self.catalog.domains.contains_key(domain) {
+                    self.add(user, domain, object_type::DOMAIN, None);
+                }
+            }
+        }
+    }
+
+    /// The uses in a source; names of columns may also be those of `own`.
+    fn body(&mut self, user: User<'_>, source: &str, own: Option<&Arc<Relation>>) {
+        let names = identifiers(source);
+        let relations = names
+            .iter()
+            .filter_map(|name| self.catalog.relation(name))
+            .filter(|relation| relation.kind != RelationKind::System)
+            .map(|relation| (relation, true));
+        let own = own.map(|relation| (relation, false));
+        let mut uses = Vec::new();
+        for (relation, named) in relations.chain(own) {
+            let used_type = if relation.is_view() { object_type::VIEW } else { object_type::RELATION };
+            let before = uses.len();
+            for column in relation.columns.iter().filter(|column| names.contains(&column.name)) {
+                uses.push((relation.name.clone(), used_type, Some(column.name.clone())));
+            }
+            if named && uses.len() == before {
+                uses.push((relation.name.clone(), used_type, None));
+            }
+        }
+        let catalog = self.catalog;
+        for name in &names {
+            let kinds = [
+                (catalog.procedures.contains_key(name), object_type::PROCEDURE),
+                (catalog.functions.contains_key(name), object_type::FUNCTION),
+                (catalog.exceptions.contains_key(name), object_type::EXCEPTION),
+                (catalog.sequences.contains_key(name), object_type::SEQUENCE),
+            ];
+            uses.extend(kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| (name.clone(), kind, None)));
+        }
+        for (used, used_type, column) in uses {
+            self.add(user, &used, used_type, column.as_deref());
+        }
+    }
+
+    fn add(&mut self, user: User<'_>, used: &str, used_type: i16, column: Option<&str>) {
+        if user.name == used && user.kind == used_type {
+            return;
+        }
+        self.dependencies.insert(Dependency {
+            dependent: user.name.to_owned(),
+            dependent_type: user.kind,
+            used: used.to_owned(),
+            used_type,
+            column: column.map(str::to_owned),
+            owner: user.owner.map(str::to_owned),
+        });
+    }
+}
+
+/// The names in a text, as the catalog knows them; strings and comments are skipped.
+pub(crate) fn identifiers(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if let Some(comment) = rest.strip_prefix("--") {
+            2 + comment.find('\n').unwrap_or(comment.len())
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            2 + comment.find("*/").map_or(comment.len(), |end| end + 2)
+        } else if first == '\'' {
+            quoted_length(rest, '\'')
+        } else if first == '"' {
+            let length = quoted_length(rest, '"');
+            let inner = rest.get(1..length.saturating_sub(1)).unwrap_or("");
+            names.insert(inner.replace("\"\"", "\""));
+            length
+        } else if first.is_alphabetic() || first == '_' {
+            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+            names.insert(rest.get(..length).unwrap_or("").to_uppercase());
+            length
+        } else {
+            first.len_utf8()
+        };
+        rest = rest.get(length..).unwrap_or("");
+    }
+    names
+}
+
+/// The length in bytes of what stands in quotes at the beginning of a text, quotes included; doubled ones belong to it.
+fn quoted_length(text: &str, quote: char) -> usize {
+    let mut end = 1;
+    loop {
+        let Some(next) = text.get(end..).and_then(|rest| rest.find(quote)) else { return text.len() };
+        end += next + 1;
+        if text.get(end..).is_some_and(|rest| rest.starts_with(quote)) {
+            end += 1;
+        } else {
+            return end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_outside_of_strings_and_comments() {
+        let text = "select a.\"My col\", 'it''s b' -- c\n from t1 /* d */ where e$1 = :f";
+        let names = identifiers(text);
+        let expected = ["A", "E$1", "F", "FROM", "My col", "SELECT", "T1", "WHERE"];
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_unfinished_string_ends_with_the_text() {
+        assert_eq!(identifiers("x 'abc").len(), 1);
+        assert_eq!(identifiers("x /* abc").len(), 1);
+    }
+}

@@ -1,0 +1,451 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{
+    AlterTable, ColumnChange, ColumnDefinition, ColumnGeneration, Computed, DataType, DefaultValue,
+    IdentityChange, Name, SqlSecurity, SqlSecurityChange, TableChange,
+};
+use farbird_types::{Error, Result, isc};
+
+use crate::catalog::dependencies::dependencies;
+use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::{CatalogObject, Column, ConstraintKind, ObjectKind, Relation, Sequence, declared_type};
+use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_of};
+use crate::ddl::column_type::check_change;
+use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
+use crate::ddl::editor::Editor;
+use crate::ddl::table::{TableEdit, add_column_constraint};
+use crate::ddl::{domain, error, reference, sequence};
+
+/// ALTER TABLE.
+pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()> {
+    let name = ast.name.as_str();
+    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, name)?;
+    let catalog = editor.catalog();
+    let relation =
+        catalog.relation(name).filter(|it| it.is_stored()).ok_or_else(|| error::table_not_found(name))?;
+    let mut edit = TableEdit::of(relation);
+    for change in &ast.changes {
+        apply(editor, &mut edit, change)?;
+    }
+    if edit.relation.columns.iter().all(|column| column.computed_source.is_some()) {
+        return Err(Error::new(isc::NO_META_UPDATE).and(isc::DEL_LAST_FIELD));
+    }
+    let retyped: Vec<Column> = edit
+        .relation
+        .columns
+        .iter()
+        .filter(|column| {
+            relation.column(&column.name).is_some_and(|old| {
+                old.sql_type != column.sql_type
+                    || old.precision != column.precision
+                    || old.domain != column.domain
+            })
+        })
+        .cloned()
+        .collect();
+    edit.finish(editor)?;
+    follow_in_views(editor, name, &retyped)
+}
+
+fn apply(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, change: &TableChange) -> Result<()> {
+    match change {
+        TableChange::AddColumn(definition) => add_column(editor, edit, definition),
+        TableChange::AddConstraint(written) => constraint::add(editor, edit, NewConstraint::of_table(written)),
+        TableChange::DropColumn(name) => drop_column(editor, edit, name.as_str()),
+        TableChange::DropConstraint(name) => constraint::drop_constraint(editor, edit, name.as_str()),
+        TableChange::AlterColumn { name, change } => alter_column(editor, edit, name.as_str(), change),
+        TableChange::SqlSecurity(change) => {
+            edit.relation.sql_security_definer = match change {
+                SqlSecurityChange::Set(security) => Some(*security == SqlSecurity::Definer),
+                SqlSecurityChange::Drop => None,
+            };
+            Ok(())
+        }
+        // Publications are of replication: there is none, so every table is as published as any.
+        TableChange::Publication(_) => Ok(()),
+    }
+}
+
+fn add_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, definition: &ColumnDefinition) -> Result<()> {
+    match &definition.generation {
+        ColumnGeneration::Computed(_) => {
+            let place = edit.relation.columns.len();
+            column::reserve(editor, edit, definition)?;
+            column::complete_computed(editor, edit, place, definition)?;
+        }
+        _ => column::add(editor, edit, definition, NewColumn::OfExistingTable)?,
+    }
+    for constraint in &definition.constraints {
+        add_column_constraint(editor, edit, definition.name.as_str(), constraint)?;
+    }
+    Ok(())
+}
+
+fn drop_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, name: &str) -> Result<()> {
+    let table = edit.relation.name.clone();
+    if edit.relation.column(name).is_none() {
+        return Err(error::column_not_found(name, &table));
+    }
+    drop_own_constraints(editor, edit, name)?;
+    if let Some(index) = edit.relation.indexes.iter().find(|index| index.columns.iter().any(|it| it == name)) {
+        let is_constraint =
+            edit.relation.constraints.iter().any(|constraint| constraint.index() == Some(index.name.as_str()));
+        return Err(if is_constraint {
+            error::column_in_constraint()
+        } else {
+            error::column_in_index(name, &table, &index.name)
+        });
+    }
+    check_unused(editor, edit, name)?;
+    let Some(place) = edit.relation.columns.iter().position(|column| column.name == name) else {
+        return Ok(());
+    };
+    let column = edit.relation.columns.remove(place);
+    if let Some(identity) = column.identity {
+        match edit.sequences.iter().position(|sequence| sequence.name == identity.sequence) {
+            Some(new) => drop(edit.sequences.remove(new)),
+            None => edit.dropped_sequences.push(identity.sequence),
+        }
+    }
+    edit.made_not_null.retain(|column| column != name);
+    forget_column_privileges(editor, &table, name)
+}
+
+/// Constraints on the column alone go with it.
+fn drop_own_constraints(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &str) -> Result<()> {
+    let own: Vec<String> = edit
+        .relation
+        .constraints
+        .iter()
+        .filter(|constraint| match &constraint.kind {
+            ConstraintKind::NotNull { column: of } => of == column,
+            ConstraintKind::Check { .. } => false,
+            _ => constraint
+                .index()
+                .and_then(|index| edit.relation.index(index))
+                .is_some_and(|index| index.columns == [column]),
+        })
+        .map(|constraint| constraint.name.clone())
+        .collect();
+    let catalog = editor.catalog();
+    for name in own {
+        if reference::is_referenced(&catalog, &edit.relation.name, &name, None) {
+            return Err(error::key_is_referenced());
+        }
+        let Some(place) = edit.relation.constraints.iter().position(|it| it.name == name) else { continue };
+        let constraint = edit.relation.constraints.remove(place);
+        if let Some(index) = constraint.index() {
+            constraint::remove_index(edit, index);
+        }
+    }
+    Ok(())
+}
+
+/// Fails if something uses the column.
+fn check_unused(editor: &Editor<'_, '_>, edit: &TableEdit, column: &str) -> Result<()> {
+    let table = &edit.relation.name;
+    let dependents = users_of_column(editor, table, column)
+        .into_iter()
+        .filter(|(_, owner)| owner.as_ref() != Some(table))
+        .count();
+    // What the table itself makes of the column is looked at as it is now, changes of this statement included.
+    let mut alone = crate::catalog::Catalog::default();
+    alone.insert(CatalogObject::Relation(Arc::new(edit.relation.clone())));
+    let own = dependencies(&alone)
+        .into_iter()
+        .filter(|it| it.used == *table && it.column.as_deref() == Some(column))
+        .count();
+    if dependents + own > 0 {
+        return Err(error::in_use(isc::FIELD_NAME, &format!("{table}.{column}"), dependents + own));
+    }
+    Ok(())
+}
+
+/// Who uses a column: names, with the tables they are parts of.
+fn users_of_column(editor: &Editor<'_, '_>, table: &str, column: &str) -> Vec<(String, Option<String>)> {
+    dependencies(&editor.catalog())
+        .into_iter()
+        .filter(|it| it.used == table && it.column.as_deref() == Some(column))
+        .map(|it| (it.dependent, it.owner))
+        .collect()
+}
+
+fn forget_column_privileges(editor: &mut Editor<'_, '_>, table: &str, column: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    for (key, privilege) in &catalog.privileges {
+        if privilege.object == table
+            && privilege.object_type == privileges::object_type::RELATION
+            && privilege.column.as_deref() == Some(column)
+        {
+            editor.remove(ObjectKind::Privilege, key)?;
+        }
+    }
+    Ok(())
+}
+
+fn alter_column(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    change: &ColumnChange,
+) -> Result<()> {
+    edit.column_mut(name)?;
+    match change {
+        ColumnChange::Rename(to) => rename(editor, edit, name, to.as_str()),
+        ColumnChange::Position(position) => {
+            move_to(edit, name, usize::from(*position));
+            Ok(())
+        }
+        ColumnChange::Type { data_type, collation } => {
+            change_type(editor, edit, name, data_type, collation.as_ref())
+        }
+        ColumnChange::Computed { data_type, computed } => {
+            change_computed(editor, edit, name, data_type.as_ref(), computed)
+        }
+        ColumnChange::SetDefault(default) => set_default(editor, edit, name, default),
+        ColumnChange::DropDefault => {
+            let column = edit.column_mut(name)?;
+            if column.default_source.take().is_none() {
+                return Err(error::no_default(name));
+            }
+            Ok(())
+        }
+        ColumnChange::SetNotNull => {
+            if edit.column_mut(name)?.not_null {
+                return Ok(());
+            }
+            edit.made_not_null.push(name.to_owned());
+            constraint::add_not_null(editor, edit, name, None)
+        }
+        ColumnChange::DropNotNull => drop_not_null(edit, name),
+        ColumnChange::Identity(change) => change_identity(editor, edit, name, change),
+        ColumnChange::DropIdentity => {
+            let column = edit.column_mut(name)?;
+            let identity = column.identity.take().ok_or_else(|| error::not_identity(name))?;
+            edit.dropped_sequences.push(identity.sequence);
+            Ok(())
+        }
+    }
+}
+
+fn rename(editor: &Editor<'_, '_>, edit: &mut TableEdit, from: &str, to: &str) -> Result<()> {
+    if edit.relation.column(to).is_some() {
+        return Err(error::rename_exists(from, to, &edit.relation.name));
+    }
+    let table = edit.relation.name.clone();
+    if let Some((user, _)) = users_of_column(editor, &table, from).first() {
+        return Err(Error::new(isc::DYN_DEPENDENCY_EXISTS).with(from).with(table).with(user.as_str()));
+    }
+    let in_constraint = edit.relation.constraints.iter().any(|constraint| {
+        constraint
+            .index()
+            .and_then(|index| edit.relation.index(index))
+            .is_some_and(|index| index.columns.iter().any(|column| column == from))
+    });
+    if in_constraint {
+        return Err(error::constraint_column_renamed());
+    }
+    edit.column_mut(from)?.name = to.to_owned();
+    for index in &mut edit.relation.indexes {
+        for column in index.columns.iter_mut().filter(|column| *column == from) {
+            to.clone_into(column);
+        }
+    }
+    for constraint in &mut edit.relation.constraints {
+        if let ConstraintKind::NotNull { column } = &mut constraint.kind {
+            if column == from {
+                to.clone_into(column);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts a column at a place, counted from 1.
+fn move_to(edit: &mut TableEdit, name: &str, position: usize) {
+    let columns = &mut edit.relation.columns;
+    if let Some(from) = columns.iter().position(|column| column.name == name) {
+        let column = columns.remove(from);
+        let to = position.saturating_sub(1).min(columns.len());
+        columns.insert(to, column);
+    }
+}
+
+fn change_type(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    data_type: &DataType,
+    collation: Option<&Name>,
+) -> Result<()> {
+    let declared = declared_type(&editor.catalog(), data_type, collation)?;
+    let table = edit.relation.name.clone();
+    let domain = declared.domain.as_ref().map(|domain| domain.name.clone());
+    let old = edit.column_mut(name)?.clone();
+    if old.computed_source.is_some() {
+        return Err(error::computed_stays_computed(name));
+    }
+    if old.identity.is_some() {
+        column::check_identity_type(&declared.sql_type, name, &table)?;
+    }
+    check_change(name, (&old.sql_type, old.precision), (&declared.sql_type, declared.precision))?;
+    if old.sql_type != declared.sql_type {
+        check_type_is_free(edit, name)?;
+    }
+    let own_domain = match domain {
+        Some(domain) => domain,
+        None if domain::is_implicit(&old.domain) => old.domain.clone(),
+        None => editor.counters().domain_name()?,
+    };
+    if declared.not_null && !old.not_null {
+        edit.made_not_null.push(name.to_owned());
+    }
+    let column = edit.column_mut(name)?;
+    column.sql_type = declared.sql_type;
+    column.precision = declared.precision;
+    column.domain = own_domain;
+    rebuild_indexes(editor, edit, name)
+}
+
+/// Columns of constraints' indexes keep their types: keys of the other side are compared with theirs.
+fn check_type_is_free(edit: &TableEdit, column: &str) -> Result<()> {
+    let held = edit.relation.constraints.iter().any(|constraint| {
+        constraint
+            .index()
+            .and_then(|index| edit.relation.index(index))
+            .is_some_and(|index| index.columns.iter().any(|it| it == column))
+    });
+    if held { Err(error::constraint_column_changed()) } else { Ok(()) }
+}
+
+/// Columns of views take their types from the columns they show: those follow.
+pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed: &[Column]) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let catalog = editor.catalog();
+    for view in catalog.relations.values().filter(|relation| relation.is_view()) {
+        let mut new = Relation::clone(view);
+        let mut followed = Vec::new();
+        for column in &mut new.columns {
+            let origin = column.view_origin.as_ref().filter(|(of, _)| of == table);
+            let Some(base) = origin.and_then(|(_, base)| changed.iter().find(|it| it.name == *base)) else {
+                continue;
+            };
+            column.sql_type = base.sql_type;
+            column.precision = base.precision;
+            column.domain.clone_from(&base.domain);
+            followed.push(column.clone());
+        }
+        if !followed.is_empty() {
+            editor.put_relation(new)?;
+            // A view cannot show itself: this ends with the views that nobody looks at.
+            follow_in_views(editor, &view.name, &followed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keys of another type are other keys: the column's indexes are made anew, in a space of their own.
+pub(super) fn rebuild_indexes(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &str) -> Result<()> {
+    let mut rebuilt = Vec::new();
+    for index in &mut edit.relation.indexes {
+        if index.columns.iter().any(|it| it == column) && !edit.new_indexes.contains(&index.name) {
+            let old = index.clone();
+            index.id = editor.counters().index_id()?;
+            rebuilt.push(old);
+        }
+    }
+    for old in rebuilt {
+        edit.new_indexes.push(old.name.clone());
+        edit.dropped_indexes.push(old);
+    }
+    Ok(())
+}
+
+fn change_computed(
+    editor: &Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    data_type: Option<&DataType>,
+    computed: &Computed,
+) -> Result<()> {
+    if edit.column_mut(name)?.computed_source.is_none() {
+        return Err(error::computed_stays_computed(name));
+    }
+    let declared = match data_type {
+        Some(data_type) => Some(declared_type(&editor.catalog(), data_type, None)?),
+        None => None,
+    };
+    let sql_type = computed_type(editor, &edit.relation, computed, declared.as_ref())?;
+    let column = edit.column_mut(name)?;
+    column.sql_type = sql_type;
+    column.precision = declared.map_or_else(|| digits_of(&sql_type), |it| it.precision);
+    column.computed_source = Some(computed.source.text.clone());
+    Ok(())
+}
+
+fn set_default(
+    editor: &Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    default: &DefaultValue,
+) -> Result<()> {
+    let table = edit.relation.name.clone();
+    let column = edit.column_mut(name)?;
+    if column.identity.is_some() {
+        return Err(error::identity_default(name, &table));
+    }
+    if column.computed_source.is_some() {
+        return Err(error::computed_stays_computed(name));
+    }
+    column.default_source = Some(check_default(editor, default, &column.sql_type)?);
+    Ok(())
+}
+
+fn drop_not_null(edit: &mut TableEdit, name: &str) -> Result<()> {
+    let table = edit.relation.name.clone();
+    if is_in_primary_key(&edit.relation, name) {
+        return Err(error::key_column_not_null());
+    }
+    let column = edit.column_mut(name)?;
+    if column.identity.is_some() {
+        return Err(error::identity_nullable(name, &table));
+    }
+    column.not_null = false;
+    edit.made_not_null.retain(|column| column != name);
+    edit.relation.constraints.retain(
+        |constraint| !matches!(&constraint.kind, ConstraintKind::NotNull { column } if column == name),
+    );
+    Ok(())
+}
+
+fn change_identity(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    change: &IdentityChange,
+) -> Result<()> {
+    let table = edit.relation.name.clone();
+    let column = edit.column_mut(name)?;
+    let identity = column.identity.as_mut().ok_or_else(|| error::not_identity(name))?;
+    if let Some(always) = change.always {
+        identity.always = always;
+    }
+    let catalog = editor.catalog();
+    let Some(existing) = catalog.sequences.get(&identity.sequence) else { return Ok(()) };
+    let mut changed = Sequence::clone(existing);
+    if let Some(increment) = change.increment {
+        if increment == 0 {
+            return Err(error::identity_zero_increment(name, &table));
+        }
+        changed.increment = increment;
+    }
+    sequence::restart(editor, &changed, change.restart, false)?;
+    if changed != **existing {
+        editor.put(CatalogObject::Sequence(Arc::new(changed)))?;
+    }
+    Ok(())
+}

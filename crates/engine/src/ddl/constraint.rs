@@ -1,0 +1,280 @@
+//! Constraints of tables: making, checking against rows that exist, dropping.
+
+use farbird_sql::ast::{
+    Check, ColumnConstraint, ColumnConstraintKind, ConstraintIndex, Name, References, TableConstraint,
+    TableConstraintKind,
+};
+use farbird_store::{Projection, RelationScan, RowBatch};
+use farbird_types::{Result, SqlType};
+
+use crate::bind;
+use crate::catalog::{
+    Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout,
+};
+use crate::ddl::editor::Editor;
+use crate::ddl::table::TableEdit;
+use crate::ddl::{error, index, reference};
+
+/// A constraint as it was written, on a column or on a table.
+pub(super) struct NewConstraint<'a> {
+    name: Option<&'a Name>,
+    kind: NewConstraintKind<'a>,
+    /// Behind a column's definition, where PRIMARY KEY implies NOT NULL.
+    of_column: bool,
+}
+
+enum NewConstraintKind<'a> {
+    NotNull(&'a str),
+    PrimaryKey(Vec<&'a str>, &'a ConstraintIndex),
+    Unique(Vec<&'a str>, &'a ConstraintIndex),
+    ForeignKey(Vec<&'a str>, &'a References),
+    Check(&'a Check),
+}
+
+impl<'a> NewConstraint<'a> {
+    pub(super) fn of_column(column: &'a str, constraint: &'a ColumnConstraint) -> NewConstraint<'a> {
+        let kind = match &constraint.kind {
+            ColumnConstraintKind::NotNull => NewConstraintKind::NotNull(column),
+            ColumnConstraintKind::PrimaryKey(index) => NewConstraintKind::PrimaryKey(vec![column], index),
+            ColumnConstraintKind::Unique(index) => NewConstraintKind::Unique(vec![column], index),
+            ColumnConstraintKind::References(references) => {
+                NewConstraintKind::ForeignKey(vec![column], references)
+            }
+            ColumnConstraintKind::Check(check) => NewConstraintKind::Check(check),
+        };
+        NewConstraint { name: constraint.name.as_ref(), kind, of_column: true }
+    }
+
+    pub(super) fn of_table(constraint: &'a TableConstraint) -> NewConstraint<'a> {
+        fn names(columns: &[Name]) -> Vec<&str> {
+            columns.iter().map(Name::as_str).collect()
+        }
+        let kind = match &constraint.kind {
+            TableConstraintKind::PrimaryKey { columns, index } => {
+                NewConstraintKind::PrimaryKey(names(columns), index)
+            }
+            TableConstraintKind::Unique { columns, index } => NewConstraintKind::Unique(names(columns), index),
+            TableConstraintKind::ForeignKey { columns, references } => {
+                NewConstraintKind::ForeignKey(names(columns), references)
+            }
+            TableConstraintKind::Check(check) => NewConstraintKind::Check(check),
+        };
+        NewConstraint { name: constraint.name.as_ref(), kind, of_column: false }
+    }
+}
+
+/// Adds a constraint with the index that holds it.
+pub(super) fn add(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    constraint: NewConstraint<'_>,
+) -> Result<()> {
+    match constraint.kind {
+        NewConstraintKind::NotNull(column) => add_not_null(editor, edit, column, constraint.name),
+        NewConstraintKind::PrimaryKey(columns, index) => {
+            if edit.relation.primary_key().is_some() {
+                return Err(error::primary_key_exists());
+            }
+            require_not_null(edit, &columns, constraint.of_column)?;
+            let (name, index) =
+                add_key_index(editor, edit, constraint.name, &columns, index, IndexPurpose::PrimaryKey)?;
+            push(edit, name, ConstraintKind::PrimaryKey { index }, Vec::new());
+            Ok(())
+        }
+        NewConstraintKind::Unique(columns, index) => {
+            let (name, index) =
+                add_key_index(editor, edit, constraint.name, &columns, index, IndexPurpose::Unique)?;
+            push(edit, name, ConstraintKind::Unique { index }, Vec::new());
+            Ok(())
+        }
+        NewConstraintKind::ForeignKey(columns, references) => {
+            reference::add(editor, edit, constraint.name, &columns, references)
+        }
+        NewConstraintKind::Check(check) => add_check(editor, edit, constraint.name, check),
+    }
+}
+
+/// Adds NOT NULL to a column.
+pub(super) fn add_not_null(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    column: &str,
+    name: Option<&Name>,
+) -> Result<()> {
+    let name = constraint_name(editor, edit, name)?;
+    edit.column_mut(column)?.not_null = true;
+    push(edit, name, ConstraintKind::NotNull { column: column.to_owned() }, Vec::new());
+    Ok(())
+}
+
+fn add_check(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: Option<&Name>,
+    check: &Check,
+) -> Result<()> {
+    let relation = std::sync::Arc::new(edit.relation.clone());
+    bind::bind_row_expression(&editor.environment(), &relation, &check.condition, Some(&SqlType::Boolean))?;
+    let name = constraint_name(editor, edit, name)?;
+    let triggers = vec![trigger_name(editor)?, trigger_name(editor)?];
+    push(edit, name, ConstraintKind::Check { source: check.source.text.clone() }, triggers);
+    Ok(())
+}
+
+/// A name for one of a constraint's triggers.
+pub(super) fn trigger_name(editor: &Editor<'_, '_>) -> Result<String> {
+    let catalog = editor.catalog();
+    editor
+        .counters()
+        .trigger_name(|name| catalog.triggers.contains_key(name) || catalog.has_constraint_trigger(name))
+}
+
+pub(super) fn push(edit: &mut TableEdit, name: String, kind: ConstraintKind, triggers: Vec<String>) {
+    edit.relation.constraints.push(Constraint { name, kind, triggers });
+}
+
+/// The constraint's name: the one written, if nobody has it, or a generated one.
+pub(super) fn constraint_name(
+    editor: &Editor<'_, '_>,
+    edit: &TableEdit,
+    name: Option<&Name>,
+) -> Result<String> {
+    let catalog = editor.catalog();
+    let before = edit.before.as_ref().map(|relation| relation.name.as_str());
+    let taken = |name: &str| {
+        edit.relation.constraint(name).is_some()
+            || catalog
+                .constraint(name)
+                .is_some_and(|(relation, _)| before != Some(relation.name.as_str()))
+    };
+    match name {
+        Some(name) if taken(name.as_str()) => Err(error::constraint_exists(name.as_str())),
+        Some(name) => Ok(name.as_str().to_owned()),
+        None => editor.counters().constraint_name(taken),
+    }
+}
+
+/// Makes a unique index for a key; gives the names of constraint and index.
+fn add_key_index(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: Option<&Name>,
+    columns: &[&str],
+    written: &ConstraintIndex,
+    purpose: IndexPurpose,
+) -> Result<(String, String)> {
+    let index_name = index_name(editor, edit, name, written, purpose)?;
+    index::check_columns(&edit.relation, &index_name, columns)?;
+    let name = constraint_name(editor, edit, name)?;
+    let index = Index {
+        id: editor.counters().index_id()?,
+        name: index_name.clone(),
+        unique: true,
+        descending: written.descending,
+        inactive: false,
+        columns: columns.iter().map(|&column| column.to_owned()).collect(),
+        expression_source: None,
+        condition_source: None,
+        selectivity: Vec::new(),
+        foreign_key: None,
+        description: None,
+    };
+    edit.relation.indexes.push(index);
+    edit.new_indexes.push(index_name.clone());
+    Ok((name, index_name))
+}
+
+/// The name of a constraint's index: that of USING INDEX, the constraint's own, or a generated one.
+pub(super) fn index_name(
+    editor: &Editor<'_, '_>,
+    edit: &TableEdit,
+    constraint: Option<&Name>,
+    written: &ConstraintIndex,
+    purpose: IndexPurpose,
+) -> Result<String> {
+    let catalog = editor.catalog();
+    let taken = |name: &str| index::is_taken(&catalog, edit, name);
+    match written.name.as_ref().or(constraint) {
+        Some(name) if taken(name.as_str()) => Err(error::index_exists(name.as_str())),
+        Some(name) => Ok(name.as_str().to_owned()),
+        None => editor.counters().index_name(purpose, taken),
+    }
+}
+
+/// Columns of a primary key are NOT NULL: by themselves in a new table, else they must be already.
+fn require_not_null(edit: &mut TableEdit, columns: &[&str], of_column: bool) -> Result<()> {
+    let is_new = edit.before.is_none() || of_column;
+    for name in columns {
+        let Some(column) = edit.relation.columns.iter_mut().find(|column| column.name == *name) else {
+            continue;
+        };
+        if is_new {
+            column.not_null = true;
+        } else if !column.not_null {
+            return Err(error::primary_key_nullable(name));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a row has a NULL in one of the columns.
+pub(super) fn check_no_nulls(editor: &Editor<'_, '_>, relation: &Relation, columns: &[String]) -> Result<()> {
+    let checked: Vec<_> = columns.iter().filter_map(|name| relation.column(name)).collect();
+    if checked.is_empty() {
+        return Ok(());
+    }
+    let slots: Vec<u16> = checked.iter().map(|column| column.field_id).collect();
+    let transaction = &editor.context.transaction.store;
+    let mut scan = RelationScan::new(layout(relation), transaction.view()?, Projection::of(slots));
+    let mut batch = RowBatch::new();
+    while scan.next_batch(transaction, index::ROWS_PER_BATCH, &mut batch)? {
+        editor.context.check_interrupt()?;
+        for row in 0..batch.len() {
+            for (place, column) in checked.iter().enumerate() {
+                if batch.value(row, place).is_null() {
+                    return Err(error::cannot_make_not_null(&column.name, &relation.name));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Drops a constraint of a table, with its index.
+pub(super) fn drop_constraint(editor: &Editor<'_, '_>, edit: &mut TableEdit, name: &str) -> Result<()> {
+    let Some(place) = edit.relation.constraints.iter().position(|constraint| constraint.name == name) else {
+        return Err(error::constraint_not_found(name));
+    };
+    if let ConstraintKind::NotNull { column } = &edit.relation.constraints[place].kind {
+        let column = column.clone();
+        if is_in_primary_key(&edit.relation, &column) {
+            return Err(error::key_column_not_null());
+        }
+        edit.column_mut(&column)?.not_null = false;
+    }
+    if reference::is_referenced(&editor.catalog(), &edit.relation.name, name, None) {
+        return Err(error::key_is_referenced());
+    }
+    let constraint = edit.relation.constraints.remove(place);
+    if let Some(index) = constraint.index() {
+        remove_index(edit, index);
+    }
+    Ok(())
+}
+
+/// Whether a column is part of the primary key.
+pub(super) fn is_in_primary_key(relation: &Relation, column: &str) -> bool {
+    relation.primary_key().is_some_and(|index| index.columns.iter().any(|name| name == column))
+}
+
+/// Takes an index out of a table.
+pub(super) fn remove_index(edit: &mut TableEdit, name: &str) {
+    if let Some(place) = edit.relation.indexes.iter().position(|index| index.name == name) {
+        let index = edit.relation.indexes.remove(place);
+        if edit.new_indexes.iter().any(|new| *new == index.name) {
+            edit.new_indexes.retain(|new| *new != index.name);
+        } else {
+            edit.dropped_indexes.push(index);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! ALTER DATABASE.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{DatabaseChange, SqlSecurity};
+use farbird_types::{CharacterSet, Error, Result, isc};
+
+use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::{CatalogObject, DatabaseProperties, ObjectKind};
+use crate::ddl::editor::Editor;
+use crate::ddl::error;
+
+/// ALTER DATABASE.
+pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> Result<()> {
+    privileges::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
+    let mut database = DatabaseProperties::clone(&editor.catalog().database);
+    for change in changes {
+        match change {
+            DatabaseChange::SetDefaultCharacterSet(name) => {
+                database.default_character_set = CharacterSet::by_name(name.as_str())
+                    .ok_or_else(|| Error::new(isc::CHARSET_NOT_FOUND).with(name.as_str()))?;
+            }
+            DatabaseChange::SetLinger(seconds) => database.linger_seconds = Some(*seconds),
+            DatabaseChange::DropLinger => database.linger_seconds = None,
+            DatabaseChange::SetDefaultSqlSecurity(security) => {
+                database.sql_security_definer = Some(*security == SqlSecurity::Definer);
+            }
+            // There is no replication: nothing changes.
+            DatabaseChange::Publication(_)
+            | DatabaseChange::IncludeInPublication(_)
+            | DatabaseChange::ExcludeFromPublication(_) => {}
+            DatabaseChange::AddFile(_) => return Err(error::unsupported("a database of several files")),
+            DatabaseChange::AddDifferenceFile(_)
+            | DatabaseChange::DropDifferenceFile
+            | DatabaseChange::BeginBackup
+            | DatabaseChange::EndBackup => return Err(error::unsupported("physical backup")),
+            DatabaseChange::Encrypt { .. } | DatabaseChange::Decrypt => {
+                return Err(error::unsupported("database encryption"));
+            }
+        }
+    }
+    editor.put(CatalogObject::Database(Arc::new(database)))
+}

@@ -1,0 +1,186 @@
+//! Domains: CREATE, ALTER. What a domain says holds for every column declared by it.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{AlterDomain, CreateDomain, DomainChange};
+use farbird_types::{Error, Result, SqlType, isc};
+
+use crate::bind;
+use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::{CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
+use crate::ddl::alter_table::{follow_in_views, rebuild_indexes};
+use crate::ddl::column::{check_default, check_identity_type};
+use crate::ddl::column_type::check_change;
+use crate::ddl::editor::Editor;
+use crate::ddl::error;
+use crate::ddl::table::TableEdit;
+
+/// Whether a domain's name is a column's own (`RDB$n`): users cannot make such.
+pub(super) fn is_implicit(name: &str) -> bool {
+    name.strip_prefix("RDB$").is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if is_implicit(name) {
+        return Err(Error::new(isc::SQLERR)
+            .with(-637)
+            .and(isc::DSQL_IMPLICIT_DOMAIN_NAME)
+            .with(name));
+    }
+    Ok(())
+}
+
+/// CREATE DOMAIN.
+pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<()> {
+    let name = ast.name.as_str();
+    check_name(name)?;
+    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Create, name)?;
+    let catalog = editor.catalog();
+    if catalog.domains.contains_key(name) || crate::system::domains().contains_key(name) {
+        return Err(error::domain_exists(name));
+    }
+    let declared = declared_type(&catalog, &ast.data_type, ast.collation.as_ref())?;
+    let default_source = match &ast.default {
+        None => None,
+        Some(default) => Some(check_default(editor, default, &declared.sql_type)?),
+    };
+    if let Some(check) = &ast.check {
+        bind::bind_domain_check(&editor.environment(), &declared.sql_type, &check.condition)?;
+    }
+    editor.put(CatalogObject::Domain(Arc::new(Domain {
+        name: name.to_owned(),
+        owner: editor.user().to_owned(),
+        sql_type: declared.sql_type,
+        precision: declared.precision,
+        not_null: ast.not_null,
+        default_source,
+        check_source: ast.check.as_ref().map(|check| check.source.text.clone()),
+        description: None,
+    })))
+}
+
+/// ALTER DOMAIN.
+pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterDomain) -> Result<()> {
+    let name = ast.name.as_str();
+    let catalog = editor.catalog();
+    if crate::system::domains().contains_key(name) {
+        return Err(Error::new(isc::DYN_CANT_MODIFY_SYSOBJ).with("domain").with(name));
+    }
+    let before = catalog.domains.get(name).ok_or_else(error::domain_not_found)?;
+    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Alter, name)?;
+    let mut domain = Domain::clone(before);
+    // Dropping the constraint comes first, so that one statement can replace it.
+    if ast.changes.iter().any(|change| matches!(change, DomainChange::DropConstraint)) {
+        domain.check_source = None;
+    }
+    for change in &ast.changes {
+        apply(editor, &mut domain, change)?;
+    }
+    if domain.name != before.name {
+        editor.remove(ObjectKind::Domain, &before.name)?;
+    }
+    let domain = Arc::new(domain);
+    editor.put(CatalogObject::Domain(Arc::clone(&domain)))?;
+    follow_in_tables(editor, before, &domain)
+}
+
+fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) -> Result<()> {
+    match change {
+        DomainChange::Rename(to) => {
+            check_name(to.as_str())?;
+            if editor.catalog().domains.contains_key(to.as_str()) {
+                return Err(error::domain_rename_exists(&domain.name, to.as_str()));
+            }
+            domain.name = to.as_str().to_owned();
+        }
+        DomainChange::Type(data_type) => {
+            let declared = declared_type(&editor.catalog(), data_type, None)?;
+            check_change(
+                &domain.name,
+                (&domain.sql_type, domain.precision),
+                (&declared.sql_type, declared.precision),
+            )?;
+            domain.sql_type = declared.sql_type;
+            domain.precision = declared.precision;
+        }
+        DomainChange::SetDefault(default) => {
+            domain.default_source = Some(check_default(editor, default, &domain.sql_type)?);
+        }
+        DomainChange::DropDefault => domain.default_source = None,
+        DomainChange::SetNotNull => domain.not_null = true,
+        DomainChange::DropNotNull => domain.not_null = false,
+        DomainChange::AddCheck(check) => {
+            if domain.check_source.is_some() {
+                return Err(error::domain_has_constraint());
+            }
+            bind::bind_domain_check(&editor.environment(), &domain.sql_type, &check.condition)?;
+            domain.check_source = Some(check.source.text.clone());
+        }
+        DomainChange::DropConstraint => {}
+    }
+    Ok(())
+}
+
+/// Changes the columns of a domain with it: their types and indexes, and NULLs that are there if there must not be any.
+fn follow_in_tables(editor: &mut Editor<'_, '_>, before: &Domain, after: &Domain) -> Result<()> {
+    let retyped = before.sql_type != after.sql_type || before.precision != after.precision;
+    let made_not_null = after.not_null && !before.not_null;
+    if before.name == after.name && !retyped && !made_not_null {
+        return Ok(());
+    }
+    let catalog = editor.catalog();
+    for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
+        let columns: Vec<String> = relation
+            .columns
+            .iter()
+            .filter(|column| column.domain == before.name)
+            .map(|column| column.name.clone())
+            .collect();
+        if columns.is_empty() {
+            continue;
+        }
+        let mut edit = TableEdit::of(relation);
+        for name in &columns {
+            follow(editor, &mut edit, name, after, retyped)?;
+        }
+        if made_not_null {
+            edit.made_not_null.extend(columns.iter().cloned());
+        }
+        let changed: Vec<Column> =
+            edit.relation.columns.iter().filter(|column| columns.contains(&column.name)).cloned().collect();
+        let Relation { name, .. } = &edit.relation;
+        let name = name.clone();
+        edit.finish(editor)?;
+        follow_in_views(editor, &name, &changed)?;
+    }
+    Ok(())
+}
+
+fn follow(
+    editor: &Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: &str,
+    domain: &Domain,
+    retyped: bool,
+) -> Result<()> {
+    let table = edit.relation.name.clone();
+    let column = edit.column_mut(name)?;
+    column.domain.clone_from(&domain.name);
+    if !retyped {
+        return Ok(());
+    }
+    if column.identity.is_some() {
+        check_identity_type(&domain.sql_type, name, &table)?;
+    }
+    column.sql_type = match (domain.sql_type, column.sql_type) {
+        // A COLLATE of the column's own stays.
+        (SqlType::Text(new), SqlType::Text(old)) if new.character_set == old.character_set => {
+            SqlType::Text(farbird_types::TextType { collation: old.collation, ..new })
+        }
+        (new, _) => new,
+    };
+    column.precision = domain.precision;
+    rebuild_indexes(editor, edit, name)
+}

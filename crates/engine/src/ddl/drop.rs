@@ -1,0 +1,266 @@
+//! DROP of anything.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{DropKind, DropObject};
+use farbird_store::LockLevel;
+use farbird_types::{Error, Result, isc};
+
+use crate::catalog::dependencies::{Dependency, dependencies};
+use crate::catalog::privileges::{self, DdlAction, object_type};
+use crate::catalog::{ConstraintKind, ObjectKind, Relation, Sequence, layout};
+use crate::ddl::editor::Editor;
+use crate::ddl::{error, index, reference, user};
+
+/// DROP.
+pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {
+    let name = ast.name.as_str();
+    let catalog = editor.catalog();
+    match ast.kind {
+        DropKind::Table => {
+            privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
+            match catalog.relation(name).filter(|relation| relation.is_stored()) {
+                Some(relation) => drop_table(editor, relation),
+                None => Err(error::table_not_found(name)),
+            }
+        }
+        DropKind::View => match catalog.relation(name).filter(|relation| relation.is_view()) {
+            Some(relation) => drop_view(editor, relation),
+            None => Err(error::view_not_found(name)),
+        },
+        DropKind::Index => index::drop_index(editor, name),
+        DropKind::Sequence => match catalog.sequences.get(name) {
+            Some(sequence) => drop_sequence(editor, sequence),
+            None => Err(Error::new(isc::GENNOTDEF).with(name)),
+        },
+        DropKind::Domain => drop_domain(editor, name),
+        DropKind::Exception => match catalog.exceptions.get(name) {
+            Some(_) => drop_used(editor, Used::EXCEPTION, name),
+            None => Err(error::exception_not_found()),
+        },
+        DropKind::Procedure => match catalog.procedures.get(name) {
+            Some(_) => drop_used(editor, Used::PROCEDURE, name),
+            None => Err(Error::new(isc::DYN_PROC_NOT_FOUND).with(name)),
+        },
+        DropKind::Function => match catalog.functions.get(name) {
+            Some(_) => drop_used(editor, Used::FUNCTION, name),
+            None => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
+        },
+        DropKind::Trigger => drop_trigger(editor, name),
+        DropKind::Role => drop_role(editor, name),
+        DropKind::Collation => drop_collation(editor, name),
+        DropKind::User => user::drop(editor, name),
+        DropKind::Package => Err(Error::new(isc::DYN_PACKAGE_NOT_FOUND).with(name)),
+        DropKind::ExternalFunction => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
+        DropKind::Filter => Err(Error::new(isc::DYN_FILTER_NOT_FOUND).with(name)),
+        DropKind::PackageBody | DropKind::Mapping | DropKind::GlobalMapping | DropKind::Shadow => {
+            Err(error::unsupported("this DROP"))
+        }
+    }
+}
+
+/// Drops a table with all that belongs to it: rows, indexes, constraints, triggers, sequences, privileges.
+pub(super) fn drop_table(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) -> Result<()> {
+    let name = relation.name.as_str();
+    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
+    check_keys_are_free(editor, relation)?;
+    check_relation_is_free(editor, relation, isc::TABLE_NAME)?;
+    editor.lock(relation, LockLevel::Exclusive)?;
+    drop_parts(editor, relation)?;
+    for column in &relation.columns {
+        if let Some(identity) = &column.identity {
+            editor.remove(ObjectKind::Sequence, &identity.sequence)?;
+        }
+    }
+    for index in &relation.indexes {
+        editor.drop_index(index)?;
+    }
+    editor.context.transaction.store.drop_relation(&layout(relation))?;
+    editor.remove(ObjectKind::Relation, name)
+}
+
+/// Drops a view with its triggers and privileges.
+pub(super) fn drop_view(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) -> Result<()> {
+    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, &relation.name)?;
+    check_relation_is_free(editor, relation, isc::VIEW_NAME)?;
+    drop_parts(editor, relation)?;
+    editor.remove(ObjectKind::Relation, &relation.name)
+}
+
+/// What goes with a table or view.
+fn drop_parts(editor: &mut Editor<'_, '_>, relation: &Relation) -> Result<()> {
+    let catalog = editor.catalog();
+    for trigger in catalog.triggers.values().filter(|it| it.relation.as_ref() == Some(&relation.name)) {
+        editor.remove(ObjectKind::Trigger, &trigger.name)?;
+    }
+    forget_privileges(editor, &relation.name, &[object_type::RELATION, object_type::VIEW])
+}
+
+/// Removes the privileges on an object.
+fn forget_privileges(editor: &mut Editor<'_, '_>, object: &str, types: &[i16]) -> Result<()> {
+    let catalog = editor.catalog();
+    for (key, privilege) in &catalog.privileges {
+        if privilege.object == object && types.contains(&privilege.object_type) {
+            editor.remove(ObjectKind::Privilege, key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a foreign key of another table refers to one of the table's keys.
+fn check_keys_are_free(editor: &Editor<'_, '_>, relation: &Relation) -> Result<()> {
+    let catalog = editor.catalog();
+    let referenced = relation
+        .constraints
+        .iter()
+        .filter(|it| matches!(it.kind, ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. }))
+        .any(|it| reference::is_referenced(&catalog, &relation.name, &it.name, Some(&relation.name)));
+    if referenced { Err(error::key_is_referenced()) } else { Ok(()) }
+}
+
+/// Fails if something other than its own parts uses a table or view.
+fn check_relation_is_free(editor: &Editor<'_, '_>, relation: &Relation, kind: u32) -> Result<()> {
+    let name = &relation.name;
+    let catalog = editor.catalog();
+    let uses: Vec<Dependency> = dependencies(&catalog)
+        .into_iter()
+        .filter(|it| {
+            it.used == *name
+                && matches!(it.used_type, object_type::RELATION | object_type::VIEW)
+                && it.owner.as_ref() != Some(name)
+        })
+        .collect();
+    let Some(first) = uses.iter().min_by_key(|it| it.column.is_none()) else { return Ok(()) };
+    let same = uses.iter().filter(|it| it.column == first.column).count();
+    Err(match &first.column {
+        Some(column) => error::in_use(isc::FIELD_NAME, &format!("{name}.{column}"), same),
+        None => error::in_use(kind, name, same),
+    })
+}
+
+pub(super) fn drop_sequence(editor: &mut Editor<'_, '_>, sequence: &Sequence) -> Result<()> {
+    if sequence.system {
+        return Err(error::system_sequence(&sequence.name));
+    }
+    drop_used(editor, Used::SEQUENCE, &sequence.name)
+}
+
+/// A kind of object that others may use by its name.
+struct Used {
+    object: ObjectKind,
+    object_type: i16,
+    heading: u32,
+}
+
+impl Used {
+    const EXCEPTION: Used = Used {
+        object: ObjectKind::Exception,
+        object_type: object_type::EXCEPTION,
+        heading: isc::EXCEPTION_NAME,
+    };
+    const PROCEDURE: Used = Used {
+        object: ObjectKind::Procedure,
+        object_type: object_type::PROCEDURE,
+        heading: isc::PROC_NAME,
+    };
+    const FUNCTION: Used =
+        Used { object: ObjectKind::Function, object_type: object_type::FUNCTION, heading: isc::UDF_NAME };
+    const SEQUENCE: Used = Used {
+        object: ObjectKind::Sequence,
+        object_type: object_type::SEQUENCE,
+        heading: isc::GENERATOR_NAME,
+    };
+}
+
+fn drop_used(editor: &mut Editor<'_, '_>, kind: Used, name: &str) -> Result<()> {
+    privileges::check_ddl(editor.context, kind.object, DdlAction::Drop, name)?;
+    let users = dependencies(&editor.catalog())
+        .into_iter()
+        .filter(|it| it.used == name && it.used_type == kind.object_type)
+        .count();
+    if users > 0 {
+        return Err(error::in_use(kind.heading, name, users));
+    }
+    forget_privileges(editor, name, &[kind.object_type])?;
+    editor.remove(kind.object, name)
+}
+
+pub(super) fn drop_exception(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    drop_used(editor, Used::EXCEPTION, name)
+}
+
+pub(super) fn drop_procedure(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    drop_used(editor, Used::PROCEDURE, name)
+}
+
+pub(super) fn drop_function(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    drop_used(editor, Used::FUNCTION, name)
+}
+
+fn drop_domain(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    if !catalog.domains.contains_key(name) {
+        return Err(error::domain_not_found());
+    }
+    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Drop, name)?;
+    if let Some((relation, column)) = catalog.columns_of_domain(name).next() {
+        return Err(error::domain_used_in_table(name, &relation.name, &column.name));
+    }
+    for (routines, fail) in [
+        (&catalog.procedures, error::domain_used_in_procedure as fn(&str, &str, &str) -> Error),
+        (&catalog.functions, error::domain_used_in_function),
+    ] {
+        for routine in routines.values() {
+            let parameter = routine
+                .inputs
+                .iter()
+                .chain(&routine.outputs)
+                .find(|parameter| parameter.domain.as_deref() == Some(name));
+            if let Some(parameter) = parameter {
+                return Err(fail(name, &routine.name, &parameter.name));
+            }
+        }
+    }
+    editor.remove(ObjectKind::Domain, name)
+}
+
+fn drop_trigger(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    if catalog.has_constraint_trigger(name) {
+        return Err(Error::new(isc::DYN_CANT_MODIFY_AUTO_TRIG));
+    }
+    if !catalog.triggers.contains_key(name) {
+        return Err(Error::new(isc::DYN_TRIG_NOT_FOUND).with(name));
+    }
+    privileges::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
+    editor.remove(ObjectKind::Trigger, name)
+}
+
+fn drop_role(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    let role = catalog.roles.get(name).ok_or_else(|| Error::new(isc::DYN_ROLE_NOT_FOUND).with(name))?;
+    if role.system {
+        return Err(error::system_role(name));
+    }
+    privileges::check_ddl(editor.context, ObjectKind::Role, DdlAction::Drop, name)?;
+    for (key, privilege) in &catalog.privileges {
+        let granted_to_it = privilege.user == name && privilege.user_type == object_type::ROLE;
+        let membership = privilege.object == name && privilege.object_type == object_type::ROLE;
+        if granted_to_it || membership {
+            editor.remove(ObjectKind::Privilege, key)?;
+        }
+    }
+    editor.remove(ObjectKind::Role, name)
+}
+
+fn drop_collation(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    if !catalog.collations.contains_key(name) {
+        return Err(match farbird_types::Collation::by_name(name) {
+            Some(_) => Error::new(isc::DYN_CANNOT_DEL_SYSCOLL),
+            None => Error::new(isc::DYN_COLLATION_NOT_FOUND).with(name),
+        });
+    }
+    privileges::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Drop, name)?;
+    editor.remove(ObjectKind::Collation, name)
+}

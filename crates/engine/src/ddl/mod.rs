@@ -1,0 +1,119 @@
+//! Statements that change the catalog.
+//!
+//! DDL is transactional: it changes the transaction's own catalog and writes the changed objects into its write set;
+//! the commit publishes both. A statement that fails leaves nothing.
+//!
+//! As in Firebird, definitions that others have committed are seen whatever the isolation level; changing one that is
+//! newer than the transaction's snapshot is an update conflict, and a table in use by others can be locked against.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `editor` | what a statement has at hand to change the catalog |
+//! | `table`, `alter_table`, `column`, `column_type`, `constraint`, `reference` | tables |
+//! | `index`, `domain`, `sequence`, `exception`, `view`, `collation`, `role` | the other objects |
+//! | `routine`, `trigger` | procedures, functions and triggers: their texts |
+//! | `privilege` | GRANT and REVOKE |
+//! | `user` | users, which the server keeps |
+//! | `comment` | COMMENT ON |
+//! | `drop` | DROP of anything |
+//! | `error` | the statuses |
+
+mod alter_table;
+mod collation;
+mod column;
+mod column_type;
+mod comment;
+mod constraint;
+mod database;
+mod domain;
+mod drop;
+mod editor;
+mod error;
+mod exception;
+mod index;
+mod privilege;
+mod reference;
+mod role;
+mod routine;
+mod sequence;
+mod table;
+mod trigger;
+mod user;
+mod view;
+
+use farbird_sql::ast::DdlStatement;
+use farbird_types::Result;
+
+use crate::execute::context::ExecutionContext;
+use editor::Editor;
+
+/// Runs a DDL statement.
+///
+/// Users are not of the catalog: what is asked to be done to them is added to the transaction's `user_changes`.
+///
+/// # Errors
+/// As Firebird 4 gives them, under `isc_no_meta_update` and the statement's own heading ("CREATE TABLE T failed").
+/// Everything the statement did is undone then.
+pub fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> Result<()> {
+    let transaction = context.transaction;
+    let savepoint = transaction.store.savepoint();
+    let mark = {
+        let committed = context.database.catalog();
+        let mut catalog = transaction.catalog.lock();
+        catalog.refresh(&committed);
+        catalog.mark()
+    };
+    let user_changes = transaction.user_changes.lock().len();
+    match run(&mut Editor::new(context), statement) {
+        Ok(()) => {
+            transaction.store.release(savepoint);
+            Ok(())
+        }
+        Err(failure) => {
+            transaction.catalog.lock().restore(&mark);
+            transaction.user_changes.lock().truncate(user_changes);
+            transaction.store.rollback_to(savepoint)?;
+            Err(error::describe(statement, failure))
+        }
+    }
+}
+
+fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
+    match statement {
+        DdlStatement::CreateTable(it) => table::create(editor, it),
+        DdlStatement::AlterTable(it) => alter_table::alter(editor, it),
+        DdlStatement::DefineView(it) => view::define(editor, it),
+        DdlStatement::CreateIndex(it) => index::create(editor, it),
+        DdlStatement::AlterIndex { name, active } => index::set_active(editor, name.as_str(), *active),
+        DdlStatement::SetStatistics(name) => index::set_statistics(editor, name.as_str()),
+        DdlStatement::CreateDomain(it) => domain::create(editor, it),
+        DdlStatement::AlterDomain(it) => domain::alter(editor, it),
+        DdlStatement::DefineSequence(it) => sequence::define(editor, it),
+        DdlStatement::DefineException(it) => exception::define(editor, it),
+        DdlStatement::DefineProcedure(it) => routine::define_procedure(editor, it),
+        DdlStatement::DefineFunction(it) => routine::define_function(editor, it),
+        DdlStatement::AlterRoutineOptions(it) => routine::alter_options(editor, it),
+        DdlStatement::DefineTrigger(it) => trigger::define(editor, it),
+        DdlStatement::CreateCollation(it) => collation::create(editor, it),
+        DdlStatement::DefineRole(it) => role::define(editor, it),
+        DdlStatement::DefineUser(it) => user::define(editor, it),
+        DdlStatement::Grant(it) => privilege::change(editor, it),
+        DdlStatement::Comment(it) => comment::set(editor, it),
+        DdlStatement::AlterDatabase(changes) => database::alter(editor, changes),
+        DdlStatement::Drop(it) => drop::drop(editor, it),
+        DdlStatement::CreateDatabase(_) | DdlStatement::DropDatabase => {
+            Err(error::unsupported("CREATE and DROP DATABASE inside of a database"))
+        }
+        DdlStatement::DefinePackage(_)
+        | DdlStatement::DefinePackageBody(_)
+        | DdlStatement::AlterPackageOptions { .. } => Err(error::unsupported("a package")),
+        DdlStatement::DeclareExternalFunction(_) | DdlStatement::AlterExternalFunction { .. } => {
+            Err(error::unsupported("an external function"))
+        }
+        DdlStatement::DeclareFilter(_) => Err(error::unsupported("a BLOB filter")),
+        DdlStatement::AlterCharacterSet { .. } => Err(error::unsupported("ALTER CHARACTER SET")),
+        DdlStatement::CreateShadow(_) => Err(error::unsupported("a shadow")),
+        DdlStatement::DefineMapping(_) => Err(error::unsupported("a mapping")),
+        DdlStatement::AlterConnectionsPool(_) => Err(error::unsupported("the connections pool")),
+    }
+}

@@ -1,0 +1,262 @@
+//! Foreign keys.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{Name, ReferentialAction as Written, References};
+use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, RowBatch};
+use farbird_types::{Error, ExactSubtype, Result, SqlType, Value, isc};
+
+use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::{
+    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind, layout,
+    privileges,
+};
+use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
+use crate::ddl::editor::{Editor, key_text};
+use crate::ddl::index::{self, ROWS_PER_BATCH};
+use crate::ddl::table::TableEdit;
+use crate::ddl::error;
+
+/// Adds a foreign key with the index that serves it.
+pub(super) fn add(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    name: Option<&Name>,
+    columns: &[&str],
+    references: &References,
+) -> Result<()> {
+    let catalog = editor.catalog();
+    let table = references.table.as_str();
+    let to_itself = table == edit.relation.name;
+    let referenced: Arc<Relation> = if to_itself {
+        Arc::new(edit.relation.clone())
+    } else {
+        let found = catalog.relation(table).ok_or_else(error::referenced_table_has_no_key)?;
+        check_may_reference(editor, found, &references.columns)?;
+        check_scopes(&edit.relation, found)?;
+        // Nobody may write the referenced table while keys are compared with it.
+        editor.lock(found, LockLevel::ProtectedRead)?;
+        Arc::clone(found)
+    };
+    let (constraint, key) = referenced_key(&referenced, &references.columns)?;
+    if key.columns.len() != columns.len() {
+        return Err(error::key_count_differs());
+    }
+    let index_name = index_name(editor, edit, name, &references.index, IndexPurpose::ForeignKey)?;
+    index::check_columns(&edit.relation, &index_name, columns)?;
+    check_types(&edit.relation, columns, &referenced, key)?;
+    let name = constraint_name(editor, edit, name)?;
+    let on_update = action(references.on_update);
+    let on_delete = action(references.on_delete);
+    let mut triggers = Vec::new();
+    for kind in [on_update, on_delete] {
+        if kind != ReferentialAction::Restrict {
+            triggers.push(trigger_name(editor)?);
+        }
+    }
+    edit.relation.indexes.push(Index {
+        id: editor.counters().index_id()?,
+        name: index_name.clone(),
+        unique: false,
+        descending: references.index.descending,
+        inactive: false,
+        columns: columns.iter().map(|&column| column.to_owned()).collect(),
+        expression_source: None,
+        condition_source: None,
+        selectivity: Vec::new(),
+        foreign_key: Some(key.name.clone()),
+        description: None,
+    });
+    edit.new_indexes.push(index_name.clone());
+    edit.new_foreign_keys.push(name.clone());
+    let kind = ConstraintKind::ForeignKey {
+        index: index_name,
+        referenced_relation: referenced.name.clone(),
+        referenced_constraint: constraint.to_owned(),
+        on_update,
+        on_delete,
+    };
+    push(edit, name, kind, triggers);
+    Ok(())
+}
+
+fn action(written: Option<Written>) -> ReferentialAction {
+    match written {
+        None | Some(Written::NoAction | Written::Restrict) => ReferentialAction::Restrict,
+        Some(Written::Cascade) => ReferentialAction::Cascade,
+        Some(Written::SetNull) => ReferentialAction::SetNull,
+        Some(Written::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[Name]) -> Result<()> {
+    let access = |column: Option<String>| Access {
+        kind: ObjectKind::Relation,
+        object: relation.name.clone(),
+        column,
+        privilege: AccessPrivilege::References,
+    };
+    let catalog = editor.catalog();
+    let session = editor.context.session;
+    if columns.is_empty() {
+        return privileges::check(&catalog, session, &access(None));
+    }
+    columns
+        .iter()
+        .try_for_each(|column| privileges::check(&catalog, session, &access(Some(column.as_str().to_owned()))))
+}
+
+/// A table that lives longer cannot rely on one whose rows go earlier.
+fn check_scopes(referencing: &Relation, referenced: &Relation) -> Result<()> {
+    let lifetime = |kind: &RelationKind| match kind {
+        RelationKind::TemporaryTransaction => 0,
+        RelationKind::TemporarySession => 1,
+        _ => 2,
+    };
+    if lifetime(&referencing.kind) != 2 && lifetime(&referenced.kind) == 2
+        || lifetime(&referencing.kind) > lifetime(&referenced.kind)
+    {
+        let describe = |relation: &Relation| match relation.kind {
+            RelationKind::TemporaryTransaction => {
+                format!("global temporary table \"{}\" of type ON COMMIT DELETE ROWS", relation.name)
+            }
+            RelationKind::TemporarySession => {
+                format!("global temporary table \"{}\" of type ON COMMIT PRESERVE ROWS", relation.name)
+            }
+            _ => format!("persistent table \"{}\"", relation.name),
+        };
+        return Err(Error::new(isc::DYN_WRONG_GTT_SCOPE).with(describe(referencing)).with(describe(referenced)));
+    }
+    Ok(())
+}
+
+/// The referenced key: the primary one if no columns were written, else the one of exactly these columns.
+fn referenced_key<'a>(relation: &'a Relation, columns: &[Name]) -> Result<(&'a str, &'a Index)> {
+    let keys = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
+        ConstraintKind::PrimaryKey { index } => Some((constraint, relation.index(index)?, true)),
+        ConstraintKind::Unique { index } => Some((constraint, relation.index(index)?, false)),
+        _ => None,
+    });
+    if columns.is_empty() {
+        return keys
+            .into_iter()
+            .find(|(_, _, primary)| *primary)
+            .map(|(constraint, index, _)| (constraint.name.as_str(), index))
+            .ok_or_else(error::referenced_table_has_no_key);
+    }
+    let mut found = None;
+    let mut of_other_length = false;
+    for (constraint, index, primary) in keys {
+        if index.columns.len() != columns.len() {
+            of_other_length |= primary;
+        } else if index.columns.iter().zip(columns).all(|(key, column)| key == column.as_str())
+            && (found.is_none() || primary)
+        {
+            found = Some((constraint.name.as_str(), index));
+        }
+    }
+    found.ok_or_else(|| {
+        // Nothing of this many columns at all is counted, not searched for.
+        let counted = of_other_length && columns.iter().all(|column| relation.column(column.as_str()).is_some());
+        if counted && columns.len() > 1 {
+            error::key_count_differs()
+        } else {
+            error::referenced_key_not_found(&relation.name)
+        }
+    })
+}
+
+/// Keys are compared as bytes: their columns must be of the same kind.
+fn check_types(relation: &Relation, columns: &[&str], referenced: &Relation, key: &Index) -> Result<()> {
+    for (part, (column, other)) in columns.iter().zip(&key.columns).enumerate() {
+        let (Some(column), Some(other)) = (relation.column(column), referenced.column(other)) else { continue };
+        if !are_comparable(&column.sql_type, &other.sql_type) {
+            return Err(error::key_types_differ(part + 1));
+        }
+    }
+    Ok(())
+}
+
+fn are_comparable(left: &SqlType, right: &SqlType) -> bool {
+    match (left, right) {
+        (
+            SqlType::Exact { width: left_width, scale: left_scale, subtype: left_subtype },
+            SqlType::Exact { width, scale, subtype },
+        ) => {
+            // Firebird's index keys of INTEGER and BIGINT differ: it refuses to compare them, and so do we.
+            let group = |width: &farbird_types::ExactWidth| match width {
+                farbird_types::ExactWidth::Short | farbird_types::ExactWidth::Long => 0,
+                farbird_types::ExactWidth::Int64 => 1,
+                farbird_types::ExactWidth::Int128 => 2,
+            };
+            let _: (&ExactSubtype, &ExactSubtype) = (left_subtype, subtype);
+            left_scale == scale && group(left_width) == group(width)
+        }
+        (SqlType::Text(left), SqlType::Text(right)) => {
+            left.character_set == right.character_set && left.collation == right.collation
+        }
+        (SqlType::Float | SqlType::Double, SqlType::Float | SqlType::Double) => true,
+        (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
+    }
+}
+
+/// Whether a foreign key refers to a constraint, other than one of the table `except`.
+pub(super) fn is_referenced(catalog: &Catalog, table: &str, constraint: &str, except: Option<&str>) -> bool {
+    catalog
+        .relations
+        .values()
+        .filter(|relation| except != Some(relation.name.as_str()))
+        .flat_map(|relation| &relation.constraints)
+        .any(|candidate| {
+            matches!(
+                &candidate.kind,
+                ConstraintKind::ForeignKey { referenced_relation, referenced_constraint, .. }
+                    if referenced_relation == table && referenced_constraint == constraint
+            )
+        })
+}
+
+/// Fails if a row of the table refers to nothing.
+pub(super) fn check_rows(editor: &Editor<'_, '_>, relation: &Relation, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    let Some(ConstraintKind::ForeignKey { index, referenced_relation, referenced_constraint, .. }) =
+        relation.constraint(name).map(|constraint| &constraint.kind)
+    else {
+        return Ok(());
+    };
+    let (Some(index), Some(referenced)) = (relation.index(index), catalog.relation(referenced_relation)) else {
+        return Ok(());
+    };
+    let Some(key) = referenced
+        .constraint(referenced_constraint)
+        .and_then(|constraint| constraint.index())
+        .and_then(|name| referenced.index(name))
+    else {
+        return Ok(());
+    };
+    let slots: Vec<u16> =
+        index.columns.iter().filter_map(|column| relation.column(column)).map(|column| column.field_id).collect();
+    let transaction = &editor.context.transaction.store;
+    let referenced_layout = layout(referenced);
+    let mut scan = RelationScan::new(layout(relation), transaction.view()?, Projection::of(slots));
+    let mut batch = RowBatch::new();
+    while scan.next_batch(transaction, ROWS_PER_BATCH, &mut batch)? {
+        editor.context.check_interrupt()?;
+        for row in 0..batch.len() {
+            let values: Vec<Value> = (0..batch.width()).map(|column| batch.value(row, column)).collect();
+            // A key with a NULL in it refers to nothing and needs nothing.
+            if values.iter().any(Value::is_null) {
+                continue;
+            }
+            if !transaction.key_exists(&referenced_layout, StoreIndex(key.id.0), &values, None)? {
+                return Err(Error::new(isc::FOREIGN_KEY)
+                    .with(name)
+                    .with(relation.name.as_str())
+                    .and(isc::FOREIGN_KEY_TARGET_DOESNT_EXIST)
+                    .and(isc::IDX_KEY_VALUE)
+                    .with(key_text(&index.columns, &values)));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! CREATE TABLE, and what CREATE and ALTER TABLE share: a table while it is changed.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{
+    ColumnConstraintKind, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, TableElement, TemporaryRows,
+};
+use farbird_store::LockLevel;
+use farbird_types::Result;
+
+use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::{
+    CatalogObject, Column, Format, Index, LayoutCache, ObjectKind, Relation, RelationKind, Sequence,
+};
+use crate::ddl::column::{self, NewColumn};
+use crate::ddl::constraint::{self, NewConstraint};
+use crate::ddl::editor::Editor;
+use crate::ddl::{drop, error, reference};
+
+/// A table while it is created or altered: nothing is stored before [`TableEdit::finish`].
+pub(super) struct TableEdit {
+    /// The table as it shall be.
+    pub(super) relation: Relation,
+    /// The table as it was; none for a new one.
+    pub(super) before: Option<Arc<Relation>>,
+    /// Sequences of new identity columns.
+    pub(super) sequences: Vec<Sequence>,
+    /// Sequences of identity columns that are no more.
+    pub(super) dropped_sequences: Vec<String>,
+    /// Names of indexes whose entries have to be made.
+    pub(super) new_indexes: Vec<String>,
+    /// Indexes that are no more.
+    pub(super) dropped_indexes: Vec<Index>,
+    /// Names of foreign keys that rows have to be checked against.
+    pub(super) new_foreign_keys: Vec<String>,
+    /// Columns that must not hold NULLs from now on.
+    pub(super) made_not_null: Vec<String>,
+}
+
+impl TableEdit {
+    /// A new table.
+    pub(super) fn new(relation: Relation) -> TableEdit {
+        TableEdit {
+            relation,
+            before: None,
+            sequences: Vec::new(),
+            dropped_sequences: Vec::new(),
+            new_indexes: Vec::new(),
+            dropped_indexes: Vec::new(),
+            new_foreign_keys: Vec::new(),
+            made_not_null: Vec::new(),
+        }
+    }
+
+    /// A change of a table.
+    pub(super) fn of(relation: &Arc<Relation>) -> TableEdit {
+        TableEdit { before: Some(Arc::clone(relation)), ..TableEdit::new(Relation::clone(relation)) }
+    }
+
+    /// A column to be changed.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn column_mut(&mut self, name: &str) -> Result<&mut Column> {
+        let Relation { name: table, columns, .. } = &mut self.relation;
+        columns
+            .iter_mut()
+            .find(|column| column.name == name)
+            .ok_or_else(|| error::column_not_found(name, table))
+    }
+
+    /// Stores the table; then looks at its rows, if there can be any: makes new indexes, checks new constraints.
+    pub(super) fn finish(mut self, editor: &mut Editor<'_, '_>) -> Result<Arc<Relation>> {
+        self.bring_format_up_to_date();
+        for sequence in std::mem::take(&mut self.sequences) {
+            editor.put(CatalogObject::Sequence(Arc::new(sequence)))?;
+        }
+        for sequence in &self.dropped_sequences {
+            editor.remove(ObjectKind::Sequence, sequence)?;
+        }
+        let exists = self.before.is_some();
+        let looks_at_rows = !self.new_indexes.is_empty()
+            || !self.new_foreign_keys.is_empty()
+            || !self.made_not_null.is_empty()
+            || !self.dropped_indexes.is_empty();
+        if exists && looks_at_rows {
+            editor.lock(&self.relation, LockLevel::ProtectedWrite)?;
+        }
+        let relation = editor.put_relation(self.relation)?;
+        for index in &self.dropped_indexes {
+            editor.drop_index(index)?;
+        }
+        if exists {
+            constraint::check_no_nulls(editor, &relation, &self.made_not_null)?;
+            for name in &self.new_indexes {
+                if let Some(index) = relation.index(name).filter(|index| !index.inactive) {
+                    editor.build_index(&relation, index)?;
+                }
+            }
+            for name in &self.new_foreign_keys {
+                reference::check_rows(editor, &relation, name)?;
+            }
+        }
+        Ok(relation)
+    }
+
+    /// Adds a record format if the columns' types are not those of the current one.
+    fn bring_format_up_to_date(&mut self) {
+        let mut fields = vec![None; usize::from(self.relation.next_field_id)];
+        for column in &self.relation.columns {
+            if let Some(field) = fields.get_mut(usize::from(column.field_id)) {
+                *field = Some(column.sql_type);
+            }
+        }
+        let format = Format { fields };
+        if self.relation.formats.last() != Some(&format) {
+            self.relation.formats.push(format);
+        }
+    }
+}
+
+/// CREATE TABLE, RECREATE TABLE.
+pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<()> {
+    let name = ast.name.as_str();
+    if ast.external_file.is_some() {
+        return Err(error::unsupported("an external table"));
+    }
+    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
+    if ast.mode == DefineMode::Recreate {
+        if let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view()) {
+            drop::drop_table(editor, existing)?;
+        }
+    }
+    check_name_is_free(editor, name)?;
+    let kind = match ast.temporary {
+        None => RelationKind::Table,
+        Some(TemporaryRows::DeleteOnCommit) => RelationKind::TemporaryTransaction,
+        Some(TemporaryRows::PreserveOnCommit) => RelationKind::TemporarySession,
+    };
+    let relation = new_relation(editor, name, kind, ast.sql_security)?;
+    let mut edit = TableEdit::new(relation);
+    let mut computed = Vec::new();
+    for element in &ast.elements {
+        if let TableElement::Column(definition) = element {
+            match &definition.generation {
+                ColumnGeneration::Computed(_) => {
+                    // Its value may look at columns that come later: its place is kept.
+                    computed.push((edit.relation.columns.len(), definition));
+                    column::reserve(editor, &mut edit, definition)?;
+                }
+                _ => column::add(editor, &mut edit, definition, NewColumn::OfNewTable)?,
+            }
+        }
+    }
+    for (place, definition) in computed {
+        column::complete_computed(editor, &mut edit, place, definition)?;
+    }
+    for element in &ast.elements {
+        match element {
+            TableElement::Column(definition) => {
+                for constraint in &definition.constraints {
+                    add_column_constraint(editor, &mut edit, definition.name.as_str(), constraint)?;
+                }
+            }
+            TableElement::Constraint(constraint) => {
+                constraint::add(editor, &mut edit, NewConstraint::of_table(constraint))?;
+            }
+        }
+    }
+    edit.finish(editor)?;
+    Ok(())
+}
+
+/// A constraint written behind a column.
+pub(super) fn add_column_constraint(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    column: &str,
+    constraint: &farbird_sql::ast::ColumnConstraint,
+) -> Result<()> {
+    if matches!(constraint.kind, ColumnConstraintKind::NotNull) {
+        return constraint::add_not_null(editor, edit, column, constraint.name.as_ref());
+    }
+    constraint::add(editor, edit, NewConstraint::of_column(column, constraint))
+}
+
+/// Tables, views and procedures share their names.
+pub(super) fn check_name_is_free(editor: &Editor<'_, '_>, name: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    if catalog.relations.contains_key(name) {
+        return Err(error::table_exists(name));
+    }
+    if catalog.procedures.contains_key(name) {
+        return Err(error::procedure_exists(name));
+    }
+    Ok(())
+}
+
+/// A relation without columns.
+pub(super) fn new_relation(
+    editor: &Editor<'_, '_>,
+    name: &str,
+    kind: RelationKind,
+    sql_security: Option<SqlSecurity>,
+) -> Result<Relation> {
+    Ok(Relation {
+        id: editor.counters().relation_id()?,
+        name: name.to_owned(),
+        owner: editor.user().to_owned(),
+        kind,
+        columns: Vec::new(),
+        formats: Vec::new(),
+        next_field_id: 0,
+        indexes: Vec::new(),
+        constraints: Vec::new(),
+        description: None,
+        sql_security_definer: sql_security.map(|security| security == SqlSecurity::Definer),
+        view_contexts: Vec::new(),
+        layout: LayoutCache::default(),
+    })
+}

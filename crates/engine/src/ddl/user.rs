@@ -1,0 +1,77 @@
+//! Users: the server keeps them; what is asked for is collected in the transaction.
+
+use std::collections::BTreeMap;
+
+use farbird_sql::ast::{DefineMode, DefineUser};
+use farbird_types::{Error, Result, isc};
+
+use crate::catalog::privileges::Actor;
+use crate::ddl::editor::Editor;
+use crate::users::{UserChange, UserSettings};
+
+/// CREATE | ALTER | CREATE OR ALTER | RECREATE USER, ALTER CURRENT USER.
+pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()> {
+    let settings = UserSettings {
+        name: ast.name.as_ref().map_or(editor.user(), |name| name.as_str()).to_owned(),
+        password: ast.password.clone(),
+        first_name: ast.first_name.clone(),
+        middle_name: ast.middle_name.clone(),
+        last_name: ast.last_name.clone(),
+        active: ast.active,
+        admin: ast.admin_role,
+        description: None,
+        tags: ast
+            .tags
+            .iter()
+            .map(|tag| (tag.name.as_str().to_owned(), tag.value.clone()))
+            .collect::<BTreeMap<_, _>>(),
+    };
+    if ast.password.as_ref().is_some_and(String::is_empty) {
+        return Err(Error::new(isc::DYN_NO_EMPTY_PW));
+    }
+    // Everybody may change their own password and names.
+    let own = ast.mode == DefineMode::Alter
+        && settings.name == editor.user()
+        && settings.active.is_none()
+        && settings.admin.is_none();
+    if !own {
+        check_administrator(editor)?;
+    }
+    let change = match ast.mode {
+        DefineMode::Create => UserChange::Create(settings),
+        DefineMode::Alter => UserChange::Alter(settings),
+        DefineMode::CreateOrAlter | DefineMode::Recreate => UserChange::CreateOrAlter(settings),
+    };
+    editor.context.transaction.user_changes.lock().push(change);
+    Ok(())
+}
+
+/// DROP USER.
+pub(super) fn drop(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
+    check_administrator(editor)?;
+    editor.context.transaction.user_changes.lock().push(UserChange::Drop(name.to_owned()));
+    Ok(())
+}
+
+/// COMMENT ON USER.
+pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<String>) -> Result<()> {
+    if name != editor.user() {
+        check_administrator(editor)?;
+    }
+    let settings = UserSettings {
+        name: name.to_owned(),
+        description: Some(text.unwrap_or_default()),
+        ..UserSettings::default()
+    };
+    editor.context.transaction.user_changes.lock().push(UserChange::Alter(settings));
+    Ok(())
+}
+
+/// Users belong to the server: owning one database is not enough.
+fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
+    let actor = Actor::of(editor.context.session);
+    if actor.user == "SYSDBA" || actor.role.as_deref() == Some("RDB$ADMIN") {
+        return Ok(());
+    }
+    Err(Error::new(isc::MISS_PRVLG).with("CREATE_USER"))
+}
