@@ -32,7 +32,7 @@ pub fn compare_in(
     collation: Collation,
     context: &CastContext,
 ) -> Result<Ordering> {
-    use Value::{Boolean, Date, Integer, Text, Time, TimeTz, Timestamp, TimestampTz};
+    use Value::{Boolean, Date, Double, Integer, Text, Time, TimeTz, Timestamp, TimestampTz};
     match (left, right) {
         (Integer { unscaled: a, scale: a_scale }, Integer { unscaled: b, scale: b_scale })
             if a_scale == b_scale =>
@@ -40,6 +40,7 @@ pub fn compare_in(
             Ok(a.cmp(b))
         }
         (Text(a), Text(b)) => Ok(collation::compare_text(a, b, collation)),
+        (Double(a), Double(b)) => Ok(compare_doubles(*a, *b)),
         (Boolean(a), Boolean(b)) => Ok(a.cmp(b)),
         (Date(a), Date(b)) => Ok(a.cmp(b)),
         (Time(a), Time(b)) => Ok(a.cmp(b)),
@@ -253,6 +254,11 @@ fn append_exact(mut unscaled: i128, scale: i8, out: &mut Vec<u8>) {
 }
 
 fn append_double(value: f64, out: &mut Vec<u8>) {
+    /// Below it every whole double is a whole number of 64 bits.
+    const WHOLE_MAX: f64 = 9e18;
+    if value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+        return append_exact(i128::from(value as i64), 0, out);
+    }
     // The shortest digits that read back as this double: for what was once a short decimal number, that number.
     match value.to_string().parse::<Decimal>() {
         Ok(decimal) => append_decimal(decimal, out),

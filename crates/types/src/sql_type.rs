@@ -1,5 +1,7 @@
 //! SQL types as columns, parameters and expressions declare them.
 
+use std::fmt;
+
 use crate::character_set::{CharacterSet, Collation};
 
 /// A data type without nullability.
@@ -136,4 +138,113 @@ pub struct ColumnType {
     pub sql_type: SqlType,
     /// Whether NULL is possible.
     pub nullable: bool,
+}
+
+impl ExactWidth {
+    /// The most decimal digits that a NUMERIC of this width is declared with.
+    pub const fn precision(self) -> u8 {
+        match self {
+            ExactWidth::Short => 4,
+            ExactWidth::Long => 9,
+            ExactWidth::Int64 => 18,
+            ExactWidth::Int128 => 38,
+        }
+    }
+
+    /// The name of the integer type of this width.
+    const fn name(self) -> &'static str {
+        match self {
+            ExactWidth::Short => "SMALLINT",
+            ExactWidth::Long => "INTEGER",
+            ExactWidth::Int64 => "BIGINT",
+            ExactWidth::Int128 => "INT128",
+        }
+    }
+}
+
+/// As DDL writes the type: `NUMERIC(9, 2)`, `VARCHAR(10) CHARACTER SET UTF8`. The precision is the highest of its width.
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SqlType::Null => f.write_str("NULL"),
+            SqlType::Boolean => f.write_str("BOOLEAN"),
+            SqlType::Exact { width, scale: 0, subtype: ExactSubtype::Integer } => f.write_str(width.name()),
+            SqlType::Exact { width, scale, subtype } => {
+                let name = if *subtype == ExactSubtype::Decimal { "DECIMAL" } else { "NUMERIC" };
+                write!(f, "{name}({}, {})", width.precision(), scale.unsigned_abs())
+            }
+            SqlType::Float => f.write_str("FLOAT"),
+            SqlType::Double => f.write_str("DOUBLE PRECISION"),
+            SqlType::DecFloat16 => f.write_str("DECFLOAT(16)"),
+            SqlType::DecFloat34 => f.write_str("DECFLOAT(34)"),
+            SqlType::Date => f.write_str("DATE"),
+            SqlType::Time => f.write_str("TIME"),
+            SqlType::Timestamp => f.write_str("TIMESTAMP"),
+            SqlType::TimeTz => f.write_str("TIME WITH TIME ZONE"),
+            SqlType::TimestampTz => f.write_str("TIMESTAMP WITH TIME ZONE"),
+            SqlType::Text(text) => text.fmt(f),
+            SqlType::Blob { subtype: 0, .. } => f.write_str("BLOB SUB_TYPE BINARY"),
+            SqlType::Blob { subtype: 1, character_set, collation } => {
+                f.write_str("BLOB SUB_TYPE TEXT")?;
+                write_character_set(f, *character_set, *collation)
+            }
+            SqlType::Blob { subtype, .. } => write!(f, "BLOB SUB_TYPE {subtype}"),
+        }
+    }
+}
+
+impl fmt::Display for TextType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match (self.character_set, self.varying) {
+            (CharacterSet::OCTETS, true) => "VARBINARY",
+            (CharacterSet::OCTETS, false) => "BINARY",
+            (_, true) => "VARCHAR",
+            (_, false) => "CHAR",
+        };
+        write!(f, "{name}({})", self.length_chars)?;
+        if self.character_set == CharacterSet::OCTETS {
+            return Ok(());
+        }
+        write_character_set(f, self.character_set, self.collation)
+    }
+}
+
+fn write_character_set(f: &mut fmt::Formatter<'_>, set: CharacterSet, collation: Collation) -> fmt::Result {
+    if set != CharacterSet::NONE {
+        write!(f, " CHARACTER SET {}", set.name())?;
+    }
+    match set.collation_name(collation) {
+        Some(name) if collation.0 != 0 => write!(f, " COLLATE {name}"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_shown_as_ddl_writes_them() {
+        let numeric = SqlType::Exact { width: ExactWidth::Long, scale: -2, subtype: ExactSubtype::Numeric };
+        let decimal = SqlType::Exact { width: ExactWidth::Int128, scale: 0, subtype: ExactSubtype::Decimal };
+        let dictionary = SqlType::Text(TextType {
+            varying: true,
+            length_chars: 10,
+            character_set: CharacterSet::UTF8,
+            collation: Collation(3),
+        });
+        for (sql_type, shown) in [
+            (SqlType::BIGINT, "BIGINT"),
+            (numeric, "NUMERIC(9, 2)"),
+            (decimal, "DECIMAL(38, 0)"),
+            (SqlType::varchar(5, CharacterSet::NONE), "VARCHAR(5)"),
+            (SqlType::char(5, CharacterSet::OCTETS), "BINARY(5)"),
+            (dictionary, "VARCHAR(10) CHARACTER SET UTF8 COLLATE UNICODE_CI"),
+            (SqlType::blob_text(CharacterSet::WIN1252), "BLOB SUB_TYPE TEXT CHARACTER SET WIN1252"),
+            (SqlType::BLOB_BINARY, "BLOB SUB_TYPE BINARY"),
+            (SqlType::TimestampTz, "TIMESTAMP WITH TIME ZONE"),
+        ] {
+            assert_eq!(sql_type.to_string(), shown);
+        }
+    }
 }

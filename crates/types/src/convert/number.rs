@@ -66,6 +66,9 @@ pub fn rescale(unscaled: i128, from: i8, to: i8) -> Result<i128> {
 
 /// Multiplies by ten to the `digits`, rounding half away from zero if that is negative.
 fn shift(unscaled: i128, digits: i32) -> Option<i128> {
+    if digits == 0 {
+        return Some(unscaled);
+    }
     let power = 10i128.checked_pow(digits.unsigned_abs());
     if digits >= 0 {
         return match power {
