@@ -66,7 +66,8 @@ fn merged_as_text(left: &SqlType, right: &SqlType) -> SqlType {
     match merged_subtype(left, right) {
         Some(subtype) => SqlType::Blob { subtype, character_set, collation },
         None => {
-            let length_chars = left.text_length_in(character_set).max(right.text_length_in(character_set));
+            // In characters even for OCTETS, as Firebird counts here.
+            let length_chars = left.text_length().max(right.text_length());
             SqlType::Text(TextType { varying: true, length_chars, character_set, collation })
         }
     }

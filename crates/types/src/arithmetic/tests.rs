@@ -229,6 +229,49 @@ fn concatenation_takes_any_value() {
     assert!(concatenate(&long, &long, &result, &CONTEXT).expect_err("too long").has(isc::STRING_TRUNCATION));
 }
 
+/// Recorded from Firebird 4.
+#[test]
+fn lengths_and_character_sets_of_joined_texts_are_as_recorded() {
+    let varchar = SqlType::varchar;
+    let (utf8, none, octets) = (CharacterSet::UTF8, CharacterSet::NONE, CharacterSet::OCTETS);
+    let (ascii, western) = (CharacterSet::ASCII, CharacterSet::WIN1252);
+    let decimal = SqlType::Exact { width: ExactWidth::Int64, scale: -4, subtype: ExactSubtype::Decimal };
+    for (left, right, length_chars, set) in [
+        (SqlType::char(3, utf8), varchar(5, utf8), 8, utf8),
+        (SqlType::char(3, utf8), varchar(4, none), 7, utf8),
+        (varchar(4, none), varchar(5, utf8), 9, utf8),
+        (varchar(5, utf8), varchar(6, octets), 26, octets),
+        (varchar(6, octets), varchar(5, utf8), 26, octets),
+        (varchar(7, ascii), varchar(5, utf8), 12, utf8),
+        (varchar(8, western), varchar(5, utf8), 13, western),
+        (varchar(4, none), varchar(8, western), 12, western),
+        (SqlType::INTEGER, varchar(5, utf8), 16, utf8),
+        (N9_2, decimal, 33, ascii),
+        (SqlType::Date, SqlType::Time, 23, ascii),
+        (SqlType::Float, SqlType::Double, 39, ascii),
+        (SqlType::DecFloat16, SqlType::DecFloat34, 65, ascii),
+        (SqlType::Null, varchar(5, utf8), 5, utf8),
+    ] {
+        assert_eq!(concatenated_type(&left, &right), Ok(varchar(length_chars, set)), "{left} || {right}");
+    }
+    for (left, right, expected) in [
+        (varchar(5, utf8), varchar(6, octets), varchar(6, octets)),
+        (varchar(7, ascii), varchar(5, utf8), varchar(7, utf8)),
+        (varchar(8, western), varchar(5, utf8), varchar(8, western)),
+        (varchar(4, none), SqlType::INTEGER, varchar(11, ascii)),
+        (varchar(6, octets), SqlType::INTEGER, varchar(11, octets)),
+        (SqlType::INTEGER, decimal, decimal),
+        (N9_2, decimal, decimal),
+        (
+            SqlType::BLOB_BINARY,
+            SqlType::blob_text(utf8),
+            SqlType::Blob { subtype: 0, character_set: octets, collation: crate::Collation(0) },
+        ),
+    ] {
+        assert_eq!(common_type(&[left, right]), Ok(expected), "{left}, {right}");
+    }
+}
+
 #[test]
 fn a_common_type_holds_all() {
     let c = |varying, length| {
