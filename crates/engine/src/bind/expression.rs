@@ -1,11 +1,21 @@
 //! Values.
 
-use farbird_sql::ast;
-use farbird_types::{Result, SqlType};
+use std::sync::Arc;
 
-use crate::bind::error::unsupported;
+use farbird_sql::ast::{self, BinaryOperator, ExpressionKind, UnaryOperator};
+use farbird_types::arithmetic::{self, ArithmeticOperator};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
+
+use crate::bind::binder::{Binder, Bound};
+use crate::bind::data_type;
+use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::literal::constant;
+use crate::bind::query::BoundSubquery;
+use crate::bind::scope::unknown;
 use crate::bind::{Environment, VariableScope};
-use crate::expression::BoundExpression;
+use crate::expression::{
+    BoundExpression, Expression, Subquery, SubqueryKind, context_type, error_type,
+};
 
 pub(crate) fn bind_alone(
     environment: &Environment,
@@ -13,6 +23,333 @@ pub(crate) fn bind_alone(
     variables: &dyn VariableScope,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
-    let _ = (environment, expression, variables, target);
-    Err(unsupported("the expression"))
+    let mut binder = Binder::new(environment, variables);
+    let mut bound = binder.bind_value(expression)?;
+    if let Some(target) = target {
+        binder.infer(&mut bound, target);
+        bound = bound.converted(target);
+    }
+    Ok(BoundExpression {
+        expression: Arc::new(bound.expression),
+        column_type: bound.column_type,
+        frame: binder.frame,
+    })
+}
+
+impl Binder<'_> {
+    /// Binds a value.
+    pub(crate) fn bind_value(&mut self, value: &ast::Expression) -> Result<Bound> {
+        match &value.kind {
+            ExpressionKind::Literal(literal) => {
+                let (constant, sql_type) = constant(self.environment, literal)?;
+                let nullable = constant.is_null();
+                Ok(Bound::new(Expression::Constant(constant), sql_type, nullable))
+            }
+            ExpressionKind::Column { qualifier, name } => {
+                let position = qualifier.as_ref().map_or(name.position, |qualifier| qualifier.position);
+                if let Some(bound) = self.resolve_column(qualifier.as_ref(), name.as_str(), position)? {
+                    return Ok(bound);
+                }
+                self.variable(qualifier.as_ref(), name)
+            }
+            ExpressionKind::Variable { qualifier, name } => self.variable(qualifier.as_ref(), name),
+            ExpressionKind::RecordKey { qualifier, kind } => {
+                self.bind_record_key(qualifier.as_ref(), *kind, value.position)
+            }
+            ExpressionKind::ArrayElement { .. } => Err(unsupported("arrays")),
+            ExpressionKind::Parameter(number) => Ok(self.parameter(*number)),
+            ExpressionKind::ContextVariable(variable) => {
+                self.block().volatile |= false;
+                Ok(Bound::new(Expression::Context(*variable), context_type(*variable), false))
+            }
+            ExpressionKind::ErrorContext(item) => {
+                Ok(Bound::new(Expression::ErrorContext(*item), error_type(*item), true))
+            }
+            ExpressionKind::DomainValue => match self.domain_value {
+                Some(sql_type) => Ok(Bound::new(Expression::Column(0), sql_type, true)),
+                None => Err(dsql(sqlcode::VALUES).and(isc::DSQL_COMMAND_ERR)),
+            },
+            ExpressionKind::Unary { operator: UnaryOperator::Plus, operand } => self.bind_value(operand),
+            ExpressionKind::Unary { operator: UnaryOperator::Minus, operand } => self.bind_negation(operand),
+            ExpressionKind::Binary { left, operator, right } => self.bind_binary(left, *operator, right),
+            ExpressionKind::Case(case) => self.bind_case(case),
+            ExpressionKind::Cast { operand, target, format: None } => self.bind_cast(operand, target),
+            ExpressionKind::Cast { .. } => Err(unsupported("CAST ... FORMAT")),
+            ExpressionKind::Function(call) => self.bind_function_call(call, value.position),
+            ExpressionKind::Aggregate(call) => self.bind_aggregate(call),
+            ExpressionKind::Window(call) => self.bind_window(call),
+            ExpressionKind::Sequence { name, step } => self.bind_sequence(name, step.as_deref()),
+            ExpressionKind::Subquery(query) => {
+                let subquery = self.bind_subquery(query)?;
+                let column = subquery.only_column()?;
+                let expression = self.subquery(subquery, SubqueryKind::Scalar);
+                Ok(Bound { expression, ..column })
+            }
+            ExpressionKind::Collate { operand, collation } => {
+                let bound = self.bind_value(operand)?;
+                let sql_type = data_type::collated(bound.sql_type(), collation)?;
+                Ok(Bound { column_type: ColumnType { sql_type, ..bound.column_type }, ..bound })
+            }
+            ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
+            ExpressionKind::SystemPrivilege(_) => {
+                Ok(Bound::new(Expression::Constant(Value::Boolean(false)), SqlType::Boolean, false))
+            }
+            ExpressionKind::SubstringSimilar { .. } => Err(unsupported("SUBSTRING ... SIMILAR")),
+            ExpressionKind::Comparison { .. }
+            | ExpressionKind::Quantified { .. }
+            | ExpressionKind::Distinct { .. }
+            | ExpressionKind::Between { .. }
+            | ExpressionKind::Like { .. }
+            | ExpressionKind::SimilarTo { .. }
+            | ExpressionKind::StartingWith { .. }
+            | ExpressionKind::Containing { .. }
+            | ExpressionKind::InList { .. }
+            | ExpressionKind::InQuery { .. }
+            | ExpressionKind::Exists(_)
+            | ExpressionKind::Singular(_)
+            | ExpressionKind::IsNull { .. }
+            | ExpressionKind::IsTruth { .. }
+            | ExpressionKind::Not(_)
+            | ExpressionKind::And(_)
+            | ExpressionKind::Or(_) => {
+                Ok(Bound::new(self.bind_predicate(value)?, SqlType::Boolean, true))
+            }
+            ExpressionKind::Extract { .. }
+            | ExpressionKind::Substring { .. }
+            | ExpressionKind::Trim { .. }
+            | ExpressionKind::Overlay { .. }
+            | ExpressionKind::DateAdd { .. }
+            | ExpressionKind::DateDiff { .. }
+            | ExpressionKind::PeriodDay { .. }
+            | ExpressionKind::KeywordFunction(_) => self.bind_keyword_call(&value.kind),
+        }
+    }
+
+    /// A value for a column or variable of a type.
+    pub(crate) fn bind_value_for(&mut self, value: &ast::Expression, target: &SqlType) -> Result<Expression> {
+        let mut bound = self.bind_value(value)?;
+        self.infer(&mut bound, target);
+        Ok(bound.converted(target).expression)
+    }
+
+    fn variable(&mut self, qualifier: Option<&ast::Name>, name: &ast::Name) -> Result<Bound> {
+        let found = self.variables.variable(qualifier.map(ast::Name::as_str), name.as_str());
+        let Some(variable) = found.filter(|_| !self.inside_definition) else {
+            return Err(unknown(qualifier, name));
+        };
+        let expression = Expression::Parameter(variable.slot);
+        Ok(Bound { expression, column_type: variable.column_type, origin: None })
+    }
+
+    fn bind_record_key(
+        &mut self,
+        qualifier: Option<&ast::Name>,
+        kind: ast::RecordKeyKind,
+        position: ast::Position,
+    ) -> Result<Bound> {
+        if kind == ast::RecordKeyKind::RecordVersion {
+            return Err(unsupported("RDB$RECORD_VERSION"));
+        }
+        let (row, relation) = self.resolve_row_key(qualifier, "RDB$DB_KEY", position)?;
+        let expression = Expression::DbKey { relation, row: Box::new(row) };
+        Ok(Bound::new(expression, SqlType::char(8, CharacterSet::OCTETS), true))
+    }
+
+    fn bind_negation(&mut self, operand: &ast::Expression) -> Result<Bound> {
+        let bound = self.bind_value(operand)?;
+        // A negative number is one constant.
+        if let Expression::Constant(Value::Integer { unscaled, scale }) = &bound.expression
+            && let Some(unscaled) = unscaled.checked_neg()
+        {
+            let value = Value::Integer { unscaled, scale: *scale };
+            return Ok(Bound { expression: Expression::Constant(value), origin: None, ..bound });
+        }
+        let sql_type = arithmetic::negated_type(bound.sql_type())?;
+        Ok(Bound::new(Expression::Negate(Box::new(bound.expression)), sql_type, bound.column_type.nullable))
+    }
+
+    fn bind_binary(
+        &mut self,
+        left: &ast::Expression,
+        operator: BinaryOperator,
+        right: &ast::Expression,
+    ) -> Result<Bound> {
+        let mut left = self.bind_value(left)?;
+        let mut right = self.bind_value(right)?;
+        if operator == BinaryOperator::Concatenate {
+            // A parameter beside a text is a text of the same kind.
+            self.infer_pair(&mut left, &mut right);
+        } else {
+            let (left_type, right_type) = (*left.sql_type(), *right.sql_type());
+            self.infer(&mut left, &arithmetic_partner(&right_type));
+            self.infer(&mut right, &arithmetic_partner(&left_type));
+        }
+        let nullable = left.column_type.nullable || right.column_type.nullable;
+        let operator = match operator {
+            BinaryOperator::Add => ArithmeticOperator::Add,
+            BinaryOperator::Subtract => ArithmeticOperator::Subtract,
+            BinaryOperator::Multiply => ArithmeticOperator::Multiply,
+            BinaryOperator::Divide => ArithmeticOperator::Divide,
+            BinaryOperator::Concatenate => {
+                let result = arithmetic::concatenated_type(left.sql_type(), right.sql_type())?;
+                let expression = Expression::Concatenate {
+                    left: Box::new(left.expression),
+                    right: Box::new(right.expression),
+                    result,
+                };
+                return Ok(Bound::new(expression, result, nullable));
+            }
+        };
+        let result = arithmetic::result_type(operator, left.sql_type(), right.sql_type())?;
+        let expression = Expression::Arithmetic {
+            operator,
+            left: Box::new(left.expression),
+            right: Box::new(right.expression),
+            result,
+        };
+        Ok(Bound::new(expression, result, nullable))
+    }
+
+    fn bind_case(&mut self, case: &ast::Case) -> Result<Bound> {
+        let operand = case.operand.as_ref().map(|operand| self.bind_value(operand)).transpose()?;
+        let mut whens = Vec::with_capacity(case.branches.len());
+        let mut thens = Vec::with_capacity(case.branches.len() + 1);
+        for branch in &case.branches {
+            whens.push(match &operand {
+                Some(_) => self.bind_value(&branch.when)?,
+                None => Bound::new(self.bind_condition(&branch.when)?, SqlType::Boolean, true),
+            });
+            thens.push(self.bind_value(&branch.then)?);
+        }
+        match &case.otherwise {
+            Some(otherwise) => thens.push(self.bind_value(otherwise)?),
+            None => thens.push(super::source::null_value()),
+        }
+        self.case_of(operand, whens, thens)
+    }
+
+    /// CASE, IIF, DECODE: `thens` has one more than `whens`, the ELSE.
+    pub(crate) fn case_of(
+        &mut self,
+        operand: Option<Bound>,
+        mut whens: Vec<Bound>,
+        thens: Vec<Bound>,
+    ) -> Result<Bound> {
+        let (mut thens, column_type) = self.unified(thens)?;
+        let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
+        let Some(mut operand) = operand else {
+            let branches = whens.into_iter().map(|when| when.expression).zip(thens).collect();
+            return Ok(Bound { expression: Expression::Case { branches, otherwise }, column_type, origin: None });
+        };
+        for when in &mut whens {
+            self.infer_pair(&mut operand, when);
+        }
+        let collation = data_type::collation_of(operand.sql_type());
+        let expression = Expression::SimpleCase {
+            operand: Box::new(operand.expression),
+            branches: whens.into_iter().map(|when| when.expression).zip(thens).collect(),
+            otherwise,
+            collation,
+        };
+        Ok(Bound { expression, column_type, origin: None })
+    }
+
+    /// Values of several types, made values of the one type that can hold them all.
+    pub(crate) fn unified(&mut self, mut values: Vec<Bound>) -> Result<(Vec<Expression>, ColumnType)> {
+        let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
+        let sql_type = arithmetic::common_type(&types)?;
+        for value in &mut values {
+            self.infer(value, &sql_type);
+        }
+        let nullable = values.iter().any(|value| value.column_type.nullable);
+        let expressions = values
+            .into_iter()
+            .map(|value| match sql_type {
+                SqlType::Null => value.expression,
+                _ => value.converted(&sql_type).expression,
+            })
+            .collect();
+        Ok((expressions, ColumnType { sql_type, nullable }))
+    }
+
+    fn bind_cast(&mut self, operand: &ast::Expression, target: &ast::DataType) -> Result<Bound> {
+        let resolved = data_type::resolve(self.environment, target, None)?;
+        let mut bound = self.bind_value(operand)?;
+        self.infer(&mut bound, &resolved.sql_type);
+        let nullable = bound.column_type.nullable;
+        let cast = bound.converted(&resolved.sql_type);
+        Ok(Bound { column_type: ColumnType { sql_type: resolved.sql_type, nullable }, origin: None, ..cast })
+    }
+
+    fn bind_sequence(&mut self, name: &ast::Name, step: Option<&ast::Expression>) -> Result<Bound> {
+        let Some(sequence) = self.environment.catalog.sequences.get(name.as_str()).cloned() else {
+            return Err(Error::new(isc::GENNOTDEF).with(name.as_str()));
+        };
+        self.access(
+            crate::catalog::ObjectKind::Sequence,
+            &sequence.name,
+            None,
+            crate::bind::AccessPrivilege::Usage,
+        );
+        let step = match step {
+            Some(step) => self.bind_value_for(step, &SqlType::BIGINT)?,
+            None => Expression::Constant(Value::integer(i64::from(sequence.increment))),
+        };
+        self.block().volatile = true;
+        let expression = Expression::Sequence {
+            sequence: farbird_store::SequenceId(sequence.id.0),
+            step: Box::new(step),
+            short: self.environment.dialect == 1,
+        };
+        let sql_type = if self.environment.dialect == 1 { SqlType::INTEGER } else { SqlType::BIGINT };
+        Ok(Bound::new(expression, sql_type, true))
+    }
+
+    fn bind_at_time_zone(
+        &mut self,
+        operand: &ast::Expression,
+        zone: Option<&ast::Expression>,
+    ) -> Result<Bound> {
+        let mut bound = self.bind_value(operand)?;
+        self.infer(&mut bound, &SqlType::TimestampTz);
+        let zone = match zone {
+            Some(zone) => {
+                Some(Box::new(self.bind_value_for(zone, &SqlType::varchar(64, CharacterSet::ASCII))?))
+            }
+            None => None,
+        };
+        let sql_type = match bound.sql_type() {
+            SqlType::Time | SqlType::TimeTz => SqlType::TimeTz,
+            _ => SqlType::TimestampTz,
+        };
+        let nullable = bound.column_type.nullable;
+        let expression = Expression::AtTimeZone { operand: Box::new(bound.expression), zone };
+        Ok(Bound::new(expression, sql_type, nullable))
+    }
+
+    /// A bound query as part of an expression.
+    pub(crate) fn subquery(&mut self, query: BoundSubquery, kind: SubqueryKind) -> Expression {
+        let place = self.frame.subqueries;
+        self.frame.subqueries += 1;
+        let invariant = query.captures.is_empty() && !query.volatile;
+        self.block().volatile |= query.volatile;
+        Expression::Subquery(Box::new(Subquery {
+            place,
+            kind,
+            plan: Arc::new(query.plan),
+            captures: query.captures,
+            invariant,
+        }))
+    }
+}
+
+/// The type of a parameter beside a value of this type in arithmetic: dates are moved by numbers.
+fn arithmetic_partner(sql_type: &SqlType) -> SqlType {
+    match sql_type {
+        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimeTz | SqlType::TimestampTz => {
+            SqlType::Double
+        }
+        SqlType::Text(_) | SqlType::Blob { .. } => SqlType::Double,
+        other => *other,
+    }
 }

@@ -1,1 +1,244 @@
-//! Under way.
+//! Calls of functions and procedures.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{self, ExpressionKind, Position};
+use farbird_types::{Error, Result, SqlType, Value, isc};
+
+use crate::bind::binder::{Binder, Bound};
+use crate::bind::error::{at, dsql, sqlcode, unsupported};
+use crate::bind::{AccessPrivilege, LocalFunction};
+use crate::catalog::{ObjectKind, Routine};
+use crate::expression::{Expression, FunctionReference};
+use crate::function::call::{CallArgument, keyword_call};
+use crate::function::{Argument, ScalarFunction, lookup_scalar};
+
+impl Binder<'_> {
+    /// Binds a call with plain arguments.
+    pub(crate) fn bind_function_call(&mut self, call: &ast::FunctionCall, position: Position) -> Result<Bound> {
+        let name = call.name.name.as_str();
+        if call.name.package.is_none() {
+            match name {
+                "COALESCE" => return self.bind_coalesce(&call.arguments),
+                "IIF" => return self.bind_iif(&call.arguments),
+                "DECODE" => return self.bind_decode(&call.arguments),
+                "NULLIF" => return self.bind_nullif(&call.arguments),
+                _ => {}
+            }
+            if !self.inside_definition
+                && let Some(local) = self.variables.local_function(name)
+            {
+                return self.bind_local_function(&local, name, &call.arguments);
+            }
+            if let Some(function) = self.environment.catalog.functions.get(name).cloned() {
+                self.access(ObjectKind::Function, name, None, AccessPrivilege::Execute);
+                return self.bind_stored_function(&function, &call.arguments);
+            }
+            if let Some(function) = lookup_scalar(name) {
+                let arguments =
+                    call.arguments.iter().map(|argument| self.bind_value(argument)).collect::<Result<Vec<_>>>()?;
+                return self.scalar_call(function, arguments);
+            }
+        }
+        let error =
+            dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string());
+        Err(at(error, position))
+    }
+
+    /// Binds a call with keywords.
+    pub(crate) fn bind_keyword_call(&mut self, kind: &ExpressionKind) -> Result<Bound> {
+        let Some((function, arguments)) = keyword_call(kind) else { return Err(unsupported("the function")) };
+        let arguments = arguments
+            .into_iter()
+            .map(|argument| match argument {
+                CallArgument::Constant(value) => {
+                    let sql_type = constant_type(&value);
+                    Ok(Bound::new(Expression::Constant(value), sql_type, false))
+                }
+                CallArgument::Expression(value) => self.bind_value(value),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.scalar_call(function, arguments)
+    }
+
+    /// A call of a built-in function.
+    fn scalar_call(&mut self, function: &'static ScalarFunction, mut arguments: Vec<Bound>) -> Result<Bound> {
+        for place in 0..arguments.len() {
+            let wanted = {
+                let described = describe(&arguments);
+                (function.parameter_type)(place, &described)
+            };
+            if let (Some(wanted), Some(argument)) = (wanted, arguments.get_mut(place)) {
+                self.infer(argument, &wanted);
+            }
+        }
+        let signature = function.bind(&describe(&arguments))?;
+        let column_type = signature.result;
+        if !function.deterministic {
+            self.block().volatile = true;
+        }
+        let expression = Expression::Function {
+            function: FunctionReference(function),
+            arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
+            signature: Box::new(signature),
+        };
+        Ok(Bound { expression, column_type, origin: None })
+    }
+
+    fn bind_all(&mut self, arguments: &[ast::Expression]) -> Result<Vec<Bound>> {
+        arguments.iter().map(|argument| self.bind_value(argument)).collect()
+    }
+
+    fn bind_coalesce(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
+        if arguments.len() < 2 {
+            return Err(Error::new(isc::FUNMISMAT).with("COALESCE"));
+        }
+        let arguments = self.bind_all(arguments)?;
+        let nullable = arguments.iter().all(|argument| argument.column_type.nullable);
+        let (values, mut column_type) = self.unified(arguments)?;
+        column_type.nullable = nullable;
+        Ok(Bound { expression: Expression::Coalesce(values), column_type, origin: None })
+    }
+
+    fn bind_iif(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
+        let [condition, then, otherwise] = arguments else { return Err(Error::new(isc::FUNMISMAT).with("IIF")) };
+        let condition = Bound::new(self.bind_condition(condition)?, SqlType::Boolean, true);
+        let values = vec![self.bind_value(then)?, self.bind_value(otherwise)?];
+        self.case_of(None, vec![condition], values)
+    }
+
+    fn bind_decode(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
+        let Some((operand, pairs)) = arguments.split_first() else {
+            return Err(Error::new(isc::FUNMISMAT).with("DECODE"));
+        };
+        if pairs.len() < 2 {
+            return Err(Error::new(isc::FUNMISMAT).with("DECODE"));
+        }
+        let operand = self.bind_value(operand)?;
+        let mut whens = Vec::new();
+        let mut thens = Vec::new();
+        let mut otherwise = super::source::null_value();
+        for pair in pairs.chunks(2) {
+            match pair {
+                [when, then] => {
+                    whens.push(self.bind_value(when)?);
+                    thens.push(self.bind_value(then)?);
+                }
+                [last] => otherwise = self.bind_value(last)?,
+                _ => {}
+            }
+        }
+        thens.push(otherwise);
+        self.case_of(Some(operand), whens, thens)
+    }
+
+    fn bind_nullif(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
+        let [value, other] = arguments else { return Err(Error::new(isc::FUNMISMAT).with("NULLIF")) };
+        let mut value = self.bind_value(value)?;
+        let mut other = self.bind_value(other)?;
+        self.infer_pair(&mut value, &mut other);
+        let condition = self.compare(ast::ComparisonOperator::Equal, value.clone(), other)?;
+        let mut bound = self.case_of(
+            None,
+            vec![Bound::new(condition, SqlType::Boolean, true)],
+            vec![super::source::null_value(), value],
+        )?;
+        bound.column_type.nullable = true;
+        Ok(bound)
+    }
+
+    fn bind_stored_function(&mut self, function: &Arc<Routine>, arguments: &[ast::Expression]) -> Result<Bound> {
+        let arguments = self.bind_routine_arguments(function, arguments)?;
+        let Some(result) = function.outputs.first() else {
+            return Err(Error::new(isc::FUNMISMAT).with(function.name.clone()));
+        };
+        if !function.deterministic {
+            self.block().volatile = true;
+        }
+        let expression = Expression::Routine { routine: function.clone(), arguments };
+        Ok(Bound::new(expression, result.sql_type, !result.not_null))
+    }
+
+    fn bind_local_function(
+        &mut self,
+        function: &LocalFunction,
+        name: &str,
+        arguments: &[ast::Expression],
+    ) -> Result<Bound> {
+        if arguments.len() < function.required || arguments.len() > function.parameters.len() {
+            return Err(Error::new(isc::FUN_PARAM_MISMATCH).with(name));
+        }
+        let arguments = arguments
+            .iter()
+            .zip(&function.parameters)
+            .map(|(argument, parameter)| self.bind_value_for(argument, parameter))
+            .collect::<Result<Vec<_>>>()?;
+        self.block().volatile = true;
+        let expression = Expression::LocalRoutine { number: function.number, arguments };
+        Ok(Bound { expression, column_type: function.result, origin: None })
+    }
+
+    /// Inputs of a stored routine, converted to the types of its parameters; defaults for those that are missing.
+    pub(crate) fn bind_routine_arguments(
+        &mut self,
+        routine: &Arc<Routine>,
+        arguments: &[ast::Expression],
+    ) -> Result<Vec<Expression>> {
+        if arguments.len() > routine.inputs.len() {
+            return Err(Error::new(isc::PRCMISMAT).with(routine.name.clone()));
+        }
+        let mut bound = Vec::with_capacity(routine.inputs.len());
+        for (place, input) in routine.inputs.iter().enumerate() {
+            let value = match (arguments.get(place), &input.default_source) {
+                (Some(argument), _) => self.bind_value_for(argument, &input.sql_type)?,
+                (None, Some(source)) => {
+                    let default = parse_default_source(source, &self.parse_options())?;
+                    let inside = std::mem::replace(&mut self.inside_definition, true);
+                    let value = self.bind_value_for(&default, &input.sql_type);
+                    self.inside_definition = inside;
+                    value?
+                }
+                (None, None) => return Err(Error::new(isc::PRCMISMAT).with(routine.name.clone())),
+            };
+            bound.push(value);
+        }
+        Ok(bound)
+    }
+}
+
+/// A default as the catalog keeps it: with or without the word DEFAULT.
+pub(crate) fn parse_default_source(
+    source: &str,
+    options: &farbird_sql::ParseOptions,
+) -> Result<ast::Expression> {
+    match farbird_sql::parse_expression(source, options) {
+        Ok(expression) => Ok(expression),
+        Err(_) => Ok(farbird_sql::parse_default(source, options)?.value),
+    }
+}
+
+fn describe(arguments: &[Bound]) -> Vec<Argument<'_>> {
+    arguments
+        .iter()
+        .map(|argument| Argument {
+            column_type: argument.column_type,
+            constant: match &argument.expression {
+                Expression::Constant(value) => Some(value),
+                _ => None,
+            },
+        })
+        .collect()
+}
+
+/// The type of a constant that stands for a keyword.
+fn constant_type(value: &Value) -> SqlType {
+    match value {
+        Value::Integer { .. } => SqlType::INTEGER,
+        Value::Boolean(_) => SqlType::Boolean,
+        Value::Text(text) => {
+            let length = u32::try_from(text.char_length()).unwrap_or(u32::MAX);
+            SqlType::varchar(length, text.character_set())
+        }
+        _ => SqlType::Null,
+    }
+}

@@ -1,1 +1,422 @@
-//! Under way.
+//! Aggregates, GROUP BY and window functions.
+
+use farbird_sql::ast;
+use farbird_types::key::KeyPart;
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+
+use crate::bind::binder::{AggregatesAllowed, Binder, Bound};
+use crate::bind::data_type::collation_of;
+use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::query::{OutputColumn, key_part};
+use crate::expression::Expression;
+use crate::function::lookup_aggregate;
+use crate::plan::{
+    AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction,
+};
+
+/// A call of a window function, bound.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundWindow {
+    /// PARTITION BY.
+    pub(crate) partition: Vec<SortKey>,
+    /// ORDER BY.
+    pub(crate) order: Vec<SortKey>,
+    /// The call.
+    pub(crate) call: WindowCall,
+}
+
+impl BoundWindow {
+    /// Whether two calls look at the rows in the same order.
+    pub(crate) fn same_order(&self, other: &BoundWindow) -> bool {
+        let same = |left: &[SortKey], right: &[SortKey]| {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| left.value == right.value && left.part == right.part)
+        };
+        same(&self.partition, &other.partition) && same(&self.order, &other.order)
+    }
+
+    /// Calls `change` with each expression.
+    fn for_each_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
+        self.partition.iter_mut().chain(&mut self.order).for_each(|key| change(&mut key.value));
+        for bound in [&mut self.call.frame.start, &mut self.call.frame.end] {
+            if let FrameBound::Preceding(value) | FrameBound::Following(value) = bound {
+                change(value);
+            }
+        }
+        match &mut self.call.function {
+            WindowFunction::Aggregate(call) => {
+                call.arguments.iter_mut().chain(&mut call.filter).for_each(change);
+            }
+            WindowFunction::Ntile(value)
+            | WindowFunction::FirstValue(value)
+            | WindowFunction::LastValue(value) => change(value),
+            WindowFunction::Offset { value, distance, default, .. } => {
+                change(value);
+                change(distance);
+                change(default);
+            }
+            WindowFunction::NthValue { value, number, .. } => {
+                change(value);
+                change(number);
+            }
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist => {}
+        }
+    }
+
+    /// Gives each column another position.
+    pub(crate) fn move_columns(&mut self, position_of: &dyn Fn(usize) -> usize) {
+        self.for_each_mut(&mut |expression| expression.move_columns(position_of));
+    }
+}
+
+impl Binder<'_> {
+    /// Binds GROUP BY: ordinals and aliases of the select list, or values.
+    pub(crate) fn bind_group_by(
+        &mut self,
+        group_by: &[ast::Expression],
+        items: &[ast::SelectItem],
+    ) -> Result<Vec<Bound>> {
+        group_by
+            .iter()
+            .map(|value| {
+                let item = match &value.kind {
+                    ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
+                        let item =
+                            usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
+                        match item {
+                            Some(ast::SelectItem::Expression { value, .. }) => Some(value),
+                            _ => return Err(position_error("GROUP BY")),
+                        }
+                    }
+                    ast::ExpressionKind::Column { qualifier: None, name } => {
+                        items.iter().find_map(|item| match item {
+                            ast::SelectItem::Expression { value, alias: Some(alias) } if alias == name => Some(value),
+                            _ => None,
+                        })
+                    }
+                    _ => None,
+                };
+                self.bind_value(item.unwrap_or(value))
+            })
+            .collect()
+    }
+
+    /// Rewrites everything after grouping in terms of groups: keys first, then aggregates.
+    ///
+    /// # Errors
+    /// `dsql_agg_column_err` and its like for columns that are neither.
+    pub(crate) fn finish_grouping(
+        &mut self,
+        keys: Vec<Bound>,
+        items: &mut [OutputColumn],
+        having: &mut [Expression],
+        order: &mut [SortKey],
+    ) -> Result<Vec<JoinKey>> {
+        let values: Vec<Expression> = keys.iter().map(|key| key.expression.clone()).collect();
+        for item in items.iter_mut() {
+            in_groups(&mut item.expression, &values, || agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list"))?;
+        }
+        for condition in having.iter_mut() {
+            in_groups(condition, &values, || agg_error(isc::DSQL_AGG_HAVING_ERR).with("HAVING clause"))?;
+        }
+        for key in order.iter_mut() {
+            in_groups(&mut key.value, &values, || {
+                agg_error(isc::DSQL_AGG_COLUMN_ERR).with("ORDER BY clause")
+            })?;
+        }
+        let mut failed = Ok(());
+        for window in &mut self.block().windows {
+            window.for_each_mut(&mut |expression| {
+                let result =
+                    in_groups(expression, &values, || agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list"));
+                if failed.is_ok() {
+                    failed = result;
+                }
+            });
+        }
+        failed?;
+        Ok(keys
+            .into_iter()
+            .map(|key| JoinKey { collation: collation_of(key.sql_type()), value: key.expression })
+            .collect())
+    }
+
+    /// Binds an aggregate: a place among the block's aggregates.
+    pub(crate) fn bind_aggregate(&mut self, call: &ast::AggregateCall) -> Result<Bound> {
+        match self.block().aggregates_allowed {
+            AggregatesAllowed::Yes => {}
+            AggregatesAllowed::Inside => return Err(agg_error(isc::DSQL_AGG_NESTED_ERR)),
+            AggregatesAllowed::No => return Err(agg_error(isc::DSQL_AGG_WHERE_ERR)),
+        }
+        let bound = self.bind_aggregate_call(call)?;
+        let result = bound.result;
+        let known = self.block().aggregates.iter().position(|known| same_call(known, &bound));
+        let place = match known {
+            Some(place) => place,
+            None => {
+                self.block().aggregates.push(bound);
+                self.block().aggregates.len() - 1
+            }
+        };
+        Ok(Bound { expression: Expression::Aggregate(place), column_type: result, origin: None })
+    }
+
+    fn bind_aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
+        let name = call.function.as_str();
+        let function = lookup_aggregate(name).ok_or_else(|| unsupported(name))?;
+        let before = std::mem::replace(&mut self.block().aggregates_allowed, AggregatesAllowed::Inside);
+        let arguments = self.bind_aggregate_arguments(call);
+        let filter = call.filter.as_ref().map(|filter| self.bind_condition(filter)).transpose();
+        self.block().aggregates_allowed = before;
+        let (mut arguments, filter) = (arguments?, filter?);
+        // The separator of LIST is a text.
+        if name == "LIST"
+            && let Some(separator) = arguments.get_mut(1)
+        {
+            self.infer(separator, &SqlType::varchar(1024, farbird_types::CharacterSet::UTF8));
+        }
+        for argument in &arguments {
+            self.require_type(argument)?;
+        }
+        if arguments.len() > function.arity.1 {
+            return Err(Error::new(isc::FUNMISMAT).with(name));
+        }
+        let argument_types: Vec<ColumnType> = arguments.iter().map(|argument| argument.column_type).collect();
+        let result = (function.result)(function.name, &argument_types)?;
+        Ok(AggregateCall {
+            function,
+            arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
+            argument_types,
+            result,
+            distinct: call.distinct,
+            filter,
+        })
+    }
+
+    fn bind_aggregate_arguments(&mut self, call: &ast::AggregateCall) -> Result<Vec<Bound>> {
+        match &call.arguments {
+            ast::AggregateArguments::Star => Ok(Vec::new()),
+            ast::AggregateArguments::List(list) => list.iter().map(|value| self.bind_value(value)).collect(),
+        }
+    }
+
+    /// Binds a call with OVER: a place among the block's window functions.
+    pub(crate) fn bind_window(&mut self, call: &ast::WindowCall) -> Result<Bound> {
+        if self.block().aggregates_allowed != AggregatesAllowed::Yes {
+            return Err(agg_error(isc::DSQL_AGG_WHERE_ERR));
+        }
+        let specification = self.window_specification(&call.over)?;
+        let (function, result) = self.bind_window_function(call)?;
+        let partition = specification
+            .partition_by
+            .iter()
+            .map(|value| {
+                let bound = self.bind_value(value)?;
+                let part = KeyPart { collation: collation_of(bound.sql_type()), ..KeyPart::default() };
+                Ok(SortKey { value: bound.expression, part })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let order = specification
+            .order_by
+            .iter()
+            .map(|item| {
+                let bound = self.bind_value(&item.value)?;
+                Ok(SortKey { part: key_part(item, &bound.column_type), value: bound.expression })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let frame = self.bind_frame(specification.frame.as_ref(), order.is_empty())?;
+        self.block().windows.push(BoundWindow { partition, order, call: WindowCall { function, frame } });
+        let place = self.block().windows.len() - 1;
+        Ok(Bound { expression: Expression::Window(place), column_type: result, origin: None })
+    }
+
+    /// The window itself: a named one, or one that refines it.
+    fn window_specification(&mut self, over: &ast::Over) -> Result<ast::WindowSpecification> {
+        let specification = match over {
+            ast::Over::Name(name) => {
+                ast::WindowSpecification { base: Some(name.clone()), ..ast::WindowSpecification::default() }
+            }
+            ast::Over::Specification(specification) => specification.clone(),
+        };
+        let mut refined = specification;
+        // Named windows may refine each other; each name can be followed once.
+        for _ in 0..=self.block().named_windows.len() {
+            let Some(base) = refined.base.take() else { return Ok(refined) };
+            let found = self.block().named_windows.iter().find(|window| window.name == base).cloned();
+            let Some(found) = found else {
+                return Err(agg_error(isc::DSQL_WINDOW_NOT_FOUND).with(base.as_str()));
+            };
+            let outer = found.specification;
+            refined.base = outer.base;
+            if refined.partition_by.is_empty() {
+                refined.partition_by = outer.partition_by;
+            }
+            if refined.order_by.is_empty() {
+                refined.order_by = outer.order_by;
+            }
+            if refined.frame.is_none() {
+                refined.frame = outer.frame;
+            }
+        }
+        Err(agg_error(isc::DSQL_WINDOW_NOT_FOUND).with(""))
+    }
+
+    fn bind_frame(&mut self, frame: Option<&ast::WindowFrame>, unordered: bool) -> Result<WindowFrame> {
+        let Some(frame) = frame else {
+            // Without ORDER BY all rows are peers.
+            let end = if unordered { FrameBound::UnboundedFollowing } else { FrameBound::CurrentRow };
+            return Ok(WindowFrame {
+                rows: false,
+                start: FrameBound::UnboundedPreceding,
+                end,
+                exclusion: ast::FrameExclusion::NoOthers,
+            });
+        };
+        Ok(WindowFrame {
+            rows: frame.unit == ast::FrameUnit::Rows,
+            start: self.bind_frame_bound(&frame.start)?,
+            end: match &frame.end {
+                Some(end) => self.bind_frame_bound(end)?,
+                None => FrameBound::CurrentRow,
+            },
+            exclusion: frame.exclusion,
+        })
+    }
+
+    fn bind_frame_bound(&mut self, bound: &ast::FrameBound) -> Result<FrameBound> {
+        let mut value = |value: &ast::Expression| {
+            let mut bound = self.bind_value(value)?;
+            self.infer(&mut bound, &SqlType::BIGINT);
+            Ok::<_, Error>(bound.expression)
+        };
+        Ok(match bound {
+            ast::FrameBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
+            ast::FrameBound::Preceding(distance) => FrameBound::Preceding(value(distance)?),
+            ast::FrameBound::CurrentRow => FrameBound::CurrentRow,
+            ast::FrameBound::Following(distance) => FrameBound::Following(value(distance)?),
+            ast::FrameBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
+        })
+    }
+
+    fn bind_window_function(&mut self, call: &ast::WindowCall) -> Result<(WindowFunction, ColumnType)> {
+        let name = call.call.function.as_str();
+        let bigint = ColumnType { sql_type: SqlType::BIGINT, nullable: false };
+        let double = ColumnType { sql_type: SqlType::Double, nullable: false };
+        let simple = match name {
+            "ROW_NUMBER" => Some((WindowFunction::RowNumber, bigint)),
+            "RANK" => Some((WindowFunction::Rank, bigint)),
+            "DENSE_RANK" => Some((WindowFunction::DenseRank, bigint)),
+            "PERCENT_RANK" => Some((WindowFunction::PercentRank, double)),
+            "CUME_DIST" => Some((WindowFunction::CumeDist, double)),
+            _ => None,
+        };
+        if let Some(simple) = simple {
+            return Ok(simple);
+        }
+        if !matches!(name, "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE" | "NTH_VALUE") {
+            let bound = self.bind_window_aggregate(&call.call)?;
+            let result = bound.result;
+            return Ok((WindowFunction::Aggregate(bound), result));
+        }
+        let mut arguments = self.bind_aggregate_arguments(&call.call)?.into_iter();
+        let mut first = arguments.next().ok_or_else(|| Error::new(isc::FUNMISMAT).with(name))?;
+        let second = arguments.next();
+        let third = arguments.next();
+        if name == "NTILE" {
+            self.infer(&mut first, &SqlType::BIGINT);
+            return Ok((WindowFunction::Ntile(first.expression), bigint));
+        }
+        self.require_type(&first)?;
+        let result = ColumnType { nullable: true, ..first.column_type };
+        let whole = |binder: &mut Self, bound: Option<Bound>, default: i64| match bound {
+            Some(mut bound) => {
+                binder.infer(&mut bound, &SqlType::BIGINT);
+                bound.expression
+            }
+            None => Expression::Constant(Value::integer(default)),
+        };
+        let function = match name {
+            "FIRST_VALUE" => WindowFunction::FirstValue(first.expression),
+            "LAST_VALUE" => WindowFunction::LastValue(first.expression),
+            "NTH_VALUE" => WindowFunction::NthValue {
+                value: first.expression,
+                number: whole(self, second, 1),
+                from_last: call.from_last,
+            },
+            _ => {
+                let default = match third {
+                    Some(mut default) => {
+                        self.infer(&mut default, first.sql_type());
+                        default.converted(&result.sql_type).expression
+                    }
+                    None => Expression::NULL,
+                };
+                WindowFunction::Offset {
+                    value: first.expression,
+                    distance: whole(self, second, 1),
+                    default,
+                    forward: name == "LEAD",
+                }
+            }
+        };
+        Ok((function, result))
+    }
+
+    /// An aggregate over a window: its arguments may themselves be aggregates of the groups.
+    fn bind_window_aggregate(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
+        let name = call.function.as_str();
+        let function = lookup_aggregate(name).ok_or_else(|| unsupported(name))?;
+        let arguments = self.bind_aggregate_arguments(call)?;
+        let filter = call.filter.as_ref().map(|filter| self.bind_condition(filter)).transpose()?;
+        let argument_types: Vec<ColumnType> = arguments.iter().map(|argument| argument.column_type).collect();
+        let result = (function.result)(function.name, &argument_types)?;
+        Ok(AggregateCall {
+            function,
+            arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
+            argument_types,
+            result,
+            distinct: call.distinct,
+            filter,
+        })
+    }
+}
+
+/// Rewrites an expression in terms of groups.
+fn in_groups(expression: &mut Expression, keys: &[Expression], error: impl Fn() -> Error) -> Result<()> {
+    let mut stray = false;
+    expression.rewrite(&mut |part| {
+        if let Some(place) = keys.iter().position(|key| key == part) {
+            return Some(Expression::Column(place));
+        }
+        match part {
+            Expression::Aggregate(place) => Some(Expression::Column(keys.len() + place)),
+            Expression::Column(_) => {
+                stray = true;
+                None
+            }
+            _ => None,
+        }
+    });
+    if stray { Err(error()) } else { Ok(()) }
+}
+
+/// Whether two calls are the same one: it is computed once then.
+fn same_call(left: &AggregateCall, right: &AggregateCall) -> bool {
+    left.function.name == right.function.name
+        && left.arguments == right.arguments
+        && left.distinct == right.distinct
+        && left.filter == right.filter
+        && !left.arguments.iter().any(Expression::is_volatile)
+}
+
+fn agg_error(code: u32) -> Error {
+    dsql(sqlcode::SYNTAX).and(code)
+}
+
+fn position_error(clause: &str) -> Error {
+    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COLUMN_POS_ERR).with(clause)
+}

@@ -1,1 +1,82 @@
-//! Under way.
+//! Constants.
+
+use farbird_sql::ast::Literal;
+use farbird_types::{
+    CastContext, CharacterSet, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value, ZoneId, convert,
+};
+
+use crate::bind::Environment;
+use crate::bind::data_type::character_set;
+
+/// GMT: what literals without a zone are read in. They have no zone afterwards, so it does not show.
+const LITERAL_ZONE: ZoneId = ZoneId(u16::MAX);
+
+/// A constant's value and type.
+///
+/// # Errors
+/// Texts that are no date, or not of their character set.
+pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(Value, SqlType)> {
+    Ok(match literal {
+        Literal::Null => (Value::Null, SqlType::Null),
+        Literal::Unknown => (Value::Null, SqlType::Boolean),
+        Literal::Boolean(truth) => (Value::Boolean(*truth), SqlType::Boolean),
+        Literal::Integer { value, width } => exact(*value, 0, *width),
+        Literal::Exact { unscaled, scale, width } => exact(*unscaled, *scale, *width),
+        Literal::Double(number) => (Value::Double(*number), SqlType::Double),
+        Literal::DecFloat(text) => {
+            (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34)
+        }
+        Literal::String { value, character_set: name } => {
+            let set = match name {
+                Some(name) => character_set(name)?,
+                None => environment.character_set,
+            };
+            text(Text::encode(value, set)?)
+        }
+        Literal::Binary { value, character_set: name } => {
+            let set = match name {
+                Some(name) => character_set(name)?,
+                None => CharacterSet::OCTETS,
+            };
+            set.check(value)?;
+            text(Text::new(value.as_slice(), set))
+        }
+        Literal::Date(text) => (cast(text, &SqlType::Date)?, SqlType::Date),
+        Literal::Time(text) => {
+            let sql_type = if names_zone(text) { SqlType::TimeTz } else { SqlType::Time };
+            (cast(text, &sql_type)?, sql_type)
+        }
+        Literal::Timestamp(text) => {
+            let sql_type = if names_zone(text) { SqlType::TimestampTz } else { SqlType::Timestamp };
+            (cast(text, &sql_type)?, sql_type)
+        }
+    })
+}
+
+fn cast(text: &str, to: &SqlType) -> Result<Value> {
+    let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default() };
+    convert::cast(&Value::text(text), to, &context)
+}
+
+/// Whether something follows the time that can only be a zone: letters, or the sign of a displacement.
+fn names_zone(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(_, rest)| {
+        rest.chars().any(|character| character == '+' || character == '-' || character.is_alphabetic())
+    })
+}
+
+fn text(text: Text) -> (Value, SqlType) {
+    let length = u32::try_from(text.char_length()).unwrap_or(u32::MAX);
+    let sql_type = SqlType::char(length, text.character_set());
+    (Value::Text(text), sql_type)
+}
+
+fn exact(unscaled: i128, scale: i8, width: ExactWidth) -> (Value, SqlType) {
+    let subtype = if scale == 0 { ExactSubtype::Integer } else { ExactSubtype::Numeric };
+    let sql_type = SqlType::Exact { width, scale, subtype };
+    let value = match i64::try_from(unscaled) {
+        Ok(unscaled) if width != ExactWidth::Int128 => Value::Integer { unscaled, scale },
+        _ => Value::Int128 { unscaled, scale },
+    };
+    (value, sql_type)
+}

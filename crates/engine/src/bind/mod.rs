@@ -23,13 +23,13 @@ mod dml;
 mod error;
 mod expression;
 mod function;
-mod grouping;
+pub(crate) mod grouping;
 mod label;
 mod literal;
 mod predicate;
-mod query;
+pub(crate) mod query;
 mod scope;
-mod source;
+pub(crate) mod source;
 pub(crate) mod target;
 
 use std::sync::Arc;

@@ -1,10 +1,87 @@
-//! SELECT.
+//! SELECT, UNION, WITH: from the syntax tree to what is planned.
+
+use std::sync::Arc;
 
 use farbird_sql::ast;
-use farbird_types::Result;
+use farbird_types::key::{KeyPart, NullsPosition};
+use farbird_types::{ColumnType, Error, Result, SqlType, arithmetic, isc};
 
-use crate::bind::error::unsupported;
-use crate::bind::{Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
+use crate::api::{ColumnDescription, StatementKind};
+use crate::bind::binder::{AggregatesAllowed, Binder, Block, Bound, Origin};
+use crate::bind::data_type::collation_of;
+use crate::bind::error::{at, dsql, sqlcode, unsupported};
+use crate::bind::label::label_of;
+use crate::bind::scope::{CommonTable, CommonTableScope, WorkingTable};
+use crate::bind::source::{FromTree, SourceColumn, SourceKind, refers_to};
+use crate::bind::{Action, Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
+use crate::expression::Expression;
+use crate::plan::block::{LockWish, Outline};
+use crate::plan::{self, JoinKey, Node, RowNumberColumn, SelectPlan, SortKey};
+
+/// A column of a query's result.
+#[derive(Debug, Clone)]
+pub(crate) struct OutputColumn {
+    /// Its name where others refer to it: alias or column's name.
+    pub(crate) name: Option<String>,
+    /// What it is called if it has no name: `ADD`, `COUNT`.
+    pub(crate) label: String,
+    /// Its value, over the row that the query's last step gives.
+    pub(crate) expression: Expression,
+    /// Its type.
+    pub(crate) column_type: ColumnType,
+    /// The column that it is, unchanged.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// How many rows, bound.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundLimit {
+    /// How many are skipped.
+    pub(crate) skip: Option<Expression>,
+    /// How many are handed out.
+    pub(crate) first: Option<Expression>,
+    /// Both are ordinals (ROWS).
+    pub(crate) ordinals: bool,
+}
+
+/// A query, bound but not planned.
+#[derive(Debug)]
+pub(crate) struct BoundSelect {
+    /// Its sources, and what is computed from them.
+    pub(crate) block: Block,
+    /// How the sources are joined.
+    pub(crate) tree: FromTree,
+    /// WHERE.
+    pub(crate) conditions: Vec<Expression>,
+    /// GROUP BY; `Some` without keys: one group of all.
+    pub(crate) grouping: Option<Vec<JoinKey>>,
+    /// HAVING.
+    pub(crate) having: Vec<Expression>,
+    /// The select list.
+    pub(crate) items: Vec<OutputColumn>,
+    /// DISTINCT.
+    pub(crate) distinct: bool,
+    /// ORDER BY.
+    pub(crate) order: Vec<SortKey>,
+    /// FIRST and SKIP, ROWS, OFFSET and FETCH: the inner ones first.
+    pub(crate) limits: Vec<BoundLimit>,
+    /// PLAN.
+    pub(crate) hint: Option<ast::Plan>,
+}
+
+impl BoundSelect {
+    /// The query itself if it only selects and renames; given back otherwise.
+    pub(crate) fn into_simple(self) -> std::result::Result<Box<BoundSelect>, Box<BoundSelect>> {
+        let simple = self.grouping.is_none()
+            && !self.distinct
+            && self.order.is_empty()
+            && self.limits.is_empty()
+            && self.block.windows.is_empty()
+            && !self.block.volatile
+            && !self.items.iter().any(|item| item.expression.is_volatile());
+        if simple { Ok(Box::new(self)) } else { Err(Box::new(self)) }
+    }
+}
 
 pub(crate) fn bind_select(
     environment: &Environment,
@@ -12,11 +89,633 @@ pub(crate) fn bind_select(
     variables: &dyn VariableScope,
     options: QueryOptions,
 ) -> Result<Prepared> {
-    let _ = (environment, select, variables, options);
-    Err(unsupported("the query"))
+    let mut binder = Binder::new(environment, variables);
+    let bound = binder.bind_parts(&select.query)?;
+    for item in &bound.items {
+        if *item.expression_type() == SqlType::Null && matches!(item.expression, Expression::Parameter(_)) {
+            return Err(super::binder::unknown_type());
+        }
+    }
+    let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
+    let lock = select.with_lock.map(|lock| LockWish { skip_locked: lock.skip_locked });
+    let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
+    let plan = plan::text::short(&root);
+    let explained_plan = plan::text::explained(&root);
+    let plan_of_query = SelectPlan { root, columns: columns.clone(), frame: binder.frame, row_numbers };
+    Ok(Prepared {
+        kind: if select.for_update.is_some() { StatementKind::SelectForUpdate } else { StatementKind::Select },
+        action: Action::Select(Arc::new(plan_of_query)),
+        parameters: binder.described_parameters(binder.parameter_count())?,
+        columns,
+        has_cursor: true,
+        plan,
+        explained_plan,
+        accesses: binder.accesses.into_iter().collect(),
+    })
 }
 
 pub(crate) fn describe(environment: &Environment, query: &ast::Query) -> Result<QueryDescription> {
-    let _ = (environment, query);
-    Err(unsupported("the query"))
+    let mut binder = Binder::new(environment, &super::NoVariables);
+    let bound = binder.bind_parts(query)?;
+    Ok(QueryDescription {
+        columns: bound.items.iter().map(describe_column).collect(),
+        accesses: binder.accesses.into_iter().collect(),
+    })
+}
+
+impl OutputColumn {
+    fn expression_type(&self) -> &SqlType {
+        &self.column_type.sql_type
+    }
+}
+
+/// A result column as prepare describes it. A bare NULL is a CHAR(1) to clients, as Firebird has it.
+pub(crate) fn describe_column(item: &OutputColumn) -> ColumnDescription {
+    let origin = item.origin.clone().unwrap_or_default();
+    let field = if item.origin.is_some() { origin.field } else { item.label.clone() };
+    let column_type = match item.column_type.sql_type {
+        SqlType::Null => ColumnType { sql_type: SqlType::char(1, farbird_types::CharacterSet::NONE), nullable: true },
+        _ => item.column_type,
+    };
+    ColumnDescription {
+        column_type,
+        alias: item.name.clone().unwrap_or_else(|| item.label.clone()),
+        field,
+        relation: origin.relation,
+        relation_alias: origin.alias,
+        owner: origin.owner,
+    }
+}
+
+impl Binder<'_> {
+    /// How many parameters have been seen.
+    pub(crate) fn parameter_count(&self) -> usize {
+        if self.variables.is_psql() { 0 } else { self.parameters.len() }
+    }
+
+    /// Binds a query in the current block, which must be fresh.
+    pub(crate) fn bind_parts(&mut self, query: &ast::Query) -> Result<BoundSelect> {
+        let defined = self.common_tables.len();
+        if let Some(with) = &query.with {
+            self.define_common_tables(with);
+        }
+        let result = self.bind_body(query);
+        self.common_tables.truncate(defined);
+        result
+    }
+
+    fn bind_body(&mut self, query: &ast::Query) -> Result<BoundSelect> {
+        match &query.body {
+            ast::QueryBody::Select(select) => {
+                self.bind_select_body(select, &query.order_by, query.limit.as_ref())
+            }
+            ast::QueryBody::Union(_) => {
+                let mut members = Vec::new();
+                union_members(&query.body, &mut members);
+                self.bind_union(&members, &query.order_by, query.limit.as_ref())
+            }
+            ast::QueryBody::Nested(nested) if query.order_by.is_empty() && query.limit.is_none() => {
+                self.deeper(|binder| binder.bind_parts(nested))
+            }
+            ast::QueryBody::Nested(nested) => {
+                let members = [Member { body: MemberBody::Query(nested), all: true }];
+                self.bind_union(&members, &query.order_by, query.limit.as_ref())
+            }
+        }
+    }
+
+    fn bind_select_body(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+    ) -> Result<BoundSelect> {
+        let mut limits = Vec::new();
+        if select.first.is_some() || select.skip.is_some() {
+            limits.push(BoundLimit {
+                skip: self.bind_limit(select.skip.as_ref())?,
+                first: self.bind_limit(select.first.as_ref())?,
+                ordinals: false,
+            });
+        }
+        self.block().named_windows = select.windows.clone();
+        let tree = self.bind_from(&select.from)?;
+        let mut conditions = Vec::new();
+        if let Some(condition) = &select.condition {
+            self.bind_condition(condition)?.into_conjuncts(&mut conditions);
+        }
+        let keys = self.bind_group_by(&select.group_by, &select.items)?;
+        self.block().aggregates_allowed = AggregatesAllowed::Yes;
+        let mut items = self.bind_items(&select.items)?;
+        let mut having = Vec::new();
+        if let Some(condition) = &select.having {
+            self.bind_condition(condition)?.into_conjuncts(&mut having);
+        }
+        let mut order = self.bind_order(order_by, &items)?;
+        self.block().aggregates_allowed = AggregatesAllowed::No;
+        let grouped = !select.group_by.is_empty() || select.having.is_some() || !self.block().aggregates.is_empty();
+        let grouping = match grouped {
+            true => Some(self.finish_grouping(keys, &mut items, &mut having, &mut order)?),
+            false => None,
+        };
+        if let Some(limit) = limit {
+            limits.push(self.bind_rows(limit)?);
+        }
+        Ok(BoundSelect {
+            block: std::mem::take(self.block()),
+            tree,
+            conditions,
+            grouping,
+            having,
+            items,
+            distinct: select.distinct,
+            order,
+            limits,
+            hint: select.plan.clone(),
+        })
+    }
+
+    fn bind_limit(&mut self, limit: Option<&ast::Expression>) -> Result<Option<Expression>> {
+        let Some(limit) = limit else { return Ok(None) };
+        let mut bound = self.bind_value(limit)?;
+        self.infer(&mut bound, &SqlType::BIGINT);
+        Ok(Some(bound.expression))
+    }
+
+    fn bind_rows(&mut self, limit: &ast::Limit) -> Result<BoundLimit> {
+        match limit {
+            ast::Limit::Rows { from: None, to } => {
+                Ok(BoundLimit { skip: None, first: self.bind_limit(Some(to))?, ordinals: false })
+            }
+            ast::Limit::Rows { from, to } => Ok(BoundLimit {
+                skip: self.bind_limit(from.as_deref())?,
+                first: self.bind_limit(Some(to))?,
+                ordinals: true,
+            }),
+            ast::Limit::OffsetFetch { offset, fetch } => Ok(BoundLimit {
+                skip: self.bind_limit(offset.as_deref())?,
+                first: self.bind_limit(fetch.as_deref())?,
+                ordinals: false,
+            }),
+        }
+    }
+
+    /// Binds ROWS of UPDATE and DELETE.
+    pub(crate) fn bind_optional_rows(&mut self, limit: Option<&ast::Limit>) -> Result<Vec<BoundLimit>> {
+        limit.map(|limit| self.bind_rows(limit)).transpose().map(|limit| limit.into_iter().collect())
+    }
+
+    pub(crate) fn bind_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
+        let mut columns = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                ast::SelectItem::Star(position) => {
+                    let before = columns.len();
+                    self.expand_star(&mut columns)?;
+                    if columns.len() == before {
+                        let error = dsql(sqlcode::SYNTAX).and(isc::COMMAND_END_ERR);
+                        return Err(at(error, *position));
+                    }
+                }
+                ast::SelectItem::QualifiedStar(qualifier) => self.expand_table(qualifier, &mut columns)?,
+                ast::SelectItem::Expression { value, alias } => {
+                    let bound = self.bind_value(value)?;
+                    let own_name = match &value.kind {
+                        ast::ExpressionKind::Column { name, .. } | ast::ExpressionKind::Variable { name, .. } => {
+                            Some(name.as_str().to_owned())
+                        }
+                        ast::ExpressionKind::RecordKey { kind: ast::RecordKeyKind::DbKey, .. } => {
+                            Some(String::from("DB_KEY"))
+                        }
+                        ast::ExpressionKind::Subquery(_) => bound.origin.as_ref().map(|origin| origin.field.clone()),
+                        _ => None,
+                    };
+                    columns.push(OutputColumn {
+                        name: alias.as_ref().map(|alias| alias.as_str().to_owned()).or(own_name),
+                        label: label_of(value),
+                        expression: bound.expression,
+                        column_type: bound.column_type,
+                        origin: bound.origin,
+                    });
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    fn expand_star(&mut self, columns: &mut Vec<OutputColumn>) -> Result<()> {
+        let merged = self.namespace().merged.clone();
+        for place in 0..self.namespace().tables.len() {
+            let Some(table) = self.namespace().tables.get(place).cloned() else { break };
+            for (index, column) in table.columns.iter().enumerate() {
+                if table.hidden_columns.contains(&index) {
+                    continue;
+                }
+                let shown = merged.iter().find(|shared| shared.name == column.name).unwrap_or(column);
+                self.push_named(shown, columns)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn expand_table(&mut self, qualifier: &ast::Name, columns: &mut Vec<OutputColumn>) -> Result<()> {
+        let found = self.namespace().tables.iter().find(|table| table.name == qualifier.as_str()).cloned();
+        let Some(table) = found else {
+            let error = dsql(sqlcode::UNKNOWN_COLUMN)
+                .and(isc::DSQL_FIELD_ERR)
+                .and(isc::RANDOM)
+                .with(format!("{qualifier}.*"));
+            return Err(at(error, qualifier.position));
+        };
+        table.columns.iter().try_for_each(|column| self.push_named(column, columns))
+    }
+
+    fn push_named(
+        &mut self,
+        column: &super::scope::NamedColumn,
+        columns: &mut Vec<OutputColumn>,
+    ) -> Result<()> {
+        let block = self.namespace().block;
+        let bound = self.named_value(block, column)?;
+        if let Some(origin) = &bound.origin
+            && !origin.relation.is_empty()
+        {
+            let (relation, field) = (origin.relation.clone(), origin.field.clone());
+            self.access(
+                crate::catalog::ObjectKind::Relation,
+                &relation,
+                Some(&field),
+                super::AccessPrivilege::Select,
+            );
+        }
+        columns.push(OutputColumn {
+            name: Some(column.name.clone()),
+            label: column.name.clone(),
+            expression: bound.expression,
+            column_type: bound.column_type,
+            origin: bound.origin,
+        });
+        Ok(())
+    }
+
+    /// Binds ORDER BY: ordinals and aliases of the select list, or values.
+    pub(crate) fn bind_order(
+        &mut self,
+        order_by: &[ast::OrderItem],
+        items: &[OutputColumn],
+    ) -> Result<Vec<SortKey>> {
+        order_by
+            .iter()
+            .map(|item| {
+                let (value, column_type) = match self.item_reference(&item.value, items)? {
+                    Some(found) => (found.expression.clone(), found.column_type),
+                    None => {
+                        let bound = self.bind_value(&item.value)?;
+                        (bound.expression, bound.column_type)
+                    }
+                };
+                Ok(SortKey { value, part: key_part(item, &column_type) })
+            })
+            .collect()
+    }
+
+    /// The item of the select list that an ordinal or alias in ORDER BY or GROUP BY names.
+    pub(crate) fn item_reference<'i>(
+        &self,
+        value: &ast::Expression,
+        items: &'i [OutputColumn],
+    ) -> Result<Option<&'i OutputColumn>> {
+        match &value.kind {
+            ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
+                let item = usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
+                item.map(Some).ok_or_else(|| {
+                    dsql(sqlcode::SYNTAX)
+                        .and(isc::DSQL_COMMAND_ERR)
+                        .and(isc::DSQL_COLUMN_POS_ERR)
+                        .with("ORDER BY")
+                })
+            }
+            ast::ExpressionKind::Column { qualifier: None, name } => {
+                Ok(items.iter().find(|item| item.name.as_deref() == Some(name.as_str())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Binds the members of a UNION, and what orders and limits them all.
+    fn bind_union(
+        &mut self,
+        members: &[Member<'_>],
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+    ) -> Result<BoundSelect> {
+        let mut bound = Vec::with_capacity(members.len());
+        for member in members {
+            bound.push(self.bind_member(member)?);
+        }
+        let columns = union_columns(&bound)?;
+        let all: Vec<bool> = members.iter().map(|member| member.all).collect();
+        let (plan, captures) = self.plan_union(bound, &columns, &all)?;
+        self.select_from_plan(plan, captures, &columns, order_by, limit)
+    }
+
+    fn bind_member(&mut self, member: &Member<'_>) -> Result<BoundSelect> {
+        self.deeper(|binder| {
+            binder.in_new_block(false, |binder| match member.body {
+                MemberBody::Select(select) => binder.bind_select_body(select, &[], None),
+                MemberBody::Query(query) => binder.bind_parts(query),
+            })
+        })
+    }
+
+    /// A query that reads the rows of a plan, orders and limits them.
+    fn select_from_plan(
+        &mut self,
+        plan: Node,
+        captures: Vec<(usize, Expression)>,
+        columns: &[OutputColumn],
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+    ) -> Result<BoundSelect> {
+        let source = self.add_source(SourceKind::Derived { plan, captures }, Vec::new())?;
+        let items: Vec<OutputColumn> = columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| OutputColumn {
+                expression: Expression::Column(self.block().slot(source, SourceColumn::Field(place))),
+                ..column.clone()
+            })
+            .collect();
+        let order = self.bind_order(order_by, &items)?;
+        let limits = self.bind_optional_rows(limit)?;
+        Ok(BoundSelect {
+            block: std::mem::take(self.block()),
+            tree: FromTree::Source(source),
+            conditions: Vec::new(),
+            grouping: None,
+            having: Vec::new(),
+            items,
+            distinct: false,
+            order,
+            limits,
+            hint: None,
+        })
+    }
+
+    /// Plans the members of a UNION. UNION without ALL drops repeated rows of everything to its left too.
+    fn plan_union(
+        &mut self,
+        members: Vec<BoundSelect>,
+        columns: &[OutputColumn],
+        all: &[bool],
+    ) -> Result<(Node, Vec<(usize, Expression)>)> {
+        let collations: Vec<_> = columns.iter().map(|column| collation_of(&column.column_type.sql_type)).collect();
+        let mut captures = Vec::new();
+        let mut inputs: Vec<Node> = Vec::new();
+        for (place, mut member) in members.into_iter().enumerate() {
+            convert_items(&mut member, columns);
+            let (node, more) = self.plan_select(member)?;
+            captures.extend(more);
+            inputs.push(node);
+            if place > 0 && all.get(place) == Some(&false) {
+                let input = union_of(std::mem::take(&mut inputs));
+                inputs.push(Node::Distinct(Arc::new(plan::Distinct { input, collations: collations.clone() })));
+            }
+        }
+        Ok((union_of(inputs), captures))
+    }
+
+    /// Binds a recursive common table, in a fresh block.
+    pub(crate) fn bind_recursive(&mut self, table: &Arc<CommonTable>) -> Result<BoundSelect> {
+        let definition = &table.definition;
+        let mut members = Vec::new();
+        union_members(&definition.query.body, &mut members);
+        let (recursive, anchors): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|member| member.refers_to(&table.name));
+        if anchors.is_empty() {
+            return Err(recursion_error(isc::DSQL_CTE_MISS_NONRECURSIVE, &table.name));
+        }
+        if recursive.iter().any(|member| !member.all) {
+            return Err(recursion_error(isc::DSQL_CTE_UNION_ALL, &table.name));
+        }
+        let mut bound = Vec::with_capacity(anchors.len());
+        for member in &anchors {
+            bound.push(self.bind_member(member)?);
+        }
+        let mut columns = union_columns(&bound)?;
+        for (column, name) in columns.iter_mut().zip(&definition.columns) {
+            column.name = Some(name.as_str().to_owned());
+        }
+        let all: Vec<bool> = anchors.iter().map(|member| member.all).collect();
+        let (anchor, mut captures) = self.plan_union(bound, &columns, &all)?;
+        let place = self.frame.working_rows;
+        self.frame.working_rows += 1;
+        let named = columns.iter().map(|column| {
+            let column_type = ColumnType { nullable: true, ..column.column_type };
+            (column.name.clone().unwrap_or_else(|| column.label.clone()), column_type)
+        });
+        let working = Arc::new(CommonTable {
+            name: table.name.clone(),
+            definition: definition.clone(),
+            recursive: true,
+            working: Some(WorkingTable { place, columns: named.collect() }),
+        });
+        let namespaces = self.namespaces.len();
+        self.common_tables.push(CommonTableScope { tables: vec![working], namespaces });
+        let step = self.bind_steps(&recursive, &columns);
+        self.common_tables.pop();
+        let (step, more) = step?;
+        captures.extend(more);
+        let plan = Node::Recursive(Arc::new(plan::Recursive { anchor, step, place }));
+        self.select_from_plan(
+            plan,
+            captures,
+            &columns,
+            &definition.query.order_by,
+            definition.query.limit.as_ref(),
+        )
+    }
+
+    fn bind_steps(
+        &mut self,
+        members: &[Member<'_>],
+        columns: &[OutputColumn],
+    ) -> Result<(Node, Vec<(usize, Expression)>)> {
+        let mut bound = Vec::with_capacity(members.len());
+        for member in members {
+            let step = self.bind_member(member)?;
+            if step.items.len() != columns.len() {
+                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COUNT_MISMATCH));
+            }
+            bound.push(step);
+        }
+        let all = vec![true; bound.len()];
+        self.plan_union(bound, columns, &all)
+    }
+
+    /// Plans a bound query: its plan, and what it takes from the block around it.
+    pub(crate) fn plan_select(&mut self, select: BoundSelect) -> Result<(Node, Vec<(usize, Expression)>)> {
+        let captures = select.block.captures.clone();
+        let outline = Outline::new(select);
+        let planned = plan::block::plan(outline, self.environment, &mut self.frame)?;
+        Ok((planned.root, captures))
+    }
+
+    /// Plans a statement's query, with row numbers and locks as asked for.
+    fn plan_top(
+        &mut self,
+        select: BoundSelect,
+        options: QueryOptions,
+        lock: Option<LockWish>,
+    ) -> Result<(Node, Vec<RowNumberColumn>)> {
+        let mut outline = Outline::new(select);
+        outline.row_numbers = options.row_numbers;
+        outline.lock = lock;
+        let planned = plan::block::plan(outline, self.environment, &mut self.frame)?;
+        Ok((planned.root, planned.row_numbers))
+    }
+
+    /// Binds a query of one column as part of an expression.
+    pub(crate) fn bind_subquery(&mut self, query: &ast::Query) -> Result<BoundSubquery> {
+        self.deeper(|binder| {
+            let select = binder.in_new_block(false, |binder| binder.bind_parts(query))?;
+            let volatile = select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
+            let columns = select.items.clone();
+            let (plan, captures) = binder.plan_select(select)?;
+            Ok(BoundSubquery { plan, captures, columns, volatile })
+        })
+    }
+}
+
+/// A query as part of an expression.
+pub(crate) struct BoundSubquery {
+    /// Its plan.
+    pub(crate) plan: Node,
+    /// What it takes from the row around it.
+    pub(crate) captures: Vec<(usize, Expression)>,
+    /// Its columns.
+    pub(crate) columns: Vec<OutputColumn>,
+    /// Whether it has side effects or gives something else each time.
+    pub(crate) volatile: bool,
+}
+
+impl BoundSubquery {
+    /// Its only column, as a value.
+    ///
+    /// # Errors
+    /// `dsql_count_mismatch`-like if there are several.
+    pub(crate) fn only_column(&self) -> Result<Bound> {
+        match self.columns.as_slice() {
+            [column] => Ok(Bound {
+                expression: column.expression.clone(),
+                column_type: ColumnType { nullable: true, ..column.column_type },
+                origin: column.origin.clone(),
+            }),
+            _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_SUBSELECT_ERR)),
+        }
+    }
+}
+
+/// A member of a UNION.
+struct Member<'a> {
+    body: MemberBody<'a>,
+    /// Whether it follows UNION ALL; the first member's does not matter.
+    all: bool,
+}
+
+#[derive(Clone, Copy)]
+enum MemberBody<'a> {
+    Select(&'a ast::Select),
+    Query(&'a ast::Query),
+}
+
+impl Member<'_> {
+    fn refers_to(&self, name: &str) -> bool {
+        match self.body {
+            MemberBody::Select(select) => {
+                refers_to(&ast::QueryBody::Select(Box::new(select.clone())), name)
+            }
+            MemberBody::Query(query) => refers_to(&query.body, name),
+        }
+    }
+}
+
+/// The members of UNIONs, which associate to the left.
+fn union_members<'a>(body: &'a ast::QueryBody, out: &mut Vec<Member<'a>>) {
+    let mut rights = Vec::new();
+    let mut body = body;
+    while let ast::QueryBody::Union(union) = body {
+        rights.push((&union.right, union.all));
+        body = &union.left;
+    }
+    out.push(Member { body: member_body(body), all: true });
+    out.extend(rights.into_iter().rev().map(|(right, all)| Member { body: member_body(right), all }));
+}
+
+fn member_body(body: &ast::QueryBody) -> MemberBody<'_> {
+    match body {
+        ast::QueryBody::Select(select) => MemberBody::Select(select),
+        ast::QueryBody::Nested(query) => MemberBody::Query(query),
+        // The parser puts a UNION on the right into parentheses only.
+        ast::QueryBody::Union(union) => member_body(&union.left),
+    }
+}
+
+/// The columns of a UNION: names of the first member, types that hold the values of all.
+fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
+    let Some(first) = members.first() else { return Err(unsupported("an empty UNION")) };
+    if members.iter().any(|member| member.items.len() != first.items.len()) {
+        return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COUNT_MISMATCH));
+    }
+    let mut columns = Vec::with_capacity(first.items.len());
+    for (place, item) in first.items.iter().enumerate() {
+        let types: Vec<SqlType> = members
+            .iter()
+            .filter_map(|member| member.items.get(place))
+            .map(|item| item.column_type.sql_type)
+            .collect();
+        let nullable = members
+            .iter()
+            .any(|member| member.items.get(place).is_some_and(|item| item.column_type.nullable));
+        let sql_type = arithmetic::common_type(&types)?;
+        let origin = if members.len() == 1 { item.origin.clone() } else { item.origin.clone() };
+        columns.push(OutputColumn { column_type: ColumnType { sql_type, nullable }, origin, ..item.clone() });
+    }
+    Ok(columns)
+}
+
+/// Converts a member's values to the UNION's types.
+fn convert_items(member: &mut BoundSelect, columns: &[OutputColumn]) {
+    for (item, column) in member.items.iter_mut().zip(columns) {
+        let from = item.column_type.sql_type;
+        let to = column.column_type.sql_type;
+        let value = std::mem::replace(&mut item.expression, Expression::NULL);
+        item.expression = value.converted(&from, &to);
+        item.column_type.sql_type = to;
+    }
+}
+
+fn union_of(mut inputs: Vec<Node>) -> Node {
+    match inputs.len() {
+        1 => inputs.swap_remove(0),
+        _ => Node::Union(Arc::new(plan::Union { inputs })),
+    }
+}
+
+/// How an item of ORDER BY becomes a part of a sort key. NULLs come first in either direction unless told otherwise:
+/// Firebird's rule is that NULL is the lowest value.
+pub(crate) fn key_part(item: &ast::OrderItem, column_type: &ColumnType) -> KeyPart {
+    KeyPart {
+        collation: collation_of(&column_type.sql_type),
+        descending: item.descending,
+        nulls: match item.nulls {
+            None => NullsPosition::Lowest,
+            Some(ast::NullsOrder::First) => NullsPosition::First,
+            Some(ast::NullsOrder::Last) => NullsPosition::Last,
+        },
+    }
+}
+
+fn recursion_error(code: u32, table: &str) -> Error {
+    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(code).with(table)
 }

@@ -1,1 +1,303 @@
-//! Under way.
+//! Names that can be seen, and the search for them.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{self, Name, Position};
+use farbird_types::{ColumnType, Result, isc};
+
+use crate::bind::binder::{Binder, Bound, Origin};
+use crate::bind::error::{at, dsql, sqlcode, unknown_column};
+use crate::bind::source::SourceColumn;
+use crate::expression::Expression;
+
+/// The names of one FROM clause.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    /// The block whose rows the names speak of.
+    pub(crate) block: usize,
+    /// What stands in FROM.
+    pub(crate) tables: Vec<NamedTable>,
+    /// Columns that USING and NATURAL have merged: they are seen without a qualifier.
+    pub(crate) merged: Vec<NamedColumn>,
+    /// Whether names outside cannot be seen: definitions of views and computed columns.
+    pub(crate) barrier: bool,
+    /// Whether these names cannot be seen just now: a derived table does not see its neighbours.
+    pub(crate) hidden: bool,
+}
+
+/// Something in FROM, as names see it.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedTable {
+    /// Its alias, or its name.
+    pub(crate) name: String,
+    /// What errors call it: `table T`, `view V`, `derived table D`.
+    pub(crate) description: String,
+    /// Its columns, in order.
+    pub(crate) columns: Vec<NamedColumn>,
+    /// Columns that `*` leaves out, since USING or NATURAL show them already.
+    pub(crate) hidden_columns: Vec<usize>,
+    /// The source whose row number RDB$DB_KEY shows, with the relation's number.
+    pub(crate) row_key: Option<(usize, u32)>,
+}
+
+/// A column as names see it.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedColumn {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) value: NamedValue,
+    /// Its type.
+    pub(crate) column_type: ColumnType,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
+}
+
+/// What a column is.
+#[derive(Debug, Clone)]
+pub(crate) enum NamedValue {
+    /// A column of a source.
+    Source(usize, SourceColumn),
+    /// A computed column of a table's source, by its place in the table.
+    Computed {
+        /// The table's place among the sources.
+        source: usize,
+        /// The table.
+        relation: Arc<crate::catalog::Relation>,
+        /// The column's place in the table.
+        column: usize,
+    },
+    /// Something computed, over the block's slots.
+    Expression(Expression),
+}
+
+/// Common tables of one WITH.
+#[derive(Debug, Clone)]
+pub(crate) struct CommonTableScope {
+    /// The tables that are defined so far.
+    pub(crate) tables: Vec<Arc<CommonTable>>,
+    /// How many namespaces there were: definitions see no names inside.
+    pub(crate) namespaces: usize,
+}
+
+/// A common table.
+#[derive(Debug)]
+pub(crate) struct CommonTable {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its definition.
+    pub(crate) definition: ast::CommonTable,
+    /// Whether it may refer to itself.
+    pub(crate) recursive: bool,
+    /// While its recursive members are bound: what they see of it.
+    pub(crate) working: Option<WorkingTable>,
+}
+
+/// What the recursive members of a common table see of it.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkingTable {
+    /// Place of the working row in the frame.
+    pub(crate) place: usize,
+    /// Names and types of its columns.
+    pub(crate) columns: Vec<(String, ColumnType)>,
+}
+
+impl Namespace {
+    pub(crate) fn new(block: usize) -> Namespace {
+        Namespace { block, tables: Vec::new(), merged: Vec::new(), barrier: false, hidden: false }
+    }
+}
+
+impl NamedTable {
+    /// The place of a column.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// A column that was found: the namespace, and what it is there.
+struct Found {
+    block: usize,
+    column: NamedColumn,
+}
+
+impl Binder<'_> {
+    /// The namespace being filled.
+    pub(crate) fn namespace(&mut self) -> &mut Namespace {
+        if self.namespaces.is_empty() {
+            self.namespaces.push(Namespace::new(0));
+        }
+        let last = self.namespaces.len() - 1;
+        &mut self.namespaces[last]
+    }
+
+    /// A column by name; `None` if there is none.
+    ///
+    /// # Errors
+    /// `dsql_ambiguous_field_name` if there are several.
+    pub(crate) fn resolve_column(
+        &mut self,
+        qualifier: Option<&Name>,
+        name: &str,
+        position: Position,
+    ) -> Result<Option<Bound>> {
+        let Some(found) = self.find_column(qualifier, name, position)? else { return Ok(None) };
+        self.note_column_access(&found.column);
+        let mut bound = self.named_value(found.block, &found.column)?;
+        bound.expression = self.bring_in(found.block, bound.expression);
+        Ok(Some(bound))
+    }
+
+    fn find_column(&self, qualifier: Option<&Name>, name: &str, position: Position) -> Result<Option<Found>> {
+        for namespace in self.namespaces.iter().rev() {
+            if !namespace.hidden {
+                if qualifier.is_none()
+                    && let Some(column) = namespace.merged.iter().find(|column| column.name == name)
+                {
+                    return Ok(Some(Found { block: namespace.block, column: column.clone() }));
+                }
+                let mut found: Option<(&NamedTable, &NamedColumn)> = None;
+                for table in &namespace.tables {
+                    if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
+                        continue;
+                    }
+                    let Some(column) = table.find(name).and_then(|place| table.columns.get(place)) else { continue };
+                    if let Some((first, _)) = found {
+                        return Err(ambiguous(&first.description, &table.description, name, position));
+                    }
+                    found = Some((table, column));
+                }
+                if let Some((_, column)) = found {
+                    return Ok(Some(Found { block: namespace.block, column: column.clone() }));
+                }
+                // A qualifier that names a table here hides tables of that name further out.
+                if let Some(qualifier) = qualifier
+                    && namespace.tables.iter().any(|table| qualifier.as_str() == table.name)
+                {
+                    return Err(unknown_column(Some(qualifier), name, position));
+                }
+            }
+            if namespace.barrier {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// RDB$DB_KEY: the row number of a table, with the relation's number.
+    ///
+    /// # Errors
+    /// An unknown column if there is no table, or (without qualifier) several.
+    pub(crate) fn resolve_row_key(
+        &mut self,
+        qualifier: Option<&Name>,
+        name: &str,
+        position: Position,
+    ) -> Result<(Expression, u32)> {
+        let mut found = None;
+        for namespace in self.namespaces.iter().rev() {
+            if !namespace.hidden {
+                for table in &namespace.tables {
+                    if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
+                        continue;
+                    }
+                    if found.is_none()
+                        && let Some((source, relation)) = table.row_key
+                    {
+                        found = Some((namespace.block, source, relation));
+                    }
+                }
+            }
+            if found.is_some() || namespace.barrier {
+                break;
+            }
+        }
+        let Some((block, source, relation)) = found else {
+            return Err(unknown_column(qualifier, name, position));
+        };
+        let slot = match self.blocks.get_mut(block) {
+            Some(block) => block.slot(source, SourceColumn::RowNumber),
+            None => return Err(unknown_column(qualifier, name, position)),
+        };
+        Ok((self.bring_in(block, Expression::Column(slot)), relation))
+    }
+
+    /// What a column of a namespace is, in terms of the block that the namespace speaks of.
+    pub(crate) fn named_value(&mut self, block: usize, column: &NamedColumn) -> Result<Bound> {
+        let expression = match &column.value {
+            NamedValue::Source(source, place) => match self.blocks.get_mut(block) {
+                Some(block) => Expression::Column(block.slot(*source, *place)),
+                None => Expression::NULL,
+            },
+            NamedValue::Expression(expression) => expression.clone(),
+            NamedValue::Computed { source, relation, column } => {
+                self.bind_computed_column(block, *source, relation, *column)?
+            }
+        };
+        Ok(Bound { expression, column_type: column.column_type, origin: Some(column.origin.clone()) })
+    }
+
+    /// A value of an outer block, in terms of the block being bound: by way of a register.
+    pub(crate) fn bring_in(&mut self, block: usize, expression: Expression) -> Expression {
+        if block + 1 >= self.blocks.len() || expression.is_row_independent() {
+            return expression;
+        }
+        let known = self.blocks.get(block + 1).and_then(|inner| {
+            inner.captures.iter().find(|(_, value)| *value == expression).map(|(register, _)| *register)
+        });
+        let register = match known {
+            Some(register) => register,
+            None => {
+                let register = self.new_register();
+                if let Some(inner) = self.blocks.get_mut(block + 1) {
+                    inner.captures.push((register, expression));
+                }
+                register
+            }
+        };
+        Expression::Register(register)
+    }
+
+    fn note_column_access(&mut self, column: &NamedColumn) {
+        if !column.origin.relation.is_empty() {
+            self.access(
+                crate::catalog::ObjectKind::Relation,
+                &column.origin.relation.clone(),
+                Some(&column.origin.field.clone()),
+                crate::bind::AccessPrivilege::Select,
+            );
+        }
+    }
+
+    /// A common table by name.
+    pub(crate) fn find_common_table(&self, name: &str) -> Option<Arc<CommonTable>> {
+        for scope in self.common_tables.iter().rev() {
+            if let Some(table) = scope.tables.iter().rev().find(|table| table.name == name) {
+                return Some(table.clone());
+            }
+        }
+        None
+    }
+}
+
+fn ambiguous(first: &str, second: &str, name: &str, position: Position) -> farbird_types::Error {
+    let error = dsql(sqlcode::UNKNOWN_TABLE)
+        .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
+        .with(first)
+        .with(second)
+        .and(isc::RANDOM)
+        .with(name);
+    let _ = position;
+    error
+}
+
+/// The status of a name that was found nowhere.
+pub(crate) fn unknown(qualifier: Option<&Name>, name: &Name) -> farbird_types::Error {
+    let position = qualifier.map_or(name.position, |qualifier| qualifier.position);
+    unknown_column(qualifier, name.as_str(), position)
+}
+
+/// Used where a position has to be told apart from the name's own.
+pub(crate) fn at_position(error: farbird_types::Error, position: Position) -> farbird_types::Error {
+    at(error, position)
+}

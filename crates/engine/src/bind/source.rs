@@ -1,1 +1,738 @@
-//! Under way.
+//! What stands in FROM: tables, views, procedures, common tables, derived tables and their joins.
+//!
+//! Views, common tables and derived tables that only select and rename are taken into the query they stand in, so that
+//! its conditions reach their tables' indexes. Others become plans of their own.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{self, Name};
+use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+
+use crate::bind::binder::{Binder, Block, Bound, Origin};
+use crate::bind::error::{at, dsql, sqlcode, unknown_table};
+use crate::bind::query::{BoundSelect, OutputColumn};
+use crate::bind::scope::{CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue, Namespace};
+use crate::bind::{AccessPrivilege, Environment};
+use crate::catalog::{Column, ObjectKind, Relation, RelationKind, Routine};
+use crate::expression::Expression;
+use crate::plan::Node;
+
+/// Where rows of a block come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// What it is.
+    pub(crate) kind: SourceKind,
+    /// Its names in plans: those of the views it stands in, then its own alias.
+    pub(crate) path: Vec<String>,
+}
+
+/// The kinds of sources.
+#[derive(Debug, Clone)]
+pub(crate) enum SourceKind {
+    /// A table.
+    Table(Arc<Relation>),
+    /// A selectable procedure with its inputs, over the slots of the sources before it.
+    Procedure(Arc<Routine>, Vec<Expression>),
+    /// A query with a plan of its own, and what it takes from the sources before it.
+    Derived {
+        /// Its plan.
+        plan: Node,
+        /// Register and value, over the slots of the sources before it.
+        captures: Vec<(usize, Expression)>,
+    },
+    /// What the recursive member of a common table sees of it.
+    Working(usize),
+}
+
+/// A column of a source that is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// Which source.
+    pub(crate) source: usize,
+    /// Which column.
+    pub(crate) column: SourceColumn,
+}
+
+/// A column of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceColumn {
+    /// By its place.
+    Field(usize),
+    /// The number of the row.
+    RowNumber,
+}
+
+/// How the sources of a block are joined.
+#[derive(Debug, Clone)]
+pub(crate) enum FromTree {
+    /// One source.
+    Source(usize),
+    /// Inner joins, in any order.
+    Group(Vec<FromTree>, Vec<Expression>),
+    /// LEFT JOIN; RIGHT is turned around.
+    Left(Box<FromTree>, Box<FromTree>, Vec<Expression>),
+    /// FULL JOIN.
+    Full(Box<FromTree>, Box<FromTree>, Vec<Expression>),
+}
+
+/// Most sources of one block: Firebird's limit on contexts.
+const SOURCES_MAX: usize = 255;
+
+impl FromTree {
+    /// Calls `change` with each condition.
+    pub(crate) fn for_each_condition_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
+        match self {
+            FromTree::Source(_) => {}
+            FromTree::Group(items, conditions) => {
+                items.iter_mut().for_each(|item| item.for_each_condition_mut(change));
+                conditions.iter_mut().for_each(change);
+            }
+            FromTree::Left(left, right, conditions) | FromTree::Full(left, right, conditions) => {
+                left.for_each_condition_mut(change);
+                right.for_each_condition_mut(change);
+                conditions.iter_mut().for_each(change);
+            }
+        }
+    }
+
+    /// Gives each source another number.
+    fn move_sources(&mut self, by: usize) {
+        match self {
+            FromTree::Source(source) => *source += by,
+            FromTree::Group(items, _) => items.iter_mut().for_each(|item| item.move_sources(by)),
+            FromTree::Left(left, right, _) | FromTree::Full(left, right, _) => {
+                left.move_sources(by);
+                right.move_sources(by);
+            }
+        }
+    }
+
+    /// Its sources.
+    pub(crate) fn sources(&self, out: &mut Vec<usize>) {
+        match self {
+            FromTree::Source(source) => out.push(*source),
+            FromTree::Group(items, _) => items.iter().for_each(|item| item.sources(out)),
+            FromTree::Left(left, right, _) | FromTree::Full(left, right, _) => {
+                left.sources(out);
+                right.sources(out);
+            }
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a FROM clause: its names come into the current namespace.
+    pub(crate) fn bind_from(&mut self, from: &[ast::TableReference]) -> Result<FromTree> {
+        let mut items = Vec::with_capacity(from.len());
+        for reference in from {
+            items.push(self.bind_table_reference(reference, false)?);
+        }
+        if items.len() == 1
+            && let Some(item) = items.pop()
+        {
+            return Ok(item);
+        }
+        Ok(FromTree::Group(items, Vec::new()))
+    }
+
+    /// Binds something in FROM. `nullable`: it stands on the side of an outer join that may be missing.
+    pub(crate) fn bind_table_reference(
+        &mut self,
+        reference: &ast::TableReference,
+        nullable: bool,
+    ) -> Result<FromTree> {
+        match reference {
+            ast::TableReference::Named(named) => self.bind_named_table(named, nullable),
+            ast::TableReference::Derived(derived) => self.bind_derived_table(derived, nullable),
+            ast::TableReference::Join(join) => self.deeper(|binder| binder.bind_join(join, nullable)),
+        }
+    }
+
+    fn bind_join(&mut self, join: &ast::Join, nullable: bool) -> Result<FromTree> {
+        use ast::JoinKind::{Cross, Full, Inner, Left, Right};
+        let left_nullable = nullable || matches!(join.kind, Right | Full);
+        let right_nullable = nullable || matches!(join.kind, Left | Full);
+        let start = self.namespace().tables.len();
+        let left = self.bind_table_reference(&join.left, left_nullable)?;
+        let middle = self.namespace().tables.len();
+        let right = self.bind_table_reference(&join.right, right_nullable)?;
+        let end = self.namespace().tables.len();
+        let mut conditions = Vec::new();
+        match &join.condition {
+            ast::JoinCondition::None => {}
+            ast::JoinCondition::On(condition) => {
+                self.bind_condition(condition)?.into_conjuncts(&mut conditions);
+            }
+            ast::JoinCondition::Using(columns) => {
+                for name in columns {
+                    conditions.push(self.merge_columns(name, start, middle, end, join.kind)?);
+                }
+            }
+            ast::JoinCondition::Natural => {
+                for name in self.common_columns(start, middle, end) {
+                    conditions.push(self.merge_columns(&name, start, middle, end, join.kind)?);
+                }
+            }
+        }
+        Ok(match join.kind {
+            Inner | Cross => FromTree::Group(vec![left, right], conditions),
+            Left => FromTree::Left(Box::new(left), Box::new(right), conditions),
+            Right => FromTree::Left(Box::new(right), Box::new(left), conditions),
+            Full => FromTree::Full(Box::new(left), Box::new(right), conditions),
+        })
+    }
+
+    /// Names of columns that both sides of a NATURAL JOIN have, in the order of the left side.
+    fn common_columns(&mut self, start: usize, middle: usize, end: usize) -> Vec<Name> {
+        let tables = &self.namespace().tables;
+        let left = tables.get(start..middle).unwrap_or_default();
+        let right = tables.get(middle..end).unwrap_or_default();
+        let mut names: Vec<Name> = Vec::new();
+        for column in left.iter().flat_map(|table| &table.columns) {
+            let shared = right.iter().any(|table| table.find(&column.name).is_some());
+            if shared && !names.iter().any(|name| name.as_str() == column.name) {
+                names.push(Name::new(column.name.clone()));
+            }
+        }
+        names
+    }
+
+    /// Makes one column of two that USING or NATURAL join by: the condition that they are equal.
+    fn merge_columns(
+        &mut self,
+        name: &Name,
+        start: usize,
+        middle: usize,
+        end: usize,
+        kind: ast::JoinKind,
+    ) -> Result<Expression> {
+        let block = self.namespace().block;
+        let previous = self.namespace().merged.iter().position(|column| column.name == name.as_str());
+        let left_column = match previous {
+            Some(place) => self.namespace().merged.get(place).cloned(),
+            None => self.hide_column(name, start..middle, false)?,
+        };
+        let right_column = self.hide_column(name, middle..end, true)?;
+        let (Some(left_column), Some(right_column)) = (left_column, right_column) else {
+            return Err(super::scope::unknown(None, name));
+        };
+        let left = self.named_value(block, &left_column)?;
+        let right = self.named_value(block, &right_column)?;
+        let value = match kind {
+            ast::JoinKind::Right => right.expression.clone(),
+            ast::JoinKind::Full => Expression::Coalesce(vec![left.expression.clone(), right.expression.clone()]),
+            _ => left.expression.clone(),
+        };
+        let merged = NamedColumn {
+            name: name.as_str().to_owned(),
+            value: NamedValue::Expression(value),
+            column_type: left_column.column_type,
+            origin: left_column.origin.clone(),
+        };
+        let namespace = self.namespace();
+        match previous.and_then(|place| namespace.merged.get_mut(place)) {
+            Some(place) => *place = merged,
+            None => namespace.merged.push(merged),
+        }
+        self.compare(ast::ComparisonOperator::Equal, left, right)
+    }
+
+    /// The column of that name among some tables; `*` will leave it out if `hide`.
+    fn hide_column(
+        &mut self,
+        name: &Name,
+        tables: std::ops::Range<usize>,
+        hide: bool,
+    ) -> Result<Option<NamedColumn>> {
+        let tables = self.namespace().tables.get_mut(tables).unwrap_or_default();
+        let mut found: Option<(&mut NamedTable, usize)> = None;
+        for table in tables {
+            let Some(place) = table.find(name.as_str()) else { continue };
+            if found.is_some() {
+                return Err(dsql(sqlcode::UNKNOWN_COLUMN)
+                    .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
+                    .with(table.description.clone())
+                    .with(table.description.clone())
+                    .and(isc::RANDOM)
+                    .with(name.as_str()));
+            }
+            found = Some((table, place));
+        }
+        let Some((table, place)) = found else { return Ok(None) };
+        if hide {
+            table.hidden_columns.push(place);
+        }
+        Ok(table.columns.get(place).cloned())
+    }
+
+    fn bind_named_table(&mut self, named: &ast::NamedTable, nullable: bool) -> Result<FromTree> {
+        let name = named.name.name.as_str();
+        let alias = named.alias.as_ref().map_or(name, Name::as_str).to_owned();
+        if named.arguments.is_none()
+            && named.name.package.is_none()
+            && let Some(table) = self.find_common_table(name)
+        {
+            return self.bind_common_table_use(&table, &alias, nullable);
+        }
+        if named.arguments.is_none()
+            && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
+        {
+            self.check_alias(&alias, &named.name.name)?;
+            self.access(ObjectKind::Relation, &relation.name, None, AccessPrivilege::Select);
+            return match &relation.kind {
+                RelationKind::View { source, .. } => self.bind_view(&relation, source, &alias, nullable),
+                _ => self.bind_table(&relation, &alias, nullable),
+            };
+        }
+        if let Some(procedure) = self.environment.catalog.procedures.get(name).cloned() {
+            let arguments = named.arguments.as_deref().unwrap_or_default();
+            return self.bind_procedure(&procedure, arguments, &alias, nullable, &named.name.name);
+        }
+        match named.arguments {
+            Some(_) => {
+                let error = dsql(sqlcode::UNKNOWN_TABLE)
+                    .and(isc::DSQL_PROCEDURE_ERR)
+                    .and(isc::RANDOM)
+                    .with(named.name.to_string());
+                Err(at(error, named.name.position()))
+            }
+            None => Err(unknown_table(&named.name.name)),
+        }
+    }
+
+    /// Refuses an alias that is taken.
+    fn check_alias(&mut self, alias: &str, name: &Name) -> Result<()> {
+        if self.namespace().tables.iter().any(|table| table.name == alias) {
+            let error = dsql(sqlcode::UNKNOWN_TABLE)
+                .and(isc::ALIAS_CONFLICT_ERR)
+                .and(isc::RANDOM)
+                .with(alias);
+            return Err(at(error, name.position));
+        }
+        Ok(())
+    }
+
+    /// Adds a source to the block.
+    pub(crate) fn add_source(&mut self, kind: SourceKind, path: Vec<String>) -> Result<usize> {
+        let block = self.block();
+        if block.sources.len() >= SOURCES_MAX {
+            return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_TOO_OLD_ODS));
+        }
+        block.sources.push(Source { kind, path });
+        Ok(block.sources.len() - 1)
+    }
+
+    /// A table as a source, with its names.
+    pub(crate) fn bind_table(
+        &mut self,
+        relation: &Arc<Relation>,
+        alias: &str,
+        nullable: bool,
+    ) -> Result<FromTree> {
+        let source = self.add_source(SourceKind::Table(relation.clone()), vec![alias.to_owned()])?;
+        let named = named_relation(self.environment, relation, alias, source, nullable);
+        self.namespace().tables.push(named);
+        Ok(FromTree::Source(source))
+    }
+
+    fn bind_view(
+        &mut self,
+        relation: &Arc<Relation>,
+        source: &str,
+        alias: &str,
+        nullable: bool,
+    ) -> Result<FromTree> {
+        let tree = farbird_sql::parse_query(source, &self.parse_options())?;
+        let inside = std::mem::replace(&mut self.inside_definition, true);
+        let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
+        self.inside_definition = inside;
+        let names = relation.columns.iter().map(|column| column.name.clone()).collect();
+        let description = format!("view {}", relation.name);
+        let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;
+        for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
+            column.origin = Origin {
+                field: definition.name.clone(),
+                relation: relation.name.clone(),
+                alias: alias_of(alias, &relation.name),
+                owner: relation.owner.clone(),
+            };
+        }
+        self.namespace().tables.push(named);
+        Ok(tree)
+    }
+
+    fn bind_derived_table(&mut self, derived: &ast::DerivedTable, nullable: bool) -> Result<FromTree> {
+        let alias = derived.alias.as_ref().map_or(String::new(), |alias| alias.as_str().to_owned());
+        let hidden = std::mem::replace(&mut self.namespace().hidden, !derived.lateral);
+        let select =
+            self.deeper(|binder| binder.in_new_block(false, |binder| binder.bind_parts(&derived.query)));
+        self.namespace().hidden = hidden;
+        let select = select?;
+        let names = column_names(&select, &derived.columns, &alias)?;
+        let description = format!("derived table {alias}");
+        let (tree, named) = self.take_in(select, &alias, names, description, nullable)?;
+        self.namespace().tables.push(named);
+        Ok(tree)
+    }
+
+    fn bind_common_table_use(
+        &mut self,
+        table: &Arc<CommonTable>,
+        alias: &str,
+        nullable: bool,
+    ) -> Result<FromTree> {
+        if let Some(working) = &table.working {
+            let source = self.add_source(SourceKind::Working(working.place), vec![alias.to_owned()])?;
+            let columns = working.columns.iter().enumerate().map(|(place, (name, column_type))| NamedColumn {
+                name: name.clone(),
+                value: NamedValue::Source(source, SourceColumn::Field(place)),
+                column_type: *column_type,
+                origin: Origin { field: name.clone(), alias: alias.to_owned(), ..Origin::default() },
+            });
+            let named = NamedTable {
+                name: alias.to_owned(),
+                description: format!("derived table {}", table.name),
+                columns: columns.collect(),
+                hidden_columns: Vec::new(),
+                row_key: None,
+            };
+            self.namespace().tables.push(named);
+            return Ok(FromTree::Source(source));
+        }
+        let hidden = std::mem::replace(&mut self.namespace().hidden, true);
+        let select = self.deeper(|binder| {
+            binder.in_new_block(false, |binder| {
+                if table.recursive {
+                    binder.bind_recursive(table)
+                } else {
+                    // A definition sees the tables defined before it, not itself.
+                    let scopes = binder.common_tables.clone();
+                    binder.hide_from(table);
+                    let select = binder.bind_parts(&table.definition.query);
+                    binder.common_tables = scopes;
+                    select
+                }
+            })
+        });
+        self.namespace().hidden = hidden;
+        let select = select?;
+        let names = column_names(&select, &table.definition.columns, &table.name)?;
+        let description = format!("derived table {}", table.name);
+        let (tree, named) = self.take_in(select, alias, names, description, nullable)?;
+        self.namespace().tables.push(named);
+        Ok(tree)
+    }
+
+    /// Takes a table, and those after it in its WITH, out of sight.
+    fn hide_from(&mut self, table: &Arc<CommonTable>) {
+        for scope in &mut self.common_tables {
+            if let Some(place) = scope.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
+                scope.tables.truncate(place);
+            }
+        }
+    }
+
+    /// Makes the tables of a WITH known.
+    pub(crate) fn define_common_tables(&mut self, with: &ast::With) {
+        let namespaces = self.namespaces.len();
+        let tables = with.tables.iter().map(|table| {
+            Arc::new(CommonTable {
+                name: table.name.as_str().to_owned(),
+                recursive: with.recursive && refers_to(&table.query.body, table.name.as_str()),
+                definition: table.clone(),
+                working: None,
+            })
+        });
+        self.common_tables.push(CommonTableScope { tables: tables.collect(), namespaces });
+    }
+
+    fn bind_procedure(
+        &mut self,
+        procedure: &Arc<Routine>,
+        arguments: &[ast::Expression],
+        alias: &str,
+        nullable: bool,
+        name: &Name,
+    ) -> Result<FromTree> {
+        self.check_alias(alias, name)?;
+        self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
+        let arguments = self.bind_routine_arguments(procedure, arguments)?;
+        let source = self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
+        let columns = procedure.outputs.iter().enumerate().map(|(place, output)| NamedColumn {
+            name: output.name.clone(),
+            value: NamedValue::Source(source, SourceColumn::Field(place)),
+            column_type: ColumnType { sql_type: output.sql_type, nullable: nullable || !output.not_null },
+            origin: Origin {
+                field: output.name.clone(),
+                relation: procedure.name.clone(),
+                alias: alias_of(alias, &procedure.name),
+                owner: procedure.owner.clone(),
+            },
+        });
+        let named = NamedTable {
+            name: alias.to_owned(),
+            description: format!("procedure {}", procedure.name),
+            columns: columns.collect(),
+            hidden_columns: Vec::new(),
+            row_key: None,
+        };
+        self.namespace().tables.push(named);
+        Ok(FromTree::Source(source))
+    }
+
+    /// Binds something in a block and a namespace of its own. A `barrier` hides all names outside.
+    pub(crate) fn in_new_block<T>(
+        &mut self,
+        barrier: bool,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.blocks.push(Block::default());
+        let mut namespace = Namespace::new(self.blocks.len() - 1);
+        namespace.barrier = barrier;
+        self.namespaces.push(namespace);
+        let result = bind(self);
+        self.namespaces.pop();
+        self.blocks.pop();
+        result
+    }
+
+    /// Takes a query into the block that it stands in: its tables themselves if it only selects and renames, a source
+    /// with a plan of its own otherwise.
+    fn take_in(
+        &mut self,
+        select: BoundSelect,
+        alias: &str,
+        names: Vec<String>,
+        description: String,
+        nullable: bool,
+    ) -> Result<(FromTree, NamedTable)> {
+        let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
+        let (tree, values, types, row_key) = match select.into_simple() {
+            Ok(simple) if plain || !nullable => {
+                let (tree, items, row_key) = self.absorb(simple, alias)?;
+                let types: Vec<OutputColumn> = items;
+                let values = types.iter().map(|item| NamedValue::Expression(item.expression.clone())).collect();
+                (tree, values, types, row_key)
+            }
+            Ok(other) | Err(other) => {
+                let items = other.items.clone();
+                let (plan, captures) = self.plan_select(*other)?;
+                let source = self.add_source(SourceKind::Derived { plan, captures }, vec![alias.to_owned()])?;
+                let values: Vec<NamedValue> = (0..items.len())
+                    .map(|place| NamedValue::Source(source, SourceColumn::Field(place)))
+                    .collect();
+                (FromTree::Source(source), values, items, None)
+            }
+        };
+        let columns = names.into_iter().zip(values).zip(types).map(|((name, value), item)| NamedColumn {
+            origin: item.origin.unwrap_or_else(|| Origin {
+                field: name.clone(),
+                alias: alias.to_owned(),
+                ..Origin::default()
+            }),
+            column_type: ColumnType { nullable: nullable || item.column_type.nullable, ..item.column_type },
+            name,
+            value,
+        });
+        let named = NamedTable {
+            name: alias.to_owned(),
+            description,
+            columns: columns.collect(),
+            hidden_columns: Vec::new(),
+            row_key,
+        };
+        Ok((tree, named))
+    }
+
+    /// Adds a query's sources, slots and conditions to the block around it.
+    #[allow(clippy::type_complexity)]
+    fn absorb(
+        &mut self,
+        select: Box<BoundSelect>,
+        alias: &str,
+    ) -> Result<(FromTree, Vec<OutputColumn>, Option<(usize, u32)>)> {
+        let BoundSelect { block: inner, mut tree, mut conditions, mut items, .. } = *select;
+        let offset = self.block().sources.len();
+        for source in inner.sources {
+            let mut path = source.path;
+            path.insert(0, alias.to_owned());
+            self.add_source(source.kind, path)?;
+        }
+        let slots: Vec<usize> = inner
+            .slots
+            .iter()
+            .map(|slot| self.block().slot(slot.source + offset, slot.column))
+            .collect();
+        let moved = |position: usize| slots.get(position).copied().unwrap_or(position);
+        let first_new = offset;
+        for source in self.block().sources.iter_mut().skip(first_new) {
+            match &mut source.kind {
+                SourceKind::Procedure(_, arguments) => {
+                    arguments.iter_mut().for_each(|argument| argument.move_columns(&moved));
+                }
+                SourceKind::Derived { captures, .. } => {
+                    captures.iter_mut().for_each(|(_, value)| value.move_columns(&moved));
+                }
+                SourceKind::Table(_) | SourceKind::Working(_) => {}
+            }
+        }
+        // Values that the query takes from this block itself (LATERAL) are at hand here: no register is needed.
+        let captures = inner.captures;
+        let mut at_hand = |expression: &mut Expression| {
+            expression.rewrite(&mut |part| match part {
+                Expression::Register(number) => {
+                    captures.iter().find(|(register, _)| register == number).map(|(_, value)| value.clone())
+                }
+                _ => None,
+            });
+        };
+        let mut adapt = |expression: &mut Expression| {
+            expression.move_columns(&moved);
+            at_hand(expression);
+        };
+        conditions.iter_mut().for_each(&mut adapt);
+        tree.for_each_condition_mut(&mut adapt);
+        items.iter_mut().for_each(|item| adapt(&mut item.expression));
+        tree.move_sources(offset);
+        let row_key = match &tree {
+            FromTree::Source(source) => match self.block().sources.get(*source).map(|source| &source.kind) {
+                Some(SourceKind::Table(relation)) => Some((*source, relation.id.0)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let tree = if conditions.is_empty() { tree } else { FromTree::Group(vec![tree], conditions) };
+        Ok((tree, items, row_key))
+    }
+
+    /// A computed column's value, over the slots of its table's other columns.
+    pub(crate) fn bind_computed_column(
+        &mut self,
+        block: usize,
+        source: usize,
+        relation: &Arc<Relation>,
+        column: usize,
+    ) -> Result<Expression> {
+        let Some(definition) = relation.columns.get(column) else { return Ok(Expression::NULL) };
+        let text = definition.computed_source.as_deref().unwrap_or("(NULL)");
+        let computed = farbird_sql::parse_computed(text, &self.parse_options())?;
+        let inside = std::mem::replace(&mut self.inside_definition, true);
+        // Bound in the block whose row has the table, whatever blocks are open inside of it.
+        let inner_blocks = self.blocks.split_off(block + 1);
+        let mut namespace = Namespace::new(block);
+        namespace.barrier = true;
+        namespace.tables.push(named_relation(self.environment, relation, &relation.name, source, false));
+        self.namespaces.push(namespace);
+        let bound = self.deeper(|binder| binder.bind_value(&computed.value));
+        self.namespaces.pop();
+        self.blocks.extend(inner_blocks);
+        self.inside_definition = inside;
+        Ok(bound?.converted(&definition.sql_type).expression)
+    }
+
+    /// How sources kept in the catalog are parsed.
+    pub(crate) fn parse_options(&self) -> farbird_sql::ParseOptions {
+        farbird_sql::ParseOptions {
+            dialect: match self.environment.dialect {
+                1 => farbird_sql::Dialect::One,
+                _ => farbird_sql::Dialect::Three,
+            },
+        }
+    }
+}
+
+/// A table's names.
+pub(crate) fn named_relation(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+    alias: &str,
+    source: usize,
+    nullable: bool,
+) -> NamedTable {
+    let columns = relation.columns.iter().enumerate().map(|(place, column)| NamedColumn {
+        name: column.name.clone(),
+        value: match column.computed_source {
+            Some(_) => NamedValue::Computed { source, relation: relation.clone(), column: place },
+            None => NamedValue::Source(source, SourceColumn::Field(place)),
+        },
+        column_type: ColumnType {
+            sql_type: column.sql_type,
+            nullable: nullable || !is_not_null(environment, column),
+        },
+        origin: Origin {
+            field: column.name.clone(),
+            relation: relation.name.clone(),
+            alias: alias_of(alias, &relation.name),
+            owner: relation.owner.clone(),
+        },
+    });
+    NamedTable {
+        name: alias.to_owned(),
+        description: format!("table {}", relation.name),
+        columns: columns.collect(),
+        hidden_columns: Vec::new(),
+        row_key: Some((source, relation.id.0)),
+    }
+}
+
+/// Whether a column is NOT NULL, by itself or by its domain.
+pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
+    column.not_null || environment.catalog.domains.get(&column.domain).is_some_and(|domain| domain.not_null)
+}
+
+/// The alias that descriptions show: the relation's name where no alias was written.
+fn alias_of(alias: &str, relation: &str) -> String {
+    if alias.is_empty() { relation.to_owned() } else { alias.to_owned() }
+}
+
+/// Names of the columns of a derived or common table: those written beside it, or those of its items.
+fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<Vec<String>> {
+    let items = &select.items;
+    if !written.is_empty() {
+        if written.len() > items.len() {
+            return Err(column_count(isc::DSQL_DERIVED_TABLE_LESS_COLUMNS, table));
+        }
+        if written.len() < items.len() {
+            return Err(column_count(isc::DSQL_DERIVED_TABLE_MORE_COLUMNS, table));
+        }
+        return Ok(written.iter().map(|name| name.as_str().to_owned()).collect());
+    }
+    items
+        .iter()
+        .enumerate()
+        .map(|(place, item)| match &item.name {
+            Some(name) => Ok(name.clone()),
+            None => Err(dsql(sqlcode::SYNTAX)
+                .and(isc::DSQL_COMMAND_ERR)
+                .and(isc::DSQL_DERIVED_FIELD_UNNAMED)
+                .with(i32::try_from(place + 1).unwrap_or(i32::MAX))
+                .with(table)),
+        })
+        .collect()
+}
+
+fn column_count(code: u32, table: &str) -> Error {
+    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(code).with(table)
+}
+
+/// Whether any member of a query reads the table of that name directly.
+pub(crate) fn refers_to(body: &ast::QueryBody, name: &str) -> bool {
+    match body {
+        ast::QueryBody::Select(select) => select.from.iter().any(|reference| reads(reference, name)),
+        ast::QueryBody::Union(union) => refers_to(&union.left, name) || refers_to(&union.right, name),
+        ast::QueryBody::Nested(query) => refers_to(&query.body, name),
+    }
+}
+
+fn reads(reference: &ast::TableReference, name: &str) -> bool {
+    match reference {
+        ast::TableReference::Named(named) => named.arguments.is_none() && named.name.name.as_str() == name,
+        ast::TableReference::Derived(derived) => refers_to(&derived.query.body, name),
+        ast::TableReference::Join(join) => reads(&join.left, name) || reads(&join.right, name),
+    }
+}
+
+/// A bare NULL.
+pub(crate) fn null_value() -> Bound {
+    Bound::new(Expression::NULL, SqlType::Null, true)
+}

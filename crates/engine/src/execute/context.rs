@@ -52,6 +52,8 @@ pub struct RoutineState {
     pub error: Option<Error>,
     /// RESETTING: whether ALTER SESSION RESET is running.
     pub resetting: bool,
+    /// What runs, where it stands and who called it: PSQL's own.
+    pub call: Option<Box<crate::psql::CallFrame>>,
 }
 
 impl<'a> ExecutionContext<'a> {

@@ -11,18 +11,28 @@
 //! | `scan`, `bounds` | reading tables and indexes |
 //! | `row_source` | procedures, system tables, recursion |
 //! | `join`, `sort`, `aggregate`, `window`, `set` | the other operators |
+//! | `spill` | sorting past the memory limit |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
 //! | `routine` | the way to PSQL: functions, procedures, triggers |
 
+mod aggregate;
 pub mod batch;
+mod bounds;
 pub mod context;
 pub mod cursor;
 pub mod frame;
+mod join;
 pub mod modify;
 pub mod operator;
 pub mod routine;
+pub mod row_source;
+mod scan;
+mod set;
+mod sort;
+pub mod spill;
 pub mod subquery;
+mod window;
 
 pub use batch::Batch;
 pub use context::ExecutionContext;

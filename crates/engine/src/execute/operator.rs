@@ -2,8 +2,17 @@
 
 use farbird_types::Result;
 
+use crate::execute::aggregate::AggregateOperator;
 use crate::execute::batch::Batch;
 use crate::execute::context::ExecutionContext;
+use crate::execute::join::{HashJoinOperator, NestedLoopOperator};
+use crate::execute::row_source::{
+    ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator,
+};
+use crate::execute::scan::{CountOperator, LockOperator, TableScanOperator};
+use crate::execute::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
+use crate::execute::sort::{DistinctOperator, SortOperator};
+use crate::execute::window::WindowOperator;
 use crate::plan::Node;
 
 /// A running operator. Owns its state and borrows nothing.
@@ -24,19 +33,24 @@ pub trait Operator: Send {
 
 /// Makes the operators of a plan. Nothing runs before [`Operator::open`].
 pub fn build(node: &Node) -> Box<dyn Operator> {
-    let _ = node;
-    Box::new(NoRows)
-}
-
-struct NoRows;
-
-impl Operator for NoRows {
-    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn next(&mut self, _context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        batch.reset(0);
-        Ok(false)
+    match node {
+        Node::Single => Box::new(SingleOperator::default()),
+        Node::Table(scan) => Box::new(TableScanOperator::new(scan)),
+        Node::System(scan) => Box::new(SystemScanOperator::new(scan)),
+        Node::Procedure(scan) => Box::new(ProcedureScanOperator::new(scan)),
+        Node::Filter(filter) => Box::new(FilterOperator::new(filter)),
+        Node::Project(project) => Box::new(ProjectOperator::new(project)),
+        Node::NestedLoop(join) => Box::new(NestedLoopOperator::new(join)),
+        Node::HashJoin(join) => Box::new(HashJoinOperator::new(join)),
+        Node::Sort(sort) => Box::new(SortOperator::new(sort)),
+        Node::Aggregate(aggregate) => Box::new(AggregateOperator::new(aggregate)),
+        Node::Window(window) => Box::new(WindowOperator::new(window)),
+        Node::Distinct(distinct) => Box::new(DistinctOperator::new(distinct)),
+        Node::Union(union) => Box::new(UnionOperator::new(union)),
+        Node::Limit(limit) => Box::new(LimitOperator::new(limit)),
+        Node::Recursive(recursive) => Box::new(RecursiveOperator::new(recursive)),
+        Node::WorkingRow(row) => Box::new(WorkingRowOperator::new(row)),
+        Node::Count(count) => Box::new(CountOperator::new(count)),
+        Node::Lock(lock) => Box::new(LockOperator::new(lock)),
     }
 }

@@ -1,1 +1,397 @@
-//! access
+//! Which index reads a table.
+//!
+//! There are no statistics but the selectivity that SET STATISTICS leaves: what counts is how much of an index is
+//! given by equality, and whether it is unique.
+
+use farbird_sql::ast::ComparisonOperator;
+use farbird_types::{Collation, SqlType, Value};
+
+use crate::bind::source::{Slot, SourceColumn};
+use crate::catalog::{Index, Relation};
+use crate::expression::{Expression, PatternKind};
+use crate::plan::{Access, IndexRange, RangeKey};
+
+/// Rows that a table is taken to have.
+pub(crate) const ROWS_ASSUMED: f64 = 10_000.0;
+
+/// Part of the rows that an equality leaves, when nothing is known.
+const EQUAL_FRACTION: f64 = 0.01;
+
+/// Part of the rows that a range leaves.
+const RANGE_FRACTION: f64 = 0.2;
+
+/// Part of the rows that a prefix leaves.
+const PREFIX_FRACTION: f64 = 0.05;
+
+/// Most ranges of one scan: OR and IN beyond that read the whole table.
+const RANGES_MAX: usize = 1_500;
+
+/// A way to read a table.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessChoice {
+    /// How.
+    pub(crate) access: Access,
+    /// How many rows that gives, more or less.
+    pub(crate) rows: f64,
+    /// Indexes of the conditions that the access makes use of. They are checked again all the same.
+    pub(crate) conditions: Vec<usize>,
+}
+
+/// What choosing looks at.
+pub(crate) struct AccessPlanner<'a> {
+    /// The table's number among the sources.
+    pub(crate) source: usize,
+    /// The table.
+    pub(crate) relation: &'a Relation,
+    /// The slots of the block.
+    pub(crate) slots: &'a [Slot],
+    /// Whether a source's columns are at hand when the table is read.
+    pub(crate) available: &'a dyn Fn(usize) -> bool,
+}
+
+/// What a condition says about a column.
+#[derive(Debug, Clone)]
+enum Claim {
+    /// It equals this; with `true` also if both are NULL.
+    Equal(Expression, bool),
+    /// It is above this (`true`: or equal).
+    Above(Expression, bool),
+    /// It is below this (`true`: or equal).
+    Below(Expression, bool),
+    /// It is between these.
+    Within(Expression, Expression),
+    /// It starts with this.
+    Prefix(Expression),
+    /// It equals one of these.
+    OneOf(Vec<Expression>),
+}
+
+impl AccessPlanner<'_> {
+    /// The best way to read the table by these conditions.
+    pub(crate) fn choose(&self, conditions: &[Expression]) -> AccessChoice {
+        let mut best =
+            AccessChoice { access: Access::Natural, rows: ROWS_ASSUMED, conditions: Vec::new() };
+        if let Some(choice) = self.by_row(conditions) {
+            return choice;
+        }
+        for index in &self.relation.indexes {
+            if let Some(choice) = self.by_index(index, conditions)
+                && choice.rows < best.rows
+            {
+                best = choice;
+            }
+        }
+        for (number, condition) in conditions.iter().enumerate() {
+            if let Expression::Or(parts) = condition
+                && let Some(mut choice) = self.by_alternatives(parts)
+                && choice.rows < best.rows
+            {
+                choice.conditions = vec![number];
+                best = choice;
+            }
+        }
+        best
+    }
+
+    /// Reading single rows by RDB$DB_KEY or number.
+    fn by_row(&self, conditions: &[Expression]) -> Option<AccessChoice> {
+        for (number, condition) in conditions.iter().enumerate() {
+            let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition else {
+                continue;
+            };
+            for (this, other) in [(left, right), (right, left)] {
+                if !self.is_at_hand(other) {
+                    continue;
+                }
+                let access = match this.as_ref() {
+                    Expression::DbKey { row, .. } if self.is_row_number(row) => {
+                        Access::RowKeys(vec![other.as_ref().clone()])
+                    }
+                    row if self.is_row_number(row) => Access::RowNumber(other.as_ref().clone()),
+                    _ => continue,
+                };
+                return Some(AccessChoice { access, rows: 1.0, conditions: vec![number] });
+            }
+        }
+        None
+    }
+
+    fn by_index(&self, index: &Index, conditions: &[Expression]) -> Option<AccessChoice> {
+        if index.inactive || index.expression_source.is_some() || index.condition_source.is_some() {
+            return None;
+        }
+        let mut range = empty_range(index);
+        let mut used = Vec::new();
+        let mut rows = ROWS_ASSUMED;
+        let mut alternatives: Option<Vec<RangeKey>> = None;
+        for (part, name) in index.columns.iter().enumerate() {
+            let column = self.relation.columns.iter().position(|column| column.name == *name)?;
+            let sql_type = self.relation.columns.get(column)?.sql_type;
+            let claims = self.claims(column, &sql_type, conditions);
+            if let Some((number, value, null_matches)) = claims.iter().find_map(|(number, claim)| match claim {
+                Claim::Equal(value, null_matches) => Some((*number, value.clone(), *null_matches)),
+                _ => None,
+            }) {
+                range.equal.push(RangeKey { value, sql_type, null_matches });
+                used.push(number);
+                rows = rows.min(equal_rows(index, part));
+                continue;
+            }
+            let list = claims.iter().find_map(|(number, claim)| match claim {
+                Claim::OneOf(list) if list.len() <= RANGES_MAX => Some((*number, list.clone())),
+                _ => None,
+            });
+            if let Some((number, list)) = list {
+                rows = rows.min(equal_rows(index, part) * count(list.len()));
+                let keys = list.into_iter().map(|value| RangeKey { value, sql_type, null_matches: false });
+                alternatives = Some(keys.collect());
+                used.push(number);
+                break;
+            }
+            rows *= self.bound(&claims, &mut range, &sql_type, &mut used);
+            break;
+        }
+        if used.is_empty() {
+            return None;
+        }
+        range.unique = index.unique && range.equal.len() == index.columns.len();
+        if range.unique {
+            rows = 1.0;
+        }
+        let ranges = match alternatives {
+            Some(keys) => keys
+                .into_iter()
+                .map(|key| {
+                    let mut one = range.clone();
+                    one.equal.push(key);
+                    one.unique = index.unique && one.equal.len() == index.columns.len();
+                    one
+                })
+                .collect(),
+            None => vec![range],
+        };
+        Some(AccessChoice { access: Access::Index { ranges, ordered: None }, rows, conditions: used })
+    }
+
+    /// Bounds or prefix of the part of an index that no equality is given for: which part of the rows they leave.
+    fn bound(
+        &self,
+        claims: &[(usize, Claim)],
+        range: &mut IndexRange,
+        sql_type: &SqlType,
+        used: &mut Vec<usize>,
+    ) -> f64 {
+        for (number, claim) in claims {
+            if let Claim::Prefix(prefix) = claim {
+                range.starting = Some(prefix.clone());
+                range.bound_type = Some(*sql_type);
+                used.push(*number);
+                return PREFIX_FRACTION;
+            }
+        }
+        let before = used.len();
+        for (number, claim) in claims {
+            match claim {
+                Claim::Above(value, inclusive) if range.lower.is_none() => {
+                    range.lower = Some((value.clone(), *inclusive));
+                }
+                Claim::Below(value, inclusive) if range.upper.is_none() => {
+                    range.upper = Some((value.clone(), *inclusive));
+                }
+                Claim::Within(low, high) if range.lower.is_none() && range.upper.is_none() => {
+                    range.lower = Some((low.clone(), true));
+                    range.upper = Some((high.clone(), true));
+                }
+                _ => continue,
+            }
+            range.bound_type = Some(*sql_type);
+            used.push(*number);
+        }
+        if used.len() == before {
+            return 1.0;
+        }
+        if range.lower.is_some() && range.upper.is_some() { RANGE_FRACTION / 2.0 } else { RANGE_FRACTION }
+    }
+
+    /// OR: each side reads by an index of its own.
+    fn by_alternatives(&self, parts: &[Expression]) -> Option<AccessChoice> {
+        let mut all = Vec::new();
+        let mut rows = 0.0;
+        for part in parts {
+            let mut conjuncts = Vec::new();
+            part.clone().into_conjuncts(&mut conjuncts);
+            let best = self
+                .relation
+                .indexes
+                .iter()
+                .filter_map(|index| self.by_index(index, &conjuncts))
+                .min_by(|left, right| left.rows.total_cmp(&right.rows))?;
+            let Access::Index { ranges, .. } = best.access else { return None };
+            all.extend(ranges);
+            rows += best.rows;
+            if all.len() > RANGES_MAX {
+                return None;
+            }
+        }
+        Some(AccessChoice { access: Access::Index { ranges: all, ordered: None }, rows, conditions: Vec::new() })
+    }
+
+    /// What the conditions say about a column, with their numbers.
+    fn claims(&self, column: usize, sql_type: &SqlType, conditions: &[Expression]) -> Vec<(usize, Claim)> {
+        let collation = crate::bind::data_type::collation_of(sql_type);
+        conditions
+            .iter()
+            .enumerate()
+            .filter_map(|(number, condition)| Some((number, self.claim(column, sql_type, collation, condition)?)))
+            .collect()
+    }
+
+    fn claim(
+        &self,
+        column: usize,
+        sql_type: &SqlType,
+        collation: Collation,
+        condition: &Expression,
+    ) -> Option<Claim> {
+        let is_text = matches!(sql_type, SqlType::Text(_));
+        let same_order = |other: &Collation| !is_text || *other == collation;
+        match condition {
+            Expression::Comparison { operator, left, right, collation } if same_order(collation) => {
+                if self.is_column(left, column) && self.is_at_hand(right) {
+                    return comparison_claim(*operator, right);
+                }
+                if self.is_column(right, column) && self.is_at_hand(left) {
+                    return comparison_claim(turned(*operator), left);
+                }
+                None
+            }
+            Expression::Between { operand, low, high, collation }
+                if same_order(collation)
+                    && self.is_column(operand, column)
+                    && self.is_at_hand(low)
+                    && self.is_at_hand(high) =>
+            {
+                Some(Claim::Within((**low).clone(), (**high).clone()))
+            }
+            Expression::InList { operand, list, collation }
+                if same_order(collation)
+                    && self.is_column(operand, column)
+                    && list.iter().all(|item| self.is_at_hand(item)) =>
+            {
+                Some(Claim::OneOf(list.clone()))
+            }
+            Expression::IsNull(operand) if self.is_column(operand, column) => {
+                Some(Claim::Equal(Expression::NULL, true))
+            }
+            Expression::Not(inner) => match inner.as_ref() {
+                Expression::Distinct { left, right, collation } if same_order(collation) => {
+                    if self.is_column(left, column) && self.is_at_hand(right) {
+                        return Some(Claim::Equal((**right).clone(), true));
+                    }
+                    if self.is_column(right, column) && self.is_at_hand(left) {
+                        return Some(Claim::Equal((**left).clone(), true));
+                    }
+                    None
+                }
+                _ => None,
+            },
+            Expression::Pattern(pattern)
+                if is_text && same_order(&pattern.collation) && self.is_column(&pattern.operand, column) =>
+            {
+                match pattern.kind {
+                    PatternKind::Starting if self.is_at_hand(&pattern.pattern) => {
+                        Some(Claim::Prefix(pattern.pattern.clone()))
+                    }
+                    PatternKind::Like if pattern.escape.is_none() => like_prefix(&pattern.pattern).map(Claim::Prefix),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn is_column(&self, expression: &Expression, column: usize) -> bool {
+        self.slot_is(expression, SourceColumn::Field(column))
+    }
+
+    fn is_row_number(&self, expression: &Expression) -> bool {
+        self.slot_is(expression, SourceColumn::RowNumber)
+    }
+
+    fn slot_is(&self, expression: &Expression, column: SourceColumn) -> bool {
+        match expression {
+            Expression::Column(slot) => {
+                self.slots.get(*slot).is_some_and(|slot| slot.source == self.source && slot.column == column)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value can be computed before the table is read.
+    fn is_at_hand(&self, expression: &Expression) -> bool {
+        let mut at_hand = !expression.is_volatile();
+        expression.for_each_column(&mut |slot| {
+            let source = self.slots.get(slot).map(|slot| slot.source);
+            at_hand = at_hand && source.is_some_and(|source| source != self.source && (self.available)(source));
+        });
+        at_hand
+    }
+}
+
+/// A range of an index that holds everything.
+pub(crate) fn empty_range(index: &Index) -> IndexRange {
+    IndexRange {
+        index: farbird_store::IndexId(index.id.0),
+        name: index.name.clone(),
+        equal: Vec::new(),
+        lower: None,
+        upper: None,
+        starting: None,
+        bound_type: None,
+        unique: false,
+    }
+}
+
+fn comparison_claim(operator: ComparisonOperator, value: &Expression) -> Option<Claim> {
+    let value = value.clone();
+    match operator {
+        ComparisonOperator::Equal => Some(Claim::Equal(value, false)),
+        ComparisonOperator::NotEqual => None,
+        ComparisonOperator::Less => Some(Claim::Below(value, false)),
+        ComparisonOperator::LessOrEqual => Some(Claim::Below(value, true)),
+        ComparisonOperator::Greater => Some(Claim::Above(value, false)),
+        ComparisonOperator::GreaterOrEqual => Some(Claim::Above(value, true)),
+    }
+}
+
+/// The operator with its operands exchanged.
+fn turned(operator: ComparisonOperator) -> ComparisonOperator {
+    match operator {
+        ComparisonOperator::Less => ComparisonOperator::Greater,
+        ComparisonOperator::LessOrEqual => ComparisonOperator::GreaterOrEqual,
+        ComparisonOperator::Greater => ComparisonOperator::Less,
+        ComparisonOperator::GreaterOrEqual => ComparisonOperator::LessOrEqual,
+        same => same,
+    }
+}
+
+/// What a constant LIKE pattern begins with, before its first wildcard; nothing if it begins with one.
+fn like_prefix(pattern: &Expression) -> Option<Expression> {
+    let Expression::Constant(Value::Text(text)) = pattern else { return None };
+    let end = text.bytes().iter().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(text.bytes().len());
+    let prefix = text.bytes().get(..end).filter(|prefix| !prefix.is_empty())?;
+    Some(Expression::Constant(Value::Text(farbird_types::Text::new(prefix, text.character_set()))))
+}
+
+/// Rows that an index leaves when its parts up to this one are given.
+fn equal_rows(index: &Index, part: usize) -> f64 {
+    match index.selectivity.get(part) {
+        Some(selectivity) if *selectivity > 0.0 => (ROWS_ASSUMED * selectivity).max(1.0),
+        _ => ROWS_ASSUMED * EQUAL_FRACTION.powi(i32::try_from(part + 1).unwrap_or(1)),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn count(number: usize) -> f64 {
+    number as f64
+}

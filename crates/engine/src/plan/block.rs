@@ -1,1 +1,275 @@
-//! block
+//! One SELECT: from its bound clauses to nodes.
+//!
+//! The steps, from the inside out: joins with WHERE; locks; groups with HAVING; window functions; ORDER BY; FIRST and
+//! its like; the select list. With DISTINCT the select list comes before ordering, since it says which rows there are.
+
+use std::sync::Arc;
+
+use farbird_types::Result;
+
+use crate::bind::Environment;
+use crate::bind::data_type::collation_of;
+use crate::bind::grouping::BoundWindow;
+use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
+use crate::bind::source::{FromTree, SourceColumn, SourceKind};
+use crate::execute::frame::FrameSize;
+use crate::expression::Expression;
+use crate::plan::join::{JoinPlanner, Planned};
+use crate::plan::{
+    Access, Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
+    SortKey, Window,
+};
+
+/// WITH LOCK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LockWish {
+    /// SKIP LOCKED.
+    pub(crate) skip_locked: bool,
+}
+
+/// A query to be planned, with what is asked of its rows besides its columns.
+pub(crate) struct Outline {
+    select: BoundSelect,
+    /// Rows carry the row numbers of their tables.
+    pub(crate) row_numbers: bool,
+    /// WITH LOCK.
+    pub(crate) lock: Option<LockWish>,
+}
+
+/// A planned query.
+pub(crate) struct PlannedQuery {
+    /// Its plan.
+    pub(crate) root: Node,
+    /// Where rows carry row numbers.
+    pub(crate) row_numbers: Vec<RowNumberColumn>,
+}
+
+impl Outline {
+    pub(crate) fn new(select: BoundSelect) -> Outline {
+        Outline { select, row_numbers: false, lock: None }
+    }
+}
+
+/// Plans a query.
+///
+/// # Errors
+/// Indexes of PLAN that do not exist; locks on what cannot be locked.
+pub(crate) fn plan(mut outline: Outline, environment: &Environment, frame: &mut FrameSize) -> Result<PlannedQuery> {
+    let select = &mut outline.select;
+    if let Some(root) = count_only(select) {
+        return Ok(PlannedQuery { root, row_numbers: Vec::new() });
+    }
+    let is_flat = select.grouping.is_none() && !select.distinct;
+    let numbered = if outline.row_numbers && is_flat { numbered_tables(select) } else { Vec::new() };
+    let lock = outline.lock.filter(|_| is_flat);
+    let locked = match lock {
+        Some(_) => numbered_tables(select),
+        None => Vec::new(),
+    };
+    let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
+    let wanted_order = if is_flat && select.block.windows.is_empty() { select.order.as_slice() } else { &[] };
+    let Planned { node, slots, ordered, .. } =
+        planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order, select.hint.as_ref())?;
+    let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
+    let mut node = node;
+    for (slot, wish) in locked.iter().zip(lock) {
+        let layout = match &select.block.sources.get(slot.source).map(|source| &source.kind) {
+            Some(SourceKind::Table(relation)) => crate::catalog::layout(relation),
+            _ => continue,
+        };
+        let row_number = position_of(slot.slot);
+        node = Node::Lock(Arc::new(Lock { input: node, layout, row_number, skip_locked: wish.skip_locked }));
+    }
+    let numbered: Vec<(String, Expression)> = numbered
+        .into_iter()
+        .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
+        .collect();
+    move_to_positions(select, &position_of);
+    Ok(finish(outline.select, node, ordered, numbered))
+}
+
+/// Everything after the joins.
+fn finish(
+    select: BoundSelect,
+    mut node: Node,
+    ordered: bool,
+    numbered: Vec<(String, Expression)>,
+) -> PlannedQuery {
+    let BoundSelect { mut block, grouping, having, mut items, distinct, mut order, limits, .. } = select;
+    if let Some(keys) = grouping {
+        node = Node::Aggregate(Arc::new(Aggregate { input: node, keys, calls: std::mem::take(&mut block.aggregates) }));
+        node = node.filtered(having);
+    }
+    node = add_windows(node, std::mem::take(&mut block.windows), &mut items, &mut order);
+    let width = items.len();
+    let mut values: Vec<Expression> = items.iter().map(|item| item.expression.clone()).collect();
+    let row_numbers = numbered
+        .iter()
+        .enumerate()
+        .map(|(place, (relation, _))| RowNumberColumn { relation: relation.clone(), position: width + place })
+        .collect();
+    values.extend(numbered.into_iter().map(|(_, value)| value));
+    if distinct {
+        let keys = order_of_projection(order, &mut values);
+        node = Node::Project(Arc::new(Project { input: node, items: values }));
+        let collations = items.iter().map(|item| collation_of(&item.column_type.sql_type)).collect();
+        node = Node::Distinct(Arc::new(Distinct { input: node, collations }));
+        node = sorted(node, keys);
+        return PlannedQuery { root: limited(node, limits), row_numbers };
+    }
+    if !ordered {
+        node = sorted(node, order);
+    }
+    node = limited(node, limits);
+    if !is_identity(&values, node.width()) {
+        node = Node::Project(Arc::new(Project { input: node, items: values }));
+    }
+    PlannedQuery { root: node, row_numbers }
+}
+
+/// Whether a projection would hand on its rows as they are.
+fn is_identity(values: &[Expression], width: usize) -> bool {
+    values.len() == width
+        && values.iter().enumerate().all(|(place, value)| *value == Expression::Column(place))
+}
+
+fn sorted(input: Node, keys: Vec<SortKey>) -> Node {
+    if keys.is_empty() { input } else { Node::Sort(Arc::new(Sort { input, keys })) }
+}
+
+fn limited(mut node: Node, limits: Vec<BoundLimit>) -> Node {
+    for BoundLimit { skip, first, ordinals } in limits {
+        node = Node::Limit(Arc::new(Limit { input: node, skip, first, ordinals }));
+    }
+    node
+}
+
+/// ORDER BY after the select list: keys that are no item are computed beside the items.
+fn order_of_projection(order: Vec<SortKey>, values: &mut Vec<Expression>) -> Vec<SortKey> {
+    order
+        .into_iter()
+        .map(|key| {
+            let place = values.iter().position(|value| *value == key.value).unwrap_or_else(|| {
+                values.push(key.value);
+                values.len() - 1
+            });
+            SortKey { value: Expression::Column(place), part: key.part }
+        })
+        .collect()
+}
+
+/// Window functions: one step for each ordering of the rows. Their results follow the row.
+fn add_windows(
+    mut node: Node,
+    windows: Vec<BoundWindow>,
+    items: &mut [OutputColumn],
+    order: &mut [SortKey],
+) -> Node {
+    if windows.is_empty() {
+        return node;
+    }
+    let mut positions = vec![0; windows.len()];
+    let mut left: Vec<(usize, BoundWindow)> = windows.into_iter().enumerate().collect();
+    while let Some((_, first)) = left.first().cloned() {
+        let (together, others): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|(_, window)| window.same_order(&first));
+        left = others;
+        let width = node.width();
+        let mut calls = Vec::with_capacity(together.len());
+        for (place, (number, window)) in together.into_iter().enumerate() {
+            if let Some(position) = positions.get_mut(number) {
+                *position = width + place;
+            }
+            calls.push(window.call);
+        }
+        node = Node::Window(Arc::new(Window { input: node, partition: first.partition, order: first.order, calls }));
+    }
+    let mut replace = |part: &Expression| match part {
+        Expression::Window(number) => positions.get(*number).map(|position| Expression::Column(*position)),
+        _ => None,
+    };
+    items.iter_mut().for_each(|item| item.expression.rewrite(&mut replace));
+    order.iter_mut().for_each(|key| key.value.rewrite(&mut replace));
+    node
+}
+
+/// Gives the columns of everything that looks at the joined rows their positions there.
+fn move_to_positions(select: &mut BoundSelect, position_of: &dyn Fn(usize) -> usize) {
+    let grouped = select.grouping.is_some();
+    if let Some(keys) = &mut select.grouping {
+        keys.iter_mut().for_each(|JoinKey { value, .. }| value.move_columns(position_of));
+        for AggregateCall { arguments, filter, .. } in select.block.aggregates.iter_mut() {
+            arguments.iter_mut().chain(filter.as_mut()).for_each(|value| value.move_columns(position_of));
+        }
+    }
+    // Behind a grouping everything looks at groups already.
+    if !grouped {
+        select.items.iter_mut().for_each(|item| item.expression.move_columns(position_of));
+        select.order.iter_mut().for_each(|key| key.value.move_columns(position_of));
+        select.block.windows.iter_mut().for_each(|window| window.move_columns(position_of));
+    }
+}
+
+/// A table whose row numbers are wanted.
+struct NumberedTable {
+    relation: String,
+    source: usize,
+    slot: usize,
+}
+
+fn numbered_tables(select: &mut BoundSelect) -> Vec<NumberedTable> {
+    let tables: Vec<(usize, String)> = select
+        .block
+        .sources
+        .iter()
+        .enumerate()
+        .filter_map(|(number, source)| match &source.kind {
+            SourceKind::Table(relation) => Some((number, relation.name.clone())),
+            _ => None,
+        })
+        .collect();
+    tables
+        .into_iter()
+        .map(|(source, relation)| NumberedTable {
+            relation,
+            source,
+            slot: select.block.slot(source, SourceColumn::RowNumber),
+        })
+        .collect()
+}
+
+/// SELECT COUNT(*) FROM T and nothing else: the store knows.
+fn count_only(select: &BoundSelect) -> Option<Node> {
+    let keys = select.grouping.as_ref()?;
+    let [call] = select.block.aggregates.as_slice() else { return None };
+    let is_plain = keys.is_empty()
+        && call.function.name == "COUNT"
+        && call.arguments.is_empty()
+        && call.filter.is_none()
+        && select.conditions.is_empty()
+        && select.having.is_empty()
+        && select.order.is_empty()
+        && select.limits.is_empty()
+        && !select.distinct
+        && select.block.windows.is_empty();
+    let [item] = select.items.as_slice() else { return None };
+    let FromTree::Source(0) = select.tree else { return None };
+    let [source] = select.block.sources.as_slice() else { return None };
+    let SourceKind::Table(relation) = &source.kind else { return None };
+    if !is_plain
+        || item.expression != Expression::Column(0)
+        || relation.kind == crate::catalog::RelationKind::System
+    {
+        return None;
+    }
+    Some(Node::Count(Arc::new(Count {
+        relation: relation.clone(),
+        layout: crate::catalog::layout(relation),
+        path: source.path.clone(),
+    })))
+}
+
+/// Whether a table is read whole, in row order.
+pub(crate) fn is_natural(access: &Access) -> bool {
+    matches!(access, Access::Natural)
+}

@@ -1,1 +1,753 @@
-//! join
+//! The order of joins, and how each is done.
+//!
+//! Inner joins may be done in any order: each start is tried, and what is joined next is what leaves the fewest rows.
+//! A table that an index finds by the rows so far is read once for each of them; anything else is kept in memory and
+//! looked up by hash.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use farbird_sql::ast::{self, ComparisonOperator};
+use farbird_store::{Projection, ScanDirection};
+use farbird_types::key::NullsPosition;
+use farbird_types::{Collation, Result, SqlType};
+
+use crate::bind::Environment;
+use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::catalog::{Relation, RelationKind};
+use crate::execute::frame::FrameSize;
+use crate::expression::Expression;
+use crate::plan::access::{AccessChoice, AccessPlanner, ROWS_ASSUMED, empty_range};
+use crate::plan::{
+    Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, Node, ProcedureScan, SortKey, SystemScan, TableScan,
+    WorkingRow,
+};
+
+/// Most items of one group of inner joins for which each start is tried.
+const STARTS_TRIED_MAX: usize = 8;
+
+/// Part of the pairs of rows that an equality between two tables leaves.
+const JOIN_FRACTION: f64 = 0.001;
+
+/// A slot that stands for none: a column of a plan that nobody uses.
+const NO_SLOT: usize = usize::MAX;
+
+/// A planned part of a FROM clause.
+pub(crate) struct Planned {
+    /// Its plan.
+    pub(crate) node: Node,
+    /// Which slot stands at each position of its rows.
+    pub(crate) slots: Vec<usize>,
+    /// Its sources.
+    pub(crate) sources: BTreeSet<usize>,
+    /// Whether its rows come in the order that was asked for.
+    pub(crate) ordered: bool,
+}
+
+/// Plans the joins of one block.
+pub(crate) struct JoinPlanner<'a> {
+    sources: &'a [Source],
+    slots: &'a [Slot],
+    environment: &'a Environment,
+    frame: &'a mut FrameSize,
+}
+
+/// Conditions that are still to be put somewhere.
+struct Pending(Vec<Option<(Expression, BTreeSet<usize>)>>);
+
+impl Pending {
+    /// Takes those that hold for these sources.
+    fn take(&mut self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+        let mut taken = Vec::new();
+        for place in &mut self.0 {
+            if place.as_ref().is_some_and(|(_, sources)| wanted(sources)) {
+                taken.extend(place.take().map(|(condition, _)| condition));
+            }
+        }
+        taken
+    }
+
+    /// Those that hold for these sources, copied.
+    fn matching(&self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+        self.0.iter().flatten().filter(|(_, sources)| wanted(sources)).map(|(condition, _)| condition.clone()).collect()
+    }
+}
+
+impl<'a> JoinPlanner<'a> {
+    pub(crate) fn new(
+        sources: &'a [Source],
+        slots: &'a [Slot],
+        environment: &'a Environment,
+        frame: &'a mut FrameSize,
+    ) -> JoinPlanner<'a> {
+        JoinPlanner { sources, slots, environment, frame }
+    }
+
+    /// Plans a FROM clause with the conditions on its rows.
+    ///
+    /// # Errors
+    /// None so far; a PLAN clause is taken as advice that may be left aside.
+    pub(crate) fn plan(
+        &mut self,
+        tree: &FromTree,
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+        hint: Option<&ast::Plan>,
+    ) -> Result<Planned> {
+        let _ = (hint, self.environment);
+        self.tree(tree, conditions, order)
+    }
+
+    fn tree(&mut self, tree: &FromTree, conditions: Vec<Expression>, order: &[SortKey]) -> Result<Planned> {
+        match tree {
+            FromTree::Left(left, right, on) => self.left_join(left, right, on, conditions, order),
+            FromTree::Full(left, right, on) => self.full_join(left, right, on, conditions),
+            FromTree::Source(_) | FromTree::Group(..) => {
+                let mut items = Vec::new();
+                let mut all = conditions;
+                flatten(tree, &mut items, &mut all);
+                self.group(&items, all, order)
+            }
+        }
+    }
+
+    /// Inner joins.
+    fn group(&mut self, items: &[&FromTree], conditions: Vec<Expression>, order: &[SortKey]) -> Result<Planned> {
+        let mut pending = self.pending(conditions);
+        let sequence = self.sequence(items, &pending);
+        let mut current: Option<Planned> = None;
+        for place in sequence {
+            let Some(item) = items.get(place) else { continue };
+            current = Some(match current {
+                None => self.first(item, &mut pending, order)?,
+                Some(current) => self.join_next(current, item, &mut pending)?,
+            });
+            if let Some(joined) = current.take() {
+                let ready = pending.take(|sources| sources.is_subset(&joined.sources));
+                current = Some(self.filtered(joined, ready));
+            }
+        }
+        Ok(current.unwrap_or(Planned {
+            node: Node::Single,
+            slots: Vec::new(),
+            sources: BTreeSet::new(),
+            ordered: false,
+        }))
+    }
+
+    fn pending(&self, conditions: Vec<Expression>) -> Pending {
+        Pending(
+            conditions
+                .into_iter()
+                .map(|condition| {
+                    let sources = self.sources_of(&condition);
+                    Some((condition, sources))
+                })
+                .collect(),
+        )
+    }
+
+    fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
+        let mut sources = BTreeSet::new();
+        expression.for_each_column(&mut |slot| {
+            sources.extend(self.slots.get(slot).map(|slot| slot.source));
+        });
+        sources
+    }
+
+    /// The order in which the items of a group are joined.
+    fn sequence(&self, items: &[&FromTree], pending: &Pending) -> Vec<usize> {
+        if items.len() < 2 {
+            return (0..items.len()).collect();
+        }
+        let item_sources: Vec<BTreeSet<usize>> = items.iter().map(|item| sources_of_tree(item)).collect();
+        let starts = if items.len() > STARTS_TRIED_MAX { 1 } else { items.len() };
+        let mut best: Option<(f64, Vec<usize>)> = None;
+        for start in 0..starts {
+            let Some((cost, sequence)) = self.sequence_from(start, items, &item_sources, pending) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, sequence));
+            }
+        }
+        best.map_or_else(|| (0..items.len()).collect(), |(_, sequence)| sequence)
+    }
+
+    fn sequence_from(
+        &self,
+        start: usize,
+        items: &[&FromTree],
+        item_sources: &[BTreeSet<usize>],
+        pending: &Pending,
+    ) -> Option<(f64, Vec<usize>)> {
+        let mut joined: BTreeSet<usize> = BTreeSet::new();
+        let mut sequence = Vec::new();
+        let mut left: Vec<usize> = (0..items.len()).collect();
+        let mut rows = 1.0_f64;
+        let mut cost = 0.0_f64;
+        while !left.is_empty() {
+            let candidates: Vec<usize> = if sequence.is_empty() { vec![start] } else { left.clone() };
+            let mut next: Option<(f64, f64, usize)> = None;
+            for place in candidates {
+                let (Some(item), Some(own)) = (items.get(place), item_sources.get(place)) else { continue };
+                if !self.dependencies(item).is_subset(&joined) {
+                    continue;
+                }
+                let step = self.estimate(item, own, &joined, pending);
+                let joins = !joined.is_empty()
+                    && pending.0.iter().flatten().any(|(_, sources)| {
+                        !sources.is_disjoint(own)
+                            && !sources.is_disjoint(&joined)
+                            && sources.iter().all(|source| own.contains(source) || joined.contains(source))
+                    });
+                let (rows_after, step_cost) = match step {
+                    Estimate::Looked(found) => (rows * found, rows * (1.0 + found)),
+                    Estimate::Read(found) if joined.is_empty() => (found, found),
+                    Estimate::Read(found) if joins => ((rows * found * JOIN_FRACTION).max(1.0), rows + found),
+                    Estimate::Read(found) => (rows * found, rows * found),
+                };
+                if next.is_none_or(|(least, ..)| step_cost < least) {
+                    next = Some((step_cost, rows_after, place));
+                }
+            }
+            let (step_cost, rows_after, place) = next?;
+            cost += step_cost;
+            rows = rows_after.max(1.0);
+            left.retain(|other| *other != place);
+            joined.extend(item_sources.get(place).into_iter().flatten());
+            sequence.push(place);
+        }
+        Some((cost, sequence))
+    }
+
+    /// Sources that must come before: LATERAL, and inputs of procedures.
+    fn dependencies(&self, item: &FromTree) -> BTreeSet<usize> {
+        let own = sources_of_tree(item);
+        let mut needed = BTreeSet::new();
+        for source in &own {
+            match self.sources.get(*source).map(|source| &source.kind) {
+                Some(SourceKind::Procedure(_, arguments)) => {
+                    arguments.iter().for_each(|argument| needed.extend(self.sources_of(argument)));
+                }
+                Some(SourceKind::Derived { captures, .. }) => {
+                    captures.iter().for_each(|(_, value)| needed.extend(self.sources_of(value)));
+                }
+                _ => {}
+            }
+        }
+        needed.difference(&own).copied().collect()
+    }
+
+    fn estimate(
+        &self,
+        item: &FromTree,
+        own: &BTreeSet<usize>,
+        joined: &BTreeSet<usize>,
+        pending: &Pending,
+    ) -> Estimate {
+        let FromTree::Source(source) = item else { return Estimate::Read(ROWS_ASSUMED) };
+        let Some(SourceKind::Table(relation)) = self.sources.get(*source).map(|source| &source.kind) else {
+            return Estimate::Read(ROWS_ASSUMED / 10.0);
+        };
+        let conditions = pending
+            .matching(|sources| sources.iter().all(|source| own.contains(source) || joined.contains(source)));
+        let choice = self.choose(*source, relation, joined, &conditions);
+        let looks_left = access_expressions(&choice.access)
+            .iter()
+            .any(|expression| !self.sources_of(expression).is_disjoint(joined));
+        if looks_left { Estimate::Looked(choice.rows) } else { Estimate::Read(choice.rows) }
+    }
+
+    fn choose(
+        &self,
+        source: usize,
+        relation: &Relation,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> AccessChoice {
+        let is_available = |source: usize| available.contains(&source);
+        let planner = AccessPlanner { source, relation, slots: self.slots, available: &is_available };
+        planner.choose(conditions)
+    }
+
+    /// The item that a group begins with.
+    fn first(&mut self, item: &FromTree, pending: &mut Pending, order: &[SortKey]) -> Result<Planned> {
+        let own = sources_of_tree(item);
+        let conditions = pending.take(|sources| sources.is_subset(&own));
+        let FromTree::Source(source) = item else { return self.tree(item, conditions, order) };
+        let (leaf, captures) = self.leaf(*source, &BTreeSet::new(), conditions, order);
+        // Without anything to the left, values taken from there are constants: they are computed by a join with
+        // a row of nothing.
+        if captures.is_empty() {
+            return Ok(leaf);
+        }
+        let single = Planned {
+            node: Node::Single,
+            slots: Vec::new(),
+            sources: BTreeSet::new(),
+            ordered: false,
+        };
+        Ok(self.nested_loop(single, leaf, captures, false, Vec::new()))
+    }
+
+    /// Joins one more item to what is joined already.
+    fn join_next(&mut self, left: Planned, item: &FromTree, pending: &mut Pending) -> Result<Planned> {
+        let own = sources_of_tree(item);
+        let local = pending.take(|sources| !sources.is_empty() && sources.is_subset(&own));
+        let across = pending.take(|sources| {
+            !sources.is_disjoint(&own)
+                && sources.iter().all(|source| own.contains(source) || left.sources.contains(source))
+        });
+        self.join(left, item, local, across, false)
+    }
+
+    /// Joins an item: `local` are conditions on it alone, `across` on both sides.
+    fn join(
+        &mut self,
+        left: Planned,
+        item: &FromTree,
+        local: Vec<Expression>,
+        across: Vec<Expression>,
+        outer_join: bool,
+    ) -> Result<Planned> {
+        let kind = if outer_join { HashJoinKind::Left } else { HashJoinKind::Inner };
+        let FromTree::Source(source) = item else {
+            let right = self.tree(item, local, &[])?;
+            return Ok(self.hash_join(left, right, kind, across));
+        };
+        let mut all = local.clone();
+        all.extend(across.iter().cloned());
+        let (access, captures) = self.access(*source, &left.sources, &all);
+        if captures.is_empty() && self.dependencies(item).is_empty() {
+            let (right, _) = self.leaf(*source, &BTreeSet::new(), local, &[]);
+            return Ok(self.hash_join(left, right, kind, across));
+        }
+        let (right, more) = self.leaf_with(*source, access, local);
+        let captures = captures.into_iter().chain(more).collect();
+        Ok(self.nested_loop(left, right, captures, outer_join, across))
+    }
+
+    fn left_join(
+        &mut self,
+        left: &FromTree,
+        right: &FromTree,
+        on: &[Expression],
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        let left_sources = sources_of_tree(left);
+        let right_sources = sources_of_tree(right);
+        let mut pending = self.pending(conditions);
+        let of_left = pending.take(|sources| sources.is_subset(&left_sources) && !sources.is_empty());
+        let planned = self.tree(left, of_left, order)?;
+        let mut on = self.pending(on.to_vec());
+        let local = on.take(|sources| !sources.is_empty() && sources.is_subset(&right_sources));
+        let across = on.take(|_| true);
+        let joined = self.join(planned, right, local, across, true)?;
+        let rest = pending.take(|_| true);
+        Ok(self.filtered(joined, rest))
+    }
+
+    fn full_join(
+        &mut self,
+        left: &FromTree,
+        right: &FromTree,
+        on: &[Expression],
+        conditions: Vec<Expression>,
+    ) -> Result<Planned> {
+        let left = self.tree(left, Vec::new(), &[])?;
+        let right = self.tree(right, Vec::new(), &[])?;
+        let mut joined = self.hash_join(left, right, HashJoinKind::Full, on.to_vec());
+        joined.ordered = false;
+        Ok(self.filtered(joined, conditions))
+    }
+
+    /// How a table is read, and what the access takes from the sources to its left.
+    fn access(
+        &mut self,
+        source: usize,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> (Option<Access>, Vec<(usize, Expression)>) {
+        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
+            return (None, Vec::new());
+        };
+        if relation.kind == RelationKind::System {
+            return (None, Vec::new());
+        }
+        let mut choice = self.choose(source, relation, available, conditions);
+        let mut captures = Vec::new();
+        for expression in access_expressions_mut(&mut choice.access) {
+            self.by_register(expression, &mut captures);
+        }
+        (Some(choice.access), captures)
+    }
+
+    /// Replaces a value that looks at rows by a register that gets it.
+    fn by_register(&mut self, expression: &mut Expression, captures: &mut Vec<(usize, Expression)>) {
+        if expression.is_row_independent() {
+            return;
+        }
+        let register = self.frame.registers;
+        self.frame.registers += 1;
+        captures.push((register, std::mem::replace(expression, Expression::Register(register))));
+    }
+
+    /// A source by itself, read in the best way; and what it takes from sources to its left.
+    fn leaf(
+        &mut self,
+        source: usize,
+        available: &BTreeSet<usize>,
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> (Planned, Vec<(usize, Expression)>) {
+        let (mut access, captures) = self.access(source, available, &conditions);
+        let ordered = match &mut access {
+            Some(access) => self.follow_order(source, access, order),
+            None => false,
+        };
+        let (mut planned, more) = self.leaf_with(source, access, conditions);
+        planned.ordered = ordered;
+        (planned, captures.into_iter().chain(more).collect())
+    }
+
+    fn leaf_with(
+        &mut self,
+        number: usize,
+        access: Option<Access>,
+        conditions: Vec<Expression>,
+    ) -> (Planned, Vec<(usize, Expression)>) {
+        let mut captures = Vec::new();
+        let (node, slots) = match self.sources.get(number) {
+            None => (Node::Single, Vec::new()),
+            Some(source) => match &source.kind {
+                SourceKind::Table(relation) => self.table(number, source, relation, access),
+                SourceKind::Procedure(procedure, arguments) => {
+                    let slots = self.slots_of(number);
+                    let mut arguments = arguments.clone();
+                    for argument in &mut arguments {
+                        self.by_register(argument, &mut captures);
+                    }
+                    let scan = ProcedureScan {
+                        procedure: procedure.clone(),
+                        arguments,
+                        columns: slots.iter().map(|(_, place)| *place).collect(),
+                        path: source.path.clone(),
+                    };
+                    (Node::Procedure(Arc::new(scan)), slots.into_iter().map(|(slot, _)| slot).collect())
+                }
+                SourceKind::Derived { plan, captures: own } => {
+                    captures.extend(own.iter().cloned());
+                    let mut slots = vec![NO_SLOT; plan.width()];
+                    for (slot, place) in self.slots_of(number) {
+                        if let Some(position) = slots.get_mut(place) {
+                            *position = slot;
+                        }
+                    }
+                    (plan.clone(), slots)
+                }
+                SourceKind::Working(place) => {
+                    let slots = self.slots_of(number);
+                    let row = WorkingRow { place: *place, columns: slots.iter().map(|(_, place)| *place).collect() };
+                    (Node::WorkingRow(Arc::new(row)), slots.into_iter().map(|(slot, _)| slot).collect())
+                }
+            },
+        };
+        let leaf = Planned { node, slots, sources: BTreeSet::from([number]), ordered: false };
+        (self.filtered(leaf, conditions), captures)
+    }
+
+    /// The used columns of a source: slot, and place in the source.
+    fn slots_of(&self, source: usize) -> Vec<(usize, usize)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.source == source)
+            .filter_map(|(number, slot)| match slot.column {
+                SourceColumn::Field(place) => Some((number, place)),
+                SourceColumn::RowNumber => None,
+            })
+            .collect()
+    }
+
+    fn table(
+        &self,
+        number: usize,
+        source: &Source,
+        relation: &Arc<Relation>,
+        access: Option<Access>,
+    ) -> (Node, Vec<usize>) {
+        let fields = self.slots_of(number);
+        let wanted = Slot { source: number, column: SourceColumn::RowNumber };
+        let row_number = self.slots.iter().position(|slot| *slot == wanted);
+        let slots = fields.iter().map(|(slot, _)| *slot).chain(row_number).collect();
+        if relation.kind == RelationKind::System {
+            let scan = SystemScan {
+                relation: relation.clone(),
+                columns: fields.iter().map(|(_, place)| *place).collect(),
+                row_number: row_number.is_some(),
+                path: source.path.clone(),
+            };
+            return (Node::System(Arc::new(scan)), slots);
+        }
+        let field_ids: Vec<u16> = fields
+            .iter()
+            .filter_map(|(_, place)| relation.columns.get(*place))
+            .map(|column| column.field_id)
+            .collect();
+        let scan = TableScan {
+            relation: relation.clone(),
+            layout: crate::catalog::layout(relation),
+            width: field_ids.len(),
+            columns: Projection::of(field_ids),
+            row_number: row_number.is_some(),
+            access: access.unwrap_or(Access::Natural),
+            path: source.path.clone(),
+        };
+        (Node::Table(Arc::new(scan)), slots)
+    }
+
+    /// Reads a table in the order that is asked for, if an index gives it for free.
+    fn follow_order(&self, source: usize, access: &mut Access, order: &[SortKey]) -> bool {
+        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
+            return false;
+        };
+        let Some((columns, descending)) = self.order_columns(source, relation, order) else { return false };
+        let direction = if descending { ScanDirection::Descending } else { ScanDirection::Ascending };
+        match access {
+            Access::Natural => {
+                let index = relation.indexes.iter().find(|index| {
+                    !index.inactive
+                        && index.expression_source.is_none()
+                        && index.condition_source.is_none()
+                        && starts_with(&index.columns, &columns)
+                });
+                let Some(index) = index else { return false };
+                *access = Access::Index { ranges: vec![empty_range(index)], ordered: Some(direction) };
+                true
+            }
+            Access::Index { ranges, ordered } => {
+                let [range] = ranges.as_slice() else { return false };
+                let Some(index) = relation.index(&range.name) else { return false };
+                // Parts that are given by equality are the same in all rows.
+                let after_equal = index.columns.get(range.equal.len()..).unwrap_or_default();
+                if !starts_with(after_equal, &columns) && !starts_with(&index.columns, &columns) {
+                    return false;
+                }
+                *ordered = Some(direction);
+                true
+            }
+            Access::RowKeys(_) | Access::RowNumber(_) => false,
+        }
+    }
+
+    /// The columns of ORDER BY, if they are all of one table and go one way, with NULL as the lowest value.
+    fn order_columns<'r>(
+        &self,
+        source: usize,
+        relation: &'r Relation,
+        order: &[SortKey],
+    ) -> Option<(Vec<&'r str>, bool)> {
+        let descending = order.first()?.part.descending;
+        let mut columns = Vec::with_capacity(order.len());
+        for key in order {
+            let Expression::Column(slot) = key.value else { return None };
+            let slot = self.slots.get(slot).filter(|slot| slot.source == source)?;
+            let SourceColumn::Field(place) = slot.column else { return None };
+            let column = relation.columns.get(place)?;
+            let own_order = crate::bind::data_type::collation_of(&column.sql_type);
+            if key.part.descending != descending
+                || key.part.nulls != NullsPosition::Lowest
+                || key.part.collation != own_order
+            {
+                return None;
+            }
+            columns.push(column.name.as_str());
+        }
+        Some((columns, descending))
+    }
+
+    fn filtered(&self, planned: Planned, mut conditions: Vec<Expression>) -> Planned {
+        let Planned { node, slots, sources, ordered } = planned;
+        conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(&slots, slot)));
+        Planned { node: node.filtered(conditions), slots, sources, ordered }
+    }
+
+    fn nested_loop(
+        &self,
+        left: Planned,
+        right: Planned,
+        mut captures: Vec<(usize, Expression)>,
+        outer_join: bool,
+        across: Vec<Expression>,
+    ) -> Planned {
+        captures.iter_mut().for_each(|(_, value)| value.move_columns(&|slot| position(&left.slots, slot)));
+        let mut slots = left.slots;
+        slots.extend(right.slots);
+        let condition = condition_at(across, &slots);
+        let mut sources = left.sources;
+        sources.extend(right.sources);
+        let node = Node::NestedLoop(Arc::new(NestedLoop {
+            outer: left.node,
+            inner: right.node,
+            captures,
+            outer_join,
+            condition,
+        }));
+        Planned { node, slots, sources, ordered: left.ordered }
+    }
+
+    fn hash_join(&self, left: Planned, right: Planned, kind: HashJoinKind, across: Vec<Expression>) -> Planned {
+        let mut outer_keys = Vec::new();
+        let mut inner_keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in across {
+            match self.equality(&condition, &left.sources, &right.sources) {
+                Some((mut outer, mut inner, collation)) => {
+                    outer.move_columns(&|slot| position(&left.slots, slot));
+                    inner.move_columns(&|slot| position(&right.slots, slot));
+                    outer_keys.push(JoinKey { value: outer, collation });
+                    inner_keys.push(JoinKey { value: inner, collation });
+                }
+                None => rest.push(condition),
+            }
+        }
+        let mut slots = left.slots;
+        slots.extend(right.slots);
+        let condition = condition_at(rest, &slots);
+        let mut sources = left.sources;
+        sources.extend(right.sources);
+        let node = Node::HashJoin(Arc::new(HashJoin {
+            outer: left.node,
+            inner: right.node,
+            outer_keys,
+            inner_keys,
+            kind,
+            condition,
+        }));
+        Planned { node, slots, sources, ordered: left.ordered }
+    }
+
+    /// The two sides of an equality between the left and the right.
+    fn equality(
+        &self,
+        condition: &Expression,
+        left_sources: &BTreeSet<usize>,
+        right_sources: &BTreeSet<usize>,
+    ) -> Option<(Expression, Expression, Collation)> {
+        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, collation } = condition else {
+            return None;
+        };
+        if condition.is_volatile() || !self.same_kind(left, right) {
+            return None;
+        }
+        let first = self.sources_of(left);
+        let second = self.sources_of(right);
+        if first.is_empty() || second.is_empty() {
+            return None;
+        }
+        if first.is_subset(left_sources) && second.is_subset(right_sources) {
+            return Some(((**left).clone(), (**right).clone(), *collation));
+        }
+        if second.is_subset(left_sources) && first.is_subset(right_sources) {
+            return Some(((**right).clone(), (**left).clone(), *collation));
+        }
+        None
+    }
+
+    /// Whether equal values of two columns have equal keys: points in time of different types do not.
+    fn same_kind(&self, left: &Expression, right: &Expression) -> bool {
+        let kind = |expression: &Expression| match self.column_type(expression) {
+            Some(SqlType::Date) => 1,
+            Some(SqlType::Time) => 2,
+            Some(SqlType::Timestamp) => 3,
+            Some(SqlType::TimeTz) => 4,
+            Some(SqlType::TimestampTz) => 5,
+            Some(SqlType::Blob { .. }) => 6,
+            _ => 0,
+        };
+        let (left, right) = (kind(left), kind(right));
+        left == right && left != 6
+    }
+
+    fn column_type(&self, expression: &Expression) -> Option<SqlType> {
+        let Expression::Column(slot) = expression else { return None };
+        let slot = self.slots.get(*slot)?;
+        match (&self.sources.get(slot.source)?.kind, slot.column) {
+            (SourceKind::Table(relation), SourceColumn::Field(place)) => {
+                relation.columns.get(place).map(|column| column.sql_type)
+            }
+            (SourceKind::Procedure(procedure, _), SourceColumn::Field(place)) => {
+                procedure.outputs.get(place).map(|output| output.sql_type)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How many rows an item gives.
+enum Estimate {
+    /// Read by itself.
+    Read(f64),
+    /// Looked up by an index, for each row so far.
+    Looked(f64),
+}
+
+fn flatten<'t>(tree: &'t FromTree, items: &mut Vec<&'t FromTree>, conditions: &mut Vec<Expression>) {
+    match tree {
+        FromTree::Group(parts, own) => {
+            conditions.extend(own.iter().cloned());
+            parts.iter().for_each(|part| flatten(part, items, conditions));
+        }
+        other => items.push(other),
+    }
+}
+
+fn sources_of_tree(tree: &FromTree) -> BTreeSet<usize> {
+    let mut sources = Vec::new();
+    tree.sources(&mut sources);
+    sources.into_iter().collect()
+}
+
+fn position(slots: &[usize], slot: usize) -> usize {
+    slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT)
+}
+
+fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
+    conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(slots, slot)));
+    if conditions.is_empty() { None } else { Some(Expression::all(conditions)) }
+}
+
+fn starts_with(index: &[String], columns: &[&str]) -> bool {
+    index.len() >= columns.len() && index.iter().zip(columns).all(|(part, column)| part == column)
+}
+
+/// The values that an access looks at.
+fn access_expressions(access: &Access) -> Vec<&Expression> {
+    match access {
+        Access::Natural => Vec::new(),
+        Access::RowKeys(keys) => keys.iter().collect(),
+        Access::RowNumber(number) => vec![number],
+        Access::Index { ranges, .. } => ranges
+            .iter()
+            .flat_map(|range| {
+                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
+                range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
+            })
+            .collect(),
+    }
+}
+
+fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression> {
+    match access {
+        Access::Natural => Vec::new(),
+        Access::RowKeys(keys) => keys.iter_mut().collect(),
+        Access::RowNumber(number) => vec![number],
+        Access::Index { ranges, .. } => ranges
+            .iter_mut()
+            .flat_map(|range| {
+                let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
+                range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
+            })
+            .collect(),
+    }
+}

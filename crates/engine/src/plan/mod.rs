@@ -7,14 +7,12 @@
 //! | `block` | one SELECT: from its bound clauses to nodes |
 //! | `join` | the order of joins and how each is done |
 //! | `access` | which index reads a table |
-//! | `layout` | what the store must know of a relation |
 //! | `modification` | plans of statements that change rows |
 //! | `text` | plans as Firebird writes them, short and explained |
 
 pub mod access;
 pub(crate) mod block;
 pub(crate) mod join;
-pub mod layout;
 pub mod modification;
 pub mod text;
 

@@ -1,0 +1,205 @@
+//! Rows that come from elsewhere than tables: system tables, procedures, recursion.
+
+use std::sync::Arc;
+
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::execute::batch::Batch;
+use crate::execute::context::ExecutionContext;
+use crate::execute::frame::Frame;
+use crate::execute::operator::{Operator, build};
+use crate::execute::routine::ProcedureRows;
+use crate::expression::evaluate::evaluate_all;
+use crate::plan::{ProcedureScan, Recursive, SystemScan, WorkingRow};
+
+/// Deepest recursion of a common table: Firebird's own limit on clones of a request.
+pub const RECURSION_DEPTH_MAX: usize = 1024;
+
+/// Reads a system table.
+pub(crate) struct SystemScanOperator {
+    scan: Arc<SystemScan>,
+    rows: std::vec::IntoIter<Vec<Value>>,
+    number: i64,
+}
+
+impl SystemScanOperator {
+    pub(crate) fn new(scan: &Arc<SystemScan>) -> SystemScanOperator {
+        SystemScanOperator { scan: scan.clone(), rows: Vec::new().into_iter(), number: 0 }
+    }
+}
+
+impl Operator for SystemScanOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.rows = crate::execute::routine::system_rows(context, &self.scan.relation)?.into_iter();
+        self.number = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        context.check_interrupt()?;
+        batch.reset(self.scan.columns.len() + usize::from(self.scan.row_number));
+        while !batch.is_full() {
+            let Some(mut row) = self.rows.next() else { break };
+            self.number += 1;
+            let number = self.scan.row_number.then_some(Value::integer(self.number));
+            let values = self.scan.columns.iter().map(|column| row.get_mut(*column).map(std::mem::take));
+            let values: Vec<Value> = values.map(Option::unwrap_or_default).collect();
+            batch.push(values.into_iter().chain(number));
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Runs a selectable procedure.
+pub(crate) struct ProcedureScanOperator {
+    scan: Arc<ProcedureScan>,
+    rows: Option<ProcedureRows>,
+}
+
+impl ProcedureScanOperator {
+    pub(crate) fn new(scan: &Arc<ProcedureScan>) -> ProcedureScanOperator {
+        ProcedureScanOperator { scan: scan.clone(), rows: None }
+    }
+}
+
+impl Operator for ProcedureScanOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let arguments = evaluate_all(&self.scan.arguments, &[], context)?;
+        self.rows = Some(ProcedureRows::open(&self.scan.procedure, arguments, context)?);
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        context.check_interrupt()?;
+        batch.reset(self.scan.columns.len());
+        // A row at a time: what the procedure does after a SUSPEND happens when the next row is asked for.
+        if let Some(rows) = &mut self.rows
+            && let Some(mut row) = rows.next(context)?
+        {
+            batch.push(self.scan.columns.iter().map(|column| row.get_mut(*column).map(std::mem::take).unwrap_or_default()));
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// The row that the recursive member of a common table looks at.
+pub(crate) struct WorkingRowOperator {
+    row: Arc<WorkingRow>,
+    done: bool,
+}
+
+impl WorkingRowOperator {
+    pub(crate) fn new(row: &Arc<WorkingRow>) -> WorkingRowOperator {
+        WorkingRowOperator { row: row.clone(), done: true }
+    }
+}
+
+impl Operator for WorkingRowOperator {
+    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(self.row.columns.len());
+        if !std::mem::replace(&mut self.done, true)
+            && let Some(row) = context.frame.working_rows.get(self.row.place)
+        {
+            batch.push(self.row.columns.iter().map(|column| row.get(*column).cloned().unwrap_or_default()));
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// A recursive common table: each row is followed by what the recursive members make of it.
+pub(crate) struct RecursiveOperator {
+    recursive: Arc<Recursive>,
+    anchor: Box<dyn Operator>,
+    /// The row handed out last, whose successors come next.
+    latest: Option<Vec<Value>>,
+    levels: Vec<Level>,
+    anchor_rows: Batch,
+}
+
+/// One level of recursion: the recursive members, looking at one row.
+struct Level {
+    step: Box<dyn Operator>,
+    frame: Frame,
+    rows: Batch,
+}
+
+impl RecursiveOperator {
+    pub(crate) fn new(recursive: &Arc<Recursive>) -> RecursiveOperator {
+        RecursiveOperator {
+            anchor: build(&recursive.anchor),
+            latest: None,
+            levels: Vec::new(),
+            anchor_rows: Batch::new(recursive.anchor.width(), 1),
+            recursive: recursive.clone(),
+        }
+    }
+
+    fn descend(&mut self, row: Vec<Value>, context: &mut ExecutionContext<'_>) -> Result<()> {
+        if self.levels.len() >= RECURSION_DEPTH_MAX {
+            return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED));
+        }
+        let mut frame = context.frame.descend();
+        if let Some(place) = frame.working_rows.get_mut(self.recursive.place) {
+            *place = row;
+        }
+        let mut level =
+            Level { step: build(&self.recursive.step), frame, rows: Batch::new(self.recursive.step.width(), 1) };
+        level.inside(context, |step, _, context| step.open(context))?;
+        self.levels.push(level);
+        Ok(())
+    }
+
+    fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        if let Some(row) = self.latest.take() {
+            self.descend(row, context)?;
+        }
+        while let Some(level) = self.levels.last_mut() {
+            if level.inside(context, |step, rows, context| step.next(context, rows))? {
+                return Ok(Some(level.rows.take_row(0)));
+            }
+            self.levels.pop();
+        }
+        if self.anchor.next(context, &mut self.anchor_rows)? {
+            return Ok(Some(self.anchor_rows.take_row(0)));
+        }
+        Ok(None)
+    }
+}
+
+impl Level {
+    /// Runs with the level's own frame: deeper levels use the same registers.
+    fn inside<T>(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        run: impl FnOnce(&mut dyn Operator, &mut Batch, &mut ExecutionContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        std::mem::swap(&mut self.frame, &mut context.frame);
+        let result = run(self.step.as_mut(), &mut self.rows, context);
+        std::mem::swap(&mut self.frame, &mut context.frame);
+        result
+    }
+}
+
+impl Operator for RecursiveOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.latest = None;
+        self.levels.clear();
+        self.anchor.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(self.recursive.anchor.width());
+        while !batch.is_full() {
+            context.check_interrupt()?;
+            let Some(row) = self.next_row(context)? else { break };
+            self.latest = Some(row.clone());
+            batch.push(row);
+        }
+        Ok(!batch.is_empty())
+    }
+}

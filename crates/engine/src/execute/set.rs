@@ -1,0 +1,205 @@
+//! Filters, projections, unions and limits.
+
+use std::sync::Arc;
+
+use farbird_types::{Error, Result, SqlType, Value, convert, isc};
+
+use crate::execute::batch::Batch;
+use crate::execute::context::ExecutionContext;
+use crate::execute::operator::{Operator, build};
+use crate::expression::Expression;
+use crate::plan::{Filter, Limit, Project, Union};
+
+/// One row without columns.
+#[derive(Default)]
+pub(crate) struct SingleOperator {
+    done: bool,
+}
+
+impl Operator for SingleOperator {
+    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, _context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(0);
+        if !std::mem::replace(&mut self.done, true) {
+            batch.push([]);
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Rows for which a condition is true.
+pub(crate) struct FilterOperator {
+    filter: Arc<Filter>,
+    input: Box<dyn Operator>,
+}
+
+impl FilterOperator {
+    pub(crate) fn new(filter: &Arc<Filter>) -> FilterOperator {
+        FilterOperator { input: build(&filter.input), filter: filter.clone() }
+    }
+}
+
+impl Operator for FilterOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while self.input.next(context, batch)? {
+            batch.retain(|row| Ok(self.filter.condition.truth(row, context)? == Some(true)))?;
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Computes new rows.
+pub(crate) struct ProjectOperator {
+    project: Arc<Project>,
+    input: Box<dyn Operator>,
+    rows: Batch,
+}
+
+impl ProjectOperator {
+    pub(crate) fn new(project: &Arc<Project>) -> ProjectOperator {
+        ProjectOperator { input: build(&project.input), rows: Batch::default(), project: project.clone() }
+    }
+}
+
+impl Operator for ProjectOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(self.project.items.len());
+        self.rows.set_limit(batch.limit());
+        if !self.input.next(context, &mut self.rows)? {
+            return Ok(false);
+        }
+        for row in self.rows.rows() {
+            batch.try_push(self.project.items.iter().map(|item| item.evaluate(row, context)))?;
+        }
+        Ok(true)
+    }
+}
+
+/// Several inputs one after the other.
+pub(crate) struct UnionOperator {
+    inputs: Vec<Box<dyn Operator>>,
+    place: usize,
+}
+
+impl UnionOperator {
+    pub(crate) fn new(union: &Arc<Union>) -> UnionOperator {
+        UnionOperator { inputs: union.inputs.iter().map(build).collect(), place: 0 }
+    }
+}
+
+impl Operator for UnionOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.place = 0;
+        match self.inputs.first_mut() {
+            Some(first) => first.open(context),
+            None => Ok(()),
+        }
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while let Some(input) = self.inputs.get_mut(self.place) {
+            if input.next(context, batch)? {
+                return Ok(true);
+            }
+            self.place += 1;
+            if let Some(next) = self.inputs.get_mut(self.place) {
+                next.open(context)?;
+            }
+        }
+        batch.truncate(0);
+        Ok(false)
+    }
+}
+
+/// Some rows from the beginning are skipped, some handed out.
+pub(crate) struct LimitOperator {
+    limit: Arc<Limit>,
+    input: Box<dyn Operator>,
+    to_skip: u64,
+    to_hand_out: u64,
+}
+
+impl LimitOperator {
+    pub(crate) fn new(limit: &Arc<Limit>) -> LimitOperator {
+        LimitOperator { input: build(&limit.input), to_skip: 0, to_hand_out: 0, limit: limit.clone() }
+    }
+}
+
+impl Operator for LimitOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let skip = count(self.limit.skip.as_ref(), context)?;
+        let first = count(self.limit.first.as_ref(), context)?;
+        let (skip, first) = if self.limit.ordinals {
+            // ROWS from TO to: both are numbers of rows, from 1.
+            let from = skip.unwrap_or(1);
+            (from - 1, first.map(|to| to - from + 1))
+        } else {
+            (skip.unwrap_or(0), first)
+        };
+        self.to_skip = u64::try_from(skip).map_err(|_| Error::new(isc::BAD_SKIP_PARAM))?;
+        self.to_hand_out = match first {
+            Some(first) => u64::try_from(first).map_err(|_| Error::new(isc::BAD_LIMIT_PARAM))?,
+            None => u64::MAX,
+        };
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        let limit = batch.limit();
+        let result = self.next_within(context, batch);
+        batch.set_limit(limit);
+        result
+    }
+}
+
+impl LimitOperator {
+    fn next_within(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        let limit = batch.limit();
+        while self.to_hand_out > 0 {
+            // Rows past the limit are not even asked for: they may be expensive, or have side effects.
+            let wanted = self.to_skip.saturating_add(self.to_hand_out);
+            batch.set_limit(limit.min(usize::try_from(wanted).unwrap_or(usize::MAX)));
+            if !self.input.next(context, batch)? {
+                return Ok(false);
+            }
+            let rows = batch.len();
+            let skipped = rows.min(usize::try_from(self.to_skip).unwrap_or(usize::MAX));
+            if skipped > 0 {
+                batch.skip(skipped);
+                self.to_skip -= skipped as u64;
+            }
+            batch.truncate(usize::try_from(self.to_hand_out).unwrap_or(usize::MAX));
+            self.to_hand_out -= batch.len() as u64;
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        batch.truncate(0);
+        Ok(false)
+    }
+}
+
+/// The value of a limit; `None` if there is none, or if it is NULL.
+fn count(limit: Option<&Expression>, context: &mut ExecutionContext<'_>) -> Result<Option<i64>> {
+    let Some(limit) = limit else { return Ok(None) };
+    let value = limit.evaluate(&[], context)?;
+    match convert::cast(&value, &SqlType::BIGINT, &context.cast)? {
+        Value::Integer { unscaled, .. } => Ok(Some(unscaled)),
+        _ => Ok(None),
+    }
+}

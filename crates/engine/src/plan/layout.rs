@@ -1,1 +1,0 @@
-//! What the store must know of a relation.
