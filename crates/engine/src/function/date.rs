@@ -84,13 +84,11 @@ fn evaluation_error(rule: u32) -> Error {
 fn extract_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let part = part_of(arguments.first().and_then(|argument| argument.constant));
     let operand = arguments.get(1).map_or(&SqlType::Null, Argument::sql_type);
-    if let Some(part) = part {
-        if *operand != SqlType::Null && !has_part(operand, part) {
-            return Err(Error::new(isc::DSQL_ERROR)
-                .and(isc::SQLERR)
-                .with(-105)
-                .and(isc::EXTRACT_INPUT_MISMATCH));
-        }
+    if let Some(part) = part
+        && *operand != SqlType::Null
+        && !has_part(operand, part)
+    {
+        return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-105).and(isc::EXTRACT_INPUT_MISMATCH));
     }
     let scaled = |scale| SqlType::Exact { width: ExactWidth::Long, scale, subtype: ExactSubtype::Integer };
     let sql_type = match part {

@@ -208,35 +208,34 @@ fn shifted(value: Decimal, places: i32) -> Result<Decimal> {
     }
 }
 
-/// e to the operand: the operand is halved until it is small, the series squared as often.
+/// The natural logarithm of ten, to 34 digits.
+fn logarithm_of_ten() -> Result<Decimal> {
+    Decimal::from_parts(false, 2_302_585_092_994_045_684_017_991_454_684_364, -33)
+}
+
+/// e to the operand: powers of ten are taken out, the rest is a series.
 ///
 /// # Errors
 /// `decfloat_overflow`.
 pub(super) fn exponential(operand: Decimal) -> Result<Decimal> {
-    let size = operand.abs().to_f64()?;
-    if size > 20_000.0 {
-        return if operand.is_negative() { Ok(Decimal::ZERO) } else { Err(overflow()) };
+    const OPERAND_MAX: f64 = 20_000.0;
+    let size = operand.to_f64()?;
+    if size.abs() > OPERAND_MAX {
+        return if size < 0.0 { Ok(Decimal::ZERO) } else { Err(overflow()) };
     }
-    let mut reduced = operand;
-    let mut halvings = 0;
-    while reduced.abs().to_f64()? > 0.05 {
-        reduced = reduced.divide(small(2))?;
-        halvings += 1;
-    }
+    let tens = (size / std::f64::consts::LN_10).round() as i64;
+    let rest = operand.subtract(logarithm_of_ten()?.multiply(small(tens))?)?;
     let mut term = small(1);
     let mut sum = small(1);
     for step in 1..STEPS_MAX {
-        term = term.multiply(reduced)?.divide(small(i64::from(step)))?;
+        term = term.multiply(rest)?.divide(small(i64::from(step)))?;
         let next = sum.add(term)?;
         if next.compare(sum) == Ordering::Equal {
             break;
         }
         sum = next;
     }
-    for _ in 0..halvings {
-        sum = sum.multiply(sum)?;
-    }
-    Ok(sum)
+    shifted(sum, i32::try_from(tens).map_err(|_| overflow())?)
 }
 
 /// The natural logarithm of a positive number: Halley's iteration on the exponential, from the double's logarithm.
@@ -251,7 +250,7 @@ pub(super) fn logarithm(operand: Decimal) -> Result<Decimal> {
     let power = exponent + digits;
     let mut sum = logarithm_near_one(mantissa)?;
     if power != 0 {
-        sum = sum.add(small(i64::from(power)).multiply(logarithm_near_one(small(10))?)?)?;
+        sum = sum.add(small(i64::from(power)).multiply(logarithm_of_ten()?)?)?;
     }
     Ok(sum)
 }

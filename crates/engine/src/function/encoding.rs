@@ -384,19 +384,18 @@ fn hash(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     Ok(algorithm.compute(text.bytes()))
 }
 
-/// The PJW hash over 64 bits that HASH has always computed.
+/// The PJW hash over 64 bits that HASH has always computed, with Firebird's signed shift of the top bits.
 fn legacy_hash(bytes: &[u8]) -> i64 {
-    let mut hash = 0_u64;
+    let mut hash = 0_i64;
     for byte in bytes {
-        // Firebird adds a signed char.
-        hash = (hash << 4).wrapping_add(*byte as i8 as u64);
-        let top = hash & 0xF000_0000_0000_0000;
+        hash = (hash << 4).wrapping_add(i64::from(*byte));
+        let top = hash & (0xF << 60);
         if top != 0 {
             hash ^= top >> 56;
         }
         hash &= !top;
     }
-    hash as i64
+    hash
 }
 
 /// CRC-32 (IEEE 802.3, reflected), its bytes read from the other end as Firebird does.

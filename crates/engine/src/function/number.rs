@@ -562,23 +562,26 @@ fn power(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
 
 // ---- Trigonometry ----
 
+/// Which operands a function has a value for, and the rule that others break.
+type Domain = (fn(f64) -> bool, u32);
+
 /// Applies `compute` to the one argument if it satisfies `domain`.
 fn real(
     context: &ExecutionContext<'_>,
     call: &Call<'_>,
-    domain: Option<(fn(f64) -> bool, u32)>,
+    domain: Option<Domain>,
     compute: fn(f64) -> f64,
 ) -> Result<Value> {
     let operand = argument::double(context, call.argument(0))?;
-    if let Some((inside, rule)) = domain {
-        if !inside(operand) {
-            return Err(domain_error(rule, call.name));
-        }
+    if let Some((inside, rule)) = domain
+        && !inside(operand)
+    {
+        return Err(domain_error(rule, call.name));
     }
     argument::double_result(compute(operand))
 }
 
-const UNIT_RANGE: Option<(fn(f64) -> bool, u32)> =
+const UNIT_RANGE: Option<Domain> =
     Some((|operand| (-1.0..=1.0).contains(&operand), isc::SYSF_ARGMUSTBE_RANGE_INC1_1));
 
 fn sin(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
@@ -594,7 +597,7 @@ fn tan(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
 }
 
 fn cot(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
-    let domain: (fn(f64) -> bool, u32) = (|operand| operand != 0.0, isc::SYSF_ARGMUSTBE_NONZERO);
+    let domain: Domain = (|operand| operand != 0.0, isc::SYSF_ARGMUSTBE_NONZERO);
     real(context, call, Some(domain), |operand| 1.0 / operand.tan())
 }
 
@@ -636,13 +639,12 @@ fn asinh(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
 }
 
 fn acosh(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
-    let domain: (fn(f64) -> bool, u32) = (|operand| operand >= 1.0, isc::SYSF_ARGMUSTBE_GTEQ_ONE);
+    let domain: Domain = (|operand| operand >= 1.0, isc::SYSF_ARGMUSTBE_GTEQ_ONE);
     real(context, call, Some(domain), f64::acosh)
 }
 
 fn atanh(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
-    let domain: (fn(f64) -> bool, u32) =
-        (|operand| operand > -1.0 && operand < 1.0, isc::SYSF_ARGMUSTBE_RANGE_EXC1_1);
+    let domain: Domain = (|operand| operand > -1.0 && operand < 1.0, isc::SYSF_ARGMUSTBE_RANGE_EXC1_1);
     real(context, call, Some(domain), f64::atanh)
 }
 

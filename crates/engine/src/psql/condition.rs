@@ -27,10 +27,10 @@ fn row(gds_code: u32) -> Option<&'static isc::CodeRow> {
 /// SQLCODE of a status: what `isc_sqlerr` says, otherwise that of the first code that has one.
 pub(crate) fn sql_code(error: &Error) -> i16 {
     for item in error.items() {
-        if item.gds_code == isc::SQLERR {
-            if let Some(StatusArgument::Number(code)) = item.arguments.first() {
-                return i16::try_from(*code).unwrap_or(GENERIC_SQL_CODE);
-            }
+        if item.gds_code == isc::SQLERR
+            && let Some(StatusArgument::Number(code)) = item.arguments.first()
+        {
+            return i16::try_from(*code).unwrap_or(GENERIC_SQL_CODE);
         }
     }
     let mut codes = error.items().iter().filter_map(|item| row(item.gds_code)).map(|row| row.sql_code);
@@ -83,7 +83,7 @@ pub(super) fn raised(raise: &Raise, context: &mut ExecutionContext<'_>) -> Resul
         let value = replacement.evaluate(context)?;
         if !value.is_null() {
             message = text_of(&value, context)?;
-            message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+            super::trace::cut(&mut message, MESSAGE_BYTES_MAX);
         }
     }
     let error = Error::new(isc::EXCEPT).with(raise.number).and(isc::RANDOM).with(raise.name.clone());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use farbird_sql::ast::Position;
-use farbird_types::{Error, Result, SqlType, Value, convert, isc};
+use farbird_types::{Error, Result, Value, convert, isc};
 
 use crate::bind::Access;
 use crate::execute::context::ExecutionContext;
@@ -63,8 +63,6 @@ pub(super) enum RoutineKind {
 /// A parameter as a call must fill it.
 #[derive(Debug, Clone)]
 pub(super) struct Declared {
-    /// Its type.
-    pub(super) sql_type: SqlType,
     /// Its constraint.
     pub(super) constraint: Option<usize>,
     /// The value when a call gives none.

@@ -66,7 +66,7 @@ pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error 
     }
     if stack.len() > STACK_TRACE_BYTES_MAX {
         const ELLIPSIS: &str = "...";
-        stack.truncate(stack.floor_char_boundary(STACK_TRACE_BYTES_MAX - ELLIPSIS.len()));
+        cut(&mut stack, STACK_TRACE_BYTES_MAX - ELLIPSIS.len());
         stack.push_str(ELLIPSIS);
     }
     error.and(isc::STACK_TRACE).with(stack)
@@ -75,4 +75,13 @@ pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error 
 /// Whether an error already tells where it came from: the last thing that it says is a stack.
 pub(super) fn has_stack(error: &Error) -> bool {
     error.items().last().is_some_and(|item| item.gds_code == isc::STACK_TRACE)
+}
+
+/// Cuts a text to so many bytes, at the end of a character.
+pub(super) fn cut(text: &mut String, bytes_max: usize) {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
 }

@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         let constraint = self.constraint(name, not_null, resolved.domain.as_deref())?;
         let column_type = ColumnType { sql_type: resolved.sql_type, nullable: !not_null };
         let slot = self.slot();
-        self.inputs.push(Declared { sql_type: resolved.sql_type, constraint, default });
+        self.inputs.push(Declared { constraint, default });
         self.name_slot(name, slot, column_type, constraint)?;
         Ok(column_type)
     }

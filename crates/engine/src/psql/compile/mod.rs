@@ -99,7 +99,7 @@ fn compile_call(
     let mut parameters = Vec::new();
     for (name, column_type) in types {
         let slot = compiler.slot();
-        compiler.inputs.push(Declared { sql_type: column_type.sql_type, constraint: None, default: None });
+        compiler.inputs.push(Declared { constraint: None, default: None });
         debug_assert_eq!(slot + 1, compiler.inputs.len(), "inputs come first");
         parameters.push(described(&name, column_type));
     }
@@ -417,7 +417,7 @@ impl<'a> Compiler<'a> {
         let default = default.map(|value| self.expression(&value, Some(&input.sql_type))).transpose()?;
         let constraint = self.constraint(&input.name, input.not_null, domain.as_deref())?;
         let slot = self.slot();
-        self.inputs.push(Declared { sql_type: input.sql_type, constraint, default });
+        self.inputs.push(Declared { constraint, default });
         let column_type = ColumnType { sql_type: input.sql_type, nullable: !input.not_null };
         self.name_slot(&input.name, slot, column_type, constraint)
     }
