@@ -122,7 +122,12 @@ pub trait RowCodec: Send + Sync {
     fn id(&self) -> CodecId;
 
     /// Appends the block of these rows.
-    fn encode_block(&self, format: &RecordFormat, rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+    fn encode_block(
+        &self,
+        format: &RecordFormat,
+        rows: &EncodedRows,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError>;
 
     /// Looks into a block of `rows` rows.
     fn open_block<'a>(
@@ -136,7 +141,12 @@ pub trait RowCodec: Send + Sync {
 /// An opened block.
 pub trait BlockReader {
     /// Appends the projected values of the row at `index`.
-    fn decode_row(&self, index: usize, columns: &ColumnSet<'_>, out: &mut Vec<Value>) -> Result<(), DecodeError>;
+    fn decode_row(
+        &self,
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<(), DecodeError>;
 
     /// Appends the row at `index` in value encoding.
     fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError>;

@@ -89,7 +89,11 @@ pub fn decode_row(
     match columns {
         ColumnSet::All => {
             for (slot, sql_type) in types.iter().enumerate() {
-                out.push(if is_null(nulls, slot) { Value::Null } else { decode_value(sql_type, &mut reader)? });
+                out.push(if is_null(nulls, slot) {
+                    Value::Null
+                } else {
+                    decode_value(sql_type, &mut reader)?
+                });
             }
             match reader.is_at_end() {
                 true => Ok(()),
@@ -157,7 +161,9 @@ pub(crate) fn double_as_integer(value: f64) -> Option<i64> {
 fn encode_value(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Option<()> {
     match (value, sql_type) {
         (Value::Boolean(value), SqlType::Boolean) => out.push(u8::from(*value)),
-        (Value::Integer { unscaled, scale }, SqlType::Exact { width, scale: declared, .. }) if scale == declared => {
+        (Value::Integer { unscaled, scale }, SqlType::Exact { width, scale: declared, .. })
+            if scale == declared =>
+        {
             match width {
                 ExactWidth::Short => put_signed(i64::from(i16::try_from(*unscaled).ok()?), out),
                 ExactWidth::Long => put_signed(i64::from(i32::try_from(*unscaled).ok()?), out),
@@ -165,9 +171,10 @@ fn encode_value(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Option<
                 ExactWidth::Int128 => return None,
             }
         }
-        (Value::Int128 { unscaled, scale }, SqlType::Exact { width: ExactWidth::Int128, scale: declared, .. })
-            if scale == declared =>
-        {
+        (
+            Value::Int128 { unscaled, scale },
+            SqlType::Exact { width: ExactWidth::Int128, scale: declared, .. },
+        ) if scale == declared => {
             put_wide_varint(zigzag_wide(*unscaled), out);
         }
         (Value::Float(value), SqlType::Float) => out.extend_from_slice(&value.to_le_bytes()),
@@ -373,7 +380,12 @@ impl RowCodec for ValueCodec {
         CodecId::VALUE
     }
 
-    fn encode_block(&self, _format: &RecordFormat, rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    fn encode_block(
+        &self,
+        _format: &RecordFormat,
+        rows: &EncodedRows,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         let longest = rows.iter().map(<[u8]>::len).max().unwrap_or(0);
         if rows.iter().all(|row| row.len() == longest) {
             out.push(0);
@@ -451,7 +463,8 @@ impl<'a> ValueBlock<'a> {
             Lengths::Uniform(length) => (index.checked_mul(length), length),
             Lengths::Listed { width, starts, lengths } => {
                 let group = index / ROWS_PER_START;
-                let start = starts.get(group * 4..group * 4 + 4).and_then(|b| b.try_into().ok()).ok_or(damaged)?;
+                let start =
+                    starts.get(group * 4..group * 4 + 4).and_then(|b| b.try_into().ok()).ok_or(damaged)?;
                 let mut start = Some(u32::from_le_bytes(start) as usize);
                 for before in group * ROWS_PER_START..index {
                     start = start.and_then(|at| at.checked_add(length_at(lengths, width, before)));
@@ -459,9 +472,7 @@ impl<'a> ValueBlock<'a> {
                 (start, length_at(lengths, width, index))
             }
         };
-        start
-            .and_then(|start| self.bytes.get(start..start.checked_add(length)?))
-            .ok_or(damaged)
+        start.and_then(|start| self.bytes.get(start..start.checked_add(length)?)).ok_or(damaged)
     }
 }
 
@@ -472,7 +483,12 @@ fn length_at(lengths: &[u8], width: usize, index: usize) -> usize {
 }
 
 impl BlockReader for ValueBlock<'_> {
-    fn decode_row(&self, index: usize, columns: &ColumnSet<'_>, out: &mut Vec<Value>) -> Result<(), DecodeError> {
+    fn decode_row(
+        &self,
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<(), DecodeError> {
         decode_row(self.format, self.row(index)?, columns, out)
     }
 

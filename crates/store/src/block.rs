@@ -112,7 +112,9 @@ impl RowIds {
     /// The shortest description of these numbers.
     pub(crate) fn of(list: Vec<u64>) -> RowIds {
         match (list.first(), list.last()) {
-            (Some(&first), Some(&last)) if last - first + 1 == list.len() as u64 => RowIds::Dense(first..last + 1),
+            (Some(&first), Some(&last)) if last - first + 1 == list.len() as u64 => {
+                RowIds::Dense(first..last + 1)
+            }
             _ => RowIds::Listed(list),
         }
     }
@@ -172,7 +174,8 @@ impl Block {
         };
         let writer = TransactionId(reader.varint().ok()?);
         let format = u16::try_from(reader.varint().ok()?).ok()?;
-        let rows = usize::try_from(reader.varint().ok()?).ok().filter(|rows| (1..=BLOCK_ROWS_MAX).contains(rows))?;
+        let rows =
+            usize::try_from(reader.varint().ok()?).ok().filter(|rows| (1..=BLOCK_ROWS_MAX).contains(rows))?;
         let span = reader.varint().ok().filter(|span| (1..=BLOCK_SPAN_MAX).contains(span))?;
         let last = first.checked_add(span - 1)?;
         let row_map = match flags & FLAG_ROW_MAP {

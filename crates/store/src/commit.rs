@@ -37,7 +37,8 @@ impl Inner {
     /// # Durability
     /// Durable and published when it returns.
     pub(crate) fn commit(&self, build: BuildBatch, publish: Publish) -> Result<CommitNumber> {
-        let request = Arc::new(Request { work: Mutex::new(Some((build, publish))), outcome: Mutex::new(None) });
+        let request =
+            Arc::new(Request { work: Mutex::new(Some((build, publish))), outcome: Mutex::new(None) });
         self.commits.waiting.lock().push(Arc::clone(&request));
         let guard = self.begin_write();
         if request.outcome.lock().is_none() {

@@ -11,31 +11,60 @@ use crate::decoder::RowDecoder;
 use crate::store::Inner;
 use crate::substrate::{Direction, Slice, Snapshot, Space};
 use crate::version::{StoredVersion, VersionContent};
+use crate::write_set::RelationWrites;
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
 
-/// Which commits are seen.
+/// What is seen of a relation's rows in the substrate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Sight<'a> {
-    /// All of them.
-    Everything,
-    /// Those up to a number, and a transaction's own (after COMMIT RETAIN).
-    Until(CommitNumber, &'a [CommitNumber]),
+pub(crate) struct Sight<'a> {
+    /// Commits up to this one.
+    pub(crate) until: CommitNumber,
+    /// And these: the transaction's own (after COMMIT RETAIN).
+    pub(crate) own_commits: &'a [CommitNumber],
+    /// And what the transaction itself has spilled, up to a change.
+    pub(crate) own: Option<OwnSight<'a>>,
 }
+
+/// What a transaction sees of the blocks that it has spilled itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnSight<'a> {
+    pub(crate) id: TransactionId,
+    pub(crate) writes: &'a RelationWrites,
+    pub(crate) change: u64,
+}
+
+/// The seen part of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SeenBlock {
+    pub(crate) commit: CommitNumber,
+    /// So many rows from its beginning.
+    pub(crate) rows: usize,
+}
+
+/// All commits.
+pub(crate) const EVERY_COMMIT: CommitNumber = CommitNumber(u64::MAX);
 
 impl Sight<'_> {
     pub(crate) fn sees(self, commit: CommitNumber) -> bool {
-        match self {
-            Sight::Everything => true,
-            Sight::Until(snapshot, own) => commit <= snapshot || own.contains(&commit),
-        }
+        commit <= self.until || self.own_commits.contains(&commit)
     }
 
     /// No newer commit is seen.
-    pub(crate) fn newest(self) -> CommitNumber {
-        match self {
-            Sight::Everything => CommitNumber(u64::MAX),
-            Sight::Until(snapshot, own) => own.iter().copied().fold(snapshot, CommitNumber::max),
+    fn newest(self) -> CommitNumber {
+        self.own_commits.iter().copied().fold(self.until, CommitNumber::max)
+    }
+
+    /// What is seen of a block; `None`: nothing.
+    pub(crate) fn of_block(self, inner: &Inner, block: &Block) -> Option<SeenBlock> {
+        if let (Some(own), Stamp::Transaction(transaction)) = (self.own, block.stamp)
+            && own.id == transaction
+        {
+            let run = own.writes.run_of(block.first).filter(|run| run.first == block.first)?;
+            // Own work is older than whatever others commit from now on.
+            return Some(SeenBlock { commit: CommitNumber(0), rows: run.visible(own.change) });
         }
+        let commit = block_commit(inner, block.stamp).filter(|commit| self.sees(*commit))?;
+        Some(SeenBlock { commit, rows: block.rows })
     }
 }
 
@@ -103,6 +132,19 @@ pub(crate) fn block_of(snapshot: &dyn Snapshot, relation: RelationId, row: RowId
     }
 }
 
+/// The running transaction that has spilled a block with this row.
+pub(crate) fn spiller_of(
+    inner: &Inner,
+    snapshot: &dyn Snapshot,
+    relation: RelationId,
+    row: RowId,
+) -> Result<Option<TransactionId>> {
+    Ok(block_of(snapshot, relation, row)?.and_then(|block| match block.stamp {
+        Stamp::Transaction(spiller) if inner.spilled_commit(spiller).is_none() => Some(spiller),
+        _ => None,
+    }))
+}
+
 /// The newest committed version of a row that is seen.
 pub(crate) fn find_row(
     inner: &Inner,
@@ -116,7 +158,8 @@ pub(crate) fn find_row(
     let span = (Bound::Included(&newest[..]), Bound::Included(&oldest[..]));
     for entry in snapshot.scan(Space::Versions(relation), span, Direction::Forward)? {
         let (key, value) = entry?;
-        let (_, commit) = keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+        let (_, commit) =
+            keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
         if sight.sees(commit) {
             let version = StoredVersion::decode(&value, row)?;
             let writer = version.writer;
@@ -128,7 +171,12 @@ pub(crate) fn find_row(
         }
     }
     let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
-    let Some(commit) = block_commit(inner, block.stamp).filter(|commit| sight.sees(*commit)) else { return Ok(None) };
-    let Some(index) = block.index_of(row.0) else { return Ok(None) };
-    Ok(Some(CommittedRow { commit, writer: block.writer, content: CommittedContent::Block(block, index) }))
+    let (Some(seen), Some(index)) = (sight.of_block(inner, &block), block.index_of(row.0)) else {
+        return Ok(None);
+    };
+    if index >= seen.rows {
+        return Ok(None);
+    }
+    let (commit, writer) = (seen.commit, block.writer);
+    Ok(Some(CommittedRow { commit, writer, content: CommittedContent::Block(block, index) }))
 }

@@ -41,16 +41,16 @@ impl<'a> RowDecoder<'a> {
 
     /// The record format of this number.
     pub(crate) fn format(&self, number: u16) -> Result<&'a RecordFormat> {
-        self.layout
-            .formats
-            .get(usize::from(number))
-            .ok_or_else(|| StoreError::corrupt(format!("relation {} has no format {number}", self.layout.id.0)))
+        self.layout.formats.get(usize::from(number)).ok_or_else(|| {
+            StoreError::corrupt(format!("relation {} has no format {number}", self.layout.id.0))
+        })
     }
 
     /// Appends the values of one row in value encoding.
     pub(crate) fn decode(&self, row: RowId, format: u16, bytes: &[u8], out: &mut Vec<Value>) -> Result<()> {
         let start = out.len();
-        decode_row(self.format(format)?, bytes, &self.columns, out).map_err(|error| damaged_row(row, &error))?;
+        decode_row(self.format(format)?, bytes, &self.columns, out)
+            .map_err(|error| damaged_row(row, &error))?;
         self.adapt(format, start, out)
     }
 

@@ -179,15 +179,15 @@ impl From<StoreError> for farbird_types::Error {
                     .and(isc::CONCURRENT_TRANSACTION)
                     .with(number(newer))
             }
-            StoreError::LockConflict { holder } => Error::new(isc::LOCK_CONFLICT)
-                .and(isc::CONCURRENT_TRANSACTION)
-                .with(number(holder)),
-            StoreError::LockTimeout { holder } => Error::new(isc::LOCK_TIMEOUT)
-                .and(isc::CONCURRENT_TRANSACTION)
-                .with(number(holder)),
-            StoreError::Deadlock { holder } => Error::new(isc::DEADLOCK)
-                .and(isc::CONCURRENT_TRANSACTION)
-                .with(number(holder)),
+            StoreError::LockConflict { holder } => {
+                Error::new(isc::LOCK_CONFLICT).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
+            }
+            StoreError::LockTimeout { holder } => {
+                Error::new(isc::LOCK_TIMEOUT).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
+            }
+            StoreError::Deadlock { holder } => {
+                Error::new(isc::DEADLOCK).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
+            }
             StoreError::ReadOnly => Error::new(isc::READ_ONLY_TRANS),
             StoreError::TransactionEnded => Error::new(isc::BAD_TRANS_HANDLE),
             StoreError::Cancelled => Error::new(isc::CANCELLED),

@@ -31,7 +31,9 @@ impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileKind::Farbird => write!(f, "a Farbird database"),
-            FileKind::Firebird { ods } => write!(f, "a Firebird database (ODS {ods}), which only a Firebird server can open"),
+            FileKind::Firebird { ods } => {
+                write!(f, "a Firebird database (ODS {ods}), which only a Firebird server can open")
+            }
             FileKind::FirebirdBackup => write!(f, "a gbak backup"),
             FileKind::Sqlite => write!(f, "a SQLite database"),
             FileKind::Empty => write!(f, "an empty file"),
@@ -73,7 +75,10 @@ fn identify_bytes(head: &[u8]) -> FileKind {
     let word = |at: usize| head.get(at..at + 2).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes);
     if let (Some(1), Some(page_size), Some(ods)) = (head.first(), word(16), word(18)) {
         let version = ods & !ODS_FIREBIRD_FLAG;
-        if ods & ODS_FIREBIRD_FLAG != 0 && (8..=99).contains(&version) && (page_size == 0 || page_size.is_power_of_two()) {
+        if ods & ODS_FIREBIRD_FLAG != 0
+            && (8..=99).contains(&version)
+            && (page_size == 0 || page_size.is_power_of_two())
+        {
             return FileKind::Firebird { ods: version };
         }
     }

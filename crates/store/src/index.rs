@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farbird_types::{Text, Value};
 
 use crate::decoder::RowDecoder;
-use crate::keys::IndexKey;
+use crate::keys::{EntrySpan, IndexKey};
 use crate::keyspace;
 use crate::layout::{IndexDefinition, KeySource};
 use crate::substrate::{Direction, Entries, Snapshot, Space, is_empty_span};
@@ -48,7 +48,11 @@ impl KeyRange {
 
     /// Keys that begin with these values; NULL stands for IS NULL.
     pub fn equal(values: Vec<Value>) -> KeyRange {
-        KeyRange { lower: KeyBound::Included(values.clone()), upper: KeyBound::Included(values), starting_with: None }
+        KeyRange {
+            lower: KeyBound::Included(values.clone()),
+            upper: KeyBound::Included(values),
+            starting_with: None,
+        }
     }
 
     /// Keys that begin with these values and go on with a text that starts with `prefix`.
@@ -76,8 +80,7 @@ pub struct IndexScan {
     layout: Arc<RelationLayout>,
     /// Place of the index among the layout's.
     position: usize,
-    first: Option<Vec<u8>>,
-    end: Option<Vec<u8>>,
+    span: EntrySpan,
     direction: Direction,
     view: ReadView,
     columns: KeyedProjection,
@@ -109,7 +112,11 @@ impl KeyedProjection {
     }
 
     /// The key of a decoded row, and its columns asked for.
-    fn split(&self, index: &IndexDefinition, mut decoded: Vec<Value>) -> Result<(Option<IndexKey>, Vec<Value>)> {
+    fn split(
+        &self,
+        index: &IndexDefinition,
+        mut decoded: Vec<Value>,
+    ) -> Result<(Option<IndexKey>, Vec<Value>)> {
         match (self.decoded.slots(), self.asked.slots()) {
             (Some(_), Some(asked)) => {
                 let key_values = decoded.split_off(asked.len());
@@ -142,15 +149,20 @@ impl IndexScan {
         let position = layout.indexes.iter().position(|other| other.id == index);
         let (position, definition) =
             position.and_then(|at| layout.indexes.get(at).map(|index| (at, index))).ok_or(missing)?;
-        let (first, end) = definition.span(&range)?;
+        let span = definition.span(&range)?;
         let forward = (direction == ScanDirection::Ascending) != definition.descending;
         let direction = if forward { Direction::Forward } else { Direction::Backward };
         let columns = KeyedProjection::new(definition, columns);
-        Ok(IndexScan { layout, position, first, end, direction, view, columns, last: None, finished: false })
+        Ok(IndexScan { layout, position, span, direction, view, columns, last: None, finished: false })
     }
 
     /// As [`crate::RelationScan::next_batch`], in key order.
-    pub fn next_batch(&mut self, transaction: &Transaction, rows_max: usize, batch: &mut RowBatch) -> Result<bool> {
+    pub fn next_batch(
+        &mut self,
+        transaction: &Transaction,
+        rows_max: usize,
+        batch: &mut RowBatch,
+    ) -> Result<bool> {
         batch.clear();
         batch.width = RowDecoder::new(&self.layout, &self.columns.asked).width();
         let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
@@ -166,7 +178,8 @@ impl IndexScan {
                 self.finished = true;
                 break;
             };
-            let (key, row) = keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            let (key, row) =
+                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
             let mut decoded = Vec::with_capacity(decoder.width());
             let layout = &self.layout;
             if transaction.read_visible(&core, &*snapshot, &decoder, layout, &self.view, row, &mut decoded)? {
@@ -188,8 +201,8 @@ impl IndexScan {
         core: &'a Core,
         index: &IndexDefinition,
     ) -> Result<MergedEntries<'a>> {
-        let mut lower = self.first.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        let mut upper = self.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut lower = self.span.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        let mut upper = self.span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         if let Some(last) = self.last.as_deref() {
             match self.direction {
                 Direction::Forward => lower = Bound::Excluded(last),

@@ -25,6 +25,15 @@ impl IndexKey {
     }
 }
 
+/// A range of entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntrySpan {
+    /// Entries from here on; `None`: all.
+    pub(crate) start: Option<Vec<u8>>,
+    /// Entries before this; `None`: all.
+    pub(crate) end: Option<Vec<u8>>,
+}
+
 impl IndexDefinition {
     fn key_part(&self, position: usize) -> Option<key::KeyPart> {
         self.parts.get(position).map(|part| key::KeyPart {
@@ -69,8 +78,8 @@ impl IndexDefinition {
         Ok(IndexKey { bytes, all_null: values.iter().all(Value::is_null) })
     }
 
-    /// The entries of a range of keys, in the order of the index: from the first key on, and before the second one.
-    pub(crate) fn span(&self, range: &KeyRange) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>)> {
+    /// The entries of a range of keys, in the order of the index.
+    pub(crate) fn span(&self, range: &KeyRange) -> Result<EntrySpan> {
         if let Some(prefix) = &range.starting_with {
             let (mut beginning, position) = match &range.lower {
                 KeyBound::Included(values) => (self.encode(values)?.bytes, values.len()),
@@ -80,7 +89,7 @@ impl IndexDefinition {
                 encode_prefix(prefix, &part, &mut beginning);
             }
             let after = keyspace::after_prefix(&beginning);
-            return Ok((Some(beginning), after));
+            return Ok(EntrySpan { start: Some(beginning), end: after });
         }
         let (first, last) = match self.descending {
             false => (&range.lower, &range.upper),
@@ -100,6 +109,6 @@ impl IndexDefinition {
             KeyBound::Included(values) => keyspace::after_prefix(&self.encode(values)?.bytes),
             KeyBound::Excluded(values) => Some(self.encode(values)?.bytes),
         };
-        Ok((start, end))
+        Ok(EntrySpan { start, end })
     }
 }

@@ -45,8 +45,8 @@ mod version;
 mod view;
 mod write_set;
 
-pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 pub(crate) use blob::BlobKey;
+pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 pub use cancel::CancelFlag;
 pub use error::{Result, StoreError};
 pub use file_kind::{FileKind, identify};

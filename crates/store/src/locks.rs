@@ -229,7 +229,11 @@ impl LockTable {
     ///
     /// # Errors
     /// `LockConflict`, `LockTimeout`, `Deadlock`, `Cancelled`.
-    pub(crate) fn wait_for(self: &Arc<Self>, holders: &[TransactionId], waiter: &mut Waiter<'_>) -> Result<()> {
+    pub(crate) fn wait_for(
+        self: &Arc<Self>,
+        holders: &[TransactionId],
+        waiter: &mut Waiter<'_>,
+    ) -> Result<()> {
         let Some(&holder) = holders.first() else { return Ok(()) };
         let mut state = self.state.lock();
         if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
@@ -238,9 +242,7 @@ impl LockTable {
         let deadline = match waiter.wait {
             Wait::No => return Err(StoreError::LockConflict { holder }),
             Wait::Forever => None,
-            Wait::Timeout(timeout) => {
-                Some(*waiter.deadline.get_or_insert_with(|| Instant::now() + timeout))
-            }
+            Wait::Timeout(timeout) => Some(*waiter.deadline.get_or_insert_with(|| Instant::now() + timeout)),
         };
         if state.reaches(holders, waiter.transaction) {
             return Err(StoreError::Deadlock { holder });

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::ops::{Bound, Range};
 
 use crate::block::Block;
-use crate::committed::{Sight, block_commit, block_of};
+use crate::committed::{Sight, block_of};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
 use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
@@ -43,7 +43,7 @@ impl<'a> MergedRows<'a> {
         view: &ReadView,
         from: u64,
     ) -> Result<MergedRows<'a>> {
-        let sight = core.sight(view);
+        let sight = core.sight(relation, view);
         let change = view.change();
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
         let versions = VisibleVersions::new(snapshot, relation, sight, from)?;
@@ -197,20 +197,25 @@ struct VisibleBlocks<'a> {
 struct OpenBlock {
     block: Block,
     place: usize,
+    /// So many of its rows are seen.
+    rows: usize,
     /// The rows' numbers, if they have gaps.
     listed: Option<Vec<u64>>,
 }
 
 impl OpenBlock {
-    fn new(block: Block, place: usize) -> OpenBlock {
+    fn new(block: Block, place: usize, rows: usize) -> OpenBlock {
         let listed = block.has_gaps().then(|| block.row_ids_from(0).collect());
-        OpenBlock { block, place, listed }
+        OpenBlock { block, place, rows, listed }
     }
 
     fn row(&self) -> Option<u64> {
+        if self.place >= self.rows {
+            return None;
+        }
         match &self.listed {
             Some(listed) => listed.get(self.place).copied(),
-            None => (self.place < self.block.rows).then(|| self.block.first + self.place as u64),
+            None => Some(self.block.first + self.place as u64),
         }
     }
 }
@@ -226,17 +231,17 @@ impl<'a> VisibleBlocks<'a> {
         let current = block_of(snapshot, relation, RowId(from))?;
         let after = keyspace::block(RowId(current.as_ref().map_or(from, |block| block.last)));
         let lower = if current.is_some() { Bound::Excluded(&after[..]) } else { Bound::Included(&after[..]) };
-        let entries = snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
+        let entries =
+            snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
         let mut blocks = VisibleBlocks { inner, entries, sight, current: None };
-        blocks.current = current.filter(|block| blocks.sees(block)).map(|block| {
-            let place = block.index_from(from);
-            OpenBlock::new(block, place)
-        });
+        blocks.current = current.and_then(|block| blocks.open(block, from));
         Ok(blocks)
     }
 
-    fn sees(&self, block: &Block) -> bool {
-        block_commit(self.inner, block.stamp).is_some_and(|commit| self.sight.sees(commit))
+    fn open(&self, block: Block, from: u64) -> Option<OpenBlock> {
+        let seen = self.sight.of_block(self.inner, &block)?;
+        let place = block.index_from(from);
+        Some(OpenBlock::new(block, place, seen.rows))
     }
 
     /// The number of the next row.
@@ -249,9 +254,7 @@ impl<'a> VisibleBlocks<'a> {
             let Some(entry) = self.entries.next() else { return Ok(None) };
             let (key, value) = entry?;
             let block = Block::open(&key, value)?;
-            if self.sees(&block) {
-                self.current = Some(OpenBlock::new(block, 0));
-            }
+            self.current = self.open(block, 0);
         }
     }
 
@@ -263,6 +266,6 @@ impl<'a> VisibleBlocks<'a> {
 
     /// The places of the current block's next rows below row `end`.
     fn stretch(&self, end: u64) -> Range<usize> {
-        self.current.as_ref().map_or(0..0, |open| open.place..open.block.index_from(end))
+        self.current.as_ref().map_or(0..0, |open| open.place..open.block.index_from(end).min(open.rows))
     }
 }

@@ -11,8 +11,11 @@ use crate::{IndexId, RowId, TransactionId, keyspace};
 /// Index entries of uncommitted rows.
 #[derive(Debug, Default)]
 pub(crate) struct PendingKeys {
-    indexes: Mutex<HashMap<IndexId, BTreeMap<Arc<[u8]>, TransactionId>>>,
+    indexes: Mutex<HashMap<IndexId, OwnedEntries>>,
 }
+
+/// Entries of one index, with who wrote them.
+type OwnedEntries = BTreeMap<Arc<[u8]>, TransactionId>;
 
 impl PendingKeys {
     /// Adds an entry.

@@ -75,7 +75,9 @@ pub(crate) fn spilled_commits(snapshot: &dyn Snapshot) -> Result<HashMap<Transac
         let transaction = key.get(meta::SPILLED.len()..).and_then(keyspace::number);
         let commit = crate::numbers::read_number(snapshot, &key)?;
         match (transaction, commit) {
-            (Some(transaction), Some(commit)) => commits.insert(TransactionId(transaction), CommitNumber(commit)),
+            (Some(transaction), Some(commit)) => {
+                commits.insert(TransactionId(transaction), CommitNumber(commit))
+            }
             _ => return Err(StoreError::corrupt("a mark of spilled rows")),
         };
     }

@@ -71,7 +71,12 @@ impl Registry {
     }
 
     /// Whether anybody, or whoever comes next, reads a snapshot of `from` or later but before `until`.
-    pub(crate) fn is_read_between(&self, from: CommitNumber, until: CommitNumber, published: CommitNumber) -> bool {
+    pub(crate) fn is_read_between(
+        &self,
+        from: CommitNumber,
+        until: CommitNumber,
+        published: CommitNumber,
+    ) -> bool {
         (from <= published && published < until)
             || from < until && self.state.lock().snapshots.range(from..until).next().is_some()
     }

@@ -1,5 +1,6 @@
 //! Row numbers: each relation counts its rows; transactions take ranges, so that rows inserted together stand together.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -29,11 +30,10 @@ impl RowNumbers {
         first_free: impl FnOnce() -> Result<u64>,
     ) -> Result<Range<u64>> {
         let mut relations = self.relations.lock();
-        if !relations.contains_key(&relation) {
-            let next = first_free()?;
-            relations.insert(relation, Numbers { next, reserved: BTreeMap::new() });
-        }
-        let numbers = relations.entry(relation).or_insert_with(|| Numbers { next: 1, reserved: BTreeMap::new() });
+        let numbers = match relations.entry(relation) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Numbers { next: first_free()?, reserved: BTreeMap::new() }),
+        };
         let range = numbers.next..numbers.next.saturating_add(count);
         numbers.next = range.end;
         numbers.reserved.insert(range.start, range.end);

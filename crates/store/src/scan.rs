@@ -112,14 +112,25 @@ impl RelationScan {
 
     /// Replaces the contents of `batch` by the next rows, at most `rows_max`. False when there are no more rows (the
     /// batch is empty then); a batch may be short, but is never empty before the end.
-    pub fn next_batch(&mut self, transaction: &Transaction, rows_max: usize, batch: &mut RowBatch) -> Result<bool> {
+    pub fn next_batch(
+        &mut self,
+        transaction: &Transaction,
+        rows_max: usize,
+        batch: &mut RowBatch,
+    ) -> Result<bool> {
         let decoder = RowDecoder::new(&self.layout, &self.columns);
         batch.clear();
         batch.width = decoder.width();
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
-        let mut rows =
-            MergedRows::new(&transaction.store().inner, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        let mut rows = MergedRows::new(
+            &transaction.store().inner,
+            &*snapshot,
+            &core,
+            self.layout.id,
+            &self.view,
+            self.next,
+        )?;
         while batch.len() < rows_max.max(1) {
             let room = rows_max.max(1) - batch.len();
             match rows.next()? {
@@ -133,7 +144,8 @@ impl RelationScan {
                     self.next = row.0 + 1;
                 }
                 Some(MergedRow::Version(row, slice)) => {
-                    if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content {
+                    if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content
+                    {
                         decoder.decode(row, format, bytes, &mut batch.values)?;
                         batch.rows.push(row);
                     }

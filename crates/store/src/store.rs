@@ -15,13 +15,13 @@ use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
 use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
-use crate::sweep::Sweeper;
 use crate::substrate::{
     ALL_KEYS, Direction, Durability, RedbSubstrate, Snapshot, Space, Substrate, WriteBatch,
 };
+use crate::sweep::Sweeper;
 use crate::{
-    CancelFlag, CommitNumber, FileKind, Isolation, RelationId, RelationLayout, Result, StoreError, StoreOptions,
-    StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
+    CancelFlag, CommitNumber, FileKind, Isolation, RelationId, RelationLayout, Result, StoreError,
+    StoreOptions, StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
 };
 
 /// One database. `Send + Sync`; cheap to clone; the file is free when the last clone, transaction and view are gone.
@@ -137,7 +137,11 @@ impl Store {
             row_numbers: RowNumbers::default(),
             sequences: Sequences::load(&*snapshot)?,
             blob_numbers: Counter::load(&*snapshot, meta::BLOBS_RESERVED, BLOBS_RESERVED)?,
-            transaction_numbers: Counter::load(&*snapshot, meta::TRANSACTIONS_RESERVED, TRANSACTIONS_RESERVED)?,
+            transaction_numbers: Counter::load(
+                &*snapshot,
+                meta::TRANSACTIONS_RESERVED,
+                TRANSACTIONS_RESERVED,
+            )?,
             layouts: RwLock::default(),
             spilled: RwLock::new(recovery::spilled_commits(&*snapshot)?),
             latest: RwLock::new(LatestSnapshot(snapshot)),
@@ -261,6 +265,10 @@ impl Inner {
         self.transaction_numbers.next(self).map(TransactionId)
     }
 
+    pub(crate) fn registered_layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {
+        self.layouts.read().get(&relation).map(|registered| Arc::clone(&registered.layout))
+    }
+
     pub(crate) fn layouts(&self) -> Vec<RegisteredLayout> {
         let mut layouts: Vec<_> = self.layouts.read().values().cloned().collect();
         layouts.sort_by_key(|registered| registered.layout.id);
@@ -287,7 +295,12 @@ impl Inner {
     }
 
     /// As [`Inner::write`], by who has the right already.
-    pub(crate) fn write_under(&self, _guard: &WriteGuard<'_>, batch: WriteBatch, durability: Durability) -> Result<()> {
+    pub(crate) fn write_under(
+        &self,
+        _guard: &WriteGuard<'_>,
+        batch: WriteBatch,
+        durability: Durability,
+    ) -> Result<()> {
         if self.poisoned.load(Ordering::SeqCst) {
             return Err(StoreError::Poisoned);
         }

@@ -54,7 +54,8 @@ impl<'a> StoredVersion<'a> {
     }
 
     pub(crate) fn decode(value: &'a [u8], row: RowId) -> Result<StoredVersion<'a>> {
-        StoredVersion::parse(value, row).ok_or_else(|| StoreError::corrupt(format!("version of row {}", row.0)))
+        StoredVersion::parse(value, row)
+            .ok_or_else(|| StoreError::corrupt(format!("version of row {}", row.0)))
     }
 
     fn parse(value: &'a [u8], row: RowId) -> Option<StoredVersion<'a>> {

@@ -67,27 +67,63 @@ impl RowChange {
 pub(crate) struct Run {
     pub(crate) first: u64,
     pub(crate) format: u16,
-    pub(crate) rows: EncodedRows,
+    pub(crate) rows: RunRows,
     /// At which change the rows from a place on were inserted.
     changes: Vec<(u64, usize)>,
 }
 
+/// Where the rows of a run are.
+#[derive(Debug)]
+pub(crate) enum RunRows {
+    InMemory(EncodedRows),
+    /// In a block of the file that carries the transaction's number: so many.
+    Spilled(usize),
+}
+
 impl Run {
-    fn end(&self) -> u64 {
-        self.first + self.rows.len() as u64
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        match &self.rows {
+            RunRows::InMemory(rows) => rows.len(),
+            RunRows::Spilled(count) => *count,
+        }
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.len() as u64
     }
 
     /// How many of its rows were inserted at `change` or before.
-    fn visible(&self, change: u64) -> usize {
+    pub(crate) fn visible(&self, change: u64) -> usize {
         let later = self.changes.partition_point(|(made, _)| *made <= change);
-        self.changes.get(later).map_or(self.rows.len(), |(_, index)| *index)
+        self.changes.get(later).map_or(self.len(), |(_, index)| *index)
     }
 
-    fn takes(&self, row: u64, format: u16) -> bool {
-        self.end() == row
-            && self.format == format
-            && self.rows.len() < BLOCK_ROWS_MAX
-            && self.rows.bytes().len() < BLOCK_BYTES_MAX
+    /// The list to which a row can be appended.
+    fn list_for(&mut self, row: u64, format: u16) -> Option<&mut EncodedRows> {
+        let is_next = self.end() == row && self.format == format;
+        match &mut self.rows {
+            RunRows::InMemory(rows)
+                if is_next && rows.len() < BLOCK_ROWS_MAX && rows.bytes().len() < BLOCK_BYTES_MAX =>
+            {
+                Some(rows)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes at which change the row that comes next is inserted.
+    fn note_change(&mut self, change: u64, live: &LiveChanges) {
+        if self.changes.last().is_some_and(|(made, _)| *made == change) {
+            return;
+        }
+        // Stretches that nobody tells apart any more become one.
+        while let [.., (earlier, _), (later, _)] = self.changes[..]
+            && !live.separates(earlier, later)
+        {
+            self.changes.pop();
+        }
+        self.changes.push((change, self.len()));
     }
 }
 
@@ -114,24 +150,31 @@ impl RelationWrites {
         self.changed.range(range).filter_map(|(row, chain)| Some((RowId(*row), chain.last()?.own())))
     }
 
-    /// Whether the row is one that this transaction inserted.
-    pub(crate) fn is_inserted(&self, row: RowId) -> bool {
-        self.inserted(row.0, u64::MAX).is_some()
+    /// The run that holds a row, or held it before an undo.
+    pub(crate) fn run_of(&self, row: u64) -> Option<&Run> {
+        let after = self.runs.partition_point(|run| run.first <= row);
+        self.runs.get(after.checked_sub(1)?)
+    }
+
+    /// Whether the row is an inserted one that stands in a block of the file.
+    fn is_spilled(&self, row: RowId) -> bool {
+        self.run_of(row.0).is_some_and(|run| row.0 < run.end() && matches!(run.rows, RunRows::Spilled(_)))
     }
 
     fn inserted(&self, row: u64, change: u64) -> Option<OwnRow<'_>> {
-        let after = self.runs.partition_point(|run| run.first <= row);
-        let run = self.runs.get(after.checked_sub(1)?)?;
+        let run = self.run_of(row)?;
+        let RunRows::InMemory(rows) = &run.rows else { return None };
         let index = usize::try_from(row - run.first).ok()?;
         if index >= run.visible(change) {
             return None;
         }
-        Some(OwnRow::Row { format: run.format, bytes: run.rows.row(index)? })
+        Some(OwnRow::Row { format: run.format, bytes: rows.row(index)? })
     }
 
-    /// The row as left by changes up to `change`; `None` if none of them touched it.
+    /// The row as left by changes up to `change`; `None` if none of them touched it, or it stands in a spilled block.
     pub(crate) fn row(&self, row: RowId, change: u64) -> Option<OwnRow<'_>> {
-        let changed = self.changed.get(&row.0).and_then(|chain| chain.iter().rev().find(|c| c.change <= change));
+        let changed =
+            self.changed.get(&row.0).and_then(|chain| chain.iter().rev().find(|c| c.change <= change));
         match changed {
             Some(changed) => Some(changed.own()),
             None => self.inserted(row.0, change),
@@ -155,24 +198,40 @@ impl RelationWrites {
 
     fn next_inserted(&self, from: u64, change: u64) -> Option<(u64, OwnRow<'_>)> {
         let start = self.runs.partition_point(|run| run.end() <= from);
-        let run = self.runs.get(start..)?.iter().find(|run| !run.rows.is_empty())?;
+        let in_memory = |run: &&Run| matches!(&run.rows, RunRows::InMemory(rows) if !rows.is_empty());
+        let run = self.runs.get(start..)?.iter().find(in_memory)?;
         let row = run.first.max(from);
         Some((row, self.inserted(row, change)?))
     }
 
-    fn undo_inserts(&mut self, change: u64) {
+    /// Takes back the inserts after `change`. Spilled runs that lose rows are taken out whole.
+    fn undo_inserts(&mut self, change: u64) -> Vec<Run> {
+        let mut spilled = Vec::new();
         while let Some(run) = self.runs.last_mut() {
             let visible = run.visible(change);
-            if visible == run.rows.len() {
+            if visible == run.len() {
                 break;
             }
-            run.rows.truncate(visible);
-            run.changes.retain(|(made, _)| *made <= change);
-            if visible > 0 {
-                break;
+            match &mut run.rows {
+                RunRows::Spilled(_) => spilled.extend(self.runs.pop()),
+                RunRows::InMemory(rows) => {
+                    rows.truncate(visible);
+                    run.changes.retain(|(made, _)| *made <= change);
+                    if visible > 0 {
+                        break;
+                    }
+                    self.runs.pop();
+                }
             }
-            self.runs.pop();
         }
+        spilled
+    }
+
+    /// Puts the rows of a spilled run that an undo left back, in memory.
+    pub(crate) fn restore(&mut self, mut run: Run, rows: EncodedRows, change: u64) {
+        run.changes.retain(|(made, _)| *made <= change);
+        run.rows = RunRows::InMemory(rows);
+        self.runs.push(run);
     }
 }
 
@@ -185,8 +244,24 @@ enum Undo {
     CatalogEntry(Vec<u8>),
 }
 
-/// Index entries that an undo took out of the write set.
-pub(crate) type UndoneEntries = Vec<(IndexId, Arc<[u8]>)>;
+/// What an undo took out of the write set.
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    /// Index entries.
+    pub(crate) entries: Vec<(IndexId, Arc<[u8]>)>,
+    /// Runs with rows to take out of the file.
+    pub(crate) spilled: Vec<(RelationId, Run)>,
+}
+
+/// What is taken out of the write set to be spilled.
+#[derive(Debug, Default)]
+pub(crate) struct Spill {
+    /// Runs, as relation, first row, format and rows.
+    pub(crate) runs: Vec<(RelationId, u64, u16, EncodedRows)>,
+    pub(crate) entries: HashMap<IndexId, Vec<Arc<[u8]>>>,
+    /// Entries that need not be kept at all.
+    pub(crate) dropped: HashMap<IndexId, Vec<Arc<[u8]>>>,
+}
 
 /// A catalog key's changes: change number and new value, or `None` if deleted.
 type CatalogChain = Vec<(u64, Option<Vec<u8>>)>;
@@ -217,6 +292,8 @@ pub(crate) struct WriteSet {
     pub(crate) relations: HashMap<RelationId, RelationWrites>,
     pub(crate) entries: HashMap<IndexId, OwnEntries>,
     catalog: BTreeMap<Vec<u8>, CatalogChain>,
+    /// Which relation an index's entries belong to.
+    entry_relations: HashMap<IndexId, RelationId>,
     bytes: usize,
 }
 
@@ -264,21 +341,70 @@ impl WriteSet {
     }
 
     /// Notes an inserted row.
-    pub(crate) fn insert(&mut self, relation: RelationId, row: RowId, format: u16, bytes: &[u8]) {
+    pub(crate) fn insert(
+        &mut self,
+        relation: RelationId,
+        row: RowId,
+        format: u16,
+        bytes: &[u8],
+        live: &LiveChanges,
+    ) {
         let change = self.change;
         let writes = self.relations.entry(relation).or_default();
-        let run = match writes.runs.last_mut() {
-            Some(run) if run.takes(row.0, format) => run,
-            _ => {
-                writes.runs.push(Run { first: row.0, format, rows: EncodedRows::new(), changes: Vec::new() });
-                writes.runs.last_mut().expect("just pushed")
-            }
-        };
-        if run.changes.last().is_none_or(|(made, _)| *made != change) {
-            run.changes.push((change, run.rows.len()));
+        if writes.runs.last_mut().is_none_or(|run| run.list_for(row.0, format).is_none()) {
+            let rows = RunRows::InMemory(EncodedRows::new());
+            writes.runs.push(Run { first: row.0, format, rows, changes: Vec::new() });
         }
-        run.rows.push(bytes);
+        if let Some(run) = writes.runs.last_mut() {
+            run.note_change(change, live);
+            if let Some(rows) = run.list_for(row.0, format) {
+                rows.push(bytes);
+            }
+        }
         self.bytes += bytes.len() + 4;
+    }
+
+    /// Takes out what can be spilled: finished runs of inserted rows, and their index entries.
+    pub(crate) fn take_spill(&mut self) -> Spill {
+        let mut spill = Spill::default();
+        for (relation, writes) in &mut self.relations {
+            let finished = writes.runs.len().saturating_sub(1);
+            for run in writes.runs.iter_mut().take(finished) {
+                let count = run.len();
+                if let RunRows::InMemory(rows) = &mut run.rows {
+                    let rows = std::mem::take(rows);
+                    self.bytes = self.bytes.saturating_sub(rows.bytes().len() + 4 * count);
+                    spill.runs.push((*relation, run.first, run.format, rows));
+                    run.rows = RunRows::Spilled(count);
+                }
+            }
+        }
+        for (index, entries) in &mut self.entries {
+            let Some(writes) =
+                self.entry_relations.get(index).and_then(|relation| self.relations.get(relation))
+            else {
+                continue;
+            };
+            entries.retain(|entry, known| {
+                let row = crate::keyspace::parse_entry(entry).map(|(_, row)| row);
+                let is_spilled = row.is_some_and(|row| writes.is_spilled(row));
+                if is_spilled {
+                    self.bytes = self.bytes.saturating_sub(entry.len() + OVERHEAD_BYTES);
+                    let list = if known.is_superseded() { &mut spill.dropped } else { &mut spill.entries };
+                    list.entry(*index).or_default().push(Arc::clone(entry));
+                }
+                !is_spilled
+            });
+        }
+        // Spilled entries are not undone: without their rows they lead nowhere.
+        let entries = &self.entries;
+        self.journal.retain(|(_, undo)| match undo {
+            Undo::Entry(index, entry) | Undo::Supersession(index, entry) => {
+                entries.get(index).is_some_and(|entries| entries.contains_key(entry))
+            }
+            Undo::Row(..) | Undo::CatalogEntry(_) => true,
+        });
+        spill
     }
 
     /// Notes what an update (or, with `None`, a delete) made of a row.
@@ -304,7 +430,8 @@ impl WriteSet {
     }
 
     /// Notes an index entry.
-    pub(crate) fn add_entry(&mut self, index: IndexId, entry: Arc<[u8]>) {
+    pub(crate) fn add_entry(&mut self, relation: RelationId, index: IndexId, entry: Arc<[u8]>) {
+        self.entry_relations.entry(index).or_insert(relation);
         let entries = self.entries.entry(index).or_default();
         if let Some(known) = entries.get_mut(&entry) {
             known.superseded = None;
@@ -367,10 +494,10 @@ impl WriteSet {
     }
 
     /// Undoes all changes after `savepoint`.
-    pub(crate) fn undo(&mut self, savepoint: u64) -> UndoneEntries {
-        let mut undone = UndoneEntries::new();
-        for writes in self.relations.values_mut() {
-            writes.undo_inserts(savepoint);
+    pub(crate) fn undo(&mut self, savepoint: u64) -> Undone {
+        let mut undone = Undone::default();
+        for (relation, writes) in &mut self.relations {
+            undone.spilled.extend(writes.undo_inserts(savepoint).into_iter().map(|run| (*relation, run)));
         }
         while self.journal.last().is_some_and(|(change, _)| *change > savepoint) {
             let Some((_, undo)) = self.journal.pop() else { break };
@@ -393,7 +520,7 @@ impl WriteSet {
                     if let Some(entries) = self.entries.get_mut(&index) {
                         entries.remove(&entry);
                     }
-                    undone.push((index, entry));
+                    undone.entries.push((index, entry));
                 }
             }
         }

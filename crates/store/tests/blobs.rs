@@ -112,7 +112,8 @@ fn streams_can_be_sought_in_and_segmented_blobs_cannot() {
     read(SeekFrom::End, 5, 100_000);
     read(SeekFrom::Start, -5, 0);
     let segmented = write(&transaction, BlobOptions::default(), &[b"abc"]);
-    let refused = transaction.open_blob(segmented).expect("open").seek(SeekFrom::Start, 0).expect_err("segmented");
+    let refused =
+        transaction.open_blob(segmented).expect("open").seek(SeekFrom::Start, 0).expect_err("segmented");
     assert!(matches!(refused, StoreError::BlobMisuse(_)));
 }
 

@@ -95,7 +95,8 @@ fn a_lost_update_is_a_conflict() {
     let refused = rename(&late, &layout, 1, "second").expect_err("newer");
     assert!(matches!(refused, StoreError::UpdateConflict { newer, .. } if newer == first_id), "{refused}");
     let row_id = find(&late_committed, &layout, &old_view, 1).expect("row");
-    let refused = late_committed.update(&layout, &old_view, row_id, &mut row(1, "second")).expect_err("newer");
+    let refused =
+        late_committed.update(&layout, &old_view, row_id, &mut row(1, "second")).expect_err("newer");
     assert!(matches!(refused, StoreError::StatementRestart { .. }));
     rename(&late_committed, &layout, 1, "second").expect("under a new view");
     late_committed.commit().expect("commit");

@@ -132,10 +132,10 @@ fn a_freed_key_can_be_used_again() {
     insert(&writer, &layout, 1, "c");
     writer.commit().expect("commit");
     let reader = begin(&store, SNAPSHOT);
-    assert_eq!(by_index(&reader, &layout, PRIMARY, KeyRange::all(), Ascending), [
-        (1, "c".to_owned()),
-        (2, "b".to_owned())
-    ]);
+    assert_eq!(
+        by_index(&reader, &layout, PRIMARY, KeyRange::all(), Ascending),
+        [(1, "c".to_owned()), (2, "b".to_owned())]
+    );
 }
 
 #[test]
@@ -254,7 +254,9 @@ fn deadlocks_are_found_and_one_of_the_two_goes_on() {
                     let outcome = rename(&transaction, layout, other, "y");
                     match outcome {
                         Err(StoreError::Deadlock { .. }) => transaction.rollback().map(|()| "deadlock"),
-                        Err(StoreError::StatementRestart { .. }) | Ok(()) => transaction.commit().map(|_| "went on"),
+                        Err(StoreError::StatementRestart { .. }) | Ok(()) => {
+                            transaction.commit().map(|_| "went on")
+                        }
                         Err(error) => Err(error),
                     }
                     .expect("end")

@@ -212,7 +212,11 @@ fn rows_of_older_formats_get_the_defaults_of_new_columns_before_and_after_the_sw
         for (id, expected) in [(3, "new"), (42, "new"), (100, "given")] {
             let row_id = find(&reader, &altered, &view, id).expect("row");
             let row = reader.read_row(&altered, &view, row_id, &Projection::of([3, 2, 0])).expect("read");
-            assert_eq!(row.expect("row"), [Value::text(expected), Value::Null, Value::integer(id)], "{swept}");
+            assert_eq!(
+                row.expect("row"),
+                [Value::text(expected), Value::Null, Value::integer(id)],
+                "{swept}"
+            );
         }
         drop((view, reader));
         bench.sweep_all();

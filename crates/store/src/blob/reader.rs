@@ -4,8 +4,8 @@ use farbird_record::bytes::Reader;
 use farbird_types::BlobId;
 
 use super::{
-    BlobKey, BlobProperties, CHUNK_BYTES, Header, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList, damaged,
-    unsealed,
+    BlobKey, BlobProperties, CHUNK_BYTES, Header, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList,
+    damaged, unsealed,
 };
 use crate::substrate::Space;
 use crate::{Result, StoreError, Transaction};
@@ -62,12 +62,21 @@ impl Transaction {
             return Err(StoreError::NoSuchBlob);
         }
         let key = BlobKey { blob: id.0, part: PART_HEADER, chunk: 0 };
-        let header = self.blob_entry(key, |value| Header::decode(id.0, value))?.ok_or(StoreError::NoSuchBlob)?;
+        let header =
+            self.blob_entry(key, |value| Header::decode(id.0, value))?.ok_or(StoreError::NoSuchBlob)?;
         let list = match &header.inline {
             Some((list, _)) => ListCursor { bytes: list.clone(), ..ListCursor::default() },
             None => ListCursor::default(),
         };
-        Ok(BlobReader { blob: id.0, header, position: 0, segment_left: None, segments_read: 0, list, chunk: None })
+        Ok(BlobReader {
+            blob: id.0,
+            header,
+            position: 0,
+            segment_left: None,
+            segments_read: 0,
+            list,
+            chunk: None,
+        })
     }
 
     fn blob_entry<T>(&self, key: BlobKey, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
@@ -174,8 +183,7 @@ impl BlobReader {
             return Ok(());
         }
         while count > 0 {
-            let number =
-                u32::try_from(self.position / CHUNK_BYTES as u64).map_err(|_| damaged(self.blob))?;
+            let number = u32::try_from(self.position / CHUNK_BYTES as u64).map_err(|_| damaged(self.blob))?;
             let start = (self.position % CHUNK_BYTES as u64) as usize;
             let chunk = self.contents_chunk(transaction, number)?;
             let available = chunk.get(start..).unwrap_or_default();

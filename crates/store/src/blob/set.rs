@@ -121,9 +121,9 @@ impl BlobSet {
             _ => {
                 let copy = inner.blob_numbers.next(inner)?;
                 self.copy(inner, id.0, copy)?;
-                self.blobs
-                    .entry(copy)
-                    .and_modify(|uncommitted| (uncommitted.adopted, uncommitted.closed) = (Some(change), true));
+                self.blobs.entry(copy).and_modify(|uncommitted| {
+                    (uncommitted.adopted, uncommitted.closed) = (Some(change), true)
+                });
                 Ok(BlobId(copy))
             }
         }
@@ -136,7 +136,8 @@ impl BlobSet {
         let mut found = false;
         let snapshot = inner.snapshot();
         let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let own: Vec<_> = self.entries.range(first..=last).map(|(key, value)| (*key, Arc::clone(value))).collect();
+        let own: Vec<_> =
+            self.entries.range(first..=last).map(|(key, value)| (*key, Arc::clone(value))).collect();
         for entry in snapshot.scan(Space::Blobs, span, Direction::Forward)? {
             let (key, value) = entry?;
             found = true;

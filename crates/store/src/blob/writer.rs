@@ -50,7 +50,8 @@ impl Chunks {
 
     fn flush(&mut self, transaction: &Transaction, blob: u64) -> Result<()> {
         let key = BlobKey { blob, part: self.part, chunk: self.written };
-        self.written = self.written.checked_add(1).ok_or(StoreError::BlobMisuse("longer than a blob may be"))?;
+        self.written =
+            self.written.checked_add(1).ok_or(StoreError::BlobMisuse("longer than a blob may be"))?;
         let value = sealed(&self.open);
         self.open.clear();
         transaction.core()?.blobs.put(&transaction.store().inner, key, value)

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition, TableError,
-    backends::InMemoryBackend,
+    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition,
+    TableError, backends::InMemoryBackend,
 };
 
-use super::{Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span};
+use super::{
+    Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span,
+};
 use crate::{Result, StoreError};
 
 /// A redb database, in a file or on another storage backend.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span};
+use super::{
+    Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span,
+};
 use crate::Result;
 
 type Map = BTreeMap<Vec<u8>, Arc<[u8]>>;

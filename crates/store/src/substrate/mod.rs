@@ -63,9 +63,10 @@ pub const ALL_KEYS: KeySpan<'static> = (Bound::Unbounded, Bound::Unbounded);
 pub(crate) fn is_empty_span(span: KeySpan<'_>) -> bool {
     match span {
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
-        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => {
-            lower >= upper
-        }
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower >= upper,
         _ => false,
     }
 }

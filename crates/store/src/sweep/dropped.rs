@@ -31,7 +31,9 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
         if !is_over(&key)? {
             continue;
         }
-        let Some(relation) = key.get(meta::DROPPED_RELATION.len()..).and_then(id).map(RelationId) else { continue };
+        let Some(relation) = key.get(meta::DROPPED_RELATION.len()..).and_then(id).map(RelationId) else {
+            continue;
+        };
         let prefix = meta::dropped_blobs(relation);
         let blobs = marks(&*snapshot, &prefix)?;
         if blobs.is_empty() {

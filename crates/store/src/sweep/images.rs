@@ -25,7 +25,11 @@ pub(super) fn forget(
     for index in layout.indexes.iter().filter(|index| index.active) {
         // An entry too many is only a hint that leads nowhere: not worth failing for an expression that does.
         let keys = |images: &[Vec<Value>]| -> HashSet<Vec<u8>> {
-            images.iter().filter_map(|image| index.key(image).ok().flatten()).map(|key| key.entry(row)).collect()
+            images
+                .iter()
+                .filter_map(|image| index.key(image).ok().flatten())
+                .map(|key| key.entry(row))
+                .collect()
         };
         let alive = keys(alive);
         for entry in keys(dead).difference(&alive) {
@@ -48,7 +52,9 @@ pub(crate) fn blobs_of_version(
     blobs: &mut Vec<BlobId>,
 ) -> Result<()> {
     let (row, _) = keyspace::parse_version(key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
-    let VersionContent::Row { format, bytes } = StoredVersion::decode(value, row)?.content else { return Ok(()) };
+    let VersionContent::Row { format, bytes } = StoredVersion::decode(value, row)?.content else {
+        return Ok(());
+    };
     let Some(record_format) = layout.formats.get(usize::from(format)) else { return Ok(()) };
     let slots: Vec<u16> = record_format.blob_slots().filter_map(|slot| u16::try_from(slot).ok()).collect();
     let mut values = Vec::new();

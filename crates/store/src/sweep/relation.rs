@@ -96,7 +96,8 @@ impl RelationSweep<'_> {
         let entries = self.snapshot.scan(Space::Versions(self.layout.id), span, Direction::Forward)?;
         for (count, entry) in entries.enumerate() {
             let (key, value) = entry?;
-            let (row, commit) = keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+            let (row, commit) =
+                keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
             match rows.last_mut() {
                 Some(last) if last.row == row => last.versions.push((commit, value)),
                 _ if count >= VERSIONS_PER_STEP => return Ok((rows, false)),
@@ -127,7 +128,8 @@ impl RelationSweep<'_> {
             successor = version.0;
             if needed { verdict.kept.push(version) } else { verdict.dead.push(version) }
         }
-        verdict.settled = verdict.kept.len() == 1 && verdict.kept.first().is_some_and(|kept| kept.0 <= self.horizon);
+        verdict.settled =
+            verdict.kept.len() == 1 && verdict.kept.first().is_some_and(|kept| kept.0 <= self.horizon);
         verdict
     }
 
@@ -143,8 +145,9 @@ impl RelationSweep<'_> {
             Some(block) => Some(block),
             None => self.block_to_continue(stretch)?,
         };
-        let is_base_settled =
-            base.as_ref().is_none_or(|block| self.commit_of(block).is_some_and(|commit| commit <= self.horizon));
+        let is_base_settled = base
+            .as_ref()
+            .is_none_or(|block| self.commit_of(block).is_some_and(|commit| commit <= self.horizon));
         let format = self.format_of_merge(base.as_ref(), &verdicts)?;
         let merged: Vec<bool> =
             verdicts.iter().map(|verdict| verdict.settled && is_base_settled && format.is_some()).collect();
@@ -154,7 +157,8 @@ impl RelationSweep<'_> {
         if let Some(format) = format
             && merged.contains(&true)
         {
-            let settled = verdicts.iter().zip(&merged).filter(|(_, merged)| **merged).map(|(verdict, _)| verdict);
+            let settled =
+                verdicts.iter().zip(&merged).filter(|(_, merged)| **merged).map(|(verdict, _)| verdict);
             self.merge(base.as_ref(), settled, format, batch)?;
         }
         Ok(())
@@ -216,7 +220,8 @@ impl RelationSweep<'_> {
         let projection = Projection::all();
         let decoder = RowDecoder::new(self.layout, &projection);
         let image = |(_, slice): &(CommitNumber, Slice)| -> Result<Option<Vec<Value>>> {
-            let VersionContent::Row { format, bytes } = StoredVersion::decode(slice, verdict.row)?.content else {
+            let VersionContent::Row { format, bytes } = StoredVersion::decode(slice, verdict.row)?.content
+            else {
                 return Ok(None);
             };
             let mut values = Vec::new();
@@ -238,7 +243,9 @@ impl RelationSweep<'_> {
         {
             let mut values = Vec::new();
             let reader = block.reader(decoder.format(block.format)?)?;
-            reader.decode_row(index, decoder.columns(), &mut values).map_err(|error| block.damaged(&error))?;
+            reader
+                .decode_row(index, decoder.columns(), &mut values)
+                .map_err(|error| block.damaged(&error))?;
             decoder.adapt(block.format, 0, &mut values)?;
             if merged { dead.push(values) } else { alive.push(values) }
         }
@@ -292,13 +299,20 @@ impl RelationSweep<'_> {
         writer.finish(batch)
     }
 
-    fn take_settled(&self, verdict: &Verdict<'_>, writer: &mut BlockWriter<'_>, batch: &mut WriteBatch) -> Result<()> {
+    fn take_settled(
+        &self,
+        verdict: &Verdict<'_>,
+        writer: &mut BlockWriter<'_>,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
         let Some((commit, slice)) = verdict.kept.first() else { return Ok(()) };
         let key = keyspace::version(verdict.row, *commit);
         batch.delete(Space::Versions(self.layout.id), key.to_vec());
         match StoredVersion::decode(slice, verdict.row)?.content {
             VersionContent::Deleted => Ok(()),
-            VersionContent::Row { format, bytes } => writer.push(verdict.row.0, *commit, format, bytes, batch),
+            VersionContent::Row { format, bytes } => {
+                writer.push(verdict.row.0, *commit, format, bytes, batch)
+            }
         }
     }
 }
@@ -317,7 +331,8 @@ impl<'a> BlockWriter<'a> {
     fn new(sweep: &'a RelationSweep<'a>, format: u16) -> Result<BlockWriter<'a>> {
         let relation = sweep.layout.id;
         let record_format = sweep.layout.formats.get(usize::from(format));
-        let record_format = record_format.ok_or(StoreError::BadLayout { relation, what: "format of its rows" })?;
+        let record_format =
+            record_format.ok_or(StoreError::BadLayout { relation, what: "format of its rows" })?;
         Ok(BlockWriter {
             sweep,
             format,
@@ -369,7 +384,8 @@ impl<'a> BlockWriter<'a> {
         }
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
-        let label = BlockLabel { stamp: Stamp::Commit(self.commit), writer: TransactionId(0), format: self.format };
+        let label =
+            BlockLabel { stamp: Stamp::Commit(self.commit), writer: TransactionId(0), format: self.format };
         let value = encode_block(&label, self.record_format, &row_ids, &rows)?;
         let key = keyspace::block(RowId(row_ids.first())).to_vec();
         batch.put(Space::Blocks(self.sweep.layout.id), key, value);

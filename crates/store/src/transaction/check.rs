@@ -7,7 +7,7 @@ use farbird_types::Value;
 
 use super::Transaction;
 use super::write::NewKey;
-use crate::committed::{Sight, find_row};
+use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
 use crate::locks::Resource;
 use crate::substrate::{Direction, Snapshot, Space};
@@ -108,8 +108,9 @@ impl Transaction {
         values: &[Value],
         except: Option<RowId>,
     ) -> Result<bool> {
-        let index =
-            layout.index(index).ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
+        let index = layout
+            .index(index)
+            .ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
         let id = self.core()?.id;
         let prefix = index.encode(values)?.bytes;
         let mut waiter = self.waiter(id);
@@ -148,9 +149,12 @@ impl Transaction {
         let after = keyspace::after_prefix(prefix);
         let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut last_row = None;
-        for entry in snapshot.scan(Space::Index(index.id), (Bound::Included(prefix), upper), Direction::Forward)? {
+        for entry in
+            snapshot.scan(Space::Index(index.id), (Bound::Included(prefix), upper), Direction::Forward)?
+        {
             let (entry, _) = entry?;
-            let (_, row) = keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            let (_, row) =
+                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
             if Some(row) == except || last_row.replace(row) == Some(row) {
                 continue;
             }
@@ -203,8 +207,13 @@ impl Transaction {
             None => &*self.store.inner.snapshot(),
             Some(_) => snapshot,
         };
-        let Some(found) = find_row(&self.store.inner, latest, layout.id, row, Sight::Everything)? else {
-            return Ok(KeyState::Absent);
+        let core = self.core()?;
+        let found = find_row(&self.store.inner, latest, layout.id, row, core.full_sight(layout.id))?;
+        drop(core);
+        let Some(found) = found else {
+            let spiller =
+                spiller_of(&self.store.inner, latest, layout.id, row)?.filter(|spiller| *spiller != id);
+            return Ok(spiller.map_or(KeyState::Absent, KeyState::Undecided));
         };
         if found.is_deleted() {
             return Ok(KeyState::Absent);

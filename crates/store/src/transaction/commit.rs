@@ -9,10 +9,10 @@ use super::Core;
 use super::ddl::DdlChange;
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
-use crate::keyspace;
+use crate::keyspace::{self, meta};
 use crate::substrate::{Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
-use crate::write_set::{OwnEntries, OwnRow, RelationWrites, Run};
+use crate::write_set::{OwnEntries, OwnRow, RelationWrites, Run, RunRows};
 use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// All that one commit writes.
@@ -24,6 +24,7 @@ pub(super) struct CommitContent {
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
     ddl: Vec<DdlChange>,
+    spilled: Vec<RelationId>,
 }
 
 impl CommitContent {
@@ -39,6 +40,7 @@ impl CommitContent {
             catalog: core.writes.take_catalog(),
             blobs: core.blobs.to_commit(),
             ddl: core.ddl.iter().map(|(_, change)| change.clone()).collect(),
+            spilled: core.spilled.iter().copied().collect(),
         }
     }
 
@@ -58,6 +60,12 @@ impl CommitContent {
             }
         }
         self.blobs.write(batch);
+        if !self.spilled.is_empty() {
+            batch.put(Space::Meta, meta::spilled(self.id), number.0.to_le_bytes().to_vec());
+        }
+        for relation in &self.spilled {
+            batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
+        }
         for change in &self.ddl {
             change.write(number, batch);
         }
@@ -73,9 +81,10 @@ impl CommitContent {
     ) -> Result<()> {
         let mut written_until = 0;
         for run in writes.runs() {
+            let RunRows::InMemory(rows) = &run.rows else { continue };
             self.write_changed(number, relation, writes, written_until..run.first, batch);
-            self.write_run(number, relation, writes, run, batch)?;
-            written_until = run.first + run.rows.len() as u64;
+            self.write_run(number, relation, writes, run, rows, batch)?;
+            written_until = run.end();
         }
         self.write_changed(number, relation, writes, written_until..u64::MAX, batch);
         Ok(())
@@ -118,19 +127,27 @@ impl CommitContent {
         relation: RelationId,
         writes: &RelationWrites,
         run: &Run,
+        inserted: &EncodedRows,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let end = run.first + run.rows.len() as u64;
+        let end = run.end();
         let mut changed = writes.changed(run.first..end).peekable();
-        if changed.peek().is_none() && run.rows.len() >= BLOCK_ROWS_MIN {
-            return self.write_block(number, relation, run.format, &RowIds::Dense(run.first..end), &run.rows, batch);
+        if changed.peek().is_none() && inserted.len() >= BLOCK_ROWS_MIN {
+            return self.write_block(
+                number,
+                relation,
+                run.format,
+                &RowIds::Dense(run.first..end),
+                inserted,
+                batch,
+            );
         }
         let mut row_ids = Vec::new();
         let mut rows = EncodedRows::new();
-        for (row, inserted) in (run.first..end).zip(run.rows.iter()) {
+        for (row, bytes) in (run.first..end).zip(inserted.iter()) {
             let own = match changed.next_if(|(other, _)| other.0 == row) {
                 Some((_, changed)) => changed,
-                None => OwnRow::Row { format: run.format, bytes: inserted },
+                None => OwnRow::Row { format: run.format, bytes },
             };
             match own {
                 // Inserted and deleted: nobody else will ever have seen it.

@@ -66,8 +66,9 @@ impl Transaction {
     pub fn build_index(&self, layout: &Arc<RelationLayout>, index: IndexId) -> Result<()> {
         self.check_writable()?;
         self.lock_relation(layout.id, LockLevel::ProtectedWrite)?;
-        let index =
-            layout.index(index).ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
+        let index = layout
+            .index(index)
+            .ok_or(StoreError::BadLayout { relation: layout.id, what: "index of this number" })?;
         let inner = &self.store.inner;
         let view = {
             let mut core = self.core()?;
@@ -82,13 +83,20 @@ impl Transaction {
         inner.write(batch, Durability::Relaxed)?;
         let filled = self.fill_index(layout, index, view).and_then(|()| self.check_unique(layout, index));
         if filled.is_err() {
-            self.core()?.ddl.retain(|(_, change)| !matches!(change, DdlChange::BuiltIndex(id) if *id == index.id));
+            self.core()?
+                .ddl
+                .retain(|(_, change)| !matches!(change, DdlChange::BuiltIndex(id) if *id == index.id));
             DdlChange::BuiltIndex(index.id).abandon(inner)?;
         }
         filled
     }
 
-    fn fill_index(&self, layout: &Arc<RelationLayout>, index: &IndexDefinition, view: ReadView) -> Result<()> {
+    fn fill_index(
+        &self,
+        layout: &Arc<RelationLayout>,
+        index: &IndexDefinition,
+        view: ReadView,
+    ) -> Result<()> {
         let mut scan = RelationScan::new(Arc::clone(layout), view, Projection::all());
         let mut rows = RowBatch::new();
         let mut batch = WriteBatch::new();
@@ -117,9 +125,13 @@ impl Transaction {
         let mut previous: Vec<u8> = Vec::new();
         for entry in snapshot.scan(Space::Index(index.id), ALL_KEYS, Direction::Forward)? {
             let (entry, _) = entry?;
-            let (key, row) = keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            let (key, row) =
+                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
             if key == previous && key != all_null {
-                return Err(StoreError::UniqueViolation { index: index.id, values: self.key_of(layout, index, row)? });
+                return Err(StoreError::UniqueViolation {
+                    index: index.id,
+                    values: self.key_of(layout, index, row)?,
+                });
             }
             previous.clear();
             previous.extend_from_slice(key);

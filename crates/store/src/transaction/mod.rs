@@ -6,9 +6,10 @@ mod check;
 mod commit;
 mod ddl;
 mod read;
+mod spill;
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
-use crate::committed::Sight;
+use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
 use crate::locks::{Levels, Resource, Waiter};
 use crate::view::ReadView;
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
@@ -57,6 +58,10 @@ pub(crate) struct Core {
     ddl: Vec<(u64, DdlChange)>,
     /// Formats of the rows written, for the commit.
     formats: HashMap<(RelationId, u16), RecordFormat>,
+    /// Relations of which it has spilled rows.
+    spilled: HashSet<RelationId>,
+    /// When its work is larger than this, it is spilled.
+    spill_at_bytes: usize,
     /// Index entries handed to the commit; others must not overlook them before it is done.
     committed_entries: Arc<HashMap<IndexId, OwnEntries>>,
 }
@@ -96,17 +101,33 @@ impl Core {
             levels: HashMap::new(),
             ddl: Vec::new(),
             formats: HashMap::new(),
+            spilled: HashSet::new(),
+            spill_at_bytes: 0,
             committed_entries: Arc::default(),
         }
     }
 
     fn has_changes(&self) -> bool {
-        !self.writes.is_empty() || !self.ddl.is_empty() || self.blobs.has_adopted()
+        !self.writes.is_empty()
+            || !self.spilled.is_empty()
+            || !self.ddl.is_empty()
+            || self.blobs.has_adopted()
     }
 
-    /// What a view sees of the committed rows.
-    pub(crate) fn sight(&self, view: &ReadView) -> Sight<'_> {
-        Sight::Until(view.commit_number(), &self.own_commits)
+    /// What a view sees of a relation's rows in the substrate.
+    pub(crate) fn sight(&self, relation: RelationId, view: &ReadView) -> Sight<'_> {
+        self.sight_at(relation, view.commit_number(), view.change())
+    }
+
+    /// All committed rows of a relation, and own ones.
+    fn full_sight(&self, relation: RelationId) -> Sight<'_> {
+        self.sight_at(relation, EVERY_COMMIT, u64::MAX)
+    }
+
+    fn sight_at(&self, relation: RelationId, until: CommitNumber, change: u64) -> Sight<'_> {
+        let writes = self.writes.relation(relation);
+        let own = writes.map(|writes| OwnSight { id: self.id, writes, change });
+        Sight { until, own_commits: &self.own_commits, own }
     }
 }
 
@@ -195,9 +216,10 @@ impl Transaction {
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut core = self.core()?;
         let undone = core.writes.undo(savepoint.0);
-        for (index, entry) in &undone {
+        for (index, entry) in &undone.entries {
             self.store.inner.pending_keys.remove(*index, std::iter::once(entry));
         }
+        self.take_back(&mut core, undone.spilled, savepoint.0)?;
         core.blobs.undo(savepoint.0);
         let kept = core.ddl.partition_point(|(change, _)| *change <= savepoint.0);
         for (_, change) in core.ddl.split_off(kept) {
@@ -268,7 +290,10 @@ impl Transaction {
     }
 
     /// As [`Transaction::commit_retaining`], with `publish` as in [`Transaction::commit_with`].
-    pub fn commit_retaining_with(&self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
+    pub fn commit_retaining_with(
+        &self,
+        publish: impl FnOnce(CommitNumber) + Send + 'static,
+    ) -> Result<CommitNumber> {
         let mut slot = self.core.lock();
         let core = slot.take().ok_or(StoreError::TransactionEnded)?;
         let mut next = self.next_core(&core)?;
@@ -335,6 +360,7 @@ impl Transaction {
         let inner = &self.store.inner;
         let outcome = if core.has_changes() {
             let content = CommitContent::take(&mut core);
+            let publish = spill::publish(inner, &core, publish);
             inner.commit(Box::new(move |number, batch| content.write(number, batch)), publish)
         } else {
             let published = inner.publication();
@@ -344,6 +370,7 @@ impl Transaction {
         if outcome.is_ok() {
             core.blobs.forget_adopted();
             core.ddl.clear();
+            core.spilled.clear();
         }
         self.finish(core);
         outcome
@@ -357,6 +384,9 @@ impl Transaction {
             inner.pending_keys.remove(*index, entries.keys());
         }
         // What cannot be removed now stays under its mark until the next open.
+        if let Err(error) = spill::discard(inner, &core) {
+            tracing::warn!(%error, "cannot remove spilled rows");
+        }
         if let Err(error) = core.blobs.discard(inner) {
             tracing::warn!(%error, "cannot remove temporary blobs");
         }

@@ -64,7 +64,7 @@ impl Transaction {
                 OwnRow::Row { format, bytes } => decoder.decode(row, format, bytes, out).map(|()| true),
             };
         }
-        match find_row(&self.store.inner, snapshot, layout.id, row, core.sight(view))? {
+        match find_row(&self.store.inner, snapshot, layout.id, row, core.sight(layout.id, view))? {
             Some(found) if !found.is_deleted() => found.decode(row, decoder, out).map(|()| true),
             _ => Ok(false),
         }

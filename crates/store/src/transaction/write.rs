@@ -7,7 +7,7 @@ use farbird_record::value_codec::encode_row;
 use farbird_types::{BlobId, Value};
 
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction};
-use crate::committed::{Sight, find_row};
+use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keys::IndexKey;
 use crate::keyspace;
@@ -59,8 +59,9 @@ impl Transaction {
         self.reserve_keys(id, layout, row_id, &keys)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;
-        core.writes.insert(layout.id, row_id, layout.current, &bytes);
-        self.note_entries(&mut core, keys);
+        core.writes.insert(layout.id, row_id, layout.current, &bytes, &self.live);
+        note_entries(&mut core, layout.id, keys);
+        self.spill_if_large(&mut core)?;
         Ok(row_id)
     }
 
@@ -91,7 +92,7 @@ impl Transaction {
             drop_replaced(&mut core, layout, row_id, &old, row)?;
         }
         core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
-        self.note_entries(&mut core, keys);
+        note_entries(&mut core, layout.id, keys);
         Ok(())
     }
 
@@ -114,12 +115,7 @@ impl Transaction {
     }
 
     /// Locks a row for a change and reads it as it is now, checking that the view sees that version.
-    fn lock_and_read(
-        &self,
-        layout: &RelationLayout,
-        view: &ReadView,
-        row_id: RowId,
-    ) -> Result<LockedRow> {
+    fn lock_and_read(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<LockedRow> {
         self.check_writable()?;
         self.lock_relation(layout.id, LockLevel::SharedWrite)?;
         let projection = Projection::all();
@@ -156,13 +152,15 @@ impl Transaction {
     ) -> Result<()> {
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
-        let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, Sight::Everything)?;
+        let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, core.full_sight(layout.id))?;
         let Some(found) = found else { return Err(StoreError::NoSuchRow { row: row_id }) };
-        if !core.sight(view).sees(found.commit) {
+        if !core.sight(layout.id, view).sees(found.commit) {
             let newer = found.writer;
             return Err(match self.options.isolation {
                 Isolation::ReadCommitted => StoreError::StatementRestart { row: row_id, newer },
-                Isolation::Snapshot | Isolation::TableStability => StoreError::UpdateConflict { row: row_id, newer },
+                Isolation::Snapshot | Isolation::TableStability => {
+                    StoreError::UpdateConflict { row: row_id, newer }
+                }
             });
         }
         if found.is_deleted() {
@@ -172,7 +170,13 @@ impl Transaction {
     }
 
     /// Makes the BLOBs of a new row its own.
-    fn adopt_blobs(&self, core: &mut Core, layout: &RelationLayout, row: &mut [Value], old: &[Value]) -> Result<()> {
+    fn adopt_blobs(
+        &self,
+        core: &mut Core,
+        layout: &RelationLayout,
+        row: &mut [Value],
+        old: &[Value],
+    ) -> Result<()> {
         let kept = blob_ids(old);
         for slot in current_format(layout)?.blob_slots() {
             if let Some(Value::Blob(blob)) = row.get_mut(slot)
@@ -184,12 +188,12 @@ impl Transaction {
         }
         Ok(())
     }
+}
 
-    /// Adds reserved keys to the write set.
-    fn note_entries(&self, core: &mut Core, keys: Vec<NewKey<'_>>) {
-        for NewKey { index, entry, .. } in keys {
-            core.writes.add_entry(index.id, entry);
-        }
+/// Adds reserved keys to the write set.
+fn note_entries(core: &mut Core, relation: RelationId, keys: Vec<NewKey<'_>>) {
+    for NewKey { index, entry, .. } in keys {
+        core.writes.add_entry(relation, index.id, entry);
     }
 }
 
@@ -262,7 +266,8 @@ fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowI
     let reservations = core.row_numbers.entry(relation).or_default();
     if reservations.last().is_none_or(|latest| latest.unused.is_empty()) {
         let step = ROW_NUMBER_STEPS.get(reservations.len()).or(ROW_NUMBER_STEPS.last()).copied().unwrap_or(1);
-        let unused = inner.row_numbers.reserve(relation, step, || first_free_row(&*inner.snapshot(), relation))?;
+        let unused =
+            inner.row_numbers.reserve(relation, step, || first_free_row(&*inner.snapshot(), relation))?;
         reservations.push(Reservation { start: unused.start, unused });
     }
     let latest = reservations.last_mut().and_then(|latest| latest.unused.next());
@@ -273,7 +278,8 @@ fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowI
 fn first_free_row(snapshot: &dyn Snapshot, relation: RelationId) -> Result<u64> {
     let mut last = 0;
     if let Some(entry) = snapshot.scan(Space::Versions(relation), ALL_KEYS, Direction::Backward)?.next() {
-        let (row, _) = keyspace::parse_version(&entry?.0).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+        let (row, _) =
+            keyspace::parse_version(&entry?.0).ok_or_else(|| StoreError::corrupt("key of a version"))?;
         last = row.0;
     }
     if let Some(entry) = snapshot.scan(Space::Blocks(relation), ALL_KEYS, Direction::Backward)?.next() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use farbird_record::RecordFormat;
 use farbird_store::{
-    CancelFlag, IndexDefinition, IndexId, IndexScan, Isolation, KeyPart, KeyRange, KeySource, Projection, ReadView,
-    RelationId, RelationLayout, RelationScan, RowBatch, RowId, ScanDirection, Store, StoreOptions, Transaction,
-    TransactionOptions, Wait,
+    CancelFlag, IndexDefinition, IndexId, IndexScan, Isolation, KeyPart, KeyRange, KeySource, Projection,
+    ReadView, RelationId, RelationLayout, RelationScan, RowBatch, RowId, ScanDirection, Store, StoreOptions,
+    Transaction, TransactionOptions, Wait,
 };
 use farbird_types::character_set::{CharacterSet, Collation};
 use farbird_types::{SqlType, Value};
@@ -92,7 +92,12 @@ pub fn delete(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) 
     transaction.delete(layout, &view, row_id)
 }
 
-pub fn find(transaction: &Transaction, layout: &Arc<RelationLayout>, view: &ReadView, id: i64) -> Option<RowId> {
+pub fn find(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+    id: i64,
+) -> Option<RowId> {
     let mut scan = RelationScan::new(Arc::clone(layout), view.clone(), Projection::of([0]));
     let mut batch = RowBatch::new();
     while scan.next_batch(transaction, 100, &mut batch).expect("scan") {
@@ -121,7 +126,11 @@ pub fn text(value: &Value) -> String {
 }
 
 /// The rows seen, as (id, name), in row order.
-pub fn rows_in(transaction: &Transaction, layout: &Arc<RelationLayout>, view: &ReadView) -> Vec<(i64, String)> {
+pub fn rows_in(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+) -> Vec<(i64, String)> {
     let mut scan = RelationScan::new(Arc::clone(layout), view.clone(), Projection::of([0, 1]));
     let mut batch = RowBatch::new();
     let mut rows = Vec::new();
@@ -153,8 +162,8 @@ pub fn by_index(
     direction: ScanDirection,
 ) -> Vec<(i64, String)> {
     let view = transaction.view().expect("view");
-    let mut scan =
-        IndexScan::new(Arc::clone(layout), index, range, direction, view, Projection::of([0, 1])).expect("scan");
+    let mut scan = IndexScan::new(Arc::clone(layout), index, range, direction, view, Projection::of([0, 1]))
+        .expect("scan");
     let mut batch = RowBatch::new();
     let mut rows = Vec::new();
     while scan.next_batch(transaction, 3, &mut batch).expect("scan") {

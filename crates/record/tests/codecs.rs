@@ -1,0 +1,115 @@
+//! Promises of all codecs: what is encoded comes back, and damaged bytes are an error at worst.
+
+mod common;
+
+use farbird_record::value_codec::{decode_row, encode_row};
+use farbird_record::{CodecId, ColumnSet, EncodedRows, RecordFormat, codec};
+use farbird_types::Value;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const CODECS: [CodecId; 1] = [CodecId::VALUE];
+
+fn encoded(format: &RecordFormat, rows: &[Vec<Value>]) -> EncodedRows {
+    let mut encoded = EncodedRows::new();
+    for row in rows {
+        encoded.push_with(|out| encode_row(format, row, out)).expect("rows of the format");
+    }
+    encoded
+}
+
+/// Decodes whatever can be decoded, whether or not it makes sense.
+fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
+    let Ok(reader) = codec(id).expect("known").open_block(format, rows, bytes) else { return };
+    let mut out = Vec::new();
+    for index in 0..rows + 1 {
+        let _ = reader.decode_row(index, &ColumnSet::All, &mut out);
+        let _ = reader.encoded_row(index, &mut Vec::new());
+    }
+    let _ = reader.decode_rows(0..rows, &ColumnSet::Slots(&[1, 0]), &mut out);
+}
+
+proptest! {
+    #[test]
+    fn rows_come_back_whole_and_projected((format, rows) in common::rows(3), slots in vec(0u16..24, 0..6)) {
+        for row in &rows {
+            let mut bytes = Vec::new();
+            encode_row(&format, row, &mut bytes).expect("a row of the format");
+            let mut all = Vec::new();
+            decode_row(&format, &bytes, &ColumnSet::All, &mut all).expect("decodes");
+            prop_assert_eq!(&all, row);
+            let mut some = Vec::new();
+            decode_row(&format, &bytes, &ColumnSet::Slots(&slots), &mut some).expect("decodes");
+            let expected: Vec<Value> =
+                slots.iter().map(|slot| row.get(usize::from(*slot)).cloned().unwrap_or_default()).collect();
+            prop_assert_eq!(some, expected);
+        }
+    }
+
+    #[test]
+    fn blocks_come_back_by_row_and_by_column((format, rows) in common::rows(70), slots in vec(0u16..24, 0..6)) {
+        let encoded = encoded(&format, &rows);
+        for id in CODECS {
+            let mut block = Vec::new();
+            codec(id).expect("known").encode_block(&format, &encoded, &mut block).expect("encodes");
+            let reader = codec(id).expect("known").open_block(&format, rows.len(), &block).expect("opens");
+            for (index, row) in rows.iter().enumerate() {
+                let mut values = Vec::new();
+                reader.decode_row(index, &ColumnSet::All, &mut values).expect("decodes");
+                prop_assert_eq!(&values, row);
+                let mut bytes = Vec::new();
+                reader.encoded_row(index, &mut bytes).expect("decodes");
+                prop_assert_eq!(Some(bytes.as_slice()), encoded.row(index));
+            }
+            let mut values = Vec::new();
+            reader.decode_rows(1..rows.len(), &ColumnSet::Slots(&slots), &mut values).expect("decodes");
+            let expected: Vec<Value> = rows[1..]
+                .iter()
+                .flat_map(|row| slots.iter().map(|slot| row.get(usize::from(*slot)).cloned().unwrap_or_default()))
+                .collect();
+            prop_assert_eq!(values, expected);
+            prop_assert!(reader.decode_row(rows.len(), &ColumnSet::All, &mut Vec::new()).is_err());
+        }
+    }
+
+    #[test]
+    fn damage_never_panics(
+        (format, rows) in common::rows(40),
+        damages in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let encoded = encoded(&format, &rows);
+        for id in CODECS {
+            let mut block = Vec::new();
+            codec(id).expect("known").encode_block(&format, &encoded, &mut block).expect("encodes");
+            for (place, byte) in &damages {
+                let place = place.index(block.len());
+                block[place] = *byte;
+            }
+            decode_all(id, &format, rows.len(), &block);
+            block.truncate(cut.index(block.len()));
+            decode_all(id, &format, rows.len(), &block);
+        }
+    }
+
+    #[test]
+    fn noise_never_panics((format, _) in common::rows(1), noise in vec(any::<u8>(), 0..200), rows in 0usize..100) {
+        let _ = decode_row(&format, &noise, &ColumnSet::All, &mut Vec::new());
+        for id in CODECS {
+            decode_all(id, &format, rows, &noise);
+        }
+    }
+}
+
+#[test]
+fn values_of_other_types_are_refused() {
+    use farbird_types::SqlType;
+    let format = RecordFormat::new(vec![SqlType::SMALLINT]);
+    for value in [Value::integer(40_000), Value::text("7"), Value::Integer { unscaled: 1, scale: -2 }] {
+        assert!(encode_row(&format, &[value], &mut Vec::new()).is_err());
+    }
+    assert!(encode_row(&format, &[Value::Null, Value::Null], &mut Vec::new()).is_err());
+    let mut out = Vec::new();
+    encode_row(&format, &[], &mut out).expect("missing values are NULL");
+    assert_eq!(out, [1]);
+}

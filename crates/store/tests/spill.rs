@@ -1,0 +1,146 @@
+//! Transactions larger than the memory they may use.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use farbird_store::substrate::{
+    ALL_KEYS, Direction, Durability, MemorySubstrate, Space, Substrate, WriteBatch,
+};
+use farbird_store::{KeyRange, RelationLayout, ScanDirection, Store, StoreError, StoreOptions, Transaction};
+use farbird_types::Value;
+
+struct Bench {
+    substrate: Arc<MemorySubstrate>,
+    store: Store,
+    layout: Arc<RelationLayout>,
+}
+
+fn open(substrate: &Arc<MemorySubstrate>) -> Store {
+    let small = StoreOptions { write_set_bytes_max: 20_000, ..options() };
+    Store::on_substrate(Arc::clone(substrate) as Arc<_>, small).expect("open")
+}
+
+fn bench() -> Bench {
+    let substrate = Arc::new(MemorySubstrate::new());
+    let layout = layout_with(vec![column_index(PRIMARY, 0, true, false)]);
+    let store = open(&substrate);
+    store.register_layout(Arc::clone(&layout));
+    Bench { substrate, store, layout }
+}
+
+impl Bench {
+    fn count(&self, space: Space) -> usize {
+        let snapshot = self.substrate.snapshot().expect("snapshot");
+        snapshot.scan(space, ALL_KEYS, Direction::Forward).expect("scan").count()
+    }
+
+    fn insert(&self, transaction: &Transaction, ids: std::ops::Range<i64>) {
+        for id in ids {
+            insert(transaction, &self.layout, id, "some text that takes its place");
+        }
+    }
+
+    fn ids(&self, transaction: &Transaction) -> Vec<i64> {
+        let ids: Vec<i64> = rows(transaction, &self.layout).into_iter().map(|(id, _)| id).collect();
+        let by_key = by_index(transaction, &self.layout, PRIMARY, KeyRange::all(), ScanDirection::Ascending);
+        let mut sorted = ids.clone();
+        sorted.sort_unstable();
+        assert!(by_key.into_iter().map(|(id, _)| id).eq(sorted));
+        ids
+    }
+}
+
+#[test]
+fn a_large_transaction_is_seen_by_itself_at_once_and_by_others_when_it_commits() {
+    let bench = bench();
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 0..1_000);
+    let view = large.view().expect("view");
+    bench.insert(&large, 1_000..5_000);
+    assert!(bench.count(Space::Blocks(bench.layout.id)) > 1, "it has spilled");
+    assert_eq!(rows_in(&large, &bench.layout, &view).len(), 1_000);
+    assert_eq!(bench.ids(&large), Vec::from_iter(0..5_000));
+    let reader = begin(&bench.store, SNAPSHOT);
+    assert_eq!(bench.ids(&reader), []);
+    rename(&large, &bench.layout, 17, "changed").expect("update of a spilled row");
+    delete(&large, &bench.layout, 18).expect("delete of a spilled row");
+    let own = large.insert(&bench.layout, &mut row(19, "x")).expect_err("own duplicate");
+    assert!(matches!(own, StoreError::UniqueViolation { .. }));
+    let other = reader.insert(&bench.layout, &mut row(20, "x")).expect_err("uncommitted duplicate");
+    assert!(matches!(other, StoreError::LockConflict { holder } if holder == large.id()));
+    large.commit().expect("commit");
+    assert_eq!(bench.ids(&reader), []);
+    let committed = reader.insert(&bench.layout, &mut row(20, "x")).expect_err("duplicate");
+    assert!(matches!(committed, StoreError::UniqueViolation { .. }));
+    drop((reader, view));
+    for swept in [false, true] {
+        let store = if swept { bench.store.clone() } else { open(&Arc::new(bench.substrate.after_crash())) };
+        let seen = rows(&begin(&store, SNAPSHOT), &bench.layout);
+        assert_eq!((seen.len(), seen[17].1.as_str(), seen[18].0), (4_999, "changed", 19));
+        while bench.store.sweep(10).expect("sweep") > 0 {}
+    }
+    assert_eq!(bench.count(Space::Versions(bench.layout.id)), 0);
+}
+
+#[test]
+fn a_rolled_back_large_transaction_leaves_nothing() {
+    let bench = bench();
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 0..3_000);
+    large.rollback().expect("rollback");
+    for space in [Space::Blocks(bench.layout.id), Space::Versions(bench.layout.id), Space::Index(PRIMARY)] {
+        assert_eq!(bench.count(space), 0, "{space:?}");
+    }
+    let next = begin(&bench.store, SNAPSHOT);
+    bench.insert(&next, 0..10);
+    next.commit().expect("commit");
+}
+
+#[test]
+fn a_crash_during_a_large_transaction_leaves_no_row_of_it() {
+    let bench = bench();
+    let small = begin(&bench.store, SNAPSHOT);
+    bench.insert(&small, 0..3);
+    small.commit().expect("commit");
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 10..3_000);
+    // Somebody else's commit makes durable what was spilled.
+    let mut batch = WriteBatch::new();
+    batch.put(Space::Catalog, b"x".to_vec(), Vec::new());
+    bench.substrate.write(batch, Durability::Durable).expect("write");
+    let survivor = Arc::new(bench.substrate.after_crash());
+    let after = Bench { store: open(&survivor), substrate: survivor, layout: Arc::clone(&bench.layout) };
+    assert_eq!(after.count(Space::Blocks(bench.layout.id)), 0);
+    let transaction = begin(&after.store, SNAPSHOT);
+    assert_eq!(after.ids(&transaction), [0, 1, 2]);
+    after.insert(&transaction, 10..20);
+    transaction.commit().expect("commit");
+}
+
+#[test]
+fn savepoints_reach_into_spilled_blocks() {
+    let bench = bench();
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 0..700);
+    let savepoint = large.savepoint();
+    for from in (700..4_000).step_by(10) {
+        let statement = large.savepoint();
+        bench.insert(&large, from..from + 10);
+        if from % 70 == 0 {
+            large.rollback_to(statement).expect("rollback");
+            bench.insert(&large, from..from + 10);
+        } else {
+            large.release(statement);
+        }
+    }
+    assert_eq!(bench.ids(&large).len(), 4_000);
+    large.rollback_to(savepoint).expect("rollback");
+    assert_eq!(bench.ids(&large), Vec::from_iter(0..700));
+    bench.insert(&large, 700..2_000);
+    let refused = large.insert(&bench.layout, &mut [Value::integer(699)]).expect_err("duplicate");
+    assert!(matches!(refused, StoreError::UniqueViolation { .. }));
+    large.commit().expect("commit");
+    assert_eq!(bench.ids(&begin(&bench.store, SNAPSHOT)), Vec::from_iter(0..2_000));
+}
