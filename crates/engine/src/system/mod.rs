@@ -6,8 +6,22 @@
 //! | file | subject |
 //! |---|---|
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
+//! | `rows` | which rows a table has |
+//! | `row_set` | rows while they are made |
+//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor` | the rows, by subject |
+//! | `type_numbers` | types as RDB$FIELDS shows them |
 
+mod access;
+mod code;
+mod constants;
 mod definitions;
+mod keys;
+mod monitor;
+mod row_set;
+mod rows;
+mod tables;
+mod type_numbers;
 
+pub(crate) use definitions::domains;
 pub use definitions::{relations, roles};
-pub(crate) use definitions::{SystemDomain, domains, table};
+pub use rows::{refuse_change, rows};

@@ -1,0 +1,123 @@
+//! Rows about who may do what: roles, privileges, users.
+
+use std::sync::Arc;
+
+use farbird_types::Result;
+
+use crate::catalog::privileges::{Actor, object_type};
+use crate::catalog::Privilege;
+use crate::system::row_set::RowSet;
+use crate::system::tables::{is_system, relations_in_order};
+
+/// What an owner has of a table, and of everything else.
+const TABLE_PRIVILEGES: &str = "SIUDR";
+
+pub(super) fn roles(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    let mut roles: Vec<_> = catalog.roles.values().collect();
+    roles.sort_by_key(|role| !role.system);
+    for role in roles {
+        rows.row()
+            .text("RDB$ROLE_NAME", &role.name)
+            .text("RDB$OWNER_NAME", &role.owner)
+            .blob("RDB$DESCRIPTION", role.description.as_deref())
+            .flag("RDB$SYSTEM_FLAG", role.system);
+    }
+}
+
+/// Privileges as granted, after those that owners have of what is theirs.
+pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    for relation in relations_in_order(&catalog) {
+        let grantor = if is_system(&relation) { "" } else { relation.owner.as_str() };
+        for letter in TABLE_PRIVILEGES.chars() {
+            owner_row(rows, &relation.owner, grantor, letter, &relation.name, object_type::RELATION);
+        }
+        if is_system(&relation) {
+            rows.row()
+                .text("RDB$USER", "PUBLIC")
+                .text("RDB$PRIVILEGE", "S")
+                .number("RDB$GRANT_OPTION", 0)
+                .text("RDB$RELATION_NAME", &relation.name)
+                .number("RDB$USER_TYPE", object_type::USER)
+                .number("RDB$OBJECT_TYPE", object_type::RELATION);
+        }
+    }
+    for it in catalog.procedures.values() {
+        owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::PROCEDURE);
+    }
+    for it in catalog.functions.values() {
+        owner_row(rows, &it.owner, &it.owner, 'X', &it.name, object_type::FUNCTION);
+    }
+    for it in catalog.sequences.values() {
+        owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::SEQUENCE);
+    }
+    for it in catalog.exceptions.values() {
+        owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::EXCEPTION);
+    }
+    for privilege in catalog.privileges.values() {
+        privilege_row(rows, privilege);
+    }
+}
+
+fn owner_row(rows: &mut RowSet<'_, '_, '_>, owner: &str, grantor: &str, letter: char, object: &str, kind: i16) {
+    rows.row()
+        .text("RDB$USER", owner)
+        .text("RDB$PRIVILEGE", letter.encode_utf8(&mut [0; 4]))
+        .number("RDB$GRANT_OPTION", 1)
+        .text("RDB$RELATION_NAME", object)
+        .number("RDB$USER_TYPE", object_type::USER)
+        .number("RDB$OBJECT_TYPE", kind);
+    if !grantor.is_empty() {
+        rows.text("RDB$GRANTOR", grantor);
+    }
+}
+
+fn privilege_row(rows: &mut RowSet<'_, '_, '_>, privilege: &Privilege) {
+    rows.row()
+        .text("RDB$USER", &privilege.user)
+        .text("RDB$GRANTOR", &privilege.grantor)
+        .text("RDB$PRIVILEGE", privilege.privilege.encode_utf8(&mut [0; 4]))
+        .number("RDB$GRANT_OPTION", privilege.grant_option)
+        .text("RDB$RELATION_NAME", &privilege.object)
+        .optional_text("RDB$FIELD_NAME", privilege.column.as_deref())
+        .number("RDB$USER_TYPE", privilege.user_type)
+        .number("RDB$OBJECT_TYPE", privilege.object_type);
+}
+
+/// SEC$USERS: everybody for administrators, oneself for others.
+pub(super) fn users(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
+    for user in visible_users(rows)? {
+        rows.row()
+            .text("SEC$USER_NAME", &user.name)
+            .optional_text("SEC$FIRST_NAME", user.first_name.as_deref())
+            .optional_text("SEC$MIDDLE_NAME", user.middle_name.as_deref())
+            .optional_text("SEC$LAST_NAME", user.last_name.as_deref())
+            .boolean("SEC$ACTIVE", Some(user.active))
+            .boolean("SEC$ADMIN", Some(user.admin))
+            .blob("SEC$DESCRIPTION", user.description.as_deref())
+            .text("SEC$PLUGIN", "Srp");
+    }
+    Ok(())
+}
+
+/// SEC$USER_ATTRIBUTES.
+pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
+    for user in visible_users(rows)? {
+        for (key, value) in &user.tags {
+            rows.row()
+                .text("SEC$USER_NAME", &user.name)
+                .text("SEC$KEY", key)
+                .text("SEC$VALUE", value)
+                .text("SEC$PLUGIN", "Srp");
+        }
+    }
+    Ok(())
+}
+
+fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
+    let actor = Actor::of(rows.context.session);
+    let all = actor.user == "SYSDBA" || actor.role.as_deref() == Some("RDB$ADMIN");
+    let users = rows.context.database.users.list()?;
+    Ok(users.into_iter().filter(|user| all || user.name == actor.user).collect())
+}

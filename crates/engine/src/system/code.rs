@@ -1,0 +1,211 @@
+//! Rows about code and what it uses: triggers, procedures, functions, exceptions, generators.
+
+use std::sync::Arc;
+
+use crate::catalog::{Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter};
+use crate::system::definitions::table;
+use crate::system::row_set::RowSet;
+use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
+
+/// RDB$SYSTEM_FLAG of triggers that constraints make.
+const CHECK_TRIGGER: i64 = 3;
+const REFERENTIAL_TRIGGER: i64 = 4;
+/// RDB$SYSTEM_FLAG of an identity column's generator.
+const IDENTITY_GENERATOR: i64 = 6;
+
+/// RDB$TRIGGER_TYPE.
+const BEFORE_INSERT: i64 = 1;
+const BEFORE_UPDATE: i64 = 3;
+const AFTER_UPDATE: i64 = 4;
+const AFTER_DELETE: i64 = 6;
+
+pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
+    for fields in table(include_str!("../../data/system-triggers.tsv")) {
+        let [name, relation, kind, _] = fields.as_slice() else { continue };
+        rows.row()
+            .text("RDB$TRIGGER_NAME", name)
+            .text("RDB$RELATION_NAME", relation)
+            .number("RDB$TRIGGER_SEQUENCE", 0)
+            .number("RDB$TRIGGER_TYPE", kind.parse::<i64>().unwrap_or(0))
+            .number("RDB$SYSTEM_FLAG", 1)
+            .number("RDB$FLAGS", 0);
+    }
+    let catalog = Arc::clone(&rows.catalog);
+    for relation in relations_in_order(&catalog) {
+        for constraint in &relation.constraints {
+            constraint_triggers(rows, &relation, constraint);
+        }
+    }
+    for trigger in catalog.triggers.values() {
+        rows.row()
+            .text("RDB$TRIGGER_NAME", &trigger.name)
+            .optional_text("RDB$RELATION_NAME", trigger.relation.as_deref())
+            .number("RDB$TRIGGER_SEQUENCE", trigger.position)
+            .number("RDB$TRIGGER_TYPE", i64::try_from(trigger.trigger_type).unwrap_or(i64::MAX))
+            .blob("RDB$TRIGGER_SOURCE", Some(&trigger.source))
+            .blob("RDB$DESCRIPTION", trigger.description.as_deref())
+            .flag("RDB$TRIGGER_INACTIVE", trigger.inactive)
+            .number("RDB$SYSTEM_FLAG", 0)
+            .number("RDB$FLAGS", 1)
+            .number("RDB$VALID_BLR", 1)
+            .boolean("RDB$SQL_SECURITY", trigger.sql_security_definer);
+    }
+}
+
+fn constraint_triggers(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, constraint: &Constraint) {
+    let mut row = |name: &str, on: &str, kind: i64, flag: i64, flags: i64, source: Option<&str>| {
+        rows.row()
+            .text("RDB$TRIGGER_NAME", name)
+            .text("RDB$RELATION_NAME", on)
+            .number("RDB$TRIGGER_SEQUENCE", 0)
+            .number("RDB$TRIGGER_TYPE", kind)
+            .blob("RDB$TRIGGER_SOURCE", source)
+            .number("RDB$TRIGGER_INACTIVE", 0)
+            .number("RDB$SYSTEM_FLAG", flag)
+            .number("RDB$FLAGS", flags)
+            .number("RDB$VALID_BLR", 1);
+    };
+    match &constraint.kind {
+        ConstraintKind::Check { source } => {
+            for (name, kind) in constraint.triggers.iter().zip([BEFORE_INSERT, BEFORE_UPDATE]) {
+                row(name, &relation.name, kind, CHECK_TRIGGER, 1, Some(source));
+            }
+        }
+        ConstraintKind::ForeignKey { referenced_relation, on_update, on_delete, .. } => {
+            let moments = [(on_update, AFTER_UPDATE), (on_delete, AFTER_DELETE)]
+                .into_iter()
+                .filter(|(action, _)| **action != ReferentialAction::Restrict);
+            for (name, (_, kind)) in constraint.triggers.iter().zip(moments) {
+                row(name, referenced_relation, kind, REFERENTIAL_TRIGGER, 3, None);
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn procedures(rows: &mut RowSet<'_, '_, '_>) {
+    for procedure in Arc::clone(&rows.catalog).procedures.values() {
+        rows.row()
+            .text("RDB$PROCEDURE_NAME", &procedure.name)
+            .number("RDB$PROCEDURE_ID", procedure.id)
+            .number("RDB$PROCEDURE_INPUTS", i64::try_from(procedure.inputs.len()).unwrap_or(0))
+            .number("RDB$PROCEDURE_OUTPUTS", i64::try_from(procedure.outputs.len()).unwrap_or(0))
+            .blob("RDB$DESCRIPTION", procedure.description.as_deref())
+            .blob("RDB$PROCEDURE_SOURCE", Some(&procedure.source))
+            .text("RDB$OWNER_NAME", &procedure.owner)
+            .number("RDB$SYSTEM_FLAG", 0)
+            .number("RDB$PROCEDURE_TYPE", if procedure.selectable { 1 } else { 2 })
+            .number("RDB$VALID_BLR", 1)
+            .boolean("RDB$SQL_SECURITY", procedure.sql_security_definer);
+    }
+}
+
+pub(super) fn procedure_parameters(rows: &mut RowSet<'_, '_, '_>) {
+    for procedure in Arc::clone(&rows.catalog).procedures.values() {
+        let inputs = procedure.inputs.iter().enumerate().map(|(number, it)| (number, number, 0, it));
+        let first = procedure.inputs.len();
+        let outputs =
+            procedure.outputs.iter().enumerate().map(|(number, it)| (number, first + number, 1, it));
+        for (number, place, kind, parameter) in inputs.chain(outputs) {
+            rows.row()
+                .text("RDB$PARAMETER_NAME", &parameter.name)
+                .text("RDB$PROCEDURE_NAME", &procedure.name)
+                .number("RDB$PARAMETER_NUMBER", i64::try_from(number).unwrap_or(0))
+                .number("RDB$PARAMETER_TYPE", kind);
+            parameter_columns(rows, RoutineKind::Procedure, procedure, place, parameter);
+            rows.number("RDB$PARAMETER_MECHANISM", 0);
+        }
+    }
+}
+
+/// What parameters of procedures and arguments of functions have in common.
+fn parameter_columns(
+    rows: &mut RowSet<'_, '_, '_>,
+    kind: RoutineKind,
+    routine: &Routine,
+    place: usize,
+    parameter: &RoutineParameter,
+) {
+    let domain = parameter.domain.clone().unwrap_or_else(|| parameter_domain(kind, routine, place));
+    rows.text("RDB$FIELD_SOURCE", &domain)
+        .blob("RDB$DESCRIPTION", parameter.description.as_deref())
+        .number("RDB$SYSTEM_FLAG", 0);
+    if let Some(default) = &parameter.default_source {
+        rows.blob("RDB$DEFAULT_SOURCE", Some(format!("= {default}")));
+    }
+    if parameter.not_null {
+        rows.number("RDB$NULL_FLAG", 1);
+    }
+}
+
+pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
+    for function in Arc::clone(&rows.catalog).functions.values() {
+        rows.row()
+            .text("RDB$FUNCTION_NAME", &function.name)
+            .blob("RDB$DESCRIPTION", function.description.as_deref())
+            .number("RDB$RETURN_ARGUMENT", 0)
+            .number("RDB$SYSTEM_FLAG", 0)
+            .blob("RDB$FUNCTION_SOURCE", Some(&function.source))
+            .number("RDB$FUNCTION_ID", function.id)
+            .number("RDB$VALID_BLR", 1)
+            .text("RDB$OWNER_NAME", &function.owner)
+            .number("RDB$LEGACY_FLAG", 0)
+            .flag("RDB$DETERMINISTIC_FLAG", function.deterministic)
+            .boolean("RDB$SQL_SECURITY", function.sql_security_definer);
+    }
+}
+
+pub(super) fn function_arguments(rows: &mut RowSet<'_, '_, '_>) {
+    for function in Arc::clone(&rows.catalog).functions.values() {
+        let result = function.outputs.iter().map(|it| (0, function.inputs.len(), it));
+        let inputs = function.inputs.iter().enumerate().map(|(number, it)| (number + 1, number, it));
+        for (position, place, parameter) in result.chain(inputs) {
+            rows.row()
+                .text("RDB$FUNCTION_NAME", &function.name)
+                .number("RDB$ARGUMENT_POSITION", i64::try_from(position).unwrap_or(0));
+            if !parameter.name.is_empty() {
+                rows.text("RDB$ARGUMENT_NAME", &parameter.name);
+            }
+            parameter_columns(rows, RoutineKind::Function, function, place, parameter);
+            rows.number("RDB$ARGUMENT_MECHANISM", 0);
+        }
+    }
+}
+
+pub(super) fn exceptions(rows: &mut RowSet<'_, '_, '_>) {
+    for exception in Arc::clone(&rows.catalog).exceptions.values() {
+        rows.row()
+            .text("RDB$EXCEPTION_NAME", &exception.name)
+            .number("RDB$EXCEPTION_NUMBER", exception.number)
+            .text("RDB$MESSAGE", &exception.message)
+            .blob("RDB$DESCRIPTION", exception.description.as_deref())
+            .number("RDB$SYSTEM_FLAG", 0)
+            .text("RDB$OWNER_NAME", &exception.owner);
+    }
+}
+
+pub(super) fn generators(rows: &mut RowSet<'_, '_, '_>) {
+    for fields in table(include_str!("../../data/system-generators.tsv")) {
+        let [name, id, ..] = fields.as_slice() else { continue };
+        rows.row()
+            .text("RDB$GENERATOR_NAME", name)
+            .number("RDB$GENERATOR_ID", id.parse::<i64>().unwrap_or(0))
+            .number("RDB$SYSTEM_FLAG", 1)
+            .text("RDB$OWNER_NAME", "SYSDBA")
+            .number("RDB$INITIAL_VALUE", 0)
+            .number("RDB$GENERATOR_INCREMENT", 0);
+    }
+    let catalog = Arc::clone(&rows.catalog);
+    let mut sequences: Vec<_> = catalog.sequences.values().collect();
+    sequences.sort_by_key(|sequence| sequence.id);
+    for sequence in sequences {
+        rows.row()
+            .text("RDB$GENERATOR_NAME", &sequence.name)
+            .number("RDB$GENERATOR_ID", sequence.id.0)
+            .number("RDB$SYSTEM_FLAG", if sequence.system { IDENTITY_GENERATOR } else { 0 })
+            .blob("RDB$DESCRIPTION", sequence.description.as_deref())
+            .text("RDB$OWNER_NAME", &sequence.owner)
+            .number("RDB$INITIAL_VALUE", sequence.initial_value)
+            .number("RDB$GENERATOR_INCREMENT", sequence.increment);
+    }
+}

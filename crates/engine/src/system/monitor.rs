@@ -1,0 +1,247 @@
+//! Rows about the live server: MON$ tables.
+//!
+//! Administrators see everybody's attachments, others their own. Counters of pages, records and memory are not kept;
+//! their tables show zeros for every statistics id, so that joins with them give what they give in Firebird.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farbird_types::TimestampTz;
+
+use crate::api::Isolation;
+use crate::catalog::privileges::Actor;
+use crate::clock;
+use crate::session::Session;
+use crate::system::row_set::RowSet;
+
+/// Major and minor version of the on-disk structure that tools take for Firebird 5's.
+const ODS_VERSION: (i64, i64) = (13, 1);
+/// What Firebird shows for the pages in its cache and the sweep interval by default.
+const PAGE_BUFFERS: i64 = 2048;
+const SWEEP_INTERVAL: i64 = 20_000;
+
+/// MON$STAT_GROUP, with the first statistics id of each group.
+const DATABASE_GROUP: i64 = 0;
+const ATTACHMENT_GROUP: i64 = 1;
+const TRANSACTION_GROUP: i64 = 2;
+const STATEMENT_GROUP: i64 = 3;
+
+/// MON$STAT_ID: an INTEGER; the groups have a range of numbers each.
+fn stat_id(group: i64, number: u64) -> i64 {
+    const IDS_PER_GROUP: u64 = 500_000_000;
+    group * 500_000_000 + i64::try_from(number % IDS_PER_GROUP).unwrap_or(0)
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    let database = rows.context.database;
+    let statistics = database.store.statistics();
+    let properties = &catalog.database;
+    let created = TimestampTz {
+        utc: clock::timestamp_of_us(properties.created_us),
+        zone: rows.context.cast.session_zone,
+    };
+    let next_attachment = sessions(rows).iter().map(|session| session.id).max().unwrap_or(0) + 1;
+    let page_size = i64::from(properties.page_size).max(1);
+    let file_bytes = std::fs::metadata(&database.path).map_or(0, |file| number(file.len()));
+    rows.row()
+        .text("MON$DATABASE_NAME", &database.path.display().to_string())
+        .number("MON$PAGE_SIZE", properties.page_size)
+        .number("MON$ODS_MAJOR", ODS_VERSION.0)
+        .number("MON$ODS_MINOR", ODS_VERSION.1)
+        .number("MON$OLDEST_TRANSACTION", number(statistics.oldest_transaction.0))
+        .number("MON$OLDEST_ACTIVE", number(statistics.oldest_active.0))
+        .number("MON$OLDEST_SNAPSHOT", number(statistics.oldest_snapshot.0))
+        .number("MON$NEXT_TRANSACTION", number(statistics.next_transaction.0))
+        .number("MON$PAGE_BUFFERS", PAGE_BUFFERS)
+        .number("MON$SQL_DIALECT", properties.dialect)
+        .number("MON$SHUTDOWN_MODE", 0)
+        .number("MON$SWEEP_INTERVAL", SWEEP_INTERVAL)
+        .flag("MON$READ_ONLY", properties.read_only)
+        .number("MON$FORCED_WRITES", 1)
+        .number("MON$RESERVE_SPACE", 1)
+        .timestamp("MON$CREATION_DATE", created)
+        .number("MON$PAGES", file_bytes / page_size)
+        .number("MON$STAT_ID", stat_id(DATABASE_GROUP, 1))
+        .number("MON$BACKUP_STATE", 0)
+        .number("MON$CRYPT_PAGE", 0)
+        .text("MON$OWNER", &properties.owner)
+        .text("MON$SEC_DATABASE", "Default")
+        .number("MON$CRYPT_STATE", 0)
+        .text("MON$GUID", &properties.guid)
+        .text("MON$FILE_ID", &properties.guid.replace(['{', '}', '-'], ""))
+        .number("MON$NEXT_ATTACHMENT", number(next_attachment))
+        .number("MON$NEXT_STATEMENT", 0)
+        .number("MON$REPLICA_MODE", 0);
+}
+
+/// The attachments that may be seen.
+fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
+    let actor = Actor::of(rows.context.session);
+    let all = actor.is_administrator(&rows.catalog);
+    let attachments = rows.context.database.attachments.lock();
+    attachments.values().filter(|session| all || session.options.user == actor.user).cloned().collect()
+}
+
+pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
+    let name = rows.context.database.path.display().to_string();
+    for session in sessions(rows) {
+        let client = &session.options.client;
+        let settings = session.settings.lock().clone();
+        let active = session.activity.lock().statements.values().any(|it| it.running_since.is_some());
+        let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        rows.row()
+            .number("MON$ATTACHMENT_ID", number(session.id))
+            .number("MON$SERVER_PID", std::process::id())
+            .flag("MON$STATE", active)
+            .text("MON$ATTACHMENT_NAME", &name)
+            .text("MON$USER", &session.options.user)
+            .text("MON$ROLE", settings.role.as_deref().unwrap_or("NONE"))
+            .optional_text("MON$REMOTE_PROTOCOL", optional(&client.protocol))
+            .optional_text("MON$REMOTE_ADDRESS", optional(&client.address))
+            .optional_number("MON$REMOTE_PID", client.process_id)
+            .number("MON$CHARACTER_SET_ID", session.options.character_set.0)
+            .timestamp("MON$TIMESTAMP", session.attached_at)
+            .number("MON$GARBAGE_COLLECTION", 1)
+            .optional_text("MON$REMOTE_PROCESS", optional(&client.process_name))
+            .number("MON$STAT_ID", stat_id(ATTACHMENT_GROUP, session.id))
+            .optional_text("MON$CLIENT_VERSION", optional(&client.client_version))
+            .optional_text("MON$REMOTE_VERSION", optional(&client.remote_version))
+            .optional_text("MON$REMOTE_HOST", optional(&client.host))
+            .optional_text("MON$REMOTE_OS_USER", optional(&client.os_user))
+            .optional_text("MON$AUTH_METHOD", optional(&client.authentication))
+            .number("MON$SYSTEM_FLAG", 0)
+            .number("MON$IDLE_TIMEOUT", 0)
+            .number("MON$STATEMENT_TIMEOUT", milliseconds(settings.statement_timeout))
+            .boolean("MON$WIRE_COMPRESSED", Some(client.wire_compressed))
+            .boolean("MON$WIRE_ENCRYPTED", Some(!client.wire_crypt.is_empty()))
+            .optional_text("MON$WIRE_CRYPT_PLUGIN", optional(&client.wire_crypt))
+            .text("MON$SESSION_TIMEZONE", &settings.time_zone.to_string())
+            .number("MON$PARALLEL_WORKERS", 1);
+    }
+}
+
+fn milliseconds(timeout: Option<Duration>) -> i64 {
+    timeout.map_or(0, |timeout| i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// MON$ISOLATION_MODE.
+fn isolation_mode(isolation: Isolation) -> i64 {
+    match isolation {
+        Isolation::TableStability => 0,
+        Isolation::Snapshot => 1,
+        Isolation::ReadCommitted => 4,
+    }
+}
+
+pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
+    let statistics = rows.context.database.store.statistics();
+    for session in sessions(rows) {
+        let activity = session.activity.lock().clone();
+        for (id, transaction) in &activity.transactions {
+            let running = activity
+                .statements
+                .values()
+                .any(|statement| statement.transaction == Some(*id) && statement.running_since.is_some());
+            let in_store = statistics.active.iter().find(|active| active.id.0 == *id);
+            let parameters = &transaction.parameters;
+            let lock_timeout = parameters
+                .lock_timeout
+                .map_or(-1, |timeout| i64::try_from(timeout.as_secs()).unwrap_or(i64::from(i16::MAX)));
+            rows.row()
+                .number("MON$TRANSACTION_ID", number(*id))
+                .number("MON$ATTACHMENT_ID", number(session.id))
+                .flag("MON$STATE", running)
+                .timestamp("MON$TIMESTAMP", transaction.started_at)
+                .number("MON$TOP_TRANSACTION", number(*id))
+                .number("MON$OLDEST_TRANSACTION", number(statistics.oldest_transaction.0))
+                .number("MON$OLDEST_ACTIVE", number(in_store.map_or(*id, |active| active.oldest_active.0)))
+                .number("MON$ISOLATION_MODE", isolation_mode(parameters.isolation))
+                .number("MON$LOCK_TIMEOUT", lock_timeout)
+                .flag("MON$READ_ONLY", parameters.read_only)
+                .flag("MON$AUTO_COMMIT", parameters.auto_commit)
+                .number("MON$AUTO_UNDO", 1)
+                .number("MON$STAT_ID", stat_id(TRANSACTION_GROUP, *id));
+        }
+    }
+}
+
+pub(super) fn statements(rows: &mut RowSet<'_, '_, '_>) {
+    for session in sessions(rows) {
+        let activity = session.activity.lock().clone();
+        for (id, statement) in &activity.statements {
+            rows.row()
+                .number("MON$STATEMENT_ID", number(*id))
+                .number("MON$ATTACHMENT_ID", number(session.id))
+                .flag("MON$STATE", statement.running_since.is_some())
+                .blob("MON$SQL_TEXT", Some(&statement.sql))
+                .number("MON$STAT_ID", stat_id(STATEMENT_GROUP, *id))
+                .number("MON$STATEMENT_TIMEOUT", 0)
+                .number("MON$COMPILED_STATEMENT_ID", number(*id));
+            if let Some(since) = statement.running_since {
+                rows.optional_number("MON$TRANSACTION_ID", statement.transaction.map(number))
+                    .timestamp("MON$TIMESTAMP", since);
+            }
+            if !statement.explained_plan.is_empty() {
+                rows.blob("MON$EXPLAINED_PLAN", Some(&statement.explained_plan));
+            }
+        }
+    }
+}
+
+pub(super) fn compiled_statements(rows: &mut RowSet<'_, '_, '_>) {
+    for session in sessions(rows) {
+        let activity = session.activity.lock().clone();
+        for (id, statement) in &activity.statements {
+            rows.row()
+                .number("MON$COMPILED_STATEMENT_ID", number(*id))
+                .blob("MON$SQL_TEXT", Some(&statement.sql))
+                .number("MON$STAT_ID", stat_id(STATEMENT_GROUP, *id));
+            if !statement.explained_plan.is_empty() {
+                rows.blob("MON$EXPLAINED_PLAN", Some(&statement.explained_plan));
+            }
+        }
+    }
+}
+
+/// A row of zeros for each statistics id: MON$IO_STATS, MON$RECORD_STATS, MON$MEMORY_USAGE.
+pub(super) fn counters(rows: &mut RowSet<'_, '_, '_>, columns: &[&str]) {
+    let mut ids = vec![(DATABASE_GROUP, stat_id(DATABASE_GROUP, 1))];
+    for session in sessions(rows) {
+        let activity = session.activity.lock();
+        ids.push((ATTACHMENT_GROUP, stat_id(ATTACHMENT_GROUP, session.id)));
+        ids.extend(
+            activity.transactions.keys().map(|id| (TRANSACTION_GROUP, stat_id(TRANSACTION_GROUP, *id))),
+        );
+        ids.extend(activity.statements.keys().map(|id| (STATEMENT_GROUP, stat_id(STATEMENT_GROUP, *id))));
+    }
+    for (group, id) in ids {
+        rows.row().number("MON$STAT_ID", id).number("MON$STAT_GROUP", group);
+        for column in columns {
+            rows.number(column, 0);
+        }
+    }
+}
+
+pub(super) fn context_variables(rows: &mut RowSet<'_, '_, '_>) {
+    let own = rows.context.session;
+    let session_variables = own.context_variables.lock().clone();
+    for (name, value) in session_variables {
+        rows.row()
+            .number("MON$ATTACHMENT_ID", number(own.id))
+            .text("MON$VARIABLE_NAME", &name)
+            .text("MON$VARIABLE_VALUE", &value);
+    }
+    let transaction = rows.context.transaction;
+    let transaction_variables = transaction.context_variables.lock().clone();
+    for (name, value) in transaction_variables {
+        rows.row()
+            .number("MON$TRANSACTION_ID", number(transaction.store.id().0))
+            .text("MON$VARIABLE_NAME", &name)
+            .text("MON$VARIABLE_VALUE", &value);
+    }
+}

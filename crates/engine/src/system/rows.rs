@@ -1,0 +1,79 @@
+//! Which rows a system table has.
+
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::catalog::Relation;
+use crate::execute::context::ExecutionContext;
+use crate::system::row_set::RowSet;
+use crate::system::{access, code, constants, keys, monitor, tables};
+
+/// The rows of a system table as the transaction sees it: values by the position of the column.
+///
+/// Columns that `wanted` does not ask for (by position; those past its end are not) stay NULL and cost nothing: sources are
+/// BLOBs, which are made for whoever asks. Tables of what this server does not have are empty.
+///
+/// # Errors
+/// From making BLOBs, and from the user directory.
+pub fn rows(
+    context: &mut ExecutionContext<'_>,
+    relation: &Relation,
+    wanted: &[bool],
+) -> Result<Vec<Vec<Value>>> {
+    let mut rows =
+        RowSet::new(context, relation, |position| wanted.get(position).copied().unwrap_or(false));
+    match relation.name.as_str() {
+        "RDB$DATABASE" => tables::database(&mut rows),
+        "RDB$RELATIONS" => tables::relations(&mut rows),
+        "RDB$RELATION_FIELDS" => tables::relation_fields(&mut rows),
+        "RDB$FIELDS" => tables::fields(&mut rows),
+        "RDB$VIEW_RELATIONS" => tables::view_relations(&mut rows),
+        "RDB$FORMATS" => tables::formats(&mut rows),
+        "RDB$DEPENDENCIES" => tables::all_dependencies(&mut rows),
+        "RDB$INDICES" => keys::indices(&mut rows),
+        "RDB$INDEX_SEGMENTS" => keys::index_segments(&mut rows),
+        "RDB$RELATION_CONSTRAINTS" => keys::relation_constraints(&mut rows),
+        "RDB$REF_CONSTRAINTS" => keys::ref_constraints(&mut rows),
+        "RDB$CHECK_CONSTRAINTS" => keys::check_constraints(&mut rows),
+        "RDB$TRIGGERS" => code::triggers(&mut rows),
+        "RDB$PROCEDURES" => code::procedures(&mut rows),
+        "RDB$PROCEDURE_PARAMETERS" => code::procedure_parameters(&mut rows),
+        "RDB$FUNCTIONS" => code::functions(&mut rows),
+        "RDB$FUNCTION_ARGUMENTS" => code::function_arguments(&mut rows),
+        "RDB$EXCEPTIONS" => code::exceptions(&mut rows),
+        "RDB$GENERATORS" => code::generators(&mut rows),
+        "RDB$CHARACTER_SETS" => constants::character_sets(&mut rows),
+        "RDB$COLLATIONS" => constants::collations(&mut rows),
+        "RDB$TYPES" => constants::types(&mut rows),
+        "RDB$KEYWORDS" => constants::keywords(&mut rows),
+        "RDB$TIME_ZONES" => constants::time_zones(&mut rows),
+        "RDB$PUBLICATIONS" => constants::publications(&mut rows),
+        "RDB$ROLES" => access::roles(&mut rows),
+        "RDB$USER_PRIVILEGES" => access::user_privileges(&mut rows),
+        "SEC$USERS" => access::users(&mut rows)?,
+        "SEC$USER_ATTRIBUTES" => access::user_attributes(&mut rows)?,
+        "MON$DATABASE" => monitor::database(&mut rows),
+        "MON$ATTACHMENTS" => monitor::attachments(&mut rows),
+        "MON$TRANSACTIONS" => monitor::transactions(&mut rows),
+        "MON$STATEMENTS" => monitor::statements(&mut rows),
+        "MON$COMPILED_STATEMENTS" => monitor::compiled_statements(&mut rows),
+        "MON$CONTEXT_VARIABLES" => monitor::context_variables(&mut rows),
+        "MON$IO_STATS" | "MON$RECORD_STATS" | "MON$MEMORY_USAGE" => {
+            let counters: Vec<&str> = relation
+                .columns
+                .iter()
+                .map(|column| column.name.as_str())
+                .filter(|name| !matches!(*name, "MON$STAT_ID" | "MON$STAT_GROUP"))
+                .collect();
+            monitor::counters(&mut rows, &counters);
+        }
+        _ => {}
+    }
+    rows.finish()
+}
+
+/// What a statement that would change a system table is told.
+///
+/// `operation` is INSERT, UPDATE or DELETE.
+pub fn refuse_change(operation: &str, relation: &str) -> Error {
+    Error::new(isc::PROTECT_SYS_TAB).with(operation).with(relation)
+}

@@ -1,0 +1,239 @@
+//! Rows about tables, views and their columns: RDB$DATABASE, RDB$RELATIONS, RDB$RELATION_FIELDS, RDB$FIELDS ...
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalog::dependencies::dependencies;
+use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
+use crate::system::definitions::domains;
+use crate::system::row_set::RowSet;
+use crate::system::type_numbers::type_numbers;
+
+/// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
+const VIRTUAL_TABLES: [&str; 3] = ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS"];
+
+/// Relations in the order of their numbers.
+pub(super) fn relations_in_order(catalog: &Catalog) -> Vec<Arc<Relation>> {
+    let mut relations: Vec<_> = catalog.relations.values().cloned().collect();
+    relations.sort_by_key(|relation| relation.id);
+    relations
+}
+
+pub(super) fn is_system(relation: &Relation) -> bool {
+    relation.kind == RelationKind::System
+}
+
+pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    let next = catalog.relations.values().map(|relation| relation.id.0).max().unwrap_or(0).max(127) + 1;
+    rows.row()
+        .blob("RDB$DESCRIPTION", catalog.database.description.as_deref())
+        .number("RDB$RELATION_ID", next)
+        .text("RDB$CHARACTER_SET_NAME", catalog.database.default_character_set.name())
+        .optional_number("RDB$LINGER", catalog.database.linger_seconds)
+        .boolean("RDB$SQL_SECURITY", catalog.database.sql_security_definer);
+}
+
+/// RDB$RELATION_TYPE.
+fn relation_type(relation: &Relation) -> i64 {
+    match relation.kind {
+        RelationKind::Table => 0,
+        RelationKind::View { .. } => 1,
+        RelationKind::System => {
+            let name = relation.name.as_str();
+            let is_virtual =
+                name.starts_with("MON$") || name.starts_with("SEC$") || VIRTUAL_TABLES.contains(&name);
+            if is_virtual { 3 } else { 0 }
+        }
+        RelationKind::TemporarySession => 4,
+        RelationKind::TemporaryTransaction => 5,
+    }
+}
+
+pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {
+    for relation in relations_in_order(&Arc::clone(&rows.catalog)) {
+        let system = is_system(&relation);
+        let format = if system { 0 } else { i64::try_from(relation.formats.len()).unwrap_or(0).max(1) };
+        rows.row()
+            .blob("RDB$DESCRIPTION", relation.description.as_deref())
+            .number("RDB$RELATION_ID", relation.id.0)
+            .flag("RDB$SYSTEM_FLAG", system)
+            .number("RDB$DBKEY_LENGTH", 8 * i64::try_from(relation.view_contexts.len().max(1)).unwrap_or(1))
+            .number("RDB$FORMAT", format)
+            .number("RDB$FIELD_ID", relation.next_field_id)
+            .text("RDB$RELATION_NAME", &relation.name)
+            .text("RDB$OWNER_NAME", &relation.owner)
+            .text("RDB$SECURITY_CLASS", &format!("SQL${}", relation.id.0 + 1))
+            .text("RDB$DEFAULT_CLASS", &format!("SQL$DEFAULT{}", relation.id.0 + 1))
+            .number("RDB$RELATION_TYPE", relation_type(&relation))
+            .boolean("RDB$SQL_SECURITY", relation.sql_security_definer);
+        if !system {
+            rows.number("RDB$FLAGS", 1);
+        }
+        if let RelationKind::View { source, .. } = &relation.kind {
+            rows.blob("RDB$VIEW_SOURCE", Some(source));
+        }
+    }
+}
+
+pub(super) fn relation_fields(rows: &mut RowSet<'_, '_, '_>) {
+    for relation in relations_in_order(&Arc::clone(&rows.catalog)) {
+        for (position, column) in relation.columns.iter().enumerate() {
+            relation_field(rows, &relation, column, i64::try_from(position).unwrap_or(0));
+        }
+    }
+}
+
+fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &Column, position: i64) {
+    let system = is_system(relation);
+    let computed = column.computed_source.is_some();
+    let unknown_origin = relation.is_view() && column.view_origin.is_none();
+    rows.row()
+        .text("RDB$FIELD_NAME", &column.name)
+        .text("RDB$RELATION_NAME", &relation.name)
+        .text("RDB$FIELD_SOURCE", &column.domain)
+        .number("RDB$FIELD_POSITION", position)
+        .flag("RDB$UPDATE_FLAG", !computed && !unknown_origin)
+        .number("RDB$FIELD_ID", column.field_id)
+        .blob("RDB$DESCRIPTION", column.description.as_deref())
+        .flag("RDB$SYSTEM_FLAG", system)
+        .optional_text("RDB$BASE_FIELD", column.view_origin.as_ref().map(|(_, base)| base));
+    if relation.is_view() {
+        rows.number("RDB$VIEW_CONTEXT", column.view_context.unwrap_or(0));
+    }
+    if column.not_null {
+        rows.number("RDB$NULL_FLAG", 1);
+    }
+    if let Some(default) = &column.default_source {
+        rows.blob("RDB$DEFAULT_SOURCE", Some(format!("DEFAULT {default}")));
+    }
+    if let Some(identity) = &column.identity {
+        rows.text("RDB$GENERATOR_NAME", &identity.sequence).flag("RDB$IDENTITY_TYPE", !identity.always);
+    }
+    // Only a collation that was written for the column counts here; its domain has one anyway.
+    let collation = crate::catalog::layout::collation_of(&column.sql_type);
+    if !system && collation.0 != 0 {
+        rows.number("RDB$COLLATION_ID", collation.0);
+    }
+}
+
+/// RDB$FIELDS: the system's domains, the users', and the one behind each column, parameter and result.
+pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    for domain in domains().values() {
+        let not_null = i64::from(domain.name == "RDB$SYSTEM_FLAG");
+        field_row(rows, domain.name, &domain.sql_type, None, true, "SYSDBA");
+        rows.number("RDB$NULL_FLAG", not_null);
+        if !matches!(domain.sql_type, farbird_types::SqlType::Blob { .. }) {
+            rows.unset("RDB$FIELD_SUB_TYPE").unset("RDB$FIELD_PRECISION");
+            rows.optional_number("RDB$FIELD_SUB_TYPE", domain.subtype);
+        }
+    }
+    for domain in catalog.domains.values() {
+        field_row(rows, &domain.name, &domain.sql_type, domain.precision, false, &domain.owner);
+        rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
+            .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref());
+        if let Some(default) = &domain.default_source {
+            rows.blob("RDB$DEFAULT_SOURCE", Some(format!("DEFAULT {default}")));
+        }
+        if domain.not_null {
+            rows.number("RDB$NULL_FLAG", 1);
+        }
+    }
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for relation in relations_in_order(&catalog).iter().filter(|relation| !is_system(relation)) {
+        for column in &relation.columns {
+            let own = !catalog.domains.contains_key(&column.domain) && column.view_origin.is_none();
+            if own && seen.insert(column.domain.clone()) {
+                field_row(rows, &column.domain, &column.sql_type, column.precision, false, &relation.owner);
+                rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref());
+            }
+        }
+    }
+    for (kind, routines) in [(RoutineKind::Procedure, &catalog.procedures), (RoutineKind::Function, &catalog.functions)] {
+        for routine in routines.values() {
+            parameter_fields(rows, kind, routine);
+        }
+    }
+}
+
+fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &Routine) {
+    for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
+        if parameter.domain.is_none() {
+            let name = parameter_domain(kind, routine, number);
+            field_row(rows, &name, &parameter.sql_type, None, false, &routine.owner);
+        }
+    }
+}
+
+/// What a parameter belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RoutineKind {
+    Procedure,
+    Function,
+}
+
+/// The name of a parameter's own domain: `RDB$` and digits, as tools take for unnamed; far from those of columns.
+pub(super) fn parameter_domain(kind: RoutineKind, routine: &Routine, number: usize) -> String {
+    let kind = match kind {
+        RoutineKind::Procedure => 1,
+        RoutineKind::Function => 2,
+    };
+    format!("RDB$9{kind}{:06}{number:04}", routine.id)
+}
+
+fn field_row(
+    rows: &mut RowSet<'_, '_, '_>,
+    name: &str,
+    sql_type: &farbird_types::SqlType,
+    precision: Option<u8>,
+    system: bool,
+    owner: &str,
+) {
+    let numbers = type_numbers(sql_type, precision);
+    rows.row()
+        .text("RDB$FIELD_NAME", name)
+        .number("RDB$FIELD_LENGTH", numbers.length)
+        .number("RDB$FIELD_SCALE", numbers.scale)
+        .number("RDB$FIELD_TYPE", numbers.field_type)
+        .optional_number("RDB$FIELD_SUB_TYPE", numbers.subtype)
+        .flag("RDB$SYSTEM_FLAG", system)
+        .optional_number("RDB$SEGMENT_LENGTH", numbers.segment_length)
+        .optional_number("RDB$CHARACTER_LENGTH", numbers.char_length)
+        .optional_number("RDB$COLLATION_ID", numbers.collation)
+        .optional_number("RDB$CHARACTER_SET_ID", numbers.character_set)
+        .optional_number("RDB$FIELD_PRECISION", numbers.precision)
+        .text("RDB$OWNER_NAME", owner);
+}
+
+pub(super) fn view_relations(rows: &mut RowSet<'_, '_, '_>) {
+    for relation in relations_in_order(&Arc::clone(&rows.catalog)) {
+        for context in &relation.view_contexts {
+            rows.row()
+                .text("RDB$VIEW_NAME", &relation.name)
+                .text("RDB$RELATION_NAME", &context.relation)
+                .number("RDB$VIEW_CONTEXT", context.number)
+                .text("RDB$CONTEXT_NAME", &context.alias)
+                .number("RDB$CONTEXT_TYPE", context.kind);
+        }
+    }
+}
+
+pub(super) fn formats(rows: &mut RowSet<'_, '_, '_>) {
+    for relation in relations_in_order(&Arc::clone(&rows.catalog)).iter().filter(|it| !is_system(it)) {
+        for number in 1..=i64::try_from(relation.formats.len()).unwrap_or(0) {
+            rows.row().number("RDB$RELATION_ID", relation.id.0).number("RDB$FORMAT", number);
+        }
+    }
+}
+
+pub(super) fn all_dependencies(rows: &mut RowSet<'_, '_, '_>) {
+    for dependency in dependencies(&Arc::clone(&rows.catalog)) {
+        rows.row()
+            .text("RDB$DEPENDENT_NAME", &dependency.dependent)
+            .text("RDB$DEPENDED_ON_NAME", &dependency.used)
+            .optional_text("RDB$FIELD_NAME", dependency.column.as_deref())
+            .number("RDB$DEPENDENT_TYPE", dependency.dependent_type)
+            .number("RDB$DEPENDED_ON_TYPE", dependency.used_type);
+    }
+}
