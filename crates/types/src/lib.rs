@@ -1,6 +1,15 @@
 //! The words that all rooms of Farbird share: values, SQL types, dates, decimals, character sets, and the
 //! error with its status vector.
 //!
+//! | module | answers |
+//! |---|---|
+//! | [`value`], [`sql_type`] | what a value and a type are |
+//! | [`convert`] | CAST and assignment; a value as text |
+//! | [`compare`], [`key`], [`collation`] | which of two values is greater; the same as bytes; the order of texts |
+//! | [`arithmetic`] | `+ - * / \|\|`, with the types of their results |
+//! | [`decimal`], [`temporal`], [`character_set`] | DECFLOAT; dates, times, zones; bytes and characters |
+//! | [`error`] | what goes wrong, as Firebird's codes |
+//!
 //! Promises: no I/O, no threads, no clock; nothing here panics on input from outside.
 //! Uses nothing of ours; everything else uses it.
 #![forbid(unsafe_code)]
