@@ -309,7 +309,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Where the next byte stands.
-    fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         Position {
             line: self.line,
             column: self.column,

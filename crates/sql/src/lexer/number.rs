@@ -30,10 +30,11 @@ struct Digits {
 impl Lexer<'_> {
     /// The number that begins here.
     pub(super) fn number(&mut self) -> TokenKind {
-        if self.peek(0) == Some(b'0') && matches!(self.peek(1), Some(b'x' | b'X')) {
-            if let Some(number) = self.hexadecimal() {
-                return number;
-            }
+        if self.peek(0) == Some(b'0')
+            && matches!(self.peek(1), Some(b'x' | b'X'))
+            && let Some(number) = self.hexadecimal()
+        {
+            return number;
         }
         let before = self.clone();
         let start = self.offset;

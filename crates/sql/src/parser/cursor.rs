@@ -16,6 +16,9 @@ pub(super) struct Parser<'a> {
     current: Token,
     /// Those behind it that somebody looked at.
     ahead: VecDeque<Token>,
+    /// How many tokens from here a clause of several keywords went along before it failed: where it failed is where the
+    /// text is at fault, if nothing else can stand here.
+    followed: usize,
     /// Offset behind the last token taken.
     taken_end: usize,
     parameters: u32,
@@ -45,6 +48,7 @@ impl<'a> Parser<'a> {
             dialect,
             current,
             ahead: VecDeque::new(),
+            followed: 0,
             taken_end: 0,
             parameters: 0,
             depth: 0,
@@ -113,18 +117,26 @@ impl<'a> Parser<'a> {
     pub(super) fn take(&mut self) -> Token {
         let next = self.ahead.pop_front().unwrap_or_else(|| self.lexer.next_token());
         self.taken_end = self.current.end;
+        self.followed = 0;
         std::mem::replace(&mut self.current, next)
     }
 
     /// The status for a next token that cannot stand here.
     pub(super) fn unexpected(&self) -> Error {
-        match &self.current.kind {
+        let token =
+            self.followed.checked_sub(1).and_then(|index| self.ahead.get(index)).unwrap_or(&self.current);
+        match &token.kind {
             TokenKind::Invalid(error) => (**error).clone(),
-            TokenKind::End => error::command_end(self.current.position),
-            _ => {
-                let text = self.lexer.slice(self.current.start, self.current.end);
-                error::token_unknown(self.current.position, text)
-            }
+            TokenKind::End => error::command_end(token.position),
+            _ => error::token_unknown(token.position, self.lexer.slice(token.start, token.end)),
+        }
+    }
+
+    /// The status for a clause that says nothing: at the end of the text, Firebird names the place behind it.
+    pub(super) fn incomplete(&self) -> Error {
+        match self.peek() {
+            TokenKind::End => error::command_end(self.lexer.position()),
+            _ => self.unexpected(),
         }
     }
 
@@ -180,13 +192,18 @@ impl<'a> Parser<'a> {
 
     /// Takes these keywords if they are next.
     pub(super) fn eat_keywords(&mut self, keywords: &[&str]) -> bool {
-        let found = self.at_keywords(keywords);
-        if found {
-            for _ in keywords {
-                self.take();
-            }
+        let matching = (0..)
+            .zip(keywords)
+            .take_while(|(distance, keyword)| self.keyword_ahead(*distance, keyword))
+            .count();
+        if matching < keywords.len() {
+            self.followed = self.followed.max(matching);
+            return false;
         }
-        found
+        for _ in keywords {
+            self.take();
+        }
+        true
     }
 
     /// Takes this keyword, which must be next.
@@ -250,6 +267,11 @@ impl<'a> Parser<'a> {
     /// Whether the next token can be a name.
     pub(super) fn at_name(&self) -> bool {
         is_name(self.peek())
+    }
+
+    /// Whether the token so far behind the next one can be a name.
+    pub(super) fn name_ahead(&mut self, distance: usize) -> bool {
+        is_name(self.peek_ahead(distance))
     }
 
     /// A name: quoted, or a word that is not reserved.

@@ -32,6 +32,11 @@ impl Parser<'_> {
         Ok(DataType { kind, array, position })
     }
 
+    /// A type where the name of a domain cannot stand.
+    pub(super) fn type_without_domain(&mut self) -> Result<DataType> {
+        if self.at_name() && !self.at_keyword("CSTRING") { Err(self.unexpected()) } else { self.data_type() }
+    }
+
     /// `name type [NOT NULL] [COLLATE collation]`.
     pub(super) fn typed_name(&mut self) -> Result<TypedName> {
         let name = self.name()?;
@@ -56,10 +61,10 @@ impl Parser<'_> {
 
     /// `[CHARACTER SET name]`.
     pub(super) fn character_set(&mut self) -> Result<Option<Name>> {
-        if !self.at_keyword("CHARACTER") || !self.keyword_ahead(1, "SET") {
+        if !self.eat_keyword("CHARACTER") {
             return Ok(None);
         }
-        self.expect_keywords(&["CHARACTER", "SET"])?;
+        self.expect_keyword("SET")?;
         self.character_set_name().map(Some)
     }
 
@@ -210,8 +215,7 @@ impl Parser<'_> {
     /// `[WITH TIME ZONE | WITHOUT TIME ZONE]` behind TIME and TIMESTAMP.
     fn time(&mut self, without_zone: DataTypeKind, with_zone: DataTypeKind) -> Result<DataTypeKind> {
         self.take();
-        if self.at_keyword("WITH") && self.keyword_ahead(1, "TIME") {
-            self.expect_keywords(&["WITH", "TIME", "ZONE"])?;
+        if self.eat_keywords(&["WITH", "TIME", "ZONE"]) {
             return Ok(with_zone);
         }
         if self.eat_keyword("WITHOUT") {

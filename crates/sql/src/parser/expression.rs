@@ -23,6 +23,8 @@ enum Level {
     Concatenation,
     Collate,
     At,
+    /// No operator at all.
+    Operand,
 }
 
 /// Something that may become the left operand of an operator.
@@ -179,7 +181,7 @@ impl Parser<'_> {
             None
         } else {
             self.expect_keywords(&["TIME", "ZONE"])?;
-            Some(Box::new(self.operators(Level::At)?))
+            Some(Box::new(self.operators(Level::Operand)?))
         };
         Ok(ExpressionKind::AtTimeZone { operand: Box::new(operand), zone })
     }
@@ -280,10 +282,11 @@ impl Parser<'_> {
     // Operands.
 
     fn operand(&mut self, level: Level) -> Result<Operand> {
-        if level <= Level::Is && self.at_any_keyword(&["NOT", "EXISTS", "SINGULAR"]) {
-            if let Some(operand) = self.prefix_predicate()? {
-                return Ok(operand);
-            }
+        if level <= Level::Is
+            && self.at_any_keyword(&["NOT", "EXISTS", "SINGULAR"])
+            && let Some(operand) = self.prefix_predicate()?
+        {
+            return Ok(operand);
         }
         Ok(Operand { expression: self.primary()?, predicate: false })
     }
@@ -376,6 +379,9 @@ impl Parser<'_> {
     /// A query in parentheses, which stand around any number of further ones.
     pub(super) fn parenthesised_query(&mut self) -> Result<Query> {
         self.expect_symbol("(")?;
+        if !self.at_query() && !self.at_symbol("(") {
+            return Err(self.unexpected());
+        }
         let unexpected = self.unexpected();
         match self.inside_parentheses()? {
             Parenthesised::Query(query) => {
@@ -417,7 +423,7 @@ impl Parser<'_> {
 
     /// A name: a column, or a call of a function, perhaps in a package.
     fn named_operand(&mut self) -> Result<ExpressionKind> {
-        if self.symbol_ahead(1, "(") {
+        if self.at_call() {
             return self.call();
         }
         if self.at_keywords(&["NEXT", "VALUE", "FOR"]) {

@@ -46,6 +46,79 @@ const WINDOW_FUNCTIONS: &[&str] = &[
     "NTILE",
 ];
 
+/// Functions with plain arguments whose names are keywords, but not reserved; other such words cannot be called.
+const KEYWORD_NAMED_FUNCTIONS: &[&str] = &[
+    "ABS",
+    "ACOS",
+    "ACOSH",
+    "ASCII_CHAR",
+    "ASCII_VAL",
+    "ASIN",
+    "ASINH",
+    "ATAN",
+    "ATAN2",
+    "ATANH",
+    "BASE64_DECODE",
+    "BASE64_ENCODE",
+    "BIN_AND",
+    "BIN_NOT",
+    "BIN_OR",
+    "BIN_SHL",
+    "BIN_SHR",
+    "BIN_XOR",
+    "BLOB_APPEND",
+    "CEIL",
+    "CEILING",
+    "CHAR_TO_UUID",
+    "COALESCE",
+    "COMPARE_DECFLOAT",
+    "COS",
+    "COSH",
+    "COT",
+    "DECODE",
+    "EXP",
+    "FLOOR",
+    "GEN_UUID",
+    "HEX_DECODE",
+    "HEX_ENCODE",
+    "IIF",
+    "LN",
+    "LOG",
+    "LOG10",
+    "LPAD",
+    "MAKE_DBKEY",
+    "MAXVALUE",
+    "MINVALUE",
+    "MOD",
+    "NORMALIZE_DECFLOAT",
+    "NULLIF",
+    "PI",
+    "POWER",
+    "QUANTIZE",
+    "RAND",
+    "REPLACE",
+    "REVERSE",
+    "ROUND",
+    "RPAD",
+    "RSA_PRIVATE",
+    "RSA_PUBLIC",
+    "SIGN",
+    "SIN",
+    "SINH",
+    "SQRT",
+    "TAN",
+    "TANH",
+    "TOTALORDER",
+    "TRUNC",
+    "UNICODE_CHAR",
+    "UNICODE_VAL",
+    "UUID_TO_CHAR",
+];
+
+/// Functions with a syntax of their own whose names are not reserved.
+const SPECIAL_FUNCTIONS: &[&str] =
+    &["LIST", "SUBSTRING", "OVERLAY", "DATEADD", "DATEDIFF", "FIRST_DAY", "LAST_DAY", "GEN_ID"];
+
 /// Functions with plain arguments whose names are reserved.
 const RESERVED_FUNCTIONS: &[&str] = &[
     "UPPER",
@@ -75,7 +148,39 @@ const KEYWORD_FUNCTIONS: &[&str] = &[
     "RSA_VERIFY_HASH",
 ];
 
+/// Fewest and most arguments of the calls whose syntax fixes them; other calls are checked when they are bound.
+fn argument_counts(function: &str) -> (usize, usize) {
+    match function {
+        "UPPER" | "LOWER" | "BIT_LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" | "OCTET_LENGTH" => (1, 1),
+        "NULLIF" => (2, 2),
+        "IIF" => (3, 3),
+        "COALESCE" => (2, usize::MAX),
+        "DECODE" => (3, usize::MAX),
+        "COUNT" | "SUM" | "AVG" | "MIN" | "MAX" | "STDDEV_SAMP" | "STDDEV_POP" | "VAR_SAMP" | "VAR_POP" => {
+            (1, 1)
+        }
+        "LIST" => (1, 2),
+        "COVAR_SAMP" | "COVAR_POP" | "CORR" | "REGR_AVGX" | "REGR_AVGY" | "REGR_COUNT" | "REGR_INTERCEPT"
+        | "REGR_R2" | "REGR_SLOPE" | "REGR_SXX" | "REGR_SXY" | "REGR_SYY" => (2, 2),
+        "DENSE_RANK" | "RANK" | "PERCENT_RANK" | "CUME_DIST" | "ROW_NUMBER" => (0, 0),
+        "FIRST_VALUE" | "LAST_VALUE" | "NTILE" => (1, 1),
+        "NTH_VALUE" => (2, 2),
+        "LAG" | "LEAD" => (1, 3),
+        _ => (0, usize::MAX),
+    }
+}
+
 impl Parser<'_> {
+    /// Whether the next token is a name that can be called, with a parenthesis behind it.
+    pub(super) fn at_call(&mut self) -> bool {
+        let callable = self.keyword().is_none_or(|keyword| {
+            [KEYWORD_NAMED_FUNCTIONS, SPECIAL_FUNCTIONS, WINDOW_FUNCTIONS, KEYWORD_FUNCTIONS]
+                .iter()
+                .any(|functions| functions.contains(&keyword))
+        });
+        callable && self.at_name() && self.symbol_ahead(1, "(")
+    }
+
     /// A name with a parenthesis behind it.
     pub(super) fn call(&mut self) -> Result<ExpressionKind> {
         match self.keyword().unwrap_or_default() {
@@ -115,10 +220,26 @@ impl Parser<'_> {
 
     /// `(argument, ...)` behind a name.
     pub(super) fn plain_call(&mut self, name: ObjectName) -> Result<ExpressionKind> {
+        let built_in = name.package.is_none() && !name.name.quoted;
+        let counts = if built_in { argument_counts(name.name.as_str()) } else { (0, usize::MAX) };
         self.expect_symbol("(")?;
-        let arguments = if self.at_symbol(")") { Vec::new() } else { self.expressions()? };
+        let arguments = self.counted_arguments(counts)?;
         self.expect_symbol(")")?;
         Ok(ExpressionKind::Function(Box::new(FunctionCall { name, arguments })))
+    }
+
+    /// Arguments, at least and at most so many.
+    fn counted_arguments(&mut self, (fewest, most): (usize, usize)) -> Result<Vec<Expression>> {
+        let mut arguments = Vec::new();
+        if fewest == 0 && (most == 0 || self.at_symbol(")")) {
+            return Ok(arguments);
+        }
+        arguments.push(self.expression()?);
+        while arguments.len() < most && (arguments.len() < fewest || self.at_symbol(",")) {
+            self.expect_symbol(",")?;
+            arguments.push(self.expression()?);
+        }
+        Ok(arguments)
     }
 
     /// `NEXT VALUE FOR sequence`.
@@ -383,8 +504,6 @@ impl Parser<'_> {
         let mut distinct = false;
         let arguments = if function == "COUNT" && self.eat_symbol("*") {
             AggregateArguments::Star
-        } else if self.at_symbol(")") {
-            AggregateArguments::List(Vec::new())
         } else {
             if takes_distinct {
                 distinct = self.eat_keyword("DISTINCT");
@@ -392,7 +511,7 @@ impl Parser<'_> {
                     self.eat_keyword("ALL");
                 }
             }
-            AggregateArguments::List(self.expressions()?)
+            AggregateArguments::List(self.counted_arguments(argument_counts(function.as_str()))?)
         };
         self.expect_symbol(")")?;
         let needs_over = WINDOW_FUNCTIONS.contains(&function.as_str());

@@ -51,7 +51,7 @@ pub struct ParseOptions {
 /// Firebird's statuses for faulty texts: Dynamic SQL Error with SQL error code -104 and, for instance, Token unknown with
 /// line, column and token.
 pub fn parse_statement(text: &str, options: &ParseOptions) -> Result<Statement> {
-    let mut parser = parser(text, options)?;
+    let mut parser = parser(without_semicolon(text), options)?;
     let kind = parser.statement()?;
     parser.eat_symbol(";");
     parser.expect_end()?;
@@ -120,6 +120,12 @@ pub fn parse_check(text: &str, options: &ParseOptions) -> Result<Check> {
 /// As [`parse_statement`].
 pub fn parse_computed(text: &str, options: &ParseOptions) -> Result<Computed> {
     whole(text, options, Parser::computed_value)
+}
+
+/// The text without the semicolon at its end: Firebird takes it off before it parses, so that it is not the token that an
+/// error names.
+fn without_semicolon(text: &str) -> &str {
+    text.trim_end_matches(' ').strip_suffix(';').unwrap_or(text)
 }
 
 /// Parses a text that consists of one thing.

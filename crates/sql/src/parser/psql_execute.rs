@@ -122,9 +122,6 @@ impl Parser<'_> {
         }
         let position = self.position();
         self.take();
-        if self.eat_symbol(")") {
-            return Ok(Vec::new());
-        }
         let first = match self.inside_parentheses()? {
             super::expression::Parenthesised::Query(query) => {
                 Expression::new(ExpressionKind::Subquery(Box::new(query)), position)

@@ -31,10 +31,7 @@ impl Parser<'_> {
         if !self.eat_keyword("OF") {
             return Ok(Some(Vec::new()));
         }
-        let columns = self.comma_list(|parser| {
-            let (qualifier, name) = parser.qualified_name()?;
-            Ok(ColumnName { qualifier, name })
-        })?;
+        let columns = self.comma_list(|parser| Ok(ColumnName { qualifier: None, name: parser.name()? }))?;
         Ok(Some(columns))
     }
 
@@ -159,25 +156,14 @@ impl Parser<'_> {
         }
         self.take();
         if self.eat_symbol("(") {
-            let value = self.parenthesised_row_count()?;
+            let value = self.expression()?;
+            self.expect_symbol(")")?;
             return Ok(Some(value));
         }
         self.row_count().map(Some)
     }
 
-    fn parenthesised_row_count(&mut self) -> Result<Expression> {
-        let position = self.position();
-        let value = match self.inside_parentheses()? {
-            super::expression::Parenthesised::Query(query) => {
-                Expression::new(ExpressionKind::Subquery(Box::new(query)), position)
-            }
-            super::expression::Parenthesised::Expression(value) => value,
-        };
-        self.expect_symbol(")")?;
-        Ok(value)
-    }
-
-    /// A number, a parameter or a variable.
+    /// A constant, a parameter or a variable.
     fn row_count(&mut self) -> Result<Expression> {
         let position = self.position();
         let kind = match self.peek() {
@@ -187,7 +173,14 @@ impl Parser<'_> {
                 let (qualifier, name) = self.qualified_name()?;
                 ExpressionKind::Variable { qualifier, name }
             }
-            _ => return self.default_value(),
+            TokenKind::Keyword { text: "TRUE" | "FALSE" | "DATE" | "TIME" | "TIMESTAMP", .. }
+            | TokenKind::Symbol("-")
+            | TokenKind::Text(_)
+            | TokenKind::Binary(_)
+            | TokenKind::Number(_)
+            | TokenKind::NumberBeyondBigint(_)
+            | TokenKind::Introducer(_) => return self.default_value(),
+            _ => return Err(self.unexpected()),
         };
         Ok(Expression::new(kind, position))
     }

@@ -2,8 +2,8 @@
 
 use super::cursor::Parser;
 use crate::ast::{
-    BindTarget, BindType, DataTypeKind, ExpressionKind, Literal, Name, SessionStatement, Timeout,
-    TimeoutUnit, UnaryOperator,
+    BindTarget, BindType, ExpressionKind, Literal, Name, SessionStatement, Timeout, TimeoutUnit,
+    UnaryOperator,
 };
 use farbird_types::Result;
 
@@ -144,11 +144,7 @@ impl Parser<'_> {
             };
             return Ok(BindType::Family(Name { position, ..Name::new(family) }));
         }
-        let data_type = self.data_type()?;
-        if matches!(data_type.kind, DataTypeKind::Domain(_)) || !data_type.array.is_empty() {
-            return Err(self.unexpected());
-        }
-        Ok(BindType::Type(data_type))
+        Ok(BindType::Type(self.type_without_domain()?))
     }
 }
 

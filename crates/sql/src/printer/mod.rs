@@ -29,21 +29,25 @@ const INDENTATION: &str = "  ";
 struct Printer {
     text: String,
     level: usize,
+    /// Whether the next word follows without a space.
+    glued: bool,
 }
 
 impl Printer {
-    /// Appends something with a space before it, unless it begins a line or follows an opening parenthesis.
+    /// Appends something with a space before it, unless it begins a line or follows what holds on to it.
     fn word(&mut self, word: &str) -> &mut Self {
-        if !self.text.is_empty() && !self.text.ends_with([' ', '\n', '(', '[', '.', ':']) {
+        if !self.glued && !self.text.is_empty() && !self.text.ends_with([' ', '\n']) {
             self.text.push(' ');
         }
         self.text.push_str(word);
+        self.glued = word.ends_with(['(', ':']);
         self
     }
 
     /// Appends something directly behind what is there.
     fn tight(&mut self, symbol: &str) -> &mut Self {
         self.text.push_str(symbol);
+        self.glued = symbol.ends_with(['(', '[', '.']);
         self
     }
 
@@ -57,6 +61,7 @@ impl Printer {
 
     /// Begins a new line.
     fn line(&mut self) -> &mut Self {
+        self.glued = false;
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }

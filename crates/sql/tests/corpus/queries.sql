@@ -6,7 +6,7 @@ select all a from t;
 select first 10 a from t;
 select first 10 skip 5 a from t;
 select skip 5 a from t;
-select first (a + 1) skip (select 1 from u) distinct b from t;
+select first (a + 1) skip ((select 1 from u)) distinct b from t;
 select first ? skip ? a from t;
 select first, skip, list, type, role from t;
 select a b, a as b, a "B c", a as first, a next from t;
@@ -50,7 +50,7 @@ with x (a, b) as (select 1, 2 from t), y as (select * from x) select * from x jo
 with recursive r as (select 1 as n from rdb$database union all select n + 1 from r where n < 10) select n from r;
 select * from (with x as (select 1 as a from t) select * from x) y;
 select a from t for update;
-select a from t for update of a, t.b;
+select a from t for update of a, b;
 select a from t where b = 1 with lock;
 select a from t for update with lock skip locked;
 select a from t optimize for first rows;

@@ -130,20 +130,9 @@ impl Parser<'_> {
         if self.eat_keywords(&["SQL", "SECURITY"]) {
             return Ok(TableChange::SqlSecurity(SqlSecurityChange::Set(self.definer_or_invoker()?)));
         }
-        if self.at_keyword("COLUMN") && !self.ends_column_name_ahead() {
-            self.take();
-        }
+        self.eat_keyword("COLUMN");
         let name = self.name_or_keyword(OLD_NAMES)?;
         Ok(TableChange::AlterColumn { name, change: self.column_change()? })
-    }
-
-    /// Whether COLUMN is itself the name of the column, since what follows is a change.
-    fn ends_column_name_ahead(&mut self) -> bool {
-        let is_position = self.keyword_ahead(1, "POSITION");
-        is_position
-            || self.keyword_ahead(1, "TO")
-            || self.keyword_ahead(1, "DROP")
-            || self.keyword_ahead(1, "SET")
     }
 
     fn table_drop(&mut self) -> Result<TableChange> {
@@ -194,7 +183,7 @@ impl Parser<'_> {
     fn column_type_change(&mut self) -> Result<ColumnChange> {
         self.take();
         let data_type = self.data_type()?;
-        if self.at_computed() {
+        if self.at_any_keyword(&["COMPUTED", "GENERATED"]) {
             return Ok(ColumnChange::Computed { data_type: Some(data_type), computed: self.computed()? });
         }
         Ok(ColumnChange::Type { data_type, collation: self.collation()? })

@@ -66,16 +66,16 @@ impl Parser<'_> {
 
     fn comment_kind(&mut self) -> Result<CommentKind> {
         let kind = match self.keyword().unwrap_or_default() {
-            "CHARACTER" if self.keyword_ahead(1, "SET") => {
-                self.take();
-                CommentKind::CharacterSet
+            "CHARACTER" => {
+                self.expect_keywords(&["CHARACTER", "SET"])?;
+                return Ok(CommentKind::CharacterSet);
             }
             "COLLATION" => CommentKind::Collation,
             "DOMAIN" => CommentKind::Domain,
             "EXCEPTION" => CommentKind::Exception,
-            "EXTERNAL" if self.keyword_ahead(1, "FUNCTION") => {
-                self.take();
-                CommentKind::Function
+            "EXTERNAL" => {
+                self.expect_keywords(&["EXTERNAL", "FUNCTION"])?;
+                return Ok(CommentKind::Function);
             }
             "FUNCTION" => CommentKind::Function,
             "FILTER" => CommentKind::Filter,

@@ -165,12 +165,12 @@ impl Parser<'_> {
             "EXCEPTION" => DropKind::Exception,
             "PROCEDURE" => DropKind::Procedure,
             "FUNCTION" => DropKind::Function,
-            "EXTERNAL" if self.keyword_ahead(1, "FUNCTION") => {
-                self.take();
-                DropKind::ExternalFunction
+            "EXTERNAL" => {
+                self.expect_keywords(&["EXTERNAL", "FUNCTION"])?;
+                return Ok(DropKind::ExternalFunction);
             }
             "TRIGGER" => DropKind::Trigger,
-            "PACKAGE" if self.keyword_ahead(1, "BODY") => {
+            "PACKAGE" if self.keyword_ahead(1, "BODY") && self.name_ahead(2) => {
                 self.take();
                 DropKind::PackageBody
             }

@@ -1,10 +1,10 @@
 //! Procedures, functions, packages, external functions.
 
 use crate::ast::{
-    AlterRoutineOptions, DataType, DataTypeKind, DdlStatement, DeclareExternalFunction, DefineFunction,
-    DefineMode, DefinePackage, DefinePackageBody, DefineProcedure, ExternalArgument, ExternalBody,
-    ExternalMechanism, ExternalResult, FunctionResult, FunctionSignature, Name, PackageBodyItem, PackageItem,
-    ParameterDeclaration, Position, ProcedureSignature, RoutineDefinition, SqlSecurityChange,
+    AlterRoutineOptions, DdlStatement, DeclareExternalFunction, DefineFunction, DefineMode, DefinePackage,
+    DefinePackageBody, DefineProcedure, ExternalArgument, ExternalBody, ExternalMechanism, ExternalResult,
+    FunctionResult, FunctionSignature, Name, PackageBodyItem, PackageItem, ParameterDeclaration, Position,
+    ProcedureSignature, RoutineDefinition, SqlSecurityChange,
 };
 use crate::parser::cursor::Parser;
 use farbird_types::{Result, isc};
@@ -269,20 +269,8 @@ impl Parser<'_> {
         }))
     }
 
-    /// A type without names, since domains cannot be used here.
-    fn external_type(&mut self) -> Result<DataType> {
-        let unexpected = self.unexpected();
-        let data_type = self.data_type()?;
-        match data_type.kind {
-            DataTypeKind::Domain(_) | DataTypeKind::TypeOfDomain(_) | DataTypeKind::TypeOfColumn { .. } => {
-                Err(unexpected)
-            }
-            _ => Ok(data_type),
-        }
-    }
-
     fn external_argument(&mut self) -> Result<ExternalArgument> {
-        let data_type = self.external_type()?;
+        let data_type = self.type_without_domain()?;
         let mechanism = if self.eat_keyword("NULL") {
             ExternalMechanism::ReferenceWithNull
         } else if self.eat_keywords(&["BY", "SCALAR_ARRAY"]) {
@@ -301,7 +289,7 @@ impl Parser<'_> {
             let number = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
             return Ok((ExternalResult::Parameter(u16::try_from(number).unwrap_or(u16::MAX)), false));
         }
-        let data_type = self.external_type()?;
+        let data_type = self.type_without_domain()?;
         let mechanism = if self.eat_keywords(&["BY", "VALUE"]) {
             let argument = ExternalArgument { data_type, mechanism: ExternalMechanism::Value };
             return Ok((ExternalResult::Value(argument), false));

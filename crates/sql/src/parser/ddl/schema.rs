@@ -77,7 +77,7 @@ impl Parser<'_> {
         self.take();
         let name = self.name()?;
         self.eat_keyword("AS");
-        let data_type = self.data_type()?;
+        let data_type = self.type_without_domain()?;
         let default = self.default_keyword_clause()?;
         let mut domain =
             CreateDomain { name, data_type, collation: None, default, not_null: false, check: None };
@@ -118,7 +118,7 @@ impl Parser<'_> {
             }
             "TYPE" => {
                 self.take();
-                Ok(DomainChange::Type(self.data_type()?))
+                Ok(DomainChange::Type(self.type_without_domain()?))
             }
             "ADD" => {
                 self.take();
@@ -173,7 +173,7 @@ impl Parser<'_> {
         let says_nothing =
             sequence.start.is_none() && sequence.restart.is_none() && sequence.increment.is_none();
         if says_nothing && matches!(mode, DefineMode::Alter | DefineMode::CreateOrAlter) {
-            return Err(self.unexpected());
+            return Err(self.incomplete());
         }
         Ok(DdlStatement::DefineSequence(sequence))
     }

@@ -2,8 +2,8 @@
 
 use crate::ast::{
     Check, ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ColumnGeneration, Computed,
-    ConstraintIndex, CreateTable, DdlStatement, DefaultValue, DefineMode, Identity, Name, References,
-    ReferentialAction, TableConstraint, TableConstraintKind, TableElement, TemporaryRows,
+    ConstraintIndex, CreateTable, DataType, DataTypeKind, DdlStatement, DefaultValue, DefineMode, Identity,
+    Name, References, ReferentialAction, TableConstraint, TableConstraintKind, TableElement, TemporaryRows,
 };
 use crate::error;
 use crate::parser::cursor::Parser;
@@ -99,7 +99,7 @@ impl Parser<'_> {
 
     pub(super) fn column_definition(&mut self) -> Result<ColumnDefinition> {
         let name = self.name()?;
-        let data_type = if self.at_computed() { None } else { Some(self.data_type()?) };
+        let data_type = if self.at_computed() { None } else { Some(self.column_type()?) };
         let mut column = ColumnDefinition {
             name,
             data_type,
@@ -121,6 +121,15 @@ impl Parser<'_> {
         }
         column.collation = self.collation()?;
         Ok(column)
+    }
+
+    /// A type, or the name of a domain; TYPE OF is not for columns, so that TYPE is such a name.
+    fn column_type(&mut self) -> Result<DataType> {
+        if self.at_name() {
+            let position = self.position();
+            return Ok(DataType { kind: DataTypeKind::Domain(self.name()?), array: Vec::new(), position });
+        }
+        self.data_type()
     }
 
     /// Whether COMPUTED or GENERATED ALWAYS AS ( begins here.
