@@ -26,10 +26,12 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod attachment;
 pub mod bind;
 pub mod catalog;
 pub mod clock;
 pub mod database;
+pub mod engine;
 pub mod ddl;
 pub mod execute;
 pub mod expression;

@@ -13,7 +13,7 @@ mod transactions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farbird_types::Result;
+use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
@@ -47,7 +47,7 @@ impl Attachment {
         let zone = options
             .time_zone
             .as_deref()
-            .and_then(|name| farbird_types::temporal::zone::parse_zone(name).ok())
+            .and_then(|name| ZoneId::parse(name).ok())
             .unwrap_or(clock::DEFAULT_ZONE);
         let session = Arc::new(Session {
             id: database.next_attachment_id(),

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use farbird_sql::ast::{SessionStatement, Timeout, TimeoutUnit};
-use farbird_types::{Error, Result, isc};
+use farbird_types::{Error, Result, ZoneId, isc};
 
 use crate::attachment::Attachment;
+use crate::catalog::privileges::may_take_role;
 
 /// Runs a statement about the session.
 ///
@@ -17,7 +18,9 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
     match statement {
         SessionStatement::SetRole(role) => {
             let catalog = attachment.database.catalog();
-            crate::catalog::privileges::check_role(&catalog, session, &role.text)?;
+            if !may_take_role(&catalog, &session.options.user, &role.text) {
+                return Err(Error::new(isc::SET_INVALID_ROLE).with(role.text.as_str()));
+            }
             session.settings.lock().role = (role.text != "NONE").then(|| role.text.clone());
         }
         SessionStatement::SetTrustedRole => return Err(Error::new(isc::WISH_LIST)),
@@ -25,7 +28,7 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
             let mut settings = session.settings.lock();
             settings.time_zone = match zone {
                 None => settings.original_time_zone,
-                Some(name) => farbird_types::temporal::zone::parse_zone(name)?,
+                Some(name) => ZoneId::parse(name)?,
             };
         }
         SessionStatement::SetStatementTimeout(timeout) => {

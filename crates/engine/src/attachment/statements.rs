@@ -14,7 +14,7 @@ use crate::api::{
 };
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Action, Environment, Variable, VariableScope};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, privileges};
 use crate::clock;
 use crate::ddl;
 use crate::execute::{Cursor, ExecutionContext};
@@ -309,7 +309,10 @@ impl Attachment {
             }
             ast::StatementKind::Session(_) => (Body::Session, plain_description(StatementKind::Ddl)),
             _ if transaction.is_none() => return Err(Error::new(isc::BAD_TRANS_HANDLE)),
-            ast::StatementKind::Ddl(statement) => (Body::Ddl, plain_description(ddl::statement_kind(statement))),
+            ast::StatementKind::Ddl(ast::DdlStatement::DefineSequence(sequence)) if sequence.set_generator => {
+                (Body::Ddl, plain_description(StatementKind::SetGenerator))
+            }
+            ast::StatementKind::Ddl(_) => (Body::Ddl, plain_description(StatementKind::Ddl)),
             ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
                 let compiled = psql::compile_statement(&environment, &tree)?;
                 let description = compiled.description.clone();
@@ -330,8 +333,13 @@ impl Attachment {
                 (Body::Plan(bound), description)
             }
         };
-        if let Body::Plan(bound) = &body {
-            crate::catalog::privileges::check_all(&catalog, &self.session, &bound.accesses)?;
+        let accesses = match &body {
+            Body::Plan(bound) => &bound.accesses[..],
+            Body::Routine(compiled) => compiled.accesses(),
+            Body::Ddl | Body::Transaction | Body::Session => &[],
+        };
+        for access in accesses {
+            privileges::check(&catalog, &self.session, access)?;
         }
         Ok(Prepared { tree, sql, dialect, catalog, body, cursors, description: Arc::new(description) })
     }
@@ -508,7 +516,7 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
         }
         Body::Ddl => match &prepared.tree.kind {
             ast::StatementKind::Ddl(statement) => {
-                ddl::execute(context, statement, &prepared.sql)?;
+                ddl::execute(context, statement)?;
                 Ok(Outcome::Done)
             }
             _ => Err(Error::new(isc::WISH_LIST)),
