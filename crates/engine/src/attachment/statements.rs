@@ -309,10 +309,7 @@ impl Attachment {
             }
             ast::StatementKind::Session(_) => (Body::Session, plain_description(StatementKind::Ddl)),
             _ if transaction.is_none() => return Err(Error::new(isc::BAD_TRANS_HANDLE)),
-            ast::StatementKind::Ddl(ast::DdlStatement::DefineSequence(sequence)) if sequence.set_generator => {
-                (Body::Ddl, plain_description(StatementKind::SetGenerator))
-            }
-            ast::StatementKind::Ddl(_) => (Body::Ddl, plain_description(StatementKind::Ddl)),
+            ast::StatementKind::Ddl(statement) => (Body::Ddl, plain_description(ddl_kind(statement))),
             ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
                 let compiled = psql::compile_statement(&environment, &tree)?;
                 let description = compiled.description.clone();
@@ -654,6 +651,13 @@ impl VariableScope for ClientCursors<'_> {
 
     fn is_psql(&self) -> bool {
         false
+    }
+}
+
+fn ddl_kind(statement: &ast::DdlStatement) -> StatementKind {
+    match statement {
+        ast::DdlStatement::DefineSequence(sequence) if sequence.set_generator => StatementKind::SetGenerator,
+        _ => StatementKind::Ddl,
     }
 }
 
