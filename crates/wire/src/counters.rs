@@ -2,6 +2,8 @@
 //!
 //! The owner of the socket calls the methods; nothing here measures. Source: wire-protocol.md, 10.
 
+use crate::info::database;
+
 /// Which way bytes last went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Direction {
@@ -36,6 +38,21 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The counts with the items of database information that ask for them.
+    pub fn items(&self) -> [(u8, u64); 9] {
+        [
+            (database::WIRE_OUT_PACKETS, self.out_packets),
+            (database::WIRE_IN_PACKETS, self.in_packets),
+            (database::WIRE_OUT_BYTES, self.out_bytes),
+            (database::WIRE_IN_BYTES, self.in_bytes),
+            (database::WIRE_SND_PACKETS, self.send_packets),
+            (database::WIRE_RCV_PACKETS, self.receive_packets),
+            (database::WIRE_SND_BYTES, self.send_bytes),
+            (database::WIRE_RCV_BYTES, self.receive_bytes),
+            (database::WIRE_ROUNDTRIPS, self.round_trips),
+        ]
+    }
+
     /// A packet was encoded.
     pub fn packet_out(&mut self) {
         self.out_packets += 1;
@@ -92,5 +109,6 @@ mod tests {
         assert_eq!(counters.round_trips, 2);
         assert_eq!((counters.send_packets, counters.send_bytes), (4, 40));
         assert_eq!((counters.receive_packets, counters.receive_bytes), (5, 301));
+        assert_eq!(counters.items()[8], (158, 2));
     }
 }

@@ -158,9 +158,12 @@ impl UserIdentification {
         optional(&mut writer, tag::LOGIN, &self.login);
         optional(&mut writer, tag::PLUGIN_NAME, &self.plugin);
         optional(&mut writer, tag::PLUGIN_LIST, &self.plugin_list);
-        let data = self.specific_data.as_deref().unwrap_or_default();
-        for (number, part) in (0_u8..).zip(data.chunks(PART_BYTES)) {
-            writer.bytes(tag::SPECIFIC_DATA, &[&[number], part].concat());
+        if let Some(data) = &self.specific_data {
+            // Even no data is one part, which tells it from no answer.
+            let parts = data.chunks(PART_BYTES).chain(data.is_empty().then_some(&[][..]));
+            for (number, part) in (0_u8..).zip(parts) {
+                writer.bytes(tag::SPECIFIC_DATA, &[&[number], part].concat());
+            }
         }
         writer.integer(tag::CLIENT_CRYPT, self.wire_crypt as i32);
         writer.bytes(tag::USER, &self.user);

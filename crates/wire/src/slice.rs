@@ -108,8 +108,9 @@ impl<'a> SdlReader<'a> {
             Some(MessageType::Varying { length, charset }) => {
                 Ok(MessageType::Cstring { length: length.saturating_add(2), charset })
             }
-            Some(element) => Ok(element),
-            None => self.bad(code),
+            // A text of no length would make every count of elements possible.
+            Some(element) if element.memory_length() > 0 => Ok(element),
+            _ => self.bad(code),
         }
     }
 
@@ -128,12 +129,7 @@ impl<'a> SdlReader<'a> {
 /// # Errors
 /// [`DecodeError`] if the description does not begin with an element type that messages have.
 pub fn element_type(bytes: &[u8]) -> Result<MessageType, DecodeError> {
-    let element = SdlReader { bytes, offset: 0 }.element()?;
-    // A text of no length would make every count of elements possible.
-    if element.memory_length() == 0 {
-        return Err(DecodeError::BadValue { offset: 0, value: 0 });
-    }
-    Ok(element)
+    SdlReader { bytes, offset: 0 }.element()
 }
 
 impl SliceDescription {
@@ -272,6 +268,12 @@ impl SliceElements {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_of_no_length_are_refused() {
+        assert!(element_type(&[1, 6, 1, 14, 0, 0, 255]).is_err());
+        assert!(element_type(&[1, 6, 1, 14, 1, 0, 255]).is_ok());
+    }
 
     /// INTEGER elements of JOB.LANGUAGE_REQ[1:5]-like field, elements 2 to 4.
     const SDL: &[u8] =
