@@ -17,7 +17,7 @@
 //! | `data_type` | types as they are written |
 //! | `error` | the statuses of binding |
 
-mod binder;
+pub(crate) mod binder;
 pub mod data_type;
 mod dml;
 mod error;

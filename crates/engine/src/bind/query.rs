@@ -520,8 +520,7 @@ impl Binder<'_> {
             recursive: true,
             working: Some(WorkingTable { place, columns: named.collect() }),
         });
-        let namespaces = self.namespaces.len();
-        self.common_tables.push(CommonTableScope { tables: vec![working], namespaces });
+        self.common_tables.push(CommonTableScope { tables: vec![working] });
         let step = self.bind_steps(&recursive, &columns);
         self.common_tables.pop();
         let (step, more) = step?;

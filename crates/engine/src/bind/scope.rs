@@ -6,7 +6,7 @@ use farbird_sql::ast::{self, Name, Position};
 use farbird_types::{ColumnType, Result, isc};
 
 use crate::bind::binder::{Binder, Bound, Origin};
-use crate::bind::error::{at, dsql, sqlcode, unknown_column};
+use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::source::SourceColumn;
 use crate::expression::Expression;
 
@@ -76,8 +76,6 @@ pub(crate) enum NamedValue {
 pub(crate) struct CommonTableScope {
     /// The tables that are defined so far.
     pub(crate) tables: Vec<Arc<CommonTable>>,
-    /// How many namespaces there were: definitions see no names inside.
-    pub(crate) namespaces: usize,
 }
 
 /// A common table.
@@ -163,7 +161,7 @@ impl Binder<'_> {
                     }
                     let Some(column) = table.find(name).and_then(|place| table.columns.get(place)) else { continue };
                     if let Some((first, _)) = found {
-                        return Err(ambiguous(&first.description, &table.description, name, position));
+                        return Err(ambiguous(&table.description, &first.description, name));
                     }
                     found = Some((table, column));
                 }
@@ -280,24 +278,18 @@ impl Binder<'_> {
     }
 }
 
-fn ambiguous(first: &str, second: &str, name: &str, position: Position) -> farbird_types::Error {
-    let error = dsql(sqlcode::UNKNOWN_TABLE)
+/// Firebird names the later table first.
+fn ambiguous(later: &str, earlier: &str, name: &str) -> farbird_types::Error {
+    dsql(sqlcode::UNKNOWN_TABLE)
         .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
-        .with(first)
-        .with(second)
+        .with(later)
+        .with(earlier)
         .and(isc::RANDOM)
-        .with(name);
-    let _ = position;
-    error
+        .with(name)
 }
 
 /// The status of a name that was found nowhere.
 pub(crate) fn unknown(qualifier: Option<&Name>, name: &Name) -> farbird_types::Error {
     let position = qualifier.map_or(name.position, |qualifier| qualifier.position);
     unknown_column(qualifier, name.as_str(), position)
-}
-
-/// Used where a position has to be told apart from the name's own.
-pub(crate) fn at_position(error: farbird_types::Error, position: Position) -> farbird_types::Error {
-    at(error, position)
 }

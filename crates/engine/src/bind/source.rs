@@ -434,7 +434,6 @@ impl Binder<'_> {
 
     /// Makes the tables of a WITH known.
     pub(crate) fn define_common_tables(&mut self, with: &ast::With) {
-        let namespaces = self.namespaces.len();
         let tables = with.tables.iter().map(|table| {
             Arc::new(CommonTable {
                 name: table.name.as_str().to_owned(),
@@ -443,7 +442,7 @@ impl Binder<'_> {
                 working: None,
             })
         });
-        self.common_tables.push(CommonTableScope { tables: tables.collect(), namespaces });
+        self.common_tables.push(CommonTableScope { tables: tables.collect() });
     }
 
     fn bind_procedure(
@@ -578,7 +577,7 @@ impl Binder<'_> {
         }
         // Values that the query takes from this block itself (LATERAL) are at hand here: no register is needed.
         let captures = inner.captures;
-        let mut at_hand = |expression: &mut Expression| {
+        let at_hand = |expression: &mut Expression| {
             expression.rewrite(&mut |part| match part {
                 Expression::Register(number) => {
                     captures.iter().find(|(register, _)| register == number).map(|(_, value)| value.clone())

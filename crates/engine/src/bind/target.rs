@@ -1,23 +1,332 @@
-//! The table that a statement changes.
+//! The table that a statement changes: its columns, defaults, constraints and references, bound once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use farbird_sql::ast;
-use farbird_types::{Result, SqlType};
+use farbird_types::{ColumnType, Result, SqlType};
 
-use crate::bind::Environment;
-use crate::bind::error::unsupported;
-use crate::catalog::Relation;
-use crate::expression::BoundExpression;
-use crate::plan::modification::Target;
+use crate::bind::binder::{Binder, Bound, Origin};
+use crate::bind::function::parse_default_source;
+use crate::bind::scope::{NamedColumn, NamedTable, NamedValue};
+use crate::bind::source::is_not_null;
+use crate::bind::{Environment, NoVariables};
+use crate::catalog::{Column, ConstraintKind, Relation, Trigger};
+use crate::expression::{BoundExpression, Expression};
+use crate::plan::modification::{
+    CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
+};
 
 /// The table that a statement changes, with everything that holds for its rows.
 ///
 /// # Errors
 /// Those of binding its defaults and constraints.
 pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Result<Target> {
-    let _ = (environment, relation);
-    Err(unsupported("the table"))
+    let slots = slot_count(relation);
+    let mut columns: Vec<Option<TargetColumn>> = Vec::new();
+    columns.resize_with(slots, || None);
+    for column in &relation.columns {
+        if let Some(place) = columns.get_mut(usize::from(column.field_id)) {
+            *place = Some(target_column(environment, relation, column)?);
+        }
+    }
+    Ok(Target {
+        layout: crate::catalog::layout(relation),
+        columns,
+        checks: check_rules(environment, relation)?,
+        foreign_keys: foreign_keys(environment, relation),
+        references: references(environment, relation),
+        unique_names: unique_names(relation),
+        triggers: trigger_presence(environment, relation),
+        environment: environment.clone(),
+        relation: relation.clone(),
+    })
+}
+
+/// How many slots a row of a table has.
+pub(crate) fn slot_count(relation: &Relation) -> usize {
+    relation.formats.last().map_or(0, |format| format.fields.len())
+}
+
+fn target_column(environment: &Environment, relation: &Arc<Relation>, column: &Column) -> Result<TargetColumn> {
+    let domain = environment.catalog.domains.get(&column.domain);
+    let default_source =
+        column.default_source.as_ref().or_else(|| domain.and_then(|domain| domain.default_source.as_ref()));
+    let default = match default_source {
+        Some(source) => Some(bind_default(environment, source, &column.sql_type)?),
+        None => None,
+    };
+    let computed = match &column.computed_source {
+        Some(source) => {
+            let parsed = farbird_sql::parse_computed(source, &options(environment))?;
+            Some(bind_row_expression(environment, relation, &parsed.value, Some(&column.sql_type))?)
+        }
+        None => None,
+    };
+    let domain_check = match domain.and_then(|domain| domain.check_source.as_ref()) {
+        Some(source) => {
+            let parsed = farbird_sql::parse_check(source, &options(environment))?;
+            Some(bind_domain_check(environment, &column.sql_type, &parsed.condition)?)
+        }
+        None => None,
+    };
+    let identity = column.identity.as_ref().and_then(|identity| {
+        let sequence = environment.catalog.sequences.get(&identity.sequence)?;
+        let id = farbird_store::SequenceId(sequence.id.0);
+        Some((id, i64::from(sequence.increment), identity.always))
+    });
+    Ok(TargetColumn {
+        name: column.name.clone(),
+        sql_type: column.sql_type,
+        not_null: is_not_null(environment, column),
+        default,
+        computed,
+        identity,
+        domain_check,
+    })
+}
+
+fn bind_default(environment: &Environment, source: &str, sql_type: &SqlType) -> Result<BoundExpression> {
+    let value = parse_default_source(source, &options(environment))?;
+    super::bind_expression(environment, &value, &NoVariables, Some(sql_type))
+}
+
+fn options(environment: &Environment) -> farbird_sql::ParseOptions {
+    Binder::new(environment, &NoVariables).parse_options()
+}
+
+fn check_rules(environment: &Environment, relation: &Arc<Relation>) -> Result<Vec<CheckRule>> {
+    let mut rules = Vec::new();
+    for constraint in &relation.constraints {
+        let ConstraintKind::Check { source } = &constraint.kind else { continue };
+        let check = farbird_sql::parse_check(source, &options(environment))?;
+        let condition = bind_row_expression(environment, relation, &check.condition, None)?;
+        let trigger = check_trigger_name(environment, relation, &constraint.name);
+        rules.push(CheckRule { name: constraint.name.clone(), trigger, condition });
+    }
+    Ok(rules)
+}
+
+/// The name of the system trigger by which Firebird's catalog holds a CHECK constraint: errors name it.
+fn check_trigger_name(environment: &Environment, relation: &Relation, constraint: &str) -> String {
+    // Firebird numbers these triggers over the whole database, two for each constraint (before INSERT and UPDATE).
+    let mut number = 1;
+    for other in environment.catalog.relations.values() {
+        for known in &other.constraints {
+            if matches!(known.kind, ConstraintKind::Check { .. }) {
+                if other.name == relation.name && known.name == constraint {
+                    return format!("CHECK_{number}");
+                }
+                number += 2;
+            }
+        }
+    }
+    format!("CHECK_{number}")
+}
+
+fn slots_of(relation: &Relation, names: &[String]) -> Vec<usize> {
+    names
+        .iter()
+        .filter_map(|name| relation.column(name))
+        .map(|column| usize::from(column.field_id))
+        .collect()
+}
+
+fn foreign_keys(environment: &Environment, relation: &Relation) -> Vec<ForeignKeyRule> {
+    let mut rules = Vec::new();
+    for constraint in &relation.constraints {
+        let ConstraintKind::ForeignKey { index, referenced_relation, referenced_constraint, .. } = &constraint.kind
+        else {
+            continue;
+        };
+        let Some(own) = relation.index(index) else { continue };
+        let Some(parent) = environment.catalog.relations.get(referenced_relation) else { continue };
+        let Some(key) = constraint_index(parent, referenced_constraint) else { continue };
+        rules.push(ForeignKeyRule {
+            name: constraint.name.clone(),
+            slots: slots_of(relation, &own.columns),
+            parent_layout: crate::catalog::layout(parent),
+            parent_index: farbird_store::IndexId(key.id.0),
+            parent_types: key
+                .columns
+                .iter()
+                .filter_map(|name| parent.column(name))
+                .map(|column| column.sql_type)
+                .collect(),
+            parent: parent.clone(),
+        });
+    }
+    rules
+}
+
+/// The index that holds a PRIMARY KEY or UNIQUE constraint.
+fn constraint_index<'r>(relation: &'r Relation, constraint: &str) -> Option<&'r crate::catalog::Index> {
+    relation.constraints.iter().find(|known| known.name == constraint).and_then(|known| match &known.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => relation.index(index),
+        _ => None,
+    })
+}
+
+fn references(environment: &Environment, relation: &Relation) -> Vec<ReferenceRule> {
+    let mut rules = Vec::new();
+    for child in environment.catalog.relations.values() {
+        for constraint in &child.constraints {
+            let ConstraintKind::ForeignKey {
+                index,
+                referenced_relation,
+                referenced_constraint,
+                on_update,
+                on_delete,
+            } = &constraint.kind
+            else {
+                continue;
+            };
+            if *referenced_relation != relation.name {
+                continue;
+            }
+            let Some(child_index) = child.index(index) else { continue };
+            let Some(key) = constraint_index(relation, referenced_constraint) else { continue };
+            rules.push(ReferenceRule {
+                name: constraint.name.clone(),
+                slots: slots_of(relation, &key.columns),
+                columns: key.columns.clone(),
+                child: child.clone(),
+                child_index: farbird_store::IndexId(child_index.id.0),
+                child_slots: slots_of(child, &child_index.columns),
+                on_update: *on_update,
+                on_delete: *on_delete,
+                child_target: OnceLock::new(),
+            });
+        }
+    }
+    rules
+}
+
+fn unique_names(relation: &Relation) -> Vec<UniqueName> {
+    relation
+        .indexes
+        .iter()
+        .filter(|index| index.unique)
+        .map(|index| UniqueName {
+            index: farbird_store::IndexId(index.id.0),
+            index_name: index.name.clone(),
+            constraint: relation.constraints.iter().find_map(|constraint| match &constraint.kind {
+                ConstraintKind::PrimaryKey { index: held } | ConstraintKind::Unique { index: held }
+                    if *held == index.name =>
+                {
+                    Some(constraint.name.clone())
+                }
+                _ => None,
+            }),
+            columns: index.columns.clone(),
+        })
+        .collect()
+}
+
+fn trigger_presence(environment: &Environment, relation: &Relation) -> TriggerPresence {
+    let mut presence = TriggerPresence::default();
+    for trigger in environment.catalog.triggers.values() {
+        if trigger.inactive || trigger.relation.as_deref() != Some(&relation.name) {
+            continue;
+        }
+        let after = is_after(trigger);
+        for action in actions(trigger) {
+            let place = match (action, after) {
+                (1, false) => &mut presence.before_insert,
+                (1, true) => &mut presence.after_insert,
+                (2, false) => &mut presence.before_update,
+                (2, true) => &mut presence.after_update,
+                (_, false) => &mut presence.before_delete,
+                (_, true) => &mut presence.after_delete,
+            };
+            *place = true;
+        }
+    }
+    presence
+}
+
+/// RDB$TRIGGER_TYPE of relation triggers: one more than it, the lowest bit tells AFTER, and each two bits from the second on
+/// an action: 1 INSERT, 2 UPDATE, 3 DELETE.
+fn is_after(trigger: &Trigger) -> bool {
+    trigger.trigger_type.wrapping_add(1) & 1 == 1
+}
+
+fn actions(trigger: &Trigger) -> impl Iterator<Item = u64> {
+    let bits = trigger.trigger_type.wrapping_add(1) >> 1;
+    (0..3).map(move |place| (bits >> (place * 2)) & 3).filter(|action| *action != 0)
+}
+
+/// A table's names over rows by slot, the row beginning at `offset`.
+pub(crate) fn positional_table(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+    alias: &str,
+    offset: usize,
+) -> Result<NamedTable> {
+    let mut columns = Vec::with_capacity(relation.columns.len());
+    for column in &relation.columns {
+        let value = match &column.computed_source {
+            None => Expression::Column(offset + usize::from(column.field_id)),
+            Some(source) => {
+                let parsed = farbird_sql::parse_computed(source, &options(environment))?;
+                let mut bound = bind_over_row(environment, relation, &parsed.value)?.converted(&column.sql_type);
+                bound.expression.move_columns(&|position| position + offset);
+                bound.expression
+            }
+        };
+        columns.push(NamedColumn {
+            name: column.name.clone(),
+            value: NamedValue::Expression(value),
+            column_type: ColumnType { sql_type: column.sql_type, nullable: !is_not_null(environment, column) },
+            origin: Origin {
+                field: column.name.clone(),
+                relation: relation.name.clone(),
+                alias: alias.to_owned(),
+                owner: relation.owner.clone(),
+            },
+        });
+    }
+    Ok(NamedTable {
+        name: alias.to_owned(),
+        description: format!("table {}", relation.name),
+        columns,
+        hidden_columns: Vec::new(),
+        row_key: None,
+    })
+}
+
+/// Binds an expression without subqueries that need a frame of their own, over the row by slot.
+fn bind_over_row(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+    expression: &ast::Expression,
+) -> Result<Bound> {
+    let mut binder = Binder::new(environment, &NoVariables);
+    binder.inside_definition = true;
+    binder.name_row(relation);
+    binder.bind_value(expression)
+}
+
+impl Binder<'_> {
+    /// Makes the columns of a table known, over its row by slot. Computed columns are left out: they are defined by
+    /// the others.
+    fn name_row(&mut self, relation: &Relation) {
+        let columns = relation.columns.iter().filter(|column| column.computed_source.is_none());
+        let named = NamedTable {
+            name: relation.name.clone(),
+            description: format!("table {}", relation.name),
+            columns: columns
+                .map(|column| NamedColumn {
+                    name: column.name.clone(),
+                    value: NamedValue::Expression(Expression::Column(usize::from(column.field_id))),
+                    column_type: ColumnType { sql_type: column.sql_type, nullable: true },
+                    origin: Origin::default(),
+                })
+                .collect(),
+            hidden_columns: Vec::new(),
+            row_key: None,
+        };
+        self.namespace().tables.push(named);
+    }
 }
 
 pub(crate) fn bind_row_expression(
@@ -26,8 +335,18 @@ pub(crate) fn bind_row_expression(
     expression: &ast::Expression,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
-    let _ = (environment, relation, expression, target);
-    Err(unsupported("the expression"))
+    let mut binder = Binder::new(environment, &NoVariables);
+    binder.inside_definition = true;
+    binder.namespace().tables.push(positional_table(environment, relation, &relation.name, 0)?);
+    let mut bound = binder.bind_value(expression)?;
+    if let Some(target) = target {
+        bound = bound.converted(target);
+    }
+    Ok(BoundExpression {
+        expression: Arc::new(bound.expression),
+        column_type: bound.column_type,
+        frame: binder.frame,
+    })
 }
 
 pub(crate) fn bind_domain_check(
@@ -35,6 +354,13 @@ pub(crate) fn bind_domain_check(
     domain_type: &SqlType,
     check: &ast::Expression,
 ) -> Result<BoundExpression> {
-    let _ = (environment, domain_type, check);
-    Err(unsupported("the check"))
+    let mut binder = Binder::new(environment, &NoVariables);
+    binder.inside_definition = true;
+    binder.domain_value = Some(*domain_type);
+    let condition = binder.bind_condition(check)?;
+    Ok(BoundExpression {
+        expression: Arc::new(condition),
+        column_type: ColumnType { sql_type: SqlType::Boolean, nullable: true },
+        frame: binder.frame,
+    })
 }

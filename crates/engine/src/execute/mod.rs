@@ -19,13 +19,16 @@
 mod aggregate;
 pub mod batch;
 mod bounds;
+mod constraint;
 pub mod context;
 pub mod cursor;
 pub mod frame;
 mod join;
 pub mod modify;
 pub mod operator;
+mod reference;
 pub mod routine;
+mod row_change;
 pub mod row_source;
 mod scan;
 mod set;

@@ -1,9 +1,30 @@
 //! INSERT, UPDATE, DELETE, UPDATE OR INSERT and MERGE.
+//!
+//! A statement is whole or not at all: it runs under a savepoint. In READ COMMITTED a row that others changed while the
+//! statement ran makes it run again under a new view (read consistency).
 
+use std::sync::Arc;
+
+use farbird_sql::ast::MergeRows;
+use farbird_store::RowId;
 use farbird_types::{Error, Result, Value, isc};
 
+use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
-use crate::plan::modification::ModifyPlan;
+use crate::execute::frame::Frame;
+use crate::execute::operator::{Operator, build};
+use crate::execute::row_change::{self, Change, Failure};
+use crate::execute::scan::row_id;
+use crate::expression::Expression;
+use crate::expression::evaluate::evaluate_all;
+use crate::plan::Node;
+use crate::plan::modification::{
+    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target, UpdateOrInsertPlan,
+    UpdatePlan,
+};
+
+/// How often a statement is run again because others changed its rows.
+const RESTARTS_MAX: usize = 10;
 
 /// What a statement did.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +42,285 @@ pub struct Modified {
 /// # Errors
 /// Violated constraints, conflicts with other transactions, those of its expressions and triggers.
 pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
-    let _ = (plan, context);
-    Err(Error::new(isc::WISH_LIST))
+    let counts = context.counts;
+    let mut restarts = 0;
+    loop {
+        let savepoint = context.transaction.store.savepoint();
+        let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
+        let result = run(plan, context);
+        context.frame = outer;
+        let failure = match result {
+            Ok(modified) => {
+                context.transaction.store.release(savepoint);
+                return Ok(modified);
+            }
+            Err(failure) => failure,
+        };
+        context.transaction.store.rollback_to(savepoint)?;
+        context.counts = counts;
+        match failure {
+            Failure::Restart(_) if restarts < RESTARTS_MAX => {
+                restarts += 1;
+                context.view = context.transaction.store.view()?;
+            }
+            Failure::Restart(error) | Failure::Error(error) => return Err(error),
+        }
+    }
+}
+
+fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<Modified> {
+    let mut output = Output { returning: &plan.returning, modified: Modified::default() };
+    match &plan.action {
+        ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
+        ModifyAction::Update(update) => run_update(update, &mut output, context)?,
+        ModifyAction::Delete(delete) => run_delete(delete, &mut output, context)?,
+        ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
+        ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
+    }
+    Ok(output.modified)
+}
+
+/// What the statement gives back.
+struct Output<'a> {
+    returning: &'a [Expression],
+    modified: Modified,
+}
+
+impl Output<'_> {
+    /// Takes note of a changed row; `row` makes the row that RETURNING looks at.
+    fn changed(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        row: impl FnOnce() -> Vec<Value>,
+    ) -> Change<()> {
+        self.modified.rows += 1;
+        if !self.returning.is_empty() {
+            let row = row();
+            self.modified.returned.push(evaluate_all(self.returning, &row, context)?);
+        }
+        Ok(())
+    }
+}
+
+/// Runs `change` for each row of a source.
+fn for_each_row(
+    source: &Node,
+    context: &mut ExecutionContext<'_>,
+    mut change: impl FnMut(Vec<Value>, &mut ExecutionContext<'_>) -> Change<()>,
+) -> Change<()> {
+    if matches!(source, Node::Single) {
+        return change(Vec::new(), context);
+    }
+    let mut operator = build(source);
+    operator.open(context)?;
+    let mut batch = Batch::new(source.width(), BATCH_ROWS_MAX);
+    while operator.next(context, &mut batch)? {
+        for index in 0..batch.len() {
+            change(batch.take_row(index), context)?;
+        }
+        context.check_interrupt()?;
+    }
+    Ok(())
+}
+
+fn run_insert(
+    insert: &InsertPlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    for_each_row(&insert.source, context, |row, context| {
+        let new = insert_row(&insert.row, &row, context)?;
+        output.changed(context, || new)
+    })
+}
+
+/// Inserts a row made of `source`; gives it as it was stored.
+fn insert_row(
+    plan: &InsertRow,
+    source: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let target = &plan.target;
+    let mut new = vec![Value::Null; target.columns.len()];
+    for (slot, value) in &plan.assignments {
+        let value = value.evaluate(source, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    for slot in &plan.missing {
+        let value = row_change::default_value(target, *slot, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    row_change::insert(target, &mut new, context)?;
+    Ok(new)
+}
+
+/// The row number of a source's row, if its table's row is there.
+fn number_of(target: &Target, row: &[Value]) -> Option<RowId> {
+    row.get(target.columns.len()).and_then(row_id)
+}
+
+/// The new row that assignments make of an old one.
+fn assigned(
+    target: &Target,
+    assignments: &[(usize, Expression)],
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let mut new: Vec<Value> = row.iter().take(target.columns.len()).cloned().collect();
+    for (slot, value) in assignments {
+        let value = value.evaluate(row, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    Ok(new)
+}
+
+/// What RETURNING of UPDATE looks at: the source's row, then the new one.
+fn joined(mut row: Vec<Value>, new: Vec<Value>) -> Vec<Value> {
+    row.extend(new);
+    row
+}
+
+/// Whether SKIP LOCKED leaves the row out.
+fn is_skipped(target: &Target, row: RowId, skip_locked: bool, context: &ExecutionContext<'_>) -> bool {
+    use farbird_store::StoreError::{LockConflict, LockTimeout};
+    skip_locked
+        && matches!(
+            context.transaction.store.lock_row(&target.layout, &context.view, row),
+            Err(LockConflict { .. } | LockTimeout { .. })
+        )
+}
+
+fn run_update(
+    update: &UpdatePlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let mut found = false;
+    for_each_row(&update.source, context, |row, context| {
+        let Some(number) = number_of(&update.target, &row) else { return Ok(()) };
+        if is_skipped(&update.target, number, update.skip_locked, context) {
+            return Ok(());
+        }
+        found = true;
+        let mut new = assigned(&update.target, &update.assignments, &row, context)?;
+        let old = row.get(..update.target.columns.len()).unwrap_or_default();
+        row_change::update(&update.target, number, old, &mut new, context)?;
+        output.changed(context, || joined(row, new))
+    })?;
+    positioned(update.positioned, found)
+}
+
+fn run_delete(
+    delete: &DeletePlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let mut found = false;
+    for_each_row(&delete.source, context, |row, context| {
+        let Some(number) = number_of(&delete.target, &row) else { return Ok(()) };
+        if is_skipped(&delete.target, number, delete.skip_locked, context) {
+            return Ok(());
+        }
+        found = true;
+        let old = row.get(..delete.target.columns.len()).unwrap_or_default();
+        if !row_change::delete(&delete.target, number, old, context)? {
+            return Ok(());
+        }
+        output.changed(context, || row)
+    })?;
+    positioned(delete.positioned, found)
+}
+
+/// WHERE CURRENT OF needs a row to stand on.
+fn positioned(positioned: bool, found: bool) -> Change<()> {
+    if positioned && !found { Err(Error::new(isc::NO_CUR_REC).into()) } else { Ok(()) }
+}
+
+fn run_update_or_insert(
+    statement: &UpdateOrInsertPlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let target = &statement.insert.target;
+    let mut found = false;
+    for_each_row(&statement.source, context, |row, context| {
+        let Some(number) = number_of(target, &row) else { return Ok(()) };
+        found = true;
+        let mut new = assigned(target, &statement.assignments, &row, context)?;
+        let old = row.get(..target.columns.len()).unwrap_or_default();
+        row_change::update(target, number, old, &mut new, context)?;
+        output.changed(context, || joined(row, new))
+    })?;
+    if found {
+        return Ok(());
+    }
+    let new = insert_row(&statement.insert, &[], context)?;
+    let width = statement.source.width();
+    output.changed(context, || joined(vec![Value::Null; width], new))
+}
+
+fn run_merge(
+    merge: &MergePlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let target: &Arc<Target> = &merge.target;
+    let mut touched = std::collections::HashSet::new();
+    for_each_row(&merge.source, context, |row, context| {
+        let number = number_of(target, &row);
+        let source_missing =
+            merge.source_present.is_some_and(|position| row.get(position).is_none_or(Value::is_null));
+        let rows = match number {
+            None => MergeRows::NotMatchedByTarget,
+            Some(_) if source_missing => MergeRows::NotMatchedBySource,
+            Some(_) => MergeRows::Matched,
+        };
+        for clause in merge.clauses.iter().filter(|clause| clause.rows == rows) {
+            if let Some(condition) = &clause.condition
+                && condition.truth(&row, context)? != Some(true)
+            {
+                continue;
+            }
+            if let Some(number) = number
+                && !touched.insert(number)
+            {
+                return Err(Error::new(isc::MERGE_DUP_UPDATE).into());
+            }
+            return merge_row(&clause.action, target, number, row, output, context);
+        }
+        Ok(())
+    })
+}
+
+fn merge_row(
+    action: &MergeActionPlan,
+    target: &Arc<Target>,
+    number: Option<RowId>,
+    row: Vec<Value>,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let width = target.columns.len();
+    match (action, number) {
+        (MergeActionPlan::Update(assignments), Some(number)) => {
+            let mut new = assigned(target, assignments, &row, context)?;
+            row_change::update(target, number, row.get(..width).unwrap_or_default(), &mut new, context)?;
+            output.changed(context, || joined(row, new))
+        }
+        (MergeActionPlan::Delete, Some(number)) => {
+            row_change::delete(target, number, row.get(..width).unwrap_or_default(), context)?;
+            output.changed(context, || joined(row, vec![Value::Null; width]))
+        }
+        (MergeActionPlan::Insert(insert), _) => {
+            let new = insert_row(insert, &row, context)?;
+            output.changed(context, || joined(row, new))
+        }
+        (MergeActionPlan::Update(_) | MergeActionPlan::Delete, None) => Ok(()),
+    }
 }

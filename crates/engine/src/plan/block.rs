@@ -8,15 +8,18 @@ use std::sync::Arc;
 use farbird_types::Result;
 
 use crate::bind::Environment;
+use crate::bind::binder::Block;
 use crate::bind::data_type::collation_of;
 use crate::bind::grouping::BoundWindow;
 use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
+use crate::bind::target::slot_count;
+use crate::catalog::Relation;
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
 use crate::plan::join::{JoinPlanner, Planned};
 use crate::plan::{
-    Access, Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
+    Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
 };
 
@@ -269,7 +272,71 @@ fn count_only(select: &BoundSelect) -> Option<Node> {
     })))
 }
 
-/// Whether a table is read whole, in row order.
-pub(crate) fn is_natural(access: &Access) -> bool {
-    matches!(access, Access::Natural)
+/// The rows that a statement changes, to be planned.
+pub(crate) struct RowsOutline<'a> {
+    /// How they are found.
+    pub(crate) tree: &'a FromTree,
+    /// WHERE.
+    pub(crate) conditions: Vec<Expression>,
+    /// ORDER BY.
+    pub(crate) order: Vec<SortKey>,
+    /// ROWS.
+    pub(crate) limits: Vec<BoundLimit>,
+    /// The source whose rows are changed.
+    pub(crate) target: Option<usize>,
+}
+
+/// Planned rows of a statement.
+pub(crate) struct PlannedRows {
+    /// The plan.
+    pub(crate) node: Node,
+    /// By slot of the block: the position in its rows.
+    pub(crate) positions: Vec<usize>,
+}
+
+/// Plans the rows that a statement changes: first the changed row by slot (field id), then its number, then
+/// everything else that is used.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) fn plan_rows(
+    outline: RowsOutline<'_>,
+    block: &Block,
+    relation: &Relation,
+    environment: &Environment,
+    frame: &mut FrameSize,
+) -> Result<PlannedRows> {
+    let RowsOutline { tree, conditions, mut order, limits, target } = outline;
+    let mut planner = JoinPlanner::new(&block.sources, &block.slots, environment, frame);
+    let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order, None)?;
+    let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
+    order.iter_mut().for_each(|key| key.value.move_columns(&found));
+    let node = if ordered { node } else { sorted(node, order) };
+    let node = limited(node, limits);
+    let fields = slot_count(relation);
+    let mut items = vec![Expression::NULL; fields + 1];
+    let mut positions = Vec::with_capacity(block.slots.len());
+    for (number, slot) in block.slots.iter().enumerate() {
+        let own = Some(slot.source) == target;
+        let place = match slot.column {
+            SourceColumn::Field(place) if own => {
+                relation.columns.get(place).map(|column| usize::from(column.field_id))
+            }
+            SourceColumn::RowNumber if own => Some(fields),
+            _ => None,
+        };
+        let place = place.unwrap_or_else(|| {
+            items.push(Expression::NULL);
+            items.len() - 1
+        });
+        if let Some(item) = items.get_mut(place) {
+            *item = Expression::Column(found(number));
+        }
+        positions.push(place);
+    }
+    let node = match is_identity(&items, node.width()) {
+        true => node,
+        false => Node::Project(Arc::new(Project { input: node, items })),
+    };
+    Ok(PlannedRows { node, positions })
 }

@@ -59,8 +59,8 @@ pub struct InsertRow {
     pub target: Arc<Target>,
     /// Slot and value, converted to the slot's type.
     pub assignments: Vec<(usize, Expression)>,
-    /// OVERRIDING.
-    pub overriding: Option<farbird_sql::ast::Overriding>,
+    /// Slots to which nothing is assigned: they get their default, their sequence's next value, or NULL.
+    pub missing: Vec<usize>,
 }
 
 /// UPDATE. Rows of the source are the old row by slot, its row number, and what else the view's other tables give.
@@ -149,7 +149,7 @@ pub struct Target {
     pub layout: Arc<RelationLayout>,
     /// By slot; `None` for the slots of dropped columns.
     pub columns: Vec<Option<TargetColumn>>,
-    /// Slots that have a default, an identity or a computed value: those that an INSERT must look after.
+    /// CHECK constraints.
     pub checks: Vec<CheckRule>,
     /// Foreign keys of this table.
     pub foreign_keys: Vec<ForeignKeyRule>,
@@ -206,6 +206,8 @@ impl TargetColumn {
 pub struct CheckRule {
     /// Its name.
     pub name: String,
+    /// The system trigger that Firebird holds it by.
+    pub trigger: String,
     /// The condition: violated only if FALSE.
     pub condition: BoundExpression,
 }
@@ -234,8 +236,10 @@ pub struct ReferenceRule {
     pub name: String,
     /// Slots of the referenced columns of this table.
     pub slots: Vec<usize>,
+    /// Their names.
+    pub columns: Vec<String>,
     /// The referring table.
-    pub child: String,
+    pub child: Arc<Relation>,
     /// Its index.
     pub child_index: IndexId,
     /// Slots of its columns.

@@ -1,0 +1,173 @@
+//! What must hold for a row: NOT NULL, CHECK, domains, unique keys, foreign keys; and the statuses that say what did not.
+
+use farbird_store::{IndexId, StoreError};
+use farbird_types::{Error, Result, Value, convert, isc};
+
+use crate::execute::context::ExecutionContext;
+use crate::execute::row_change::{Change, Failure};
+use crate::expression::blob::cast_value;
+use crate::plan::modification::{ForeignKeyRule, Target, TargetColumn};
+
+/// Most characters of a value that a status shows: Firebird's own.
+const KEY_VALUE_CHARS_MAX: usize = 250;
+
+/// Checks CHECK constraints, NOT NULL and the domains of a new row.
+///
+/// # Errors
+/// `check_constraint`, `not_valid`.
+pub(crate) fn check_row(target: &Target, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+    for rule in &target.checks {
+        if rule.condition.truth_on(row, context)? == Some(false) {
+            let trigger = format!("At trigger '{}'", rule.trigger);
+            return Err(Error::new(isc::CHECK_CONSTRAINT)
+                .with(rule.name.clone())
+                .with(target.relation.name.clone())
+                .and(isc::STACK_TRACE)
+                .with(trigger));
+        }
+    }
+    for (slot, column) in target.columns.iter().enumerate() {
+        let Some(column) = column else { continue };
+        let value = row.get(slot).unwrap_or(&Value::Null);
+        if column.not_null && value.is_null() && column.computed.is_none() {
+            return Err(not_valid(target, column, "*** null ***"));
+        }
+        if let Some(check) = &column.domain_check
+            && check.truth_on(std::slice::from_ref(value), context)? == Some(false)
+        {
+            let shown = match value {
+                Value::Null => String::from("*** null ***"),
+                value => cut(&convert::to_display_text(value)),
+            };
+            return Err(not_valid(target, column, &shown));
+        }
+    }
+    Ok(())
+}
+
+fn not_valid(target: &Target, column: &TargetColumn, value: &str) -> Error {
+    let name = format!("\"{}\".\"{}\"", target.relation.name, column.name);
+    Error::new(isc::NOT_VALID).with(name).with(value)
+}
+
+/// Triggers assign whatever they like to NEW: its values become those of the columns' types again.
+///
+/// # Errors
+/// Those of the conversions.
+pub(crate) fn restore_types(target: &Target, row: &mut [Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+    for (value, column) in row.iter_mut().zip(&target.columns) {
+        if let Some(column) = column
+            && !value.is_null()
+        {
+            let assigned = std::mem::take(value);
+            *value = cast_value(assigned, &column.sql_type, context)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a unique violation the names that the store does not know.
+pub(crate) fn unique_violation(target: &Target, error: StoreError) -> Failure {
+    let StoreError::UniqueViolation { index, values } = error else { return error.into() };
+    let Some(names) = target.unique_names.iter().find(|names| names.index == index) else {
+        return Failure::Error(Error::new(isc::NO_DUP).with(format!("{}", index.0)));
+    };
+    let violation = match &names.constraint {
+        Some(constraint) => Error::new(isc::UNIQUE_KEY_VIOLATION)
+            .with(constraint.clone())
+            .with(target.relation.name.clone()),
+        None => Error::new(isc::NO_DUP).with(names.index_name.clone()),
+    };
+    Failure::Error(violation.and(isc::IDX_KEY_VALUE).with(key_text(&names.columns, &values)))
+}
+
+/// The rows of other tables that a new row refers to must exist.
+///
+/// # Errors
+/// `foreign_key` with `foreign_key_target_doesnt_exist`.
+pub(crate) fn check_foreign_keys(
+    target: &Target,
+    old: Option<&[Value]>,
+    new: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    for rule in &target.foreign_keys {
+        let value = |row: &[Value], slot: usize| row.get(slot).cloned().unwrap_or_default();
+        let values: Vec<Value> = rule.slots.iter().map(|slot| value(new, *slot)).collect();
+        // A reference that is not complete refers to nothing.
+        if values.iter().any(Value::is_null) {
+            continue;
+        }
+        if old.is_some_and(|old| rule.slots.iter().zip(&values).all(|(slot, new)| value(old, *slot) == *new)) {
+            continue;
+        }
+        if !parent_exists(rule, &values, context)? {
+            let names: Vec<String> = rule.slots.iter().map(|slot| column_name(target, *slot)).collect();
+            let error = Error::new(isc::FOREIGN_KEY)
+                .with(rule.name.clone())
+                .with(target.relation.name.clone())
+                .and(isc::FOREIGN_KEY_TARGET_DOESNT_EXIST)
+                .and(isc::IDX_KEY_VALUE)
+                .with(key_text(&names, &values));
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+fn parent_exists(
+    rule: &ForeignKeyRule,
+    values: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<bool> {
+    let mut keys = Vec::with_capacity(values.len());
+    for (value, sql_type) in values.iter().zip(&rule.parent_types) {
+        match convert::cast(value, sql_type, &context.cast) {
+            Ok(key) => keys.push(key),
+            // A value that the other table cannot hold is not in it.
+            Err(_) => return Ok(false),
+        }
+    }
+    let index: IndexId = rule.parent_index;
+    Ok(context.transaction.store.key_exists(&rule.parent_layout, index, &keys, None)?)
+}
+
+pub(crate) fn column_name(target: &Target, slot: usize) -> String {
+    match target.columns.get(slot) {
+        Some(Some(column)) => column.name.clone(),
+        _ => String::new(),
+    }
+}
+
+/// A key as statuses show it: `("ID" = 1, "NAME" = 'x')`.
+pub(crate) fn key_text(names: &[String], values: &[Value]) -> String {
+    let parts: Vec<String> = if names.is_empty() {
+        values.iter().map(|value| format!("<expression> = {}", shown(value))).collect()
+    } else {
+        names.iter().zip(values).map(|(name, value)| format!("\"{name}\" = {}", shown(value))).collect()
+    };
+    format!("({})", parts.join(", "))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::from("NULL"),
+        Value::Integer { .. } | Value::Int128 { .. } | Value::Float(_) | Value::Double(_) | Value::DecFloat(_) => {
+            convert::to_display_text(value)
+        }
+        Value::Boolean(_) => convert::to_display_text(value),
+        Value::Text(text) if text.character_set() == farbird_types::CharacterSet::OCTETS => {
+            let digits: String = text.bytes().iter().map(|byte| format!("{byte:02X}")).collect();
+            format!("x'{}'", cut(&digits))
+        }
+        other => format!("'{}'", cut(convert::to_display_text(other).trim_end_matches(' '))),
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= KEY_VALUE_CHARS_MAX {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(KEY_VALUE_CHARS_MAX).collect();
+    format!("{kept}...")
+}
