@@ -46,17 +46,21 @@ pub enum StoreError {
         /// The row.
         row: RowId,
     },
-    /// Another transaction holds the lock, and this one does not wait. The number is the holder's.
+    /// Another transaction holds the lock, and this one does not wait.
     #[error("lock conflict with transaction {}", holder.0)]
     LockConflict {
         /// Who holds the lock.
         holder: TransactionId,
+        /// The relation, if it is one that is locked and not a row.
+        relation: Option<RelationId>,
     },
     /// Another transaction held the lock for longer than this one waits.
     #[error("lock timeout, waiting for transaction {}", holder.0)]
     LockTimeout {
         /// Who holds the lock.
         holder: TransactionId,
+        /// The relation, if it is one that is locked and not a row.
+        relation: Option<RelationId>,
     },
     /// Waiting would never end: the holder waits for this transaction.
     #[error("deadlock with transaction {}", holder.0)]
@@ -167,27 +171,25 @@ fn number(transaction: TransactionId) -> i32 {
 }
 
 impl From<StoreError> for farbird_types::Error {
-    /// The status that Firebird sends. [`StoreError::UniqueViolation`] lacks the names of constraint and table here:
-    /// the engine, which knows them, makes its own.
+    /// The status that Firebird sends (3 and 4 asked): whatever stands between a transaction and a row is a deadlock
+    /// with an update conflict, also when it would not or could no longer wait.
+    ///
+    /// Where a status has names in it they are missing here: the engine, which knows them, makes its own of
+    /// [`StoreError::UniqueViolation`], and adds `relation_lock` to refused relation locks.
     fn from(error: StoreError) -> Self {
         use farbird_types::Error;
         match error {
             StoreError::UniqueViolation { .. } => Error::new(isc::NO_DUP),
-            StoreError::UpdateConflict { newer, .. } | StoreError::StatementRestart { newer, .. } => {
-                Error::new(isc::DEADLOCK)
-                    .and(isc::UPDATE_CONFLICT)
-                    .and(isc::CONCURRENT_TRANSACTION)
-                    .with(number(newer))
-            }
-            StoreError::LockConflict { holder } => {
-                Error::new(isc::LOCK_CONFLICT).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
-            }
-            StoreError::LockTimeout { holder } => {
-                Error::new(isc::LOCK_TIMEOUT).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
-            }
-            StoreError::Deadlock { holder } => {
-                Error::new(isc::DEADLOCK).and(isc::CONCURRENT_TRANSACTION).with(number(holder))
-            }
+            StoreError::UpdateConflict { newer: other, .. }
+            | StoreError::StatementRestart { newer: other, .. }
+            | StoreError::LockConflict { holder: other, relation: None }
+            | StoreError::LockTimeout { holder: other, relation: None }
+            | StoreError::Deadlock { holder: other } => Error::new(isc::DEADLOCK)
+                .and(isc::UPDATE_CONFLICT)
+                .and(isc::CONCURRENT_TRANSACTION)
+                .with(number(other)),
+            StoreError::LockConflict { .. } => Error::new(isc::LOCK_CONFLICT),
+            StoreError::LockTimeout { .. } => Error::new(isc::LOCK_TIMEOUT),
             StoreError::ReadOnly => Error::new(isc::READ_ONLY_TRANS),
             StoreError::TransactionEnded => Error::new(isc::BAD_TRANS_HANDLE),
             StoreError::Cancelled => Error::new(isc::CANCELLED),

@@ -221,7 +221,15 @@ impl LockTable {
                 }
                 refusing
             };
-            self.wait_for(&refusing, waiter)?;
+            self.wait_for(&refusing, waiter).map_err(|error| match error {
+                StoreError::LockConflict { holder, .. } => {
+                    StoreError::LockConflict { holder, relation: Some(relation) }
+                }
+                StoreError::LockTimeout { holder, .. } => {
+                    StoreError::LockTimeout { holder, relation: Some(relation) }
+                }
+                other => other,
+            })?;
         }
     }
 
@@ -240,7 +248,7 @@ impl LockTable {
             return Ok(());
         }
         let deadline = match waiter.wait {
-            Wait::No => return Err(StoreError::LockConflict { holder }),
+            Wait::No => return Err(StoreError::LockConflict { holder, relation: None }),
             Wait::Forever => None,
             Wait::Timeout(timeout) => Some(*waiter.deadline.get_or_insert_with(|| Instant::now() + timeout)),
         };
@@ -264,7 +272,7 @@ impl LockTable {
                 None => self.changed.wait(&mut state),
                 Some(deadline) => {
                     if self.changed.wait_until(&mut state, deadline).timed_out() {
-                        break Err(StoreError::LockTimeout { holder });
+                        break Err(StoreError::LockTimeout { holder, relation: None });
                     }
                 }
             }

@@ -90,7 +90,7 @@ fn a_lost_update_is_a_conflict() {
     let first_id = first.id();
     rename(&first, &layout, 1, "first").expect("update");
     let refused = rename(&late, &layout, 1, "second").expect_err("locked");
-    assert!(matches!(refused, StoreError::LockConflict { holder } if holder == first_id));
+    assert!(matches!(refused, StoreError::LockConflict { holder, relation: None } if holder == first_id));
     first.commit().expect("commit");
     let refused = rename(&late, &layout, 1, "second").expect_err("newer");
     assert!(matches!(refused, StoreError::UpdateConflict { newer, .. } if newer == first_id), "{refused}");
@@ -137,7 +137,11 @@ fn write_skew_is_possible_under_snapshot_and_not_under_table_stability() {
         transaction.lock_relation(layout.id, LockLevel::ProtectedRead).expect("both may read");
     }
     let refused = rename(&first, &layout, 1, "on").expect_err("the other reads");
-    assert!(matches!(refused, StoreError::LockConflict { .. }));
+    assert!(
+        matches!(refused, StoreError::LockConflict { relation: Some(relation), .. } if relation == layout.id)
+    );
+    let status: farbird_types::Error = refused.into();
+    assert_eq!(status.gds_code(), farbird_types::isc::LOCK_CONFLICT);
 }
 
 #[test]

@@ -146,7 +146,10 @@ fn unique_keys_wait_for_uncommitted_rows() {
     insert(&first, &layout, 1, "a");
     let second = begin(&store, SNAPSHOT);
     let refused = second.insert(&layout, &mut row(1, "b")).expect_err("uncommitted duplicate");
-    assert!(matches!(refused, StoreError::LockConflict { holder } if holder == first.id()));
+    assert!(
+        matches!(refused, StoreError::UniqueViolation { .. }),
+        "NO WAIT does not wait for the other's fate"
+    );
     first.rollback().expect("rollback");
     insert(&second, &layout, 1, "b");
     second.commit().expect("commit");
@@ -154,7 +157,7 @@ fn unique_keys_wait_for_uncommitted_rows() {
     let deleter = begin(&store, SNAPSHOT);
     delete(&deleter, &layout, 1).expect("delete");
     let inserter = begin(&store, SNAPSHOT);
-    assert!(matches!(inserter.insert(&layout, &mut row(1, "c")), Err(StoreError::LockConflict { .. })));
+    assert!(matches!(inserter.insert(&layout, &mut row(1, "c")), Err(StoreError::UniqueViolation { .. })));
     deleter.commit().expect("commit");
     insert(&inserter, &layout, 1, "c");
     // A change that leaves the key alone frees nothing.
@@ -280,7 +283,9 @@ fn waits_end_by_timeout_and_by_cancel() {
     let patient =
         TransactionOptions { wait: Wait::Timeout(std::time::Duration::from_millis(20)), ..SNAPSHOT };
     let refused = begin(&store, patient).insert(&layout, &mut row(1, "b")).expect_err("timeout");
-    assert!(matches!(refused, StoreError::LockTimeout { .. }));
+    assert!(matches!(refused, StoreError::UniqueViolation { .. }));
+    let refused = begin(&store, patient).key_exists(&layout, PRIMARY, &[Value::integer(1)], None);
+    assert!(matches!(refused, Err(StoreError::LockTimeout { relation: None, .. })));
     let flag = CancelFlag::new();
     let waiting = TransactionOptions { wait: Wait::Forever, ..SNAPSHOT };
     std::thread::scope(|scope| {

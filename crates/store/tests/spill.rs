@@ -69,7 +69,9 @@ fn a_large_transaction_is_seen_by_itself_at_once_and_by_others_when_it_commits()
     let own = large.insert(&bench.layout, &mut row(19, "x")).expect_err("own duplicate");
     assert!(matches!(own, StoreError::UniqueViolation { .. }));
     let other = reader.insert(&bench.layout, &mut row(20, "x")).expect_err("uncommitted duplicate");
-    assert!(matches!(other, StoreError::LockConflict { holder } if holder == large.id()));
+    assert!(matches!(other, StoreError::UniqueViolation { .. }));
+    let exists = reader.key_exists(&bench.layout, PRIMARY, &[Value::integer(20)], None);
+    assert!(matches!(exists, Err(StoreError::LockConflict { holder, .. }) if holder == large.id()));
     large.commit().expect("commit");
     assert_eq!(bench.ids(&reader), []);
     let committed = reader.insert(&bench.layout, &mut row(20, "x")).expect_err("duplicate");

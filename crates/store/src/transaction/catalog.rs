@@ -20,7 +20,7 @@ impl Transaction {
     fn catalog_write(&self, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         self.check_writable()?;
         let id = self.core()?.id;
-        self.lock(id, &Resource::CatalogEntry(key.into()))?;
+        self.store.inner.locks.lock(&Resource::CatalogEntry(key.into()), &mut self.waiter(id))?;
         self.core()?.writes.put_catalog(key, value, &self.live);
         Ok(())
     }

@@ -90,7 +90,13 @@ impl Transaction {
                     }
                 }
             };
-            inner.locks.wait_for(&[holder], &mut waiter)?;
+            inner.locks.wait_for(&[holder], &mut waiter).map_err(|error| match error {
+                // Who does not wait is told of the duplicate, as if the other had committed already (Firebird 3 and 4).
+                StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => {
+                    StoreError::UniqueViolation { index: new.index.id, values: new.values.clone() }
+                }
+                other => other,
+            })?;
         }
     }
 
@@ -101,6 +107,10 @@ impl Transaction {
     /// For foreign keys: after an insert into the child ask the parent's index, after a delete from the parent the
     /// child's (after, not before: the other side finds either the write or its check). A row to be ignored can be
     /// given.
+    ///
+    /// # Errors
+    /// `LockConflict` and `LockTimeout` if it cannot be known yet and the transaction does not wait (any longer):
+    /// Firebird reports both as a violation of the foreign key. `Deadlock`, `Cancelled`.
     pub fn key_exists(
         &self,
         layout: &RelationLayout,

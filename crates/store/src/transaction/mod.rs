@@ -19,7 +19,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
-use crate::locks::{Levels, Resource, Waiter};
+use crate::locks::{Levels, Waiter};
 use crate::view::ReadView;
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
@@ -253,11 +253,6 @@ impl Transaction {
 
     fn waiter(&self, id: TransactionId) -> Waiter<'_> {
         Waiter::new(id, self.options.wait, &self.cancel)
-    }
-
-    /// Locks a row or a catalog entry; false if it was locked by this transaction before.
-    fn lock(&self, id: TransactionId, resource: &Resource) -> Result<bool> {
-        self.store.inner.locks.lock(resource, &mut self.waiter(id))
     }
 
     fn check_writable(&self) -> Result<()> {

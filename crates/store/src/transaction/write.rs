@@ -11,13 +11,13 @@ use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keys::IndexKey;
 use crate::keyspace;
-use crate::locks::{ChangedKeys, Resource};
+use crate::locks::{ChangedKeys, Resource, Waiter};
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
 use crate::write_set::OwnRow;
 use crate::{
     IndexDefinition, Isolation, LockLevel, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
-    StoreError, TransactionId,
+    StoreError, TransactionId, Wait,
 };
 
 /// A row locked for a change, as it is now.
@@ -76,7 +76,8 @@ impl Transaction {
         row_id: RowId,
         row: &mut [Value],
     ) -> Result<()> {
-        let LockedRow { id, values: old, is_uncommitted } = self.lock_and_read(layout, view, row_id)?;
+        let LockedRow { id, values: old, is_uncommitted } =
+            self.lock_and_read(layout, view, row_id, self.options.wait)?;
         let keys = new_keys(layout, row_id, row, Some(&old))?;
         if !keys.is_empty() {
             let changed = ChangedKeys::Of(keys.iter().map(|new| new.index.id).collect());
@@ -98,7 +99,8 @@ impl Transaction {
 
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        let LockedRow { values: old, is_uncommitted, .. } = self.lock_and_read(layout, view, row_id)?;
+        let LockedRow { values: old, is_uncommitted, .. } =
+            self.lock_and_read(layout, view, row_id, self.options.wait)?;
         self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), ChangedKeys::All);
         let mut core = self.core()?;
         if is_uncommitted {
@@ -111,11 +113,22 @@ impl Transaction {
     /// Locks a row until the end of the transaction without changing it (WITH LOCK). Errors as
     /// [`Transaction::update`].
     pub fn lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        self.lock_and_read(layout, view, row_id).map(|_| ())
+        self.lock_and_read(layout, view, row_id, self.options.wait).map(|_| ())
+    }
+
+    /// As [`Transaction::lock_row`], but `LockConflict` at once if another transaction holds the row (SKIP LOCKED).
+    pub fn try_lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
+        self.lock_and_read(layout, view, row_id, Wait::No).map(|_| ())
     }
 
     /// Locks a row for a change and reads it as it is now, checking that the view sees that version.
-    fn lock_and_read(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<LockedRow> {
+    fn lock_and_read(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        wait: Wait,
+    ) -> Result<LockedRow> {
         self.check_writable()?;
         self.lock_relation(layout.id, LockLevel::SharedWrite)?;
         let projection = Projection::all();
@@ -133,7 +146,8 @@ impl Transaction {
             }
         };
         let resource = Resource::Row(layout.id, row_id);
-        let newly_locked = self.lock(id, &resource)?;
+        let newly_locked =
+            self.store.inner.locks.lock(&resource, &mut Waiter::new(id, wait, &self.cancel))?;
         let read = self.read_latest(layout, view, row_id, &decoder, &mut values);
         if read.is_err() && newly_locked {
             self.store.inner.locks.unlock(&resource, id);
