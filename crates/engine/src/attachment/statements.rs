@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use farbird_store::BlobOptions;
 use farbird_sql::{Dialect, ParseOptions, ast};
 use farbird_types::convert::CastContext;
 use farbird_types::{Error, Result, SqlType, Value, isc};
@@ -375,6 +376,7 @@ impl Attachment {
         mut parameters: Vec<Value>,
         options: ExecuteOptions,
     ) -> Result<Execution> {
+        self.make_blobs_of_texts(handle, transaction_handle, &mut parameters)?;
         self.append_row_numbers(handle, &mut parameters)?;
         let deadline = self.deadline(options.timeout);
         self.session.interrupt.arm(deadline);
@@ -415,6 +417,31 @@ impl Attachment {
             line.running_since = None;
         }
         result
+    }
+
+    /// Clients may give a text where a BLOB is expected: it becomes one, in the column's character set.
+    fn make_blobs_of_texts(
+        &self,
+        handle: StatementHandle,
+        transaction: TransactionHandle,
+        parameters: &mut [Value],
+    ) -> Result<()> {
+        let description = self.describe(handle)?;
+        for (value, parameter) in parameters.iter_mut().zip(&description.parameters) {
+            let (Value::Text(text), SqlType::Blob { subtype, character_set, .. }) =
+                (&*value, parameter.column_type.sql_type)
+            else {
+                continue;
+            };
+            let text = if subtype == 1 { text.transliterate(character_set)? } else { text.clone() };
+            let store = &self.transaction(transaction)?.store;
+            let mut writer = store.create_blob(BlobOptions { stream: false, subtype, character_set })?;
+            for segment in text.bytes().chunks(usize::from(u16::MAX)) {
+                writer.write_segment(store, segment)?;
+            }
+            *value = Value::Blob(writer.close(store)?);
+        }
+        Ok(())
     }
 
     /// The row numbers that WHERE CURRENT OF refers to follow the parameters.
