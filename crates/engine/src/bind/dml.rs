@@ -6,7 +6,7 @@ use farbird_sql::ast::{self, AssignedValue, Name};
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
-use crate::bind::binder::{Binder, Bound};
+use crate::bind::binder::{Binder, Block, Bound};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
 use crate::bind::query::describe_column;
 use crate::bind::scope::{NamedTable, NamedValue, Namespace, unknown};
@@ -40,9 +40,12 @@ pub(crate) fn bind_insert(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let (relation, named) = binder.insert_target(&insert.table)?;
+    let Changed { relation, named, .. } = binder.changed_table(&insert.table)?;
     let target = Arc::new(table_target(environment, &relation)?);
     let columns = binder.insert_columns(&relation, &named, insert.columns.as_deref(), &insert.source)?;
+    // The table was made known only to find its columns: an INSERT looks at none of its rows.
+    binder.blocks = vec![Block::default()];
+    binder.namespaces = vec![Namespace::new(0)];
     let (source, row) = match &insert.source {
         ast::InsertSource::Values(values) => {
             let row = binder.insert_values(&target, &columns, values, insert.overriding)?;
@@ -72,7 +75,7 @@ pub(crate) fn bind_update(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&update.table)?;
+    let changed = binder.changed_table(&update.table, "UPDATE")?;
     let target = Arc::new(table_target(environment, &changed.relation)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
     let mut assignments = binder.assignments(&update.assignments, &changed, &target)?;
@@ -105,7 +108,7 @@ pub(crate) fn bind_delete(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&delete.table)?;
+    let changed = binder.changed_table(&delete.table, "DELETE")?;
     let target = Arc::new(table_target(environment, &changed.relation)?);
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
     let order = binder.bind_order(&delete.order_by, &[])?;
@@ -131,7 +134,7 @@ pub(crate) fn bind_update_or_insert(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&statement.table)?;
+    let changed = binder.changed_table(&statement.table, "UPDATE")?;
     let target = Arc::new(table_target(environment, &changed.relation)?);
     let written = ast::InsertSource::Values(statement.values.clone());
     let columns =
@@ -176,7 +179,7 @@ pub(crate) fn bind_merge(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&merge.target)?;
+    let changed = binder.changed_table(&merge.target, "UPDATE")?;
     let target = Arc::new(table_target(environment, &changed.relation)?);
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
     let by_source = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedBySource);
@@ -234,17 +237,8 @@ struct Returned<'a> {
 }
 
 impl Binder<'_> {
-    /// The table of an INSERT, which looks at none of its rows.
-    fn insert_target(&mut self, table: &ast::ChangedTable) -> Result<(Arc<Relation>, NamedTable)> {
-        let changed = self.changed_table(table)?;
-        // The table was made known only to find its columns.
-        self.blocks = vec![super::binder::Block::default()];
-        self.namespaces = vec![Namespace::new(0)];
-        Ok((changed.relation, changed.named))
-    }
-
     /// The table that UPDATE, DELETE and their like change.
-    fn changed_table(&mut self, table: &ast::ChangedTable) -> Result<Changed> {
+    fn changed_table(&mut self, table: &ast::ChangedTable, operation: &str) -> Result<Changed> {
         let name = &table.name;
         let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
             return Err(unknown_table(name));
@@ -276,7 +270,7 @@ impl Binder<'_> {
             return Err(Error::new(isc::READ_ONLY_VIEW).with(relation.name.clone()));
         }
         if base.kind == RelationKind::System {
-            return Err(Error::new(isc::PROTECT_SYS_TAB).with("MODIFY").with(base.name.clone()));
+            return Err(crate::system::refuse_change(operation, &base.name));
         }
         let changed = Changed { relation: base.clone(), source: *source, named, tree };
         // The whole row is needed, whatever is assigned.
@@ -579,7 +573,7 @@ impl Binder<'_> {
         returned: Returned<'_>,
     ) -> Result<(Vec<Expression>, Vec<ColumnDescription>)> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
-        self.blocks = vec![super::binder::Block::default()];
+        self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
         let environment = self.environment;
         let row = |alias: &str, offset: usize| positional_table(environment, returned.relation, alias, offset);

@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 use farbird_record::RecordFormat;
 use farbird_store::{
     IndexDefinition, IndexId as StoreIndex, KeyPart, KeySource, RelationId as StoreRelation, RelationLayout,
+    RowPredicate,
 };
-use farbird_types::{CastContext, Collation, SqlType, Timestamp, Value, ZoneId, convert};
+use farbird_types::{CastContext, Collation, Result, SqlType, Timestamp, Value, ZoneId, convert};
 
+use crate::catalog::index_expression::IndexExpression;
 use crate::catalog::{Column, Format, Index, Relation};
 
 /// A relation's layout, once it was asked for. Not part of the relation's value: a copy starts without.
@@ -69,7 +71,32 @@ fn added_default(column: &Column) -> Option<Value> {
 }
 
 fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
-    let parts = index
+    // What DDL has stored can be bound. Should it ever not be, an index that is not kept up to date must not be used.
+    let made = key_parts(relation, index).and_then(|parts| Ok((parts, condition(relation, index)?)));
+    let (parts, condition, usable) = match made {
+        Ok((parts, condition)) => (parts, condition, true),
+        Err(error) => {
+            tracing::error!(index = index.name, %error, "an index cannot be used: its expression cannot be bound");
+            (Vec::new(), None, false)
+        }
+    };
+    IndexDefinition {
+        id: StoreIndex(index.id.0),
+        unique: index.unique,
+        descending: index.descending,
+        parts,
+        condition,
+        active: usable && !index.inactive,
+    }
+}
+
+fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
+    if let Some(source) = &index.expression_source {
+        let expression = IndexExpression::value(relation, source)?;
+        let collation = collation_of(&expression.sql_type());
+        return Ok(vec![KeyPart { source: KeySource::Expression(Arc::new(expression)), collation }]);
+    }
+    Ok(index
         .columns
         .iter()
         .filter_map(|name| relation.column(name))
@@ -77,14 +104,13 @@ fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
             source: KeySource::Column(column.field_id),
             collation: collation_of(&column.sql_type),
         })
-        .collect();
-    IndexDefinition {
-        id: StoreIndex(index.id.0),
-        unique: index.unique,
-        descending: index.descending,
-        parts,
-        condition: None,
-        active: !index.inactive && index.expression_source.is_none() && index.condition_source.is_none(),
+        .collect())
+}
+
+fn condition(relation: &Relation, index: &Index) -> Result<Option<Arc<dyn RowPredicate>>> {
+    match &index.condition_source {
+        None => Ok(None),
+        Some(source) => Ok(Some(Arc::new(IndexExpression::condition(relation, source)?))),
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `counters` | numbers and generated names that are never used twice |
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
+//! | `index_expression` | expressions of indexes, evaluated on a row alone |
 //! | `privileges` | who may do what |
 //! | `dependencies` | what uses what |
 //! | `declared_type` | types as declared to types as stored |
@@ -22,6 +23,7 @@ mod counters;
 mod declared_type;
 pub(crate) mod dependencies;
 mod edit;
+mod index_expression;
 pub(crate) mod layout;
 mod lookup;
 pub mod model;

@@ -88,6 +88,13 @@ fn drop_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, name: &str) ->
     if edit.relation.column(name).is_none() {
         return Err(error::column_not_found(name, &table));
     }
+    let catalog = editor.catalog();
+    let shows = |column: &Column| {
+        column.view_origin.as_ref().is_some_and(|(of, base)| *of == table && base == name)
+    };
+    if let Some(view) = catalog.relations.values().find(|relation| relation.columns.iter().any(shows)) {
+        return Err(error::column_in_view(name, &table, &view.name));
+    }
     drop_own_constraints(editor, edit, name)?;
     if let Some(index) = edit.relation.indexes.iter().find(|index| index.columns.iter().any(|it| it == name)) {
         let is_constraint =
@@ -379,7 +386,7 @@ fn change_computed(
         Some(data_type) => Some(declared_type(&editor.catalog(), data_type, None)?),
         None => None,
     };
-    let sql_type = computed_type(editor, &edit.relation, computed, declared.as_ref())?;
+    let sql_type = computed_type(editor, edit, computed, declared.as_ref())?;
     let column = edit.column_mut(name)?;
     column.sql_type = sql_type;
     column.precision = declared.map_or_else(|| digits_of(&sql_type), |it| it.precision);

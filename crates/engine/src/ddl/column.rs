@@ -6,9 +6,7 @@ use farbird_sql::ast::{
 use farbird_types::{CastContext, CharacterSet, ExactSubtype, Result, SqlType, Value, convert};
 
 use crate::bind;
-use crate::catalog::{
-    Column, DeclaredType, Identity, Relation, Sequence, declared_type,
-};
+use crate::catalog::{Column, DeclaredType, Identity, Sequence, declared_type};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
 use crate::ddl::table::TableEdit;
@@ -93,7 +91,7 @@ pub(super) fn complete_computed(
         Some(data_type) => Some(declared_type(&editor.catalog(), data_type, definition.collation.as_ref())?),
         None => None,
     };
-    let sql_type = computed_type(editor, &edit.relation, computed, declared.as_ref())?;
+    let sql_type = computed_type(editor, edit, computed, declared.as_ref())?;
     if let Some(column) = edit.relation.columns.get_mut(place) {
         column.sql_type = sql_type;
         column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
@@ -105,14 +103,13 @@ pub(super) fn complete_computed(
 /// The type of a computed column.
 pub(super) fn computed_type(
     editor: &Editor<'_, '_>,
-    relation: &Relation,
+    edit: &TableEdit,
     computed: &farbird_sql::ast::Computed,
     declared: Option<&DeclaredType>,
 ) -> Result<SqlType> {
     let target = declared.map(|declared| declared.sql_type);
-    let relation = std::sync::Arc::new(relation.clone());
     let bound =
-        bind::bind_row_expression(&editor.environment(), &relation, &computed.value, target.as_ref())?;
+        bind::bind_row_expression(&editor.environment(), &edit.so_far(), &computed.value, target.as_ref())?;
     Ok(target.unwrap_or(bound.column_type.sql_type))
 }
 

@@ -113,8 +113,7 @@ fn add_check(
     name: Option<&Name>,
     check: &Check,
 ) -> Result<()> {
-    let relation = std::sync::Arc::new(edit.relation.clone());
-    bind::bind_row_expression(&editor.environment(), &relation, &check.condition, Some(&SqlType::Boolean))?;
+    bind::bind_row_expression(&editor.environment(), &edit.so_far(), &check.condition, Some(&SqlType::Boolean))?;
     let name = constraint_name(editor, edit, name)?;
     let triggers = vec![trigger_name(editor)?, trigger_name(editor)?];
     push(edit, name, ConstraintKind::Check { source: check.source.text.clone() }, triggers);

@@ -1,7 +1,10 @@
 //! The statuses of DDL, as Firebird 4 sends them (recorded from a server) with the codes of Firebird 5.
 
 use farbird_sql::ast::{DdlStatement, DefineMode, DropKind};
+use farbird_types::error::StatusArgument;
 use farbird_types::{Error, isc};
+
+use crate::catalog::SourceStart;
 
 /// A code of the facility DYN that has no public name: only its number and its message are known to clients.
 const fn dyn_code(message: u32) -> u32 {
@@ -12,6 +15,8 @@ const fn dyn_code(message: u32) -> u32 {
 const REFERENCED_KEY_NOT_FOUND: u32 = dyn_code(18);
 /// "Domain @1 is used in table @2 (local name @3) and cannot be dropped"
 const DOMAIN_USED_IN_TABLE: u32 = dyn_code(43);
+/// "field @1 from relation @2 is referenced in view @3"
+const COLUMN_IN_VIEW: u32 = dyn_code(52);
 /// "attempt to index BLOB column in INDEX @1"
 const INDEX_ON_BLOB: u32 = dyn_code(116);
 /// "Unknown columns in index @1"
@@ -168,6 +173,10 @@ pub(super) fn index_exists(name: &str) -> Error {
 
 pub(super) fn index_not_found() -> Error {
     Error::new(isc::DYN_INDEX_NOT_FOUND)
+}
+
+pub(super) fn column_in_view(column: &str, table: &str, view: &str) -> Error {
+    Error::new(COLUMN_IN_VIEW).with(column).with(table).with(view)
 }
 
 pub(super) fn column_in_index(column: &str, table: &str, index: &str) -> Error {
@@ -343,6 +352,34 @@ pub(super) fn table_in_use(name: &str, conflict: Error) -> Error {
     conflict.and(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with(format!("TABLE \"{name}\""))
 }
 
+/// An error in a body, told by its place in the whole statement rather than in the body.
+pub(super) fn in_statement(error: Error, start: SourceStart) -> Error {
+    let mut shifted: Option<Error> = None;
+    for item in error.items() {
+        let mut next = match shifted {
+            None => Error::new(item.gds_code),
+            Some(outer) => outer.and(item.gds_code),
+        };
+        let place = match (item.gds_code, item.arguments.as_slice()) {
+            (isc::DSQL_LINE_COL_ERROR, [StatusArgument::Number(line), StatusArgument::Number(column)]) => {
+                Some((*line, *column))
+            }
+            _ => None,
+        };
+        if let Some((line, column)) = place {
+            let first = |number: u32| i32::try_from(number).unwrap_or(1).saturating_sub(1);
+            let column = if line == 1 { column.saturating_add(first(start.column)) } else { column };
+            next = next.with(line.saturating_add(first(start.line))).with(column);
+        } else {
+            for argument in &item.arguments {
+                next = next.with(argument.clone());
+            }
+        }
+        shifted = Some(next);
+    }
+    shifted.unwrap_or(error)
+}
+
 /// Puts an error under the headings of its statement: `no_meta_update`, "CREATE TABLE T failed".
 ///
 /// Errors that Firebird finds at the commit, when its deferred work runs, come without a heading of the statement.
@@ -375,7 +412,6 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
 }
 
 fn names_system_index(error: &Error) -> bool {
-    use farbird_types::error::StatusArgument;
     error.items().first().and_then(|item| item.arguments.first()).is_some_and(
         |argument| matches!(argument, StatusArgument::Text(name) if name.starts_with("RDB$INDEX_")),
     )

@@ -60,6 +60,7 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Procedure(Arc::clone(&routine)))?;
     psql::check_procedure(&editor.catalog(), &routine)
+        .map_err(|failure| error::in_statement(failure, routine.source_start))
 }
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE FUNCTION.
@@ -109,6 +110,7 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
     let routine = Arc::new(routine);
     editor.put(CatalogObject::Function(Arc::clone(&routine)))?;
     psql::check_function(&editor.catalog(), &routine)
+        .map_err(|failure| error::in_statement(failure, routine.source_start))
 }
 
 /// ALTER PROCEDURE | FUNCTION without a body.

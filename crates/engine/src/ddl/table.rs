@@ -69,9 +69,16 @@ impl TableEdit {
             .ok_or_else(|| error::column_not_found(name, table))
     }
 
+    /// The table as it is so far, for binding expressions over its rows.
+    pub(super) fn so_far(&self) -> Arc<Relation> {
+        let mut relation = self.relation.clone();
+        bring_format_up_to_date(&mut relation);
+        Arc::new(relation)
+    }
+
     /// Stores the table; then looks at its rows, if there can be any: makes new indexes, checks new constraints.
     pub(super) fn finish(mut self, editor: &mut Editor<'_, '_>) -> Result<Arc<Relation>> {
-        self.bring_format_up_to_date();
+        bring_format_up_to_date(&mut self.relation);
         for sequence in std::mem::take(&mut self.sequences) {
             editor.put(CatalogObject::Sequence(Arc::new(sequence)))?;
         }
@@ -103,19 +110,19 @@ impl TableEdit {
         }
         Ok(relation)
     }
+}
 
-    /// Adds a record format if the columns' types are not those of the current one.
-    fn bring_format_up_to_date(&mut self) {
-        let mut fields = vec![None; usize::from(self.relation.next_field_id)];
-        for column in &self.relation.columns {
-            if let Some(field) = fields.get_mut(usize::from(column.field_id)) {
-                *field = Some(column.sql_type);
-            }
+/// Adds a record format if the columns' types are not those of the current one.
+fn bring_format_up_to_date(relation: &mut Relation) {
+    let mut fields = vec![None; usize::from(relation.next_field_id)];
+    for column in &relation.columns {
+        if let Some(field) = fields.get_mut(usize::from(column.field_id)) {
+            *field = Some(column.sql_type);
         }
-        let format = Format { fields };
-        if self.relation.formats.last() != Some(&format) {
-            self.relation.formats.push(format);
-        }
+    }
+    let format = Format { fields };
+    if relation.formats.last() != Some(&format) {
+        relation.formats.push(format);
     }
 }
 

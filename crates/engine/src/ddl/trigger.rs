@@ -118,6 +118,7 @@ fn store(editor: &mut Editor<'_, '_>, trigger: Trigger) -> Result<()> {
     let trigger = Arc::new(trigger);
     editor.put(CatalogObject::Trigger(Arc::clone(&trigger)))?;
     psql::check_trigger(&editor.catalog(), &trigger)
+        .map_err(|failure| error::in_statement(failure, trigger.source_start))
 }
 
 /// RDB$TRIGGER_TYPE: the moment in the lowest bit, then two bits for each action in the order of the text; less one.

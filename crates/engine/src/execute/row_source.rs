@@ -15,23 +15,32 @@ use crate::plan::{ProcedureScan, Recursive, SystemScan, WorkingRow};
 /// Deepest recursion of a common table: Firebird's own limit on clones of a request.
 pub const RECURSION_DEPTH_MAX: usize = 1024;
 
-/// Reads a system table.
+/// Reads a system table. Its rows are made once for a cursor: reading them again, as the inner side of a join does, shows
+/// the same.
 pub(crate) struct SystemScanOperator {
     scan: Arc<SystemScan>,
-    rows: std::vec::IntoIter<Vec<Value>>,
-    number: i64,
+    rows: Option<Vec<Vec<Value>>>,
+    next: usize,
 }
 
 impl SystemScanOperator {
     pub(crate) fn new(scan: &Arc<SystemScan>) -> SystemScanOperator {
-        SystemScanOperator { scan: scan.clone(), rows: Vec::new().into_iter(), number: 0 }
+        SystemScanOperator { scan: scan.clone(), rows: None, next: 0 }
     }
 }
 
 impl Operator for SystemScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        self.rows = crate::execute::routine::system_rows(context, &self.scan.relation)?.into_iter();
-        self.number = 0;
+        if self.rows.is_none() {
+            let mut wanted = vec![false; self.scan.relation.columns.len()];
+            for column in &self.scan.columns {
+                if let Some(wanted) = wanted.get_mut(*column) {
+                    *wanted = true;
+                }
+            }
+            self.rows = Some(crate::system::rows(context, &self.scan.relation, &wanted)?);
+        }
+        self.next = 0;
         Ok(())
     }
 
@@ -39,12 +48,11 @@ impl Operator for SystemScanOperator {
         context.check_interrupt()?;
         batch.reset(self.scan.columns.len() + usize::from(self.scan.row_number));
         while !batch.is_full() {
-            let Some(mut row) = self.rows.next() else { break };
-            self.number += 1;
-            let number = self.scan.row_number.then_some(Value::integer(self.number));
-            let values = self.scan.columns.iter().map(|column| row.get_mut(*column).map(std::mem::take));
-            let values: Vec<Value> = values.map(Option::unwrap_or_default).collect();
-            batch.push(values.into_iter().chain(number));
+            let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.next)) else { break };
+            self.next += 1;
+            let number = i64::try_from(self.next).unwrap_or(i64::MAX);
+            let values = self.scan.columns.iter().map(|column| row.get(*column).cloned().unwrap_or_default());
+            batch.push(values.chain(self.scan.row_number.then_some(Value::integer(number))));
         }
         Ok(!batch.is_empty())
     }

@@ -1,0 +1,149 @@
+//! Expressions and conditions of indexes, as the store evaluates them: on a row alone.
+//!
+//! The store knows no statement, so there is no context to evaluate in. What is evaluated here stands in a world of its
+//! own instead: an empty database in memory, a user without a name. An index expression can look at nothing but its
+//! row, and must give the same value for it for ever: in this world it cannot do otherwise.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use farbird_store::{KeyExpression, RowPredicate, Store, StoreOptions, TransactionOptions};
+use farbird_types::{CharacterSet, Error, Result, SqlType, Timestamp, TimestampTz, Value, isc};
+use parking_lot::Mutex;
+
+use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
+use crate::bind::{self, Environment};
+use crate::catalog::{Catalog, CatalogChanges, Relation};
+use crate::clock;
+use crate::database::Database;
+use crate::execute::context::ExecutionContext;
+use crate::expression::BoundExpression;
+use crate::session::{Activity, Interrupt, Session, SessionSettings};
+use crate::transaction::{Transaction, TransactionCatalog};
+use crate::users::NoUsers;
+
+/// An expression over the rows of a table.
+pub(super) struct IndexExpression {
+    source: String,
+    bound: BoundExpression,
+}
+
+impl IndexExpression {
+    /// Binds the COMPUTED BY expression of an index.
+    pub(super) fn value(relation: &Relation, source: &str) -> Result<IndexExpression> {
+        IndexExpression::bind(relation, source, None)
+    }
+
+    /// Binds the condition of a partial index.
+    pub(super) fn condition(relation: &Relation, source: &str) -> Result<IndexExpression> {
+        IndexExpression::bind(relation, source, Some(&SqlType::Boolean))
+    }
+
+    fn bind(relation: &Relation, source: &str, target: Option<&SqlType>) -> Result<IndexExpression> {
+        let environment = Environment {
+            catalog: Arc::new(Catalog::empty()),
+            character_set: CharacterSet::UTF8,
+            dialect: 3,
+        };
+        let expression = farbird_sql::parse_expression(source, &farbird_sql::ParseOptions::default())?;
+        let relation = Arc::new(relation.clone());
+        let bound = bind::bind_row_expression(&environment, &relation, &expression, target)?;
+        Ok(IndexExpression { source: source.to_owned(), bound })
+    }
+
+    /// Type of its value.
+    pub(super) fn sql_type(&self) -> SqlType {
+        self.bound.column_type.sql_type
+    }
+}
+
+impl fmt::Debug for IndexExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+impl KeyExpression for IndexExpression {
+    fn evaluate(&self, row: &[Value]) -> Result<Value> {
+        apart(|context| self.bound.evaluate_on(row, context))
+    }
+}
+
+impl RowPredicate for IndexExpression {
+    fn holds(&self, row: &[Value]) -> Result<bool> {
+        apart(|context| Ok(self.bound.truth_on(row, context)? == Some(true)))
+    }
+}
+
+/// The world in which index expressions are evaluated.
+struct World {
+    database: Database,
+    session: Session,
+    transaction: Transaction,
+}
+
+impl World {
+    fn new() -> Result<World> {
+        let options = StoreOptions { cache_bytes: 1 << 20, background_sweep: false, ..StoreOptions::default() };
+        let store = Store::in_memory(options)?;
+        let interrupt = Arc::new(Interrupt::new());
+        let transaction = store.begin(TransactionOptions::default(), Arc::clone(&interrupt.cancel))?;
+        let catalog = Catalog::empty();
+        let now = TimestampTz { utc: Timestamp::default(), zone: clock::DEFAULT_ZONE };
+        let session = Session {
+            id: 0,
+            options: AttachOptions {
+                user: String::new(),
+                role: None,
+                character_set: CharacterSet::UTF8,
+                dialect: 3,
+                time_zone: None,
+                no_database_triggers: true,
+                client: ClientDescription::default(),
+            },
+            attached_at: now,
+            settings: Mutex::new(SessionSettings {
+                role: None,
+                time_zone: clock::DEFAULT_ZONE,
+                original_time_zone: clock::DEFAULT_ZONE,
+                statement_timeout: None,
+                default_statement_timeout: None,
+                bind_rules: Vec::new(),
+            }),
+            context_variables: Mutex::new(BTreeMap::new()),
+            interrupt,
+            activity: Mutex::new(Activity::default()),
+        };
+        Ok(World {
+            transaction: Transaction {
+                store: transaction,
+                parameters: TransactionParameters::default(),
+                catalog: Mutex::new(TransactionCatalog {
+                    current: Arc::new(catalog.clone()),
+                    changes: CatalogChanges::new(),
+                }),
+                user_changes: Mutex::new(Vec::new()),
+                context_variables: Mutex::new(BTreeMap::new()),
+            },
+            database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers)),
+            session,
+        })
+    }
+}
+
+/// Evaluates something in that world; it is made when it is first needed.
+fn apart<T>(evaluate: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>) -> Result<T> {
+    static WORLD: OnceLock<std::result::Result<Mutex<World>, Error>> = OnceLock::new();
+    let world = WORLD
+        .get_or_init(|| World::new().map(Mutex::new))
+        .as_ref()
+        .map_err(|error| Error::new(isc::RANDOM).with(error.to_string()))?
+        .lock();
+    let view = world.transaction.store.view()?;
+    let now = TimestampTz { utc: Timestamp::default(), zone: clock::DEFAULT_ZONE };
+    let mut context =
+        ExecutionContext::new(&world.database, &world.session, &world.transaction, view, now, Vec::new());
+    evaluate(&mut context)
+}
