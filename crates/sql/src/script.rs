@@ -1,5 +1,7 @@
 //! Scripts: statements with terminators between them, as isql reads them.
 
+use crate::lexer::alternative_quoted;
+
 /// A statement of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptStatement<'a> {
@@ -116,18 +118,7 @@ fn quoted_length(text: &str) -> Option<usize> {
     let first = characters.next()?;
     match first {
         '\'' | '"' => Some(text.get(1..)?.find(first).map_or(text.len(), |length| length + 2)),
-        'q' | 'Q' if characters.next() == Some('\'') => {
-            let opening = characters.next()?;
-            let closing = match opening {
-                '{' => "}'".to_owned(),
-                '(' => ")'".to_owned(),
-                '[' => "]'".to_owned(),
-                '<' => ">'".to_owned(),
-                other => format!("{other}'"),
-            };
-            let body = 2 + opening.len_utf8();
-            text.get(body..)?.find(&closing).map(|length| body + length + closing.len())
-        }
+        'q' | 'Q' if characters.next() == Some('\'') => alternative_quoted(text).map(|(_, length)| length),
         // A word is passed over whole, so that its last letter is not taken for the q of a string.
         letter if letter.is_ascii_alphabetic() => Some(
             text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$').unwrap_or(text.len()),

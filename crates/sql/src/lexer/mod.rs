@@ -72,7 +72,7 @@ impl<'a> Lexer<'a> {
                 Some(bytes) => Ok(TokenKind::Binary(bytes)),
                 None => self.word(position, is_first_token),
             },
-            (b'q' | b'Q', Some(b'\'')) => match self.alternative_quoted()? {
+            (b'q' | b'Q', Some(b'\'')) => match self.alternative_quoted() {
                 Some(text) => Ok(TokenKind::Text(text)),
                 None => self.word(position, is_first_token),
             },
@@ -211,30 +211,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `q'{...}'` with any pair of delimiters; none if it does not end, and then nothing is read.
-    fn alternative_quoted(&mut self) -> Result<Option<String>, Error> {
-        let rest = self.text.get(self.offset.saturating_add(2)..).unwrap_or_default();
-        let Some(opening) = rest.chars().next() else { return Ok(None) };
-        let closing = match opening {
-            '{' => '}',
-            '(' => ')',
-            '[' => ']',
-            '<' => '>',
-            other => other,
-        };
-        let body = rest.get(opening.len_utf8()..).unwrap_or_default();
-        let mut end_mark = String::from(closing);
-        end_mark.push('\'');
-        let Some(length) = body.find(&end_mark) else { return Ok(None) };
-        let value = body.get(..length).unwrap_or_default().to_owned();
-        if value.len() > STRING_BYTES_MAX {
-            return Err(error::string_too_long(value.len(), STRING_BYTES_MAX));
-        }
-        let end = self.offset + 2 + opening.len_utf8() + length + end_mark.len();
+    /// `q'{...}'`; none if it does not end, and then nothing is read.
+    fn alternative_quoted(&mut self) -> Option<String> {
+        let (value, length) = alternative_quoted(self.text.get(self.offset..)?)?;
+        let end = self.offset + length;
         while self.offset < end {
             self.advance();
         }
-        Ok(Some(value))
+        Some(value.to_owned())
     }
 
     fn symbol(&mut self) -> TokenKind {
@@ -321,6 +305,29 @@ impl<'a> Lexer<'a> {
     pub(crate) fn slice(&self, start: usize, end: usize) -> &'a str {
         self.text.get(start..end).unwrap_or_default()
     }
+}
+
+/// The contents and the length of the `q'{...}'`, with any pair of delimiters, that begins a text.
+pub(crate) fn alternative_quoted(text: &str) -> Option<(&str, usize)> {
+    let rest = text.strip_prefix(['q', 'Q'])?.strip_prefix('\'')?;
+    let opening = rest.chars().next()?;
+    let closing = match opening {
+        '{' => '}',
+        '(' => ')',
+        '[' => ']',
+        '<' => '>',
+        other => other,
+    };
+    let body = rest.get(opening.len_utf8()..)?;
+    let end_mark = format!("{closing}'");
+    // No further than a string may reach, or many that do not end would cost time in proportion to the square of the
+    // text.
+    let mut reach = body.len().min(STRING_BYTES_MAX + end_mark.len());
+    while !body.is_char_boundary(reach) {
+        reach -= 1;
+    }
+    let length = body.get(..reach)?.find(&end_mark)?;
+    Some((body.get(..length)?, 2 + opening.len_utf8() + length + end_mark.len()))
 }
 
 /// Whether an unquoted identifier may contain this byte.

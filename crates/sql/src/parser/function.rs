@@ -1,10 +1,9 @@
-//! Calls: CASE, CAST and the functions with a syntax of their own; aggregates; windows; everything else.
+//! Calls: CASE, CAST, the functions with a syntax of their own, and everything else.
 
 use super::cursor::Parser;
 use crate::ast::{
-    AggregateArguments, AggregateCall, Case, CaseBranch, DatePart, Expression, ExpressionKind, FrameBound,
-    FrameExclusion, FrameUnit, FunctionCall, KeywordArgument, KeywordArgumentValue, KeywordFunctionCall,
-    ObjectName, Over, TrimSide, WindowCall, WindowFrame, WindowSpecification,
+    Case, CaseBranch, DatePart, Expression, ExpressionKind, FunctionCall, KeywordArgument,
+    KeywordArgumentValue, KeywordFunctionCall, ObjectName, TrimSide,
 };
 use farbird_types::Result;
 
@@ -32,7 +31,7 @@ const STATISTICAL_AGGREGATES: &[&str] = &[
 ];
 
 /// Functions that need OVER.
-const WINDOW_FUNCTIONS: &[&str] = &[
+pub(super) const WINDOW_FUNCTIONS: &[&str] = &[
     "DENSE_RANK",
     "RANK",
     "PERCENT_RANK",
@@ -149,7 +148,7 @@ const KEYWORD_FUNCTIONS: &[&str] = &[
 ];
 
 /// Fewest and most arguments of the calls whose syntax fixes them; other calls are checked when they are bound.
-fn argument_counts(function: &str) -> (usize, usize) {
+pub(super) fn argument_counts(function: &str) -> (usize, usize) {
     match function {
         "UPPER" | "LOWER" | "BIT_LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" | "OCTET_LENGTH" => (1, 1),
         "NULLIF" => (2, 2),
@@ -229,7 +228,7 @@ impl Parser<'_> {
     }
 
     /// Arguments, at least and at most so many.
-    fn counted_arguments(&mut self, (fewest, most): (usize, usize)) -> Result<Vec<Expression>> {
+    pub(super) fn counted_arguments(&mut self, (fewest, most): (usize, usize)) -> Result<Vec<Expression>> {
         let mut arguments = Vec::new();
         if fewest == 0 && (most == 0 || self.at_symbol(")")) {
             return Ok(arguments);
@@ -494,133 +493,5 @@ impl Parser<'_> {
             KeywordArgumentValue::None
         };
         Ok(KeywordArgument { keyword, value })
-    }
-
-    // Aggregates and windows.
-
-    fn aggregate(&mut self, takes_distinct: bool) -> Result<ExpressionKind> {
-        let function = self.name_of_any_word()?;
-        self.expect_symbol("(")?;
-        let mut distinct = false;
-        let arguments = if function == "COUNT" && self.eat_symbol("*") {
-            AggregateArguments::Star
-        } else {
-            if takes_distinct {
-                distinct = self.eat_keyword("DISTINCT");
-                if !distinct {
-                    self.eat_keyword("ALL");
-                }
-            }
-            AggregateArguments::List(self.counted_arguments(argument_counts(function.as_str()))?)
-        };
-        self.expect_symbol(")")?;
-        let needs_over = WINDOW_FUNCTIONS.contains(&function.as_str());
-        let from_last = function == "NTH_VALUE" && self.nth_value_from()?;
-        let filter = if !needs_over && self.eat_keyword("FILTER") { Some(self.filter()?) } else { None };
-        let call = AggregateCall { function, distinct, arguments, within_group: Vec::new(), filter };
-        if !needs_over && !self.at_keyword("OVER") {
-            return Ok(ExpressionKind::Aggregate(Box::new(call)));
-        }
-        self.expect_keyword("OVER")?;
-        let over = self.over()?;
-        Ok(ExpressionKind::Window(Box::new(WindowCall { call, from_last, over })))
-    }
-
-    /// `[FROM FIRST | FROM LAST]`: whether LAST.
-    fn nth_value_from(&mut self) -> Result<bool> {
-        if !self.eat_keyword("FROM") || self.eat_keyword("FIRST") {
-            return Ok(false);
-        }
-        self.expect_keyword("LAST")?;
-        Ok(true)
-    }
-
-    /// `(WHERE condition)`.
-    fn filter(&mut self) -> Result<Expression> {
-        self.expect_symbol("(")?;
-        self.expect_keyword("WHERE")?;
-        let condition = self.expression()?;
-        self.expect_symbol(")")?;
-        Ok(condition)
-    }
-
-    fn over(&mut self) -> Result<Over> {
-        if self.at_symbol("(") {
-            Ok(Over::Specification(self.window_specification()?))
-        } else {
-            Ok(Over::Name(self.name()?))
-        }
-    }
-
-    /// `([window] [PARTITION BY ...] [ORDER BY ...] [frame])`.
-    pub(super) fn window_specification(&mut self) -> Result<WindowSpecification> {
-        self.expect_symbol("(")?;
-        let is_clause = self.at_keyword("PARTITION") && self.keyword_ahead(1, "BY")
-            || self.at_keyword("RANGE") && !self.symbol_ahead(1, ")");
-        let base = if self.at_name() && !is_clause { Some(self.name()?) } else { None };
-        let partition_by =
-            if self.eat_keywords(&["PARTITION", "BY"]) { self.expressions()? } else { Vec::new() };
-        let order_by = self.order_by()?;
-        let frame = self.window_frame()?;
-        self.expect_symbol(")")?;
-        Ok(WindowSpecification { base, partition_by, order_by, frame })
-    }
-
-    fn window_frame(&mut self) -> Result<Option<WindowFrame>> {
-        let unit = if self.eat_keyword("ROWS") {
-            FrameUnit::Rows
-        } else if self.eat_keyword("RANGE") {
-            FrameUnit::Range
-        } else {
-            return Ok(None);
-        };
-        let (start, end) = if self.eat_keyword("BETWEEN") {
-            let start = self.frame_bound()?;
-            self.expect_keyword("AND")?;
-            (start, Some(self.frame_bound()?))
-        } else {
-            (self.frame_bound()?, None)
-        };
-        Ok(Some(WindowFrame { unit, start, end, exclusion: self.frame_exclusion()? }))
-    }
-
-    fn frame_bound(&mut self) -> Result<FrameBound> {
-        if self.eat_keyword("UNBOUNDED") {
-            if self.eat_keyword("PRECEDING") {
-                return Ok(FrameBound::UnboundedPreceding);
-            }
-            self.expect_keyword("FOLLOWING")?;
-            return Ok(FrameBound::UnboundedFollowing);
-        }
-        if self.eat_keyword("CURRENT") {
-            self.expect_keyword("ROW")?;
-            return Ok(FrameBound::CurrentRow);
-        }
-        // A bound of BETWEEN cannot reach for its AND.
-        let value = Box::new(self.frame_value()?);
-        if self.eat_keyword("PRECEDING") {
-            return Ok(FrameBound::Preceding(value));
-        }
-        self.expect_keyword("FOLLOWING")?;
-        Ok(FrameBound::Following(value))
-    }
-
-    fn frame_exclusion(&mut self) -> Result<FrameExclusion> {
-        if !self.eat_keyword("EXCLUDE") {
-            return Ok(FrameExclusion::NoOthers);
-        }
-        if self.eat_keyword("NO") {
-            self.expect_keyword("OTHERS")?;
-            return Ok(FrameExclusion::NoOthers);
-        }
-        if self.eat_keyword("CURRENT") {
-            self.expect_keyword("ROW")?;
-            return Ok(FrameExclusion::CurrentRow);
-        }
-        if self.eat_keyword("GROUP") {
-            return Ok(FrameExclusion::Group);
-        }
-        self.expect_keyword("TIES")?;
-        Ok(FrameExclusion::Ties)
     }
 }

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `cursor` | looking at tokens, taking them, names, numbers, strings |
 //! | `expression` | operators and operands |
-//! | `function` | calls, aggregates, windows |
+//! | `literal` | constants, defaults |
+//! | `function` | calls; `window` aggregates and windows |
 //! | `data_type` | types |
 //! | `query` | SELECT; `table` its FROM, `plan` its PLAN |
 //! | `statement` | statements that change rows |
@@ -21,6 +22,7 @@ mod data_type;
 mod ddl;
 mod expression;
 mod function;
+mod literal;
 mod plan;
 mod psql;
 mod psql_execute;
@@ -29,6 +31,7 @@ mod session;
 mod statement;
 mod table;
 mod transaction;
+mod window;
 
 use crate::ast::{
     Check, Computed, DataType, DefaultValue, Expression, RoutineBody, SelectStatement, Statement,
