@@ -40,7 +40,7 @@ pub(crate) fn bind_insert(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let Changed { relation, named, .. } = binder.changed_table(&insert.table)?;
+    let Changed { relation, named, .. } = binder.changed_table(&insert.table, "INSERT")?;
     let target = Arc::new(table_target(environment, &relation)?);
     let columns = binder.insert_columns(&relation, &named, insert.columns.as_deref(), &insert.source)?;
     // The table was made known only to find its columns: an INSERT looks at none of its rows.

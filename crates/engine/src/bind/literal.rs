@@ -72,8 +72,8 @@ fn text(text: Text) -> (Value, SqlType) {
 }
 
 fn exact(unscaled: i128, scale: i8, width: ExactWidth) -> (Value, SqlType) {
-    let subtype = if scale == 0 { ExactSubtype::Integer } else { ExactSubtype::Numeric };
-    let sql_type = SqlType::Exact { width, scale, subtype };
+    // Constants are of no declared type: Firebird describes 1.5 with subtype 0.
+    let sql_type = SqlType::Exact { width, scale, subtype: ExactSubtype::Integer };
     let value = match i64::try_from(unscaled) {
         Ok(unscaled) if width != ExactWidth::Int128 => Value::Integer { unscaled, scale },
         _ => Value::Int128 { unscaled, scale },

@@ -12,7 +12,7 @@ use farbird_types::{Error, Result, Value, isc};
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::frame::Frame;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::build;
 use crate::execute::row_change::{self, Change, Failure};
 use crate::execute::scan::row_id;
 use crate::expression::Expression;
