@@ -59,11 +59,11 @@ pub enum DataTypeKind {
     Boolean,
     /// DATE.
     Date,
-    /// TIME [WITHOUT TIME ZONE].
+    /// TIME \[WITHOUT TIME ZONE\].
     Time,
     /// TIME WITH TIME ZONE.
     TimeTz,
-    /// TIMESTAMP [WITHOUT TIME ZONE]; dialect 1's DATE.
+    /// TIMESTAMP \[WITHOUT TIME ZONE\]; dialect 1's DATE.
     Timestamp,
     /// TIMESTAMP WITH TIME ZONE.
     TimestampTz,

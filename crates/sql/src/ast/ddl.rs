@@ -204,7 +204,7 @@ pub struct CreateTable {
     pub name: Name,
     /// GLOBAL TEMPORARY.
     pub temporary: Option<TemporaryRows>,
-    /// EXTERNAL [FILE].
+    /// EXTERNAL \[FILE\].
     pub external_file: Option<String>,
     /// Columns and table constraints, in the order of the text.
     pub elements: Vec<TableElement>,
@@ -257,7 +257,7 @@ pub enum ColumnGeneration {
     },
     /// GENERATED ... AS IDENTITY.
     Identity(Identity),
-    /// COMPUTED [BY], GENERATED ALWAYS AS.
+    /// COMPUTED \[BY\], GENERATED ALWAYS AS.
     Computed(Computed),
 }
 
@@ -268,7 +268,7 @@ pub struct Identity {
     pub always: bool,
     /// START WITH.
     pub start: Option<i64>,
-    /// INCREMENT [BY].
+    /// INCREMENT \[BY\].
     pub increment: Option<i32>,
 }
 
@@ -346,7 +346,7 @@ pub struct ConstraintIndex {
     pub descending: bool,
 }
 
-/// REFERENCES table [(columns)] [ON UPDATE action] [ON DELETE action].
+/// REFERENCES table \[(columns)\] \[ON UPDATE action\] \[ON DELETE action\].
 #[derive(Debug, Clone, PartialEq)]
 pub struct References {
     /// The table.
@@ -396,11 +396,11 @@ pub enum TableChange {
     AddColumn(Box<ColumnDefinition>),
     /// ADD constraint
     AddConstraint(Box<TableConstraint>),
-    /// DROP column [RESTRICT | CASCADE]
+    /// DROP column \[RESTRICT | CASCADE\]
     DropColumn(Name),
     /// DROP CONSTRAINT name
     DropConstraint(Name),
-    /// ALTER [COLUMN] name ...
+    /// ALTER \[COLUMN\] name ...
     AlterColumn {
         /// The column.
         name: Name,
@@ -420,14 +420,14 @@ pub enum ColumnChange {
     Rename(Name),
     /// POSITION n, from 1
     Position(u16),
-    /// TYPE type [COLLATE]
+    /// TYPE type \[COLLATE\]
     Type {
         /// The new type.
         data_type: DataType,
         /// COLLATE.
         collation: Option<Name>,
     },
-    /// [TYPE type] COMPUTED BY (value)
+    /// \[TYPE type\] COMPUTED BY (value)
     Computed {
         /// The new type.
         data_type: Option<DataType>,
@@ -442,7 +442,7 @@ pub enum ColumnChange {
     SetNotNull,
     /// DROP NOT NULL
     DropNotNull,
-    /// RESTART [WITH n], SET INCREMENT [BY] n, SET GENERATED ...
+    /// RESTART \[WITH n\], SET INCREMENT \[BY\] n, SET GENERATED ...
     Identity(IdentityChange),
     /// DROP IDENTITY
     DropIdentity,
@@ -455,11 +455,11 @@ pub struct IdentityChange {
     pub always: Option<bool>,
     /// RESTART.
     pub restart: Option<Restart>,
-    /// SET INCREMENT [BY].
+    /// SET INCREMENT \[BY\].
     pub increment: Option<i32>,
 }
 
-/// RESTART [WITH value].
+/// RESTART \[WITH value\].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
     /// RESTART: at its initial value.
@@ -561,7 +561,7 @@ pub enum DomainChange {
     SetNotNull,
     /// DROP NOT NULL
     DropNotNull,
-    /// ADD [CONSTRAINT] CHECK
+    /// ADD \[CONSTRAINT\] CHECK
     AddCheck(Check),
     /// DROP CONSTRAINT
     DropConstraint,
@@ -576,9 +576,9 @@ pub struct DefineSequence {
     pub name: Name,
     /// START WITH: the initial value. `SET GENERATOR g TO n` and `ALTER SEQUENCE g RESTART WITH n` are restarts.
     pub start: Option<i64>,
-    /// RESTART [WITH].
+    /// RESTART \[WITH\].
     pub restart: Option<Restart>,
-    /// INCREMENT [BY].
+    /// INCREMENT \[BY\].
     pub increment: Option<i32>,
     /// SET GENERATOR: the value is the current one, not the next.
     pub set_generator: bool,
@@ -656,7 +656,7 @@ pub struct CreateShadow {
 pub struct DatabaseFile {
     /// Its name.
     pub name: String,
-    /// STARTING [AT PAGE].
+    /// STARTING \[AT PAGE\].
     pub starting: Option<u32>,
     /// LENGTH, in pages.
     pub length: Option<u32>,
@@ -710,7 +710,7 @@ pub enum DatabaseChange {
     DropLinger,
     /// SET DEFAULT SQL SECURITY
     SetDefaultSqlSecurity(SqlSecurity),
-    /// ENCRYPT WITH plugin [KEY key]
+    /// ENCRYPT WITH plugin \[KEY key\]
     Encrypt {
         /// The plugin.
         plugin: Name,
@@ -772,7 +772,7 @@ pub enum CommentTarget {
         /// The column.
         column: Name,
     },
-    /// [PROCEDURE | FUNCTION] PARAMETER routine.parameter
+    /// \[PROCEDURE | FUNCTION\] PARAMETER routine.parameter
     Parameter {
         /// PROCEDURE, FUNCTION; none: whichever has it.
         kind: Option<ParameterKind>,

@@ -343,22 +343,22 @@ pub enum ContextVariable {
     CurrentTransaction,
     /// CURRENT_DATE.
     CurrentDate,
-    /// CURRENT_TIME[(precision)]: with time zone; 0 digits when nothing was written.
+    /// CURRENT_TIME\[(precision)\]: with time zone; 0 digits when nothing was written.
     CurrentTime {
         /// Digits of the second's fraction, 0 to 3.
         precision: u8,
     },
-    /// CURRENT_TIMESTAMP[(precision)]: with time zone; 3 digits when nothing was written.
+    /// CURRENT_TIMESTAMP\[(precision)\]: with time zone; 3 digits when nothing was written.
     CurrentTimestamp {
         /// Digits of the second's fraction, 0 to 3.
         precision: u8,
     },
-    /// LOCALTIME[(precision)]; 0 digits when nothing was written.
+    /// LOCALTIME\[(precision)\]; 0 digits when nothing was written.
     LocalTime {
         /// Digits of the second's fraction, 0 to 3.
         precision: u8,
     },
-    /// LOCALTIMESTAMP[(precision)]; 3 digits when nothing was written.
+    /// LOCALTIMESTAMP\[(precision)\]; 3 digits when nothing was written.
     LocalTimestamp {
         /// Digits of the second's fraction, 0 to 3.
         precision: u8,

@@ -32,14 +32,14 @@ pub struct Declaration {
 /// The kinds of local names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeclarationKind {
-    /// DECLARE [VARIABLE] name type [= value].
+    /// DECLARE \[VARIABLE\] name type \[= value\].
     Variable {
         /// The name and its type.
         variable: Box<TypedName>,
         /// DEFAULT or `=`.
         initial: Option<Expression>,
     },
-    /// DECLARE name [SCROLL] CURSOR FOR (query).
+    /// DECLARE name \[SCROLL\] CURSOR FOR (query).
     Cursor {
         /// The name.
         name: Name,
@@ -124,7 +124,7 @@ pub enum PsqlStatementKind {
         /// The value.
         value: Expression,
     },
-    /// IF (condition) THEN then [ELSE otherwise].
+    /// IF (condition) THEN then \[ELSE otherwise\].
     If {
         /// The condition.
         condition: Expression,
@@ -133,7 +133,7 @@ pub enum PsqlStatementKind {
         /// When it is false or unknown.
         otherwise: Option<Box<PsqlStatement>>,
     },
-    /// [label:] WHILE (condition) DO body.
+    /// \[label:\] WHILE (condition) DO body.
     While {
         /// The label.
         label: Option<Name>,
@@ -142,9 +142,9 @@ pub enum PsqlStatementKind {
         /// The body.
         body: Box<PsqlStatement>,
     },
-    /// [label:] FOR query [INTO targets] [AS CURSOR name] DO body.
+    /// \[label:\] FOR query \[INTO targets\] \[AS CURSOR name\] DO body.
     ForSelect(Box<ForSelect>),
-    /// [label:] FOR EXECUTE STATEMENT ... INTO targets DO body.
+    /// \[label:\] FOR EXECUTE STATEMENT ... INTO targets DO body.
     ForExecuteStatement {
         /// The label.
         label: Option<Name>,
@@ -153,9 +153,9 @@ pub enum PsqlStatementKind {
         /// The body.
         body: Box<PsqlStatement>,
     },
-    /// LEAVE [label]; BREAK is LEAVE without a label.
+    /// LEAVE \[label\]; BREAK is LEAVE without a label.
     Leave(Option<Name>),
-    /// CONTINUE [label].
+    /// CONTINUE \[label\].
     Continue(Option<Name>),
     /// EXIT.
     Exit,
@@ -169,7 +169,7 @@ pub enum PsqlStatementKind {
     PostEvent(Expression),
     /// OPEN cursor.
     Open(Name),
-    /// FETCH [scroll FROM] cursor [INTO targets].
+    /// FETCH \[scroll FROM\] cursor \[INTO targets\].
     Fetch {
         /// The cursor.
         cursor: Name,
@@ -259,7 +259,7 @@ pub struct ExecuteStatement {
     pub sql: Expression,
     /// Its inputs.
     pub parameters: Vec<StatementParameter>,
-    /// ON EXTERNAL [DATA SOURCE].
+    /// ON EXTERNAL \[DATA SOURCE\].
     pub data_source: Option<Expression>,
     /// AS USER.
     pub user: Option<Expression>,

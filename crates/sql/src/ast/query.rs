@@ -16,7 +16,7 @@ pub struct SelectStatement {
     pub optimize_for: Option<OptimizeFor>,
 }
 
-/// WITH LOCK [SKIP LOCKED].
+/// WITH LOCK \[SKIP LOCKED\].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WithLock {
     /// SKIP LOCKED: rows that others hold are left out.
@@ -47,7 +47,7 @@ pub struct Query {
     pub position: Position,
 }
 
-/// WITH [RECURSIVE] name AS (query), ...
+/// WITH \[RECURSIVE\] name AS (query), ...
 #[derive(Debug, Clone, PartialEq)]
 pub struct With {
     /// RECURSIVE.
@@ -56,7 +56,7 @@ pub struct With {
     pub tables: Vec<CommonTable>,
 }
 
-/// name [(column, ...)] AS (query).
+/// name \[(column, ...)\] AS (query).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommonTable {
     /// Its name.
@@ -78,7 +78,7 @@ pub enum QueryBody {
     Nested(Box<Query>),
 }
 
-/// left UNION [ALL | DISTINCT] right.
+/// left UNION \[ALL | DISTINCT\] right.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Union {
     /// Left side; UNIONs associate to the left.
@@ -207,13 +207,13 @@ pub struct Join {
 /// Kinds of joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JoinKind {
-    /// [INNER] JOIN
+    /// \[INNER\] JOIN
     Inner,
-    /// LEFT [OUTER] JOIN
+    /// LEFT \[OUTER\] JOIN
     Left,
-    /// RIGHT [OUTER] JOIN
+    /// RIGHT \[OUTER\] JOIN
     Right,
-    /// FULL [OUTER] JOIN
+    /// FULL \[OUTER\] JOIN
     Full,
     /// CROSS JOIN
     Cross,
@@ -298,7 +298,7 @@ pub enum PlanAccess {
     Natural,
     /// INDEX (index, ...)
     Index(Vec<Name>),
-    /// ORDER index [INDEX (index, ...)]
+    /// ORDER index \[INDEX (index, ...)\]
     Order {
         /// The index whose order is followed.
         index: Name,

@@ -63,7 +63,7 @@ pub enum RoutineDefinition {
     External(ExternalBody),
 }
 
-/// EXTERNAL NAME 'entry' ENGINE engine [AS 'text'].
+/// EXTERNAL NAME 'entry' ENGINE engine \[AS 'text'\].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalBody {
     /// Entry point; none: the object's name.
@@ -103,7 +103,7 @@ pub struct AlterRoutineOptions {
     pub function: bool,
     /// The name.
     pub name: Name,
-    /// [NOT] DETERMINISTIC; only functions.
+    /// \[NOT\] DETERMINISTIC; only functions.
     pub deterministic: Option<bool>,
     /// SQL SECURITY, or DROP SQL SECURITY.
     pub sql_security: Option<SqlSecurityChange>,
@@ -142,7 +142,7 @@ pub struct DefineTrigger {
 /// When a trigger fires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TriggerEvent {
-    /// BEFORE | AFTER INSERT | UPDATE | DELETE [OR ...] on a table or view.
+    /// BEFORE | AFTER INSERT | UPDATE | DELETE \[OR ...\] on a table or view.
     Relation {
         /// AFTER rather than BEFORE.
         after: bool,

@@ -50,7 +50,7 @@ pub struct DefineRole {
     pub auto_admin_mapping: Option<bool>,
 }
 
-/// CREATE | ALTER | CREATE OR ALTER [GLOBAL] MAPPING.
+/// CREATE | ALTER | CREATE OR ALTER \[GLOBAL\] MAPPING.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefineMapping {
     /// CREATE, ALTER or CREATE OR ALTER.
@@ -83,26 +83,26 @@ pub enum MappingName {
 /// Where a mapped name comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MappingUsing {
-    /// PLUGIN name [IN database]
+    /// PLUGIN name \[IN database\]
     Plugin {
         /// The plugin.
         name: Name,
         /// The security database.
         database: Option<Name>,
     },
-    /// ANY PLUGIN [IN database | SERVERWIDE]
+    /// ANY PLUGIN \[IN database | SERVERWIDE\]
     AnyPlugin {
         /// The security database.
         database: Option<Name>,
         /// SERVERWIDE.
         server_wide: bool,
     },
-    /// MAPPING [IN database]
+    /// MAPPING \[IN database\]
     Mapping {
         /// The database.
         database: Option<Name>,
     },
-    /// `*` [IN database]
+    /// `*` \[IN database\]
     Any {
         /// The security database.
         database: Option<Name>,
@@ -112,7 +112,7 @@ pub enum MappingUsing {
 /// GRANT and REVOKE.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GrantStatement {
-    /// GRANT privileges ON object TO grantees [WITH GRANT OPTION].
+    /// GRANT privileges ON object TO grantees \[WITH GRANT OPTION\].
     Grant {
         /// What.
         privileges: Privileges,
@@ -123,7 +123,7 @@ pub enum GrantStatement {
         /// GRANTED BY.
         granted_by: Option<Name>,
     },
-    /// REVOKE [GRANT OPTION FOR] privileges ON object FROM grantees.
+    /// REVOKE \[GRANT OPTION FOR\] privileges ON object FROM grantees.
     Revoke {
         /// What.
         privileges: Privileges,
@@ -134,7 +134,7 @@ pub enum GrantStatement {
         /// GRANTED BY.
         granted_by: Option<Name>,
     },
-    /// GRANT roles TO grantees [WITH ADMIN OPTION].
+    /// GRANT roles TO grantees \[WITH ADMIN OPTION\].
     GrantRoles {
         /// Which roles.
         roles: Vec<GrantedRole>,
@@ -145,7 +145,7 @@ pub enum GrantStatement {
         /// GRANTED BY.
         granted_by: Option<Name>,
     },
-    /// REVOKE [ADMIN OPTION FOR] roles FROM grantees.
+    /// REVOKE \[ADMIN OPTION FOR\] roles FROM grantees.
     RevokeRoles {
         /// Which roles.
         roles: Vec<GrantedRole>,
@@ -163,7 +163,7 @@ pub enum GrantStatement {
     },
 }
 
-/// [DEFAULT] role.
+/// \[DEFAULT\] role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GrantedRole {
     /// The role.
@@ -175,7 +175,7 @@ pub struct GrantedRole {
 /// Privileges with what they are for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Privileges {
-    /// ON [TABLE] table; an empty list: ALL [PRIVILEGES].
+    /// ON \[TABLE\] table; an empty list: ALL \[PRIVILEGES\].
     Table {
         /// The table or view.
         table: Name,
@@ -196,7 +196,7 @@ pub enum Privileges {
         /// Its name.
         name: Name,
     },
-    /// CREATE, ALTER ANY, DROP ANY of a kind of objects; an empty list: ALL [PRIVILEGES].
+    /// CREATE, ALTER ANY, DROP ANY of a kind of objects; an empty list: ALL \[PRIVILEGES\].
     Ddl {
         /// Of what.
         kind: DdlPrivilegeObject,
@@ -214,9 +214,9 @@ pub enum TablePrivilege {
     Insert,
     /// DELETE
     Delete,
-    /// UPDATE [(column, ...)]
+    /// UPDATE \[(column, ...)\]
     Update(Vec<Name>),
-    /// REFERENCES [(column, ...)]
+    /// REFERENCES \[(column, ...)\]
     References(Vec<Name>),
 }
 

@@ -101,7 +101,7 @@ pub enum Overriding {
     SystemValue,
 }
 
-/// RETURNING items [INTO targets].
+/// RETURNING items \[INTO targets\].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Returning {
     /// What is returned; `NEW.` and `OLD.` qualify columns.
@@ -256,7 +256,7 @@ pub struct MergeClause {
 pub enum MergeRows {
     /// WHEN MATCHED
     Matched,
-    /// WHEN NOT MATCHED [BY TARGET]
+    /// WHEN NOT MATCHED \[BY TARGET\]
     NotMatchedByTarget,
     /// WHEN NOT MATCHED BY SOURCE
     NotMatchedBySource,
@@ -269,7 +269,7 @@ pub enum MergeAction {
     Update(Vec<Assignment>),
     /// DELETE
     Delete,
-    /// INSERT [(columns)] [OVERRIDING ...] VALUES (...)
+    /// INSERT \[(columns)\] \[OVERRIDING ...\] VALUES (...)
     Insert {
         /// The columns, if written.
         columns: Option<Vec<Name>>,

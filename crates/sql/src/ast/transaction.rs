@@ -7,21 +7,21 @@ use crate::ast::name::{Name, Position};
 pub enum TransactionStatement {
     /// SET TRANSACTION.
     Set(SetTransaction),
-    /// COMMIT [WORK] [RETAIN [SNAPSHOT]].
+    /// COMMIT \[WORK\] \[RETAIN \[SNAPSHOT\]\].
     Commit {
         /// RETAIN.
         retain: bool,
     },
-    /// ROLLBACK [WORK] [RETAIN [SNAPSHOT]].
+    /// ROLLBACK \[WORK\] \[RETAIN \[SNAPSHOT\]\].
     Rollback {
         /// RETAIN.
         retain: bool,
     },
-    /// ROLLBACK [WORK] TO [SAVEPOINT] name.
+    /// ROLLBACK \[WORK\] TO \[SAVEPOINT\] name.
     RollbackToSavepoint(Name),
     /// SAVEPOINT name.
     Savepoint(Name),
-    /// RELEASE SAVEPOINT name [ONLY].
+    /// RELEASE SAVEPOINT name \[ONLY\].
     ReleaseSavepoint {
         /// The savepoint.
         name: Name,
@@ -74,7 +74,7 @@ pub enum IsolationLevel {
         /// The snapshot of another transaction.
         at_number: Option<i64>,
     },
-    /// SNAPSHOT TABLE [STABILITY].
+    /// SNAPSHOT TABLE \[STABILITY\].
     SnapshotTableStability,
     /// READ COMMITTED.
     ReadCommitted(Option<ReadCommittedMode>),
@@ -93,7 +93,7 @@ pub enum ReadCommittedMode {
     NoRecordVersion,
 }
 
-/// table, ... FOR [SHARED | PROTECTED] [READ | WRITE].
+/// table, ... FOR \[SHARED | PROTECTED\] \[READ | WRITE\].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableReservation {
     /// The tables.

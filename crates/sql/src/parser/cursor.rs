@@ -35,7 +35,7 @@ pub(super) struct SourceStart {
     position: Position,
 }
 
-/// What [`Parser::enter`] must give back to [`Parser::leave`].
+/// What [`Parser::enter`\] must give back to [`Parser::leave`].
 pub(super) struct OuterHeight(u32);
 
 impl<'a> Parser<'a> {

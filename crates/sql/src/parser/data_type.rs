@@ -249,7 +249,7 @@ impl Parser<'_> {
         Ok(DataTypeKind::Char { length, character_set: self.character_set()? })
     }
 
-    /// NCHAR, NATIONAL CHAR [VARYING]: in ISO8859_1.
+    /// NCHAR, NATIONAL CHAR \[VARYING\]: in ISO8859_1.
     fn national_type(&mut self) -> Result<DataTypeKind> {
         if self.eat_keyword("NATIONAL") && !self.at_any_keyword(&["CHAR", "CHARACTER"]) {
             return Err(self.unexpected());

@@ -203,7 +203,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Quantified { left, operator, quantifier, query })
     }
 
-    /// [NOT] BETWEEN, LIKE, SIMILAR, CONTAINING, STARTING, IN.
+    /// \[NOT\] BETWEEN, LIKE, SIMILAR, CONTAINING, STARTING, IN.
     fn pattern_predicate(&mut self, operand: Expression) -> Result<ExpressionKind> {
         let negated = self.eat_keyword("NOT");
         let operand = Box::new(operand);
