@@ -105,9 +105,9 @@ pub(crate) fn error_value(item: ErrorItem, context: &ExecutionContext<'_>) -> Va
     let error = context.routine.error.as_ref();
     match item {
         ErrorItem::GdsCode => Value::integer(error.map_or(0, |error| i64::from(error.gds_code()))),
-        ErrorItem::SqlCode => Value::integer(error.map_or(0, |error| i64::from(sqlcode(error)))),
+        ErrorItem::SqlCode => Value::integer(error.map_or(0, |error| i64::from(error.sql_code()))),
         ErrorItem::SqlState => {
-            let state = error.map_or("00000", sqlstate);
+            let state = error.map_or("00000", farbird_types::Error::sql_state);
             Value::Text(Text::new(state.as_bytes(), CharacterSet::ASCII))
         }
         ErrorItem::Exception => error.and_then(exception_name).map_or(Value::Null, |name| Value::text(&name)),
@@ -156,21 +156,4 @@ fn zone_of(zone: &Value, context: &ExecutionContext<'_>) -> Result<ZoneId> {
         Value::TimeTz(time) => Ok(time.zone),
         _ => Ok(context.cast.session_zone),
     }
-}
-
-/// The line of the code table that the first code of a status has.
-fn code_row(error: &farbird_types::Error) -> Option<&'static isc::CodeRow> {
-    let place = isc::CODES.binary_search_by_key(&error.gds_code(), |row| row.gds_code).ok()?;
-    isc::CODES.get(place)
-}
-
-/// SQLCODE of codes that have none of their own.
-const SQLCODE_GENERAL: i16 = -901;
-
-fn sqlcode(error: &farbird_types::Error) -> i16 {
-    code_row(error).map_or(SQLCODE_GENERAL, |row| row.sql_code)
-}
-
-fn sqlstate(error: &farbird_types::Error) -> &'static str {
-    code_row(error).map_or("HY000", |row| row.sql_state)
 }

@@ -10,45 +10,11 @@ use crate::psql::instruction::{Condition, Handler, Raise};
 /// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).
 const MESSAGE_BYTES_MAX: usize = 1_023;
 
-/// SQLCODE of codes that have none of their own.
-const GENERIC_SQL_CODE: i16 = -999;
-
 /// The code of a name in WHEN GDSCODE (`unique_key_violation`, in any case).
 pub(super) fn code_of_symbol(symbol: &str) -> Option<u32> {
     let name = symbol.to_ascii_lowercase();
     let name = name.strip_prefix("isc_").unwrap_or(&name);
     isc::CODES.iter().find(|row| row.symbol.trim_start_matches("isc_") == name).map(|row| row.gds_code)
-}
-
-fn row(gds_code: u32) -> Option<&'static isc::CodeRow> {
-    isc::CODES.iter().find(|row| row.gds_code == gds_code)
-}
-
-/// SQLCODE of a status: what `isc_sqlerr` says, otherwise that of the first code that has one.
-pub(crate) fn sql_code(error: &Error) -> i16 {
-    for item in error.items() {
-        if item.gds_code == isc::SQLERR
-            && let Some(StatusArgument::Number(code)) = item.arguments.first()
-        {
-            return i16::try_from(*code).unwrap_or(GENERIC_SQL_CODE);
-        }
-    }
-    let mut codes = error.items().iter().filter_map(|item| row(item.gds_code)).map(|row| row.sql_code);
-    codes.find(|code| *code != GENERIC_SQL_CODE).unwrap_or(GENERIC_SQL_CODE)
-}
-
-/// SQLSTATE of a status: that of the first code whose state says more than its class.
-pub(crate) fn sql_state(error: &Error) -> &'static str {
-    const GENERIC: [&str; 3] = ["22000", "42000", "HY000"];
-    let states: Vec<&'static str> = error
-        .items()
-        .iter()
-        .filter_map(|item| row(item.gds_code))
-        .map(|row| row.sql_state)
-        .filter(|state| *state != "00000")
-        .collect();
-    let specific = states.iter().find(|state| !GENERIC.contains(state));
-    specific.or(states.first()).copied().unwrap_or("HY000")
 }
 
 /// The number of the user-defined exception that a status reports.
@@ -65,8 +31,8 @@ pub(super) fn catches(handler: &Handler, error: &Error) -> bool {
     handler.conditions.iter().any(|condition| match condition {
         Condition::Any => true,
         Condition::GdsCode(code) => error.gds_code() == *code,
-        Condition::SqlCode(code) => sql_code(error) == *code,
-        Condition::SqlState(state) => sql_state(error) == state,
+        Condition::SqlCode(code) => error.sql_code() == i32::from(*code),
+        Condition::SqlState(state) => error.sql_state() == state,
         Condition::Exception(number) => {
             error.gds_code() == isc::EXCEPT && exception_number(error) == Some(*number)
         }
@@ -141,17 +107,6 @@ mod tests {
     fn arguments_take_their_places() {
         let arguments = ["a".to_owned(), "b".to_owned()];
         assert_eq!(formatted("hello @1 and @2, @3 @", &arguments), "hello a and b, @3 @");
-    }
-
-    #[test]
-    fn states_are_the_most_specific() {
-        let division = Error::new(isc::ARITH_EXCEPT).and(isc::EXCEPTION_INTEGER_DIVIDE_BY_ZERO);
-        assert_eq!((sql_code(&division), sql_state(&division)), (-802, "22012"));
-        let raised =
-            Error::new(isc::EXCEPT).with(1).and(isc::RANDOM).with("E1").and(isc::RANDOM).with("text");
-        assert_eq!((sql_code(&raised), sql_state(&raised)), (-836, "HY000"));
-        let syntax = Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-206).and(isc::DSQL_FIELD_ERR);
-        assert_eq!((sql_code(&syntax), sql_state(&syntax)), (-206, "42S22"));
     }
 
     #[test]

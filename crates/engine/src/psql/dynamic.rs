@@ -209,14 +209,14 @@ fn run_plan(
     match &prepared.action {
         Action::Select(plan) => {
             let cursor = with_parameters(values, context, |context| {
-                context.view = context.transaction.store.view()?;
+                context.view = context.transaction.store.view_again(&context.view)?;
                 Cursor::open(&Arc::clone(plan), context)
             })?;
             Ok((DynamicRows::Query(Box::new(cursor), columns), columns))
         }
         Action::Modify(plan) => {
             let modified = with_parameters(values, context, |context| {
-                context.view = context.transaction.store.view()?;
+                context.view = context.transaction.store.view_again(&context.view)?;
                 modify(plan, context)
             })?;
             context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);

@@ -15,7 +15,7 @@ use crate::psql::cursor::OpenCursor;
 use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
 use crate::psql::trace::{CallFrame, has_stack, with_stack};
-use crate::psql::{DEPTH_MAX, call, condition, dynamic};
+use crate::psql::{DEPTH_MAX, call, condition, dynamic, stack};
 
 /// A running routine: a value that holds no thread and no lock between two rows.
 pub struct Execution {
@@ -209,8 +209,11 @@ impl Execution {
     fn inside<T>(
         &mut self,
         context: &mut ExecutionContext<'_>,
-        run: impl FnOnce(&mut Execution, &mut ExecutionContext<'_>) -> Result<T>,
-    ) -> Result<T> {
+        run: impl FnOnce(&mut Execution, &mut ExecutionContext<'_>) -> Result<T> + Send,
+    ) -> Result<T>
+    where
+        T: Send,
+    {
         if context.depth >= DEPTH_MAX {
             return Err(with_stack(Error::new(isc::REQ_MAX_CLONES_EXCEEDED), context));
         }
@@ -231,7 +234,11 @@ impl Execution {
             call: Some(Box::new(frame)),
         };
         let outer = std::mem::replace(&mut context.routine, own);
-        let result = run(self, context);
+        let result = if context.depth % stack::LEVELS_PER_STACK == 0 {
+            stack::on_new_stack(|| run(self, context))
+        } else {
+            run(self, context)
+        };
         let own = std::mem::replace(&mut context.routine, outer);
         self.row_count = own.row_count;
         self.error = own.error;
@@ -383,7 +390,7 @@ impl Execution {
         let counts = context.counts;
         let changes = counts.inserted.wrapping_add(counts.updated).wrapping_add(counts.deleted);
         if self.seen_changes != Some(changes) {
-            context.view = context.transaction.store.view()?;
+            context.view = context.transaction.store.view_again(&context.view)?;
             self.seen_changes = Some(changes);
         }
         Ok(())

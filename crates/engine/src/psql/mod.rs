@@ -20,6 +20,7 @@
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `cache` | compiled routines of a catalog |
+//! | `stack` | room for deep recursion |
 //!
 //! # Promises
 //! - No instruction looks at the catalog or binds anything, but EXECUTE STATEMENT.
@@ -38,6 +39,7 @@ mod dynamic;
 mod execution;
 pub mod instruction;
 mod routine;
+mod stack;
 mod trace;
 
 pub use cache::RoutineCache;

@@ -32,6 +32,10 @@ pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error 
     let mut stack = String::new();
     let mut frame = context.routine.call.as_deref();
     while let Some(current) = frame {
+        frame = current.caller.as_deref();
+        if current.routine.kind == RoutineKind::Statement {
+            continue;
+        }
         let position = current.routine.position(current.instruction);
         let line = position.line;
         let column = position.column;
@@ -40,10 +44,8 @@ pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error 
         }
         let name = &current.routine.name;
         let written = match current.routine.kind {
-            RoutineKind::Block => write!(stack, "At block line: {line}, col: {column}"),
-            RoutineKind::Statement => {
-                frame = current.caller.as_deref();
-                continue;
+            RoutineKind::Block | RoutineKind::Statement => {
+                write!(stack, "At block line: {line}, col: {column}")
             }
             RoutineKind::Procedure => write!(stack, "At procedure '{name}' line: {line}, col: {column}"),
             RoutineKind::Function => write!(stack, "At function '{name}' line: {line}, col: {column}"),
@@ -59,7 +61,6 @@ pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error 
         if stack.len() > STACK_TRACE_BYTES_MAX {
             break;
         }
-        frame = current.caller.as_deref();
     }
     if stack.is_empty() {
         return error;

@@ -206,6 +206,14 @@ impl Transaction {
         Ok(taken)
     }
 
+    /// A view of the same commits as another one, which sees this transaction's own changes up to now: for the next
+    /// statement inside a statement (PSQL), whatever the isolation level.
+    pub fn view_again(&self, view: &ReadView) -> Result<ReadView> {
+        let mut core = self.core()?;
+        let change = core.writes.mark();
+        Ok(ReadView::new(&self.store.inner, &self.live, core.id, view.commit_number(), change))
+    }
+
     /// Marks this moment, to be able to undo what follows. Cheap.
     pub fn savepoint(&self) -> Savepoint {
         let mut core = self.core.lock();

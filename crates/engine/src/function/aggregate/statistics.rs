@@ -222,7 +222,7 @@ impl<R: Real> Collector<R> {
             Statistic::StddevSamp => root(sxx.over(sample)?),
             Statistic::CovarPop => sxy.over(count),
             Statistic::CovarSamp => sxy.over(sample),
-            Statistic::Corr => sxy.over(sxx.root()?.times(syy.root()?)?),
+            Statistic::Corr => correlation(sxx, syy, sxy, count),
             Statistic::RegrAvgx => x.over(count),
             Statistic::RegrAvgy => y.over(count),
             Statistic::RegrSlope => sxy.over(sxx),
@@ -234,10 +234,23 @@ impl<R: Real> Collector<R> {
             },
             Statistic::RegrR2 if sxx.is_zero() => Ok(None),
             Statistic::RegrR2 if syy.is_zero() => Ok(Some(R::from_count(1))),
-            Statistic::RegrR2 => sxy.times(sxy)?.over(sxx.times(syy)?),
+            Statistic::RegrR2 => match correlation(sxx, syy, sxy, count)? {
+                Some(correlation) => correlation.times(correlation).map(Some),
+                None => Ok(None),
+            },
             Statistic::RegrSxx => Ok(Some(sxx)),
             Statistic::RegrSxy => Ok(Some(sxy)),
             Statistic::RegrSyy => Ok(Some(syy)),
         }
+    }
+}
+
+/// The correlation, in Firebird's order of operations: rounding shows in the last digits.
+fn correlation<R: Real>(sxx: R, syy: R, sxy: R, count: R) -> Result<Option<R>> {
+    match (sxy.over(count)?, sxx.over(count)?, syy.over(count)?) {
+        (Some(covariance), Some(variance_x), Some(variance_y)) => {
+            covariance.over(variance_x.root()?.times(variance_y.root()?)?)
+        }
+        _ => Ok(None),
     }
 }
