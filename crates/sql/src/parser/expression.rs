@@ -427,7 +427,7 @@ impl Parser<'_> {
         if self.at_call() {
             return self.call();
         }
-        if self.at_keywords(&["NEXT", "VALUE", "FOR"]) {
+        if self.at_keywords(&["NEXT", "VALUE"]) {
             return self.next_value();
         }
         let first = self.name()?;

@@ -180,9 +180,9 @@ impl Parser<'_> {
             "ROLE" => DropKind::Role,
             "USER" => DropKind::User,
             "MAPPING" => DropKind::Mapping,
-            "GLOBAL" if self.keyword_ahead(1, "MAPPING") => {
-                self.take();
-                DropKind::GlobalMapping
+            "GLOBAL" => {
+                self.expect_keywords(&["GLOBAL", "MAPPING"])?;
+                return Ok(DropKind::GlobalMapping);
             }
             "SHADOW" => DropKind::Shadow,
             _ => return Err(self.unexpected()),
