@@ -5,6 +5,8 @@
 
 use farbird_types::Value;
 
+use crate::column_codec::ColumnCodec;
+use crate::run_length::RunLengthCodec;
 use crate::value_codec::ValueCodec;
 use crate::{DecodeError, EncodeError, RecordFormat};
 
@@ -15,6 +17,14 @@ pub struct CodecId(pub u8);
 impl CodecId {
     /// [`ValueCodec`].
     pub const VALUE: CodecId = CodecId(1);
+    /// [`RunLengthCodec::Classic`].
+    pub const CLASSIC: CodecId = CodecId(2);
+    /// [`RunLengthCodec::LongRun`].
+    pub const LONG_RUN: CodecId = CodecId(3);
+    /// [`RunLengthCodec::Elekt`].
+    pub const ELEKT: CodecId = CodecId(4);
+    /// [`ColumnCodec`].
+    pub const COLUMN: CodecId = CodecId(5);
 }
 
 /// Which columns to decode, by slot.
@@ -169,6 +179,10 @@ pub trait BlockReader {
 pub fn codec(id: CodecId) -> Result<&'static dyn RowCodec, DecodeError> {
     match id {
         CodecId::VALUE => Ok(&ValueCodec),
+        CodecId::CLASSIC => Ok(&RunLengthCodec::Classic),
+        CodecId::LONG_RUN => Ok(&RunLengthCodec::LongRun),
+        CodecId::ELEKT => Ok(&RunLengthCodec::Elekt),
+        CodecId::COLUMN => Ok(&ColumnCodec),
         CodecId(codec) => Err(DecodeError::UnknownCodec { codec }),
     }
 }

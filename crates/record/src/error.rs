@@ -18,6 +18,9 @@ pub enum EncodeError {
         /// Index of the column.
         column: usize,
     },
+    /// The row given to a block is not in value encoding.
+    #[error("a row that is not in value encoding")]
+    NotEncoded,
     /// The row is larger than a record may be.
     #[error("a record of {size} bytes is too large")]
     TooLarge {

@@ -7,8 +7,13 @@
 
 pub mod bytes;
 pub mod codec;
+pub mod column_codec;
 mod error;
 mod format;
+pub mod image;
+mod packed;
+mod row_list;
+pub mod run_length;
 pub mod value_codec;
 
 pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, codec};

@@ -22,14 +22,7 @@
 //! | CHAR | varint: 2 x length without padding + f; then, if f is 1, a varint with the number of padding bytes (if f is 0 the value is padded to the declared number of characters); then the bytes |
 //! | BLOB | varint of its id |
 //!
-//! # Layout of a block
-//! | bytes | item | meaning |
-//! |---|---|---|
-//! | 1 | w | 0: all rows are equally long; 1, 2, 4: bytes per length |
-//! | | if w = 0 | varint: the length |
-//! | 4 x ceil(rows / 32) | else: starts | of every 32nd row, from the first row's beginning, little-endian |
-//! | w x rows | and: lengths | of each row, little-endian |
-//! | ... | rows | one after the other |
+//! A block is a list of rows ([`crate::row_list`]).
 
 use farbird_types::character_set::CharacterSet;
 use farbird_types::decimal::Decimal;
@@ -41,6 +34,7 @@ use crate::bytes::{
     Reader, put_bytes, put_signed, put_varint, put_wide_varint, unzigzag, unzigzag_wide, zigzag, zigzag_wide,
 };
 use crate::codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec};
+use crate::row_list::{self, RowList};
 use crate::{DecodeError, EncodeError, RecordFormat};
 
 /// The largest row in value encoding, in bytes. Rows of the widest format (Firebird's limit is 64 KiB) are far below.
@@ -64,7 +58,7 @@ pub fn encode_row(format: &RecordFormat, row: &[Value], out: &mut Vec<u8>) -> Re
         if value.is_null() {
             set_null(&mut out[start..], slot);
         } else {
-            encode_value(value, sql_type, out).ok_or(EncodeError::WrongType { column: slot })?;
+            encode_single(value, sql_type, out).ok_or(EncodeError::WrongType { column: slot })?;
         }
     }
     match out.len() - start {
@@ -157,8 +151,8 @@ pub(crate) fn double_as_integer(value: f64) -> Option<i64> {
     (same && value.abs() < DOUBLE_INTEGER_LIMIT).then_some(integer)
 }
 
-/// `None` if the value does not fit the type.
-fn encode_value(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Option<()> {
+/// Appends one value that is not NULL; `None` if it does not fit the type.
+pub(crate) fn encode_single(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Option<()> {
     match (value, sql_type) {
         (Value::Boolean(value), SqlType::Boolean) => out.push(u8::from(*value)),
         (Value::Integer { unscaled, scale }, SqlType::Exact { width, scale: declared, .. })
@@ -211,6 +205,16 @@ fn encode_value(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Option<
         _ => return None,
     }
     Some(())
+}
+
+/// The one value that `bytes` hold.
+pub(crate) fn decode_single(sql_type: &SqlType, bytes: &[u8]) -> Result<Value, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let value = decode_value(sql_type, &mut reader)?;
+    match reader.is_at_end() {
+        true => Ok(value),
+        false => Err(DecodeError::Invalid { what: "value length", offset: reader.offset() }),
+    }
 }
 
 /// All bits of a decimal128 but the top 16.
@@ -372,9 +376,6 @@ fn skip_value(sql_type: &SqlType, reader: &mut Reader<'_>) -> Result<(), DecodeE
 #[derive(Debug, Clone, Copy)]
 pub struct ValueCodec;
 
-/// Rows per entry of a block's list of starts.
-const ROWS_PER_START: usize = 32;
-
 impl RowCodec for ValueCodec {
     fn id(&self) -> CodecId {
         CodecId::VALUE
@@ -386,30 +387,7 @@ impl RowCodec for ValueCodec {
         rows: &EncodedRows,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
-        let longest = rows.iter().map(<[u8]>::len).max().unwrap_or(0);
-        if rows.iter().all(|row| row.len() == longest) {
-            out.push(0);
-            put_varint(longest as u64, out);
-        } else {
-            let width: u8 = match longest {
-                0..=0xFF => 1,
-                0x100..=0xFFFF => 2,
-                _ => 4,
-            };
-            out.push(width);
-            let mut start = 0u32;
-            for (index, row) in rows.iter().enumerate() {
-                if index % ROWS_PER_START == 0 {
-                    out.extend_from_slice(&start.to_le_bytes());
-                }
-                start += row.len() as u32;
-            }
-            for row in rows.iter() {
-                out.extend_from_slice(&(row.len() as u32).to_le_bytes()[..usize::from(width)]);
-            }
-        }
-        out.extend_from_slice(rows.bytes());
-        Ok(())
+        row_list::encode(rows, out)
     }
 
     fn open_block<'a>(
@@ -418,68 +396,13 @@ impl RowCodec for ValueCodec {
         rows: usize,
         bytes: &'a [u8],
     ) -> Result<Box<dyn BlockReader + 'a>, DecodeError> {
-        let mut reader = Reader::new(bytes);
-        let lengths = match reader.u8()? {
-            0 => {
-                let offset = reader.offset();
-                let length = usize::try_from(reader.varint()?)
-                    .ok()
-                    .filter(|&length| length <= ROW_BYTES_MAX)
-                    .ok_or(DecodeError::Invalid { what: "row length", offset })?;
-                Lengths::Uniform(length)
-            }
-            width @ (1 | 2 | 4) => {
-                let width = usize::from(width);
-                let truncated = DecodeError::Truncated { offset: reader.offset() };
-                let starts = reader.take(rows.div_ceil(ROWS_PER_START).checked_mul(4).ok_or(truncated)?)?;
-                let lengths = reader.take(rows.checked_mul(width).ok_or(truncated)?)?;
-                Lengths::Listed { width, starts, lengths }
-            }
-            _ => return Err(DecodeError::Invalid { what: "length width", offset: 0 }),
-        };
-        Ok(Box::new(ValueBlock { format, rows, lengths, bytes: reader.rest() }))
+        Ok(Box::new(ValueBlock { format, rows: RowList::open(rows, bytes)? }))
     }
-}
-
-enum Lengths<'a> {
-    Uniform(usize),
-    Listed { width: usize, starts: &'a [u8], lengths: &'a [u8] },
 }
 
 struct ValueBlock<'a> {
     format: &'a RecordFormat,
-    rows: usize,
-    lengths: Lengths<'a>,
-    bytes: &'a [u8],
-}
-
-impl<'a> ValueBlock<'a> {
-    fn row(&self, index: usize) -> Result<&'a [u8], DecodeError> {
-        let damaged = DecodeError::Invalid { what: "row place", offset: index };
-        if index >= self.rows {
-            return Err(damaged);
-        }
-        let (start, length) = match self.lengths {
-            Lengths::Uniform(length) => (index.checked_mul(length), length),
-            Lengths::Listed { width, starts, lengths } => {
-                let group = index / ROWS_PER_START;
-                let start =
-                    starts.get(group * 4..group * 4 + 4).and_then(|b| b.try_into().ok()).ok_or(damaged)?;
-                let mut start = Some(u32::from_le_bytes(start) as usize);
-                for before in group * ROWS_PER_START..index {
-                    start = start.and_then(|at| at.checked_add(length_at(lengths, width, before)));
-                }
-                (start, length_at(lengths, width, index))
-            }
-        };
-        start.and_then(|start| self.bytes.get(start..start.checked_add(length)?)).ok_or(damaged)
-    }
-}
-
-/// The length at `index` of a list of lengths of `width` bytes; 0 past its end.
-fn length_at(lengths: &[u8], width: usize, index: usize) -> usize {
-    let bytes = lengths.get(index * width..(index + 1) * width).unwrap_or_default();
-    bytes.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte))
+    rows: RowList<'a>,
 }
 
 impl BlockReader for ValueBlock<'_> {
@@ -489,11 +412,11 @@ impl BlockReader for ValueBlock<'_> {
         columns: &ColumnSet<'_>,
         out: &mut Vec<Value>,
     ) -> Result<(), DecodeError> {
-        decode_row(self.format, self.row(index)?, columns, out)
+        decode_row(self.format, self.rows.row(index)?, columns, out)
     }
 
     fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-        out.extend_from_slice(self.row(index)?);
+        out.extend_from_slice(self.rows.row(index)?);
         Ok(())
     }
 }
