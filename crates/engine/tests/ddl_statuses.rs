@@ -3,10 +3,10 @@
 //! tests/data/ddl-statuses.tsv was recorded from Firebird 4.0: a statement per line, each committed (or rolled back, if it
 //! failed) before the next, and what came of it: OK, the rows, or the status as `symbol(arguments) symbol ...`.
 
-mod psql_support;
+mod ddl_support;
 
+use ddl_support::{Session, TestDatabase, described};
 use farbird_types::{Value, convert};
-use psql_support::{Session, described};
 
 /// Lines on which Farbird answers otherwise, with its answer and the reason for it.
 const DIFFERENCES: &[(&str, &str)] = &[
@@ -39,7 +39,7 @@ fn answer(session: &mut Session, sql: &str) -> String {
 
 #[test]
 fn statements_are_answered_as_by_firebird() {
-    let mut session = Session::new();
+    let (_database, mut session) = TestDatabase::create();
     let mut differing = Vec::new();
     for line in include_str!("data/ddl-statuses.tsv").lines() {
         let (sql, expected) = line.split_once('\t').expect("a statement and its answer");

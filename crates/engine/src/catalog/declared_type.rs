@@ -39,7 +39,11 @@ impl DeclaredType {
 /// # Errors
 /// As Firebird: `isc_dsql_domain_not_found`, `isc_charset_not_found`, `isc_collation_not_found`,
 /// `isc_dsql_datatype_err` with the limit that was passed.
-pub fn declared_type(catalog: &Catalog, data_type: &DataType, collation: Option<&Name>) -> Result<DeclaredType> {
+pub fn declared_type(
+    catalog: &Catalog,
+    data_type: &DataType,
+    collation: Option<&Name>,
+) -> Result<DeclaredType> {
     if !data_type.array.is_empty() {
         return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("arrays are not supported"));
     }
@@ -61,7 +65,9 @@ pub fn declared_type(catalog: &Catalog, data_type: &DataType, collation: Option<
             let column = column_of(catalog, relation.name.as_str(), column.as_str())?;
             DeclaredType { precision: column.precision, ..DeclaredType::plain(column.sql_type) }
         }
-        kind => DeclaredType { precision: precision_of(kind), ..DeclaredType::plain(plain_type(catalog, kind)?) },
+        kind => {
+            DeclaredType { precision: precision_of(kind), ..DeclaredType::plain(plain_type(catalog, kind)?) }
+        }
     };
     if let Some(name) = collation {
         declared.sql_type = with_collation(catalog, declared.sql_type, name)?;
@@ -74,9 +80,8 @@ pub fn declared_type(catalog: &Catalog, data_type: &DataType, collation: Option<
 /// # Errors
 /// `isc_charset_not_found`.
 pub fn character_set_named(name: &Name) -> Result<CharacterSet> {
-    CharacterSet::by_name(name.as_str()).ok_or_else(|| {
-        data_type_error().and(isc::CHARSET_NOT_FOUND).with(name.as_str())
-    })
+    CharacterSet::by_name(name.as_str())
+        .ok_or_else(|| data_type_error().and(isc::CHARSET_NOT_FOUND).with(name.as_str()))
 }
 
 fn data_type_error() -> Error {
@@ -191,7 +196,11 @@ const BLOB_SUBTYPES: [&str; 10] = [
     "DEBUG_INFORMATION",
 ];
 
-fn blob(subtype: Option<&BlobSubtype>, character_set: Option<&Name>, default: CharacterSet) -> Result<SqlType> {
+fn blob(
+    subtype: Option<&BlobSubtype>,
+    character_set: Option<&Name>,
+    default: CharacterSet,
+) -> Result<SqlType> {
     let subtype = match subtype {
         None => {
             // A character set makes a BLOB a text.
@@ -202,9 +211,7 @@ fn blob(subtype: Option<&BlobSubtype>, character_set: Option<&Name>, default: Ch
             .iter()
             .position(|known| *known == name.as_str())
             .and_then(|position| i16::try_from(position).ok())
-            .ok_or_else(|| {
-                data_type_error().and(isc::DSQL_BLOB_TYPE_UNKNOWN).with(name.as_str())
-            })?,
+            .ok_or_else(|| data_type_error().and(isc::DSQL_BLOB_TYPE_UNKNOWN).with(name.as_str()))?,
     };
     let character_set = match character_set {
         Some(name) => character_set_named(name)?,

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::privileges::object_type;
-use crate::catalog::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
+use crate::catalog::{
+    Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine,
+};
 
 /// A use of one object by another (a line of RDB$DEPENDENCIES).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,8 @@ pub(crate) fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
     }
     for trigger in catalog.triggers.values() {
         let own = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
-        let user = User { name: &trigger.name, kind: object_type::TRIGGER, owner: trigger.relation.as_deref() };
+        let user =
+            User { name: &trigger.name, kind: object_type::TRIGGER, owner: trigger.relation.as_deref() };
         found.body(user, &trigger.source, own);
     }
     for procedure in catalog.procedures.values() {
@@ -72,7 +75,9 @@ impl Finder<'_> {
             self.body(user, source, None);
             for column in &relation.columns {
                 if let Some((table, base)) = &column.view_origin {
-                    self.add(user, table, object_type::RELATION, Some(base));
+                    let is_view = self.catalog.relation(table).is_some_and(|it| it.is_view());
+                    let kind = if is_view { object_type::VIEW } else { object_type::RELATION };
+                    self.add(user, table, kind, Some(base));
                 }
             }
         }
@@ -103,7 +108,11 @@ impl Finder<'_> {
         match &constraint.kind {
             ConstraintKind::Check { source } => {
                 for trigger in &constraint.triggers {
-                    self.body(User { name: trigger, kind: object_type::TRIGGER, owner }, source, Some(relation));
+                    self.body(
+                        User { name: trigger, kind: object_type::TRIGGER, owner },
+                        source,
+                        Some(relation),
+                    );
                 }
             }
             ConstraintKind::ForeignKey { index, referenced_relation, on_update, on_delete, .. } => {
@@ -146,11 +155,10 @@ impl Finder<'_> {
         let mut uses = Vec::new();
         for (relation, named) in relations.chain(own) {
             let used_type = if relation.is_view() { object_type::VIEW } else { object_type::RELATION };
-            let before = uses.len();
             for column in relation.columns.iter().filter(|column| names.contains(&column.name)) {
                 uses.push((relation.name.clone(), used_type, Some(column.name.clone())));
             }
-            if named && uses.len() == before {
+            if named {
                 uses.push((relation.name.clone(), used_type, None));
             }
         }
@@ -201,7 +209,8 @@ pub(crate) fn identifiers(text: &str) -> BTreeSet<String> {
             names.insert(inner.replace("\"\"", "\""));
             length
         } else if first.is_alphabetic() || first == '_' {
-            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+            let length =
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
             names.insert(rest.get(..length).unwrap_or("").to_uppercase());
             length
         } else {

@@ -86,7 +86,8 @@ struct World {
 
 impl World {
     fn new() -> Result<World> {
-        let options = StoreOptions { cache_bytes: 1 << 20, background_sweep: false, ..StoreOptions::default() };
+        let options =
+            StoreOptions { cache_bytes: 1 << 20, background_sweep: false, ..StoreOptions::default() };
         let store = Store::in_memory(options)?;
         let interrupt = Arc::new(Interrupt::new());
         let transaction = store.begin(TransactionOptions::default(), Arc::clone(&interrupt.cancel))?;

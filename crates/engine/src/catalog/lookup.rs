@@ -31,7 +31,11 @@ impl Catalog {
         domain: &'a str,
     ) -> impl Iterator<Item = (&'a Arc<Relation>, &'a crate::catalog::Column)> {
         self.relations.values().flat_map(move |relation| {
-            relation.columns.iter().filter(move |column| column.domain == domain).map(move |column| (relation, column))
+            relation
+                .columns
+                .iter()
+                .filter(move |column| column.domain == domain)
+                .map(move |column| (relation, column))
         })
     }
 

@@ -197,7 +197,7 @@ pub struct Column {
     pub domain: String,
     /// NOT NULL by the column itself (a domain's NOT NULL counts too, see the domain).
     pub not_null: bool,
-    /// Default as written, without the word DEFAULT; the domain's counts when this is absent.
+    /// Default as written, from DEFAULT on; the domain's counts when this is absent.
     pub default_source: Option<String>,
     /// COMPUTED BY expression as written, with its parentheses.
     pub computed_source: Option<String>,
@@ -352,7 +352,7 @@ pub struct Domain {
     pub precision: Option<u8>,
     /// NOT NULL.
     pub not_null: bool,
-    /// Default as written, without the word DEFAULT.
+    /// Default as written, from DEFAULT on.
     pub default_source: Option<String>,
     /// `CHECK (...)` as written, over VALUE.
     pub check_source: Option<String>,
@@ -448,7 +448,7 @@ pub struct RoutineParameter {
     pub domain: Option<String>,
     /// NOT NULL.
     pub not_null: bool,
-    /// Default as written.
+    /// Default as written, from DEFAULT or `=` on.
     pub default_source: Option<String>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,

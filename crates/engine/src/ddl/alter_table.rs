@@ -52,7 +52,9 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()>
 fn apply(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, change: &TableChange) -> Result<()> {
     match change {
         TableChange::AddColumn(definition) => add_column(editor, edit, definition),
-        TableChange::AddConstraint(written) => constraint::add(editor, edit, NewConstraint::of_table(written)),
+        TableChange::AddConstraint(written) => {
+            constraint::add(editor, edit, NewConstraint::of_table(written))
+        }
         TableChange::DropColumn(name) => drop_column(editor, edit, name.as_str()),
         TableChange::DropConstraint(name) => constraint::drop_constraint(editor, edit, name.as_str()),
         TableChange::AlterColumn { name, change } => alter_column(editor, edit, name.as_str(), change),
@@ -68,7 +70,11 @@ fn apply(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, change: &TableChange
     }
 }
 
-fn add_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, definition: &ColumnDefinition) -> Result<()> {
+fn add_column(
+    editor: &mut Editor<'_, '_>,
+    edit: &mut TableEdit,
+    definition: &ColumnDefinition,
+) -> Result<()> {
     match &definition.generation {
         ColumnGeneration::Computed(_) => {
             let place = edit.relation.columns.len();
@@ -89,16 +95,19 @@ fn drop_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, name: &str) ->
         return Err(error::column_not_found(name, &table));
     }
     let catalog = editor.catalog();
-    let shows = |column: &Column| {
-        column.view_origin.as_ref().is_some_and(|(of, base)| *of == table && base == name)
-    };
+    let shows =
+        |column: &Column| column.view_origin.as_ref().is_some_and(|(of, base)| *of == table && base == name);
     if let Some(view) = catalog.relations.values().find(|relation| relation.columns.iter().any(shows)) {
         return Err(error::column_in_view(name, &table, &view.name));
     }
     drop_own_constraints(editor, edit, name)?;
-    if let Some(index) = edit.relation.indexes.iter().find(|index| index.columns.iter().any(|it| it == name)) {
-        let is_constraint =
-            edit.relation.constraints.iter().any(|constraint| constraint.index() == Some(index.name.as_str()));
+    if let Some(index) = edit.relation.indexes.iter().find(|index| index.columns.iter().any(|it| it == name))
+    {
+        let is_constraint = edit
+            .relation
+            .constraints
+            .iter()
+            .any(|constraint| constraint.index() == Some(index.name.as_str()));
         return Err(if is_constraint {
             error::column_in_constraint()
         } else {

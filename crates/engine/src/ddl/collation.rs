@@ -21,11 +21,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateCollation) -> Resu
     privileges::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Create, name)?;
     let set_name = ast.character_set.as_str();
     let character_set = CharacterSet::by_name(set_name).ok_or_else(|| {
-        Error::new(isc::DSQL_ERROR)
-            .and(isc::SQLERR)
-            .with(-504)
-            .and(isc::CHARSET_NOT_FOUND)
-            .with(set_name)
+        Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-504).and(isc::CHARSET_NOT_FOUND).with(set_name)
     })?;
     if editor.catalog().collations.contains_key(name) || character_set.collation_by_name(name).is_some() {
         return Err(error::collation_exists(name));

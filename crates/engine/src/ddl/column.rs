@@ -35,10 +35,9 @@ pub(super) fn add(
     let declared = declared_type(&editor.catalog(), data_type, definition.collation.as_ref())
         .map_err(|failure| with_column(failure, name))?;
     let mut column = new_column(editor, edit, name, &declared)?;
-    column.not_null = definition
-        .constraints
-        .iter()
-        .any(|constraint| matches!(constraint.kind, ColumnConstraintKind::NotNull | ColumnConstraintKind::PrimaryKey(_)));
+    column.not_null = definition.constraints.iter().any(|constraint| {
+        matches!(constraint.kind, ColumnConstraintKind::NotNull | ColumnConstraintKind::PrimaryKey(_))
+    });
     match &definition.generation {
         ColumnGeneration::Stored { default } => {
             if let Some(default) = default {
@@ -73,8 +72,7 @@ pub(super) fn reserve(
     edit: &mut TableEdit,
     definition: &ColumnDefinition,
 ) -> Result<()> {
-    let unknown =
-        DeclaredType { sql_type: SqlType::Null, domain: None, not_null: false, precision: None };
+    let unknown = DeclaredType { sql_type: SqlType::Null, domain: None, not_null: false, precision: None };
     let column = new_column(editor, edit, definition.name.as_str(), &unknown)?;
     push(edit, column)
 }
@@ -167,24 +165,14 @@ fn new_column(
     })
 }
 
-/// Checks that a default can be a value of the type; gives its source without the word DEFAULT.
+/// Checks that a default can be a value of the type; gives its source.
 pub(super) fn check_default(
     editor: &Editor<'_, '_>,
     default: &DefaultValue,
     sql_type: &SqlType,
 ) -> Result<String> {
     bind::bind_expression(&editor.environment(), &default.value, &bind::NoVariables, Some(sql_type))?;
-    Ok(default_source(default))
-}
-
-/// The source of a default without `DEFAULT` or `=`.
-pub(super) fn default_source(default: &DefaultValue) -> String {
-    let text = default.source.text.trim_start();
-    let text = match text.get(..7) {
-        Some(word) if word.eq_ignore_ascii_case("DEFAULT") => text.get(7..).unwrap_or(""),
-        _ => text.strip_prefix('=').unwrap_or(text),
-    };
-    text.trim().to_owned()
+    Ok(default.source.text.trim().to_owned())
 }
 
 /// What rows that exist show in a new column that must not be NULL: the default, as of now.
@@ -197,8 +185,8 @@ fn added_default(
         (Some(default), _) => editor.evaluate(&default.value, &declared.sql_type)?,
         (None, Some(domain)) => {
             let Some(source) = &domain.default_source else { return Ok(None) };
-            let expression = farbird_sql::parse_expression(source, &editor.parse_options())?;
-            editor.evaluate(&expression, &declared.sql_type)?
+            let default = farbird_sql::parse_default(source, &editor.parse_options())?;
+            editor.evaluate(&default.value, &declared.sql_type)?
         }
         (None, None) => return Ok(None),
     };

@@ -207,10 +207,7 @@ mod tests {
             Some(isc::DYN_INVALID_DTYPE_CONVERSION)
         );
         let numeric = |digits: u8, scale| {
-            (
-                SqlType::Exact { width: ExactWidth::Int64, scale, subtype: ExactSubtype::Numeric },
-                Some(digits),
-            )
+            (SqlType::Exact { width: ExactWidth::Int64, scale, subtype: ExactSubtype::Numeric }, Some(digits))
         };
         let (more_scale, digits) = numeric(10, -4);
         assert_eq!(change(NUMERIC_10_2, Some(10), more_scale, digits), Some(isc::DYN_SCALE_TOO_BIG));
@@ -220,12 +217,9 @@ mod tests {
 
     #[test]
     fn numbers_become_texts_that_are_long_enough() {
-        let error = check_change(
-            "NN",
-            (&NUMERIC_10_2, Some(10)),
-            (&SqlType::varchar(5, CharacterSet::UTF8), None),
-        )
-        .expect_err("five characters are too few");
+        let error =
+            check_change("NN", (&NUMERIC_10_2, Some(10)), (&SqlType::varchar(5, CharacterSet::UTF8), None))
+                .expect_err("five characters are too few");
         assert_eq!(error, Error::new(isc::DYN_CHAR_FLD_TOO_SMALL).with("NN").with(21));
     }
 }

@@ -7,8 +7,8 @@ use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{
-    CatalogObject, CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, ObjectKind, Relation,
-    Role, Routine, Sequence, Trigger,
+    CatalogObject, CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, ObjectKind,
+    Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ddl::editor::Editor;
 use crate::ddl::{error, user};
@@ -43,12 +43,7 @@ pub(super) fn set(editor: &mut Editor<'_, '_>, ast: &Comment) -> Result<()> {
     }
 }
 
-fn on_object(
-    editor: &mut Editor<'_, '_>,
-    kind: CommentKind,
-    name: &str,
-    text: Option<String>,
-) -> Result<()> {
+fn on_object(editor: &mut Editor<'_, '_>, kind: CommentKind, name: &str, text: Option<String>) -> Result<()> {
     let catalog = editor.catalog();
     let not_found = |code: u32| Error::new(code).with(name);
     if let Some(kind) = object_kind(kind) {
@@ -57,8 +52,10 @@ fn on_object(
     let object = match kind {
         CommentKind::Table | CommentKind::View => {
             let wants_view = kind == CommentKind::View;
-            let relation =
-                catalog.relation(name).filter(|relation| relation.is_view() == wants_view).ok_or_else(|| {
+            let relation = catalog
+                .relation(name)
+                .filter(|relation| relation.is_view() == wants_view)
+                .ok_or_else(|| {
                     if wants_view {
                         not_found(isc::DYN_VIEW_NOT_FOUND)
                     } else {
@@ -83,8 +80,7 @@ fn on_object(
             CatalogObject::Sequence(Arc::new(Sequence { description: text, ..Sequence::clone(sequence) }))
         }
         CommentKind::Procedure => {
-            let procedure =
-                catalog.procedures.get(name).ok_or_else(|| not_found(isc::DYN_PROC_NOT_FOUND))?;
+            let procedure = catalog.procedures.get(name).ok_or_else(|| not_found(isc::DYN_PROC_NOT_FOUND))?;
             CatalogObject::Procedure(Arc::new(Routine { description: text, ..Routine::clone(procedure) }))
         }
         CommentKind::Function => {
@@ -194,9 +190,5 @@ fn on_parameter(
         }
     }
     let changed = Arc::new(changed);
-    editor.put(if is_function {
-        CatalogObject::Function(changed)
-    } else {
-        CatalogObject::Procedure(changed)
-    })
+    editor.put(if is_function { CatalogObject::Function(changed) } else { CatalogObject::Procedure(changed) })
 }

@@ -8,9 +8,7 @@ use farbird_store::{Projection, RelationScan, RowBatch};
 use farbird_types::{Result, SqlType};
 
 use crate::bind;
-use crate::catalog::{
-    Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout,
-};
+use crate::catalog::{Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout};
 use crate::ddl::editor::Editor;
 use crate::ddl::table::TableEdit;
 use crate::ddl::{error, index, reference};
@@ -53,7 +51,9 @@ impl<'a> NewConstraint<'a> {
             TableConstraintKind::PrimaryKey { columns, index } => {
                 NewConstraintKind::PrimaryKey(names(columns), index)
             }
-            TableConstraintKind::Unique { columns, index } => NewConstraintKind::Unique(names(columns), index),
+            TableConstraintKind::Unique { columns, index } => {
+                NewConstraintKind::Unique(names(columns), index)
+            }
             TableConstraintKind::ForeignKey { columns, references } => {
                 NewConstraintKind::ForeignKey(names(columns), references)
             }
@@ -113,7 +113,12 @@ fn add_check(
     name: Option<&Name>,
     check: &Check,
 ) -> Result<()> {
-    bind::bind_row_expression(&editor.environment(), &edit.so_far(), &check.condition, Some(&SqlType::Boolean))?;
+    bind::bind_row_expression(
+        &editor.environment(),
+        &edit.so_far(),
+        &check.condition,
+        Some(&SqlType::Boolean),
+    )?;
     let name = constraint_name(editor, edit, name)?;
     let triggers = vec![trigger_name(editor)?, trigger_name(editor)?];
     push(edit, name, ConstraintKind::Check { source: check.source.text.clone() }, triggers);
@@ -142,9 +147,7 @@ pub(super) fn constraint_name(
     let before = edit.before.as_ref().map(|relation| relation.name.as_str());
     let taken = |name: &str| {
         edit.relation.constraint(name).is_some()
-            || catalog
-                .constraint(name)
-                .is_some_and(|(relation, _)| before != Some(relation.name.as_str()))
+            || catalog.constraint(name).is_some_and(|(relation, _)| before != Some(relation.name.as_str()))
     };
     match name {
         Some(name) if taken(name.as_str()) => Err(error::constraint_exists(name.as_str())),

@@ -17,17 +17,13 @@ use crate::ddl::table::TableEdit;
 
 /// Whether a domain's name is a column's own (`RDB$n`): users cannot make such.
 pub(super) fn is_implicit(name: &str) -> bool {
-    name.strip_prefix("RDB$").is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    name.strip_prefix("RDB$")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn check_name(name: &str) -> Result<()> {
     if is_implicit(name) {
-        return Err(Error::new(isc::SQLERR)
-            .with(-637)
-            .and(isc::DSQL_IMPLICIT_DOMAIN_NAME)
-            .with(name));
+        return Err(Error::new(isc::SQLERR).with(-637).and(isc::DSQL_IMPLICIT_DOMAIN_NAME).with(name));
     }
     Ok(())
 }

@@ -158,11 +158,8 @@ impl Used {
         object_type: object_type::EXCEPTION,
         heading: isc::EXCEPTION_NAME,
     };
-    const PROCEDURE: Used = Used {
-        object: ObjectKind::Procedure,
-        object_type: object_type::PROCEDURE,
-        heading: isc::PROC_NAME,
-    };
+    const PROCEDURE: Used =
+        Used { object: ObjectKind::Procedure, object_type: object_type::PROCEDURE, heading: isc::PROC_NAME };
     const FUNCTION: Used =
         Used { object: ObjectKind::Function, object_type: object_type::FUNCTION, heading: isc::UDF_NAME };
     const SEQUENCE: Used = Used {

@@ -7,9 +7,7 @@ use farbird_store::{IndexId as StoreIndex, LockLevel, RelationId as StoreRelatio
 use farbird_types::{Result, SqlType, Value};
 
 use crate::bind::{self, Environment, NoVariables};
-use crate::catalog::{
-    Catalog, CatalogObject, Counters, Index, ObjectKind, Relation, layout,
-};
+use crate::catalog::{Catalog, CatalogObject, Counters, Index, ObjectKind, Relation, layout};
 use crate::ddl::error;
 use crate::execute::context::ExecutionContext;
 
@@ -82,8 +80,7 @@ impl<'e, 'a> Editor<'e, 'a> {
     /// Locks a table until the end of the transaction.
     pub(super) fn lock(&self, relation: &Relation, level: LockLevel) -> Result<()> {
         self.context.transaction.store.lock_relation(StoreRelation(relation.id.0), level).map_err(|error| {
-            let conflict =
-                matches!(error, StoreError::LockConflict { .. } | StoreError::LockTimeout { .. });
+            let conflict = matches!(error, StoreError::LockConflict { .. } | StoreError::LockTimeout { .. });
             let status = farbird_types::Error::from(error);
             if conflict { error::table_in_use(&relation.name, status) } else { status }
         })

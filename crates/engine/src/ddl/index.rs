@@ -133,7 +133,9 @@ pub(super) fn set_active(editor: &mut Editor<'_, '_>, name: &str, active: bool) 
     }
     let mut edit = TableEdit::of(relation);
     let old = index.clone();
-    let Some(changed) = edit.relation.indexes.iter_mut().find(|index| index.name == name) else { return Ok(()) };
+    let Some(changed) = edit.relation.indexes.iter_mut().find(|index| index.name == name) else {
+        return Ok(());
+    };
     changed.inactive = !active;
     if active {
         // Entries are made in a space of their own, so that others can go on reading the old ones until the commit.
@@ -206,9 +208,7 @@ fn common_parts(left: &[Value], right: &[Value], collations: &[Collation]) -> us
         .zip(collations)
         .take_while(|((left, right), collation)| match (left.is_null(), right.is_null()) {
             (true, true) => true,
-            (false, false) => {
-                compare::compare(left, right, **collation).is_ok_and(std::cmp::Ordering::is_eq)
-            }
+            (false, false) => compare::compare(left, right, **collation).is_ok_and(std::cmp::Ordering::is_eq),
             _ => false,
         })
         .count()

@@ -36,16 +36,19 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
             for grantee in grantees {
                 let (user, user_type) = grantee_of(&editor.catalog(), grantee)?;
                 for item in &items {
-                    grant(editor, Privilege {
-                        user: user.clone(),
-                        user_type,
-                        grantor: grantor.clone(),
-                        privilege: item.letter,
-                        grant_option: i16::from(*with_grant_option),
-                        object: object.name.clone(),
-                        object_type: object.number,
-                        column: item.column.clone(),
-                    })?;
+                    grant(
+                        editor,
+                        Privilege {
+                            user: user.clone(),
+                            user_type,
+                            grantor: grantor.clone(),
+                            privilege: item.letter,
+                            grant_option: i16::from(*with_grant_option),
+                            object: object.name.clone(),
+                            object_type: object.number,
+                            column: item.column.clone(),
+                        },
+                    )?;
                 }
             }
             Ok(())
@@ -179,13 +182,14 @@ fn one_object(
     if !exists {
         return Err(Error::new(code).with(name));
     }
-    Ok((
-        Object { name: name.to_owned(), number, kind: Some(kind) },
-        vec![Item { letter, column: None }],
-    ))
+    Ok((Object { name: name.to_owned(), number, kind: Some(kind) }, vec![Item { letter, column: None }]))
 }
 
-fn resolve_table(catalog: &Catalog, table: &str, privileges: &[TablePrivilege]) -> Result<(Object, Vec<Item>)> {
+fn resolve_table(
+    catalog: &Catalog,
+    table: &str,
+    privileges: &[TablePrivilege],
+) -> Result<(Object, Vec<Item>)> {
     let relation = catalog.relation(table).ok_or_else(|| Error::new(isc::DYN_REL_NOT_EXIST).with(table))?;
     let mut items = Vec::new();
     let whole = |letter: char| Item { letter, column: None };
@@ -355,8 +359,7 @@ fn take(editor: &mut Editor<'_, '_>, key: &str, existing: &Privilege, option_onl
 
 fn check_may_grant_role(editor: &Editor<'_, '_>, role: &str, grantor: &str) -> Result<()> {
     let catalog = editor.catalog();
-    let found =
-        catalog.roles.get(role).ok_or_else(|| Error::new(isc::DYN_ROLE_DOES_NOT_EXIST).with(role))?;
+    let found = catalog.roles.get(role).ok_or_else(|| Error::new(isc::DYN_ROLE_DOES_NOT_EXIST).with(role))?;
     let actor = Actor::of(editor.context.session);
     let has_option = catalog.privileges.values().any(|it| {
         it.privilege == 'M'
@@ -384,16 +387,19 @@ fn grant_role(
     if user_type == object_type::ROLE && is_member(&editor.catalog(), name, &user) {
         return Err(Error::new(isc::DYN_CYCLIC_ROLE).with(name).with(user));
     }
-    grant(editor, Privilege {
-        user,
-        user_type,
-        grantor: grantor.to_owned(),
-        privilege: 'M',
-        grant_option: if with_admin_option { 2 } else { 0 },
-        object: name.to_owned(),
-        object_type: object_type::ROLE,
-        column: role.default.then(|| "D".to_owned()),
-    })
+    grant(
+        editor,
+        Privilege {
+            user,
+            user_type,
+            grantor: grantor.to_owned(),
+            privilege: 'M',
+            grant_option: if with_admin_option { 2 } else { 0 },
+            object: name.to_owned(),
+            object_type: object_type::ROLE,
+            column: role.default.then(|| "D".to_owned()),
+        },
+    )
 }
 
 /// Whether `role` has been granted `granted`, directly or through others.

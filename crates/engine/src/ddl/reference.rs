@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{Name, ReferentialAction as Written, References};
+use farbird_sql::ast::{Name, References, ReferentialAction as Written};
 use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, RowBatch};
 use farbird_types::{Error, ExactSubtype, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::{
-    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind, layout,
-    privileges,
+    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind,
+    layout, privileges,
 };
 use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
 use crate::ddl::editor::{Editor, key_text};
+use crate::ddl::error;
 use crate::ddl::index::{self, ROWS_PER_BATCH};
 use crate::ddl::table::TableEdit;
-use crate::ddl::error;
 
 /// Adds a foreign key with the index that serves it.
 pub(super) fn add(
@@ -101,9 +101,9 @@ fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[
     if columns.is_empty() {
         return privileges::check(&catalog, session, &access(None));
     }
-    columns
-        .iter()
-        .try_for_each(|column| privileges::check(&catalog, session, &access(Some(column.as_str().to_owned()))))
+    columns.iter().try_for_each(|column| {
+        privileges::check(&catalog, session, &access(Some(column.as_str().to_owned())))
+    })
 }
 
 /// A table that lives longer cannot rely on one whose rows go earlier.
@@ -125,7 +125,9 @@ fn check_scopes(referencing: &Relation, referenced: &Relation) -> Result<()> {
             }
             _ => format!("persistent table \"{}\"", relation.name),
         };
-        return Err(Error::new(isc::DYN_WRONG_GTT_SCOPE).with(describe(referencing)).with(describe(referenced)));
+        return Err(Error::new(isc::DYN_WRONG_GTT_SCOPE)
+            .with(describe(referencing))
+            .with(describe(referenced)));
     }
     Ok(())
 }
@@ -157,7 +159,8 @@ fn referenced_key<'a>(relation: &'a Relation, columns: &[Name]) -> Result<(&'a s
     }
     found.ok_or_else(|| {
         // Nothing of this many columns at all is counted, not searched for.
-        let counted = of_other_length && columns.iter().all(|column| relation.column(column.as_str()).is_some());
+        let counted =
+            of_other_length && columns.iter().all(|column| relation.column(column.as_str()).is_some());
         if counted && columns.len() > 1 {
             error::key_count_differs()
         } else {
@@ -169,7 +172,9 @@ fn referenced_key<'a>(relation: &'a Relation, columns: &[Name]) -> Result<(&'a s
 /// Keys are compared as bytes: their columns must be of the same kind.
 fn check_types(relation: &Relation, columns: &[&str], referenced: &Relation, key: &Index) -> Result<()> {
     for (part, (column, other)) in columns.iter().zip(&key.columns).enumerate() {
-        let (Some(column), Some(other)) = (relation.column(column), referenced.column(other)) else { continue };
+        let (Some(column), Some(other)) = (relation.column(column), referenced.column(other)) else {
+            continue;
+        };
         if !are_comparable(&column.sql_type, &other.sql_type) {
             return Err(error::key_types_differ(part + 1));
         }
@@ -224,7 +229,8 @@ pub(super) fn check_rows(editor: &Editor<'_, '_>, relation: &Relation, name: &st
     else {
         return Ok(());
     };
-    let (Some(index), Some(referenced)) = (relation.index(index), catalog.relation(referenced_relation)) else {
+    let (Some(index), Some(referenced)) = (relation.index(index), catalog.relation(referenced_relation))
+    else {
         return Ok(());
     };
     let Some(key) = referenced
@@ -234,8 +240,12 @@ pub(super) fn check_rows(editor: &Editor<'_, '_>, relation: &Relation, name: &st
     else {
         return Ok(());
     };
-    let slots: Vec<u16> =
-        index.columns.iter().filter_map(|column| relation.column(column)).map(|column| column.field_id).collect();
+    let slots: Vec<u16> = index
+        .columns
+        .iter()
+        .filter_map(|column| relation.column(column))
+        .map(|column| column.field_id)
+        .collect();
     let transaction = &editor.context.transaction.store;
     let referenced_layout = layout(referenced);
     let mut scan = RelationScan::new(layout(relation), transaction.view()?, Projection::of(slots));

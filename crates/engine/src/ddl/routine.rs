@@ -170,7 +170,8 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
         if parameters.iter().any(|earlier| earlier.name == name) {
             return Err(Error::new(isc::SQLERR).with(-901).and(isc::DSQL_DUPLICATE_SPEC).with(name));
         }
-        if declaration.default.is_none() && parameters.iter().any(|earlier| earlier.default_source.is_some()) {
+        if declaration.default.is_none() && parameters.iter().any(|earlier| earlier.default_source.is_some())
+        {
             return Err(Error::new(isc::DSQL_ERROR)
                 .and(isc::SQLERR)
                 .with(-204)
@@ -183,7 +184,8 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
             None => None,
             Some(default) => Some(check_default(editor, default, &declared.sql_type)?),
         };
-        let by_domain = matches!(typed.data_type.kind, DataTypeKind::Domain(_) | DataTypeKind::TypeOfDomain(_));
+        let by_domain =
+            matches!(typed.data_type.kind, DataTypeKind::Domain(_) | DataTypeKind::TypeOfDomain(_));
         parameters.push(RoutineParameter {
             name: name.to_owned(),
             sql_type: declared.sql_type,

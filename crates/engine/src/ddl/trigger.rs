@@ -43,7 +43,8 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineTrigger) -> Result
 }
 
 fn new_trigger(editor: &Editor<'_, '_>, ast: &DefineTrigger) -> Result<Trigger> {
-    let event = ast.event.as_ref().ok_or_else(|| Error::new(isc::DYN_INVALID_DDL_TRIG).with(ast.name.as_str()))?;
+    let event =
+        ast.event.as_ref().ok_or_else(|| Error::new(isc::DYN_INVALID_DDL_TRIG).with(ast.name.as_str()))?;
     let relation = match event {
         TriggerEvent::Relation { relation, .. } => relation.as_ref().map(|name| name.as_str().to_owned()),
         _ => None,

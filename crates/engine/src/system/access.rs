@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use farbird_types::Result;
 
-use crate::catalog::privileges::{Actor, object_type};
 use crate::catalog::Privilege;
+use crate::catalog::privileges::{Actor, object_type};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{is_system, relations_in_order};
 
@@ -60,7 +60,14 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
     }
 }
 
-fn owner_row(rows: &mut RowSet<'_, '_, '_>, owner: &str, grantor: &str, letter: char, object: &str, kind: i16) {
+fn owner_row(
+    rows: &mut RowSet<'_, '_, '_>,
+    owner: &str,
+    grantor: &str,
+    letter: char,
+    object: &str,
+    kind: i16,
+) {
     rows.row()
         .text("RDB$USER", owner)
         .text("RDB$PRIVILEGE", letter.encode_utf8(&mut [0; 4]))

@@ -130,9 +130,7 @@ fn parameter_columns(
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())
         .number("RDB$SYSTEM_FLAG", 0);
-    if let Some(default) = &parameter.default_source {
-        rows.blob("RDB$DEFAULT_SOURCE", Some(format!("= {default}")));
-    }
+    rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref());
     if parameter.not_null {
         rows.number("RDB$NULL_FLAG", 1);
     }

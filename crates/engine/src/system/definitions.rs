@@ -5,9 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use farbird_types::{CharacterSet, Collation, ExactSubtype, ExactWidth, SqlType, TextType};
 
-use crate::catalog::{
-    Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role,
-};
+use crate::catalog::{Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role};
 
 /// Owner of what comes with a database.
 const SYSTEM_OWNER: &str = "SYSDBA";
@@ -21,6 +19,8 @@ pub(crate) struct SystemDomain {
     pub(crate) sql_type: SqlType,
     /// RDB$FIELD_SUB_TYPE, which for system texts has values of its own.
     pub(crate) subtype: Option<i16>,
+    /// NOT NULL.
+    pub(crate) not_null: bool,
 }
 
 /// The lines of a table of data/, without its heading, cut at tabs.
@@ -34,7 +34,6 @@ struct ColumnLine {
     relation_id: u32,
     name: &'static str,
     domain: SystemDomain,
-    not_null: bool,
 }
 
 fn column_lines() -> impl Iterator<Item = ColumnLine> {
@@ -47,8 +46,8 @@ fn column_lines() -> impl Iterator<Item = ColumnLine> {
                 name: field(3),
                 sql_type: sql_type(field(4), field(5), field(6), field(7), field(9)),
                 subtype: field(5).parse().ok(),
+                not_null: field(11) == "1",
             },
-            not_null: field(11) == "1",
             relation_id: field(12).parse().ok()?,
         })
     })
@@ -88,8 +87,9 @@ pub fn relations() -> &'static [Arc<Relation>] {
     RELATIONS.get_or_init(|| {
         let mut relations: BTreeMap<u32, Relation> = BTreeMap::new();
         for line in column_lines() {
-            let relation =
-                relations.entry(line.relation_id).or_insert_with(|| empty_relation(line.relation, line.relation_id));
+            let relation = relations
+                .entry(line.relation_id)
+                .or_insert_with(|| empty_relation(line.relation, line.relation_id));
             let field_id = u16::try_from(relation.columns.len()).unwrap_or(u16::MAX);
             relation.columns.push(column(&line, field_id));
         }
@@ -155,7 +155,7 @@ fn column(line: &ColumnLine, field_id: u16) -> Column {
         sql_type: line.domain.sql_type,
         precision: None,
         domain: line.domain.name.to_owned(),
-        not_null: line.not_null,
+        not_null: line.domain.not_null,
         default_source: None,
         computed_source: None,
         identity: None,

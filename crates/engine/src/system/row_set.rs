@@ -161,7 +161,8 @@ fn fit(text: &str, sql_type: &SqlType) -> Value {
     let is_bytes = declared.character_set.bytes_per_character() == 1;
     // Names are in UTF-8 whatever the column says: a column of NONE counts bytes.
     let mut cut: String = if is_bytes {
-        let end = text.char_indices().map(|(at, it)| at + it.len_utf8()).take_while(|end| *end <= length).last();
+        let end =
+            text.char_indices().map(|(at, it)| at + it.len_utf8()).take_while(|end| *end <= length).last();
         text.get(..end.unwrap_or(0)).unwrap_or("").to_owned()
     } else {
         text.chars().take(length).collect()
@@ -189,7 +190,9 @@ mod tests {
 
     #[test]
     fn texts_of_no_character_set_are_cut_between_characters() {
-        let Value::Text(text) = fit("aÄ", &SqlType::varchar(2, CharacterSet::NONE)) else { panic!("a text") };
+        let Value::Text(text) = fit("aÄ", &SqlType::varchar(2, CharacterSet::NONE)) else {
+            panic!("a text")
+        };
         assert_eq!(text.bytes(), b"a");
     }
 }

@@ -19,8 +19,7 @@ pub fn rows(
     relation: &Relation,
     wanted: &[bool],
 ) -> Result<Vec<Vec<Value>>> {
-    let mut rows =
-        RowSet::new(context, relation, |position| wanted.get(position).copied().unwrap_or(false));
+    let mut rows = RowSet::new(context, relation, |position| wanted.get(position).copied().unwrap_or(false));
     match relation.name.as_str() {
         "RDB$DATABASE" => tables::database(&mut rows),
         "RDB$RELATIONS" => tables::relations(&mut rows),

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use farbird_types::{CharacterSet, SqlType};
+
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
-use crate::system::definitions::domains;
+use crate::system::definitions::{SystemDomain, domains};
 use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
@@ -87,26 +89,24 @@ pub(super) fn relation_fields(rows: &mut RowSet<'_, '_, '_>) {
 fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &Column, position: i64) {
     let system = is_system(relation);
     let computed = column.computed_source.is_some();
-    let unknown_origin = relation.is_view() && column.view_origin.is_none();
+    // A view of several tables cannot be written through.
+    let read_only = relation.is_view() && (column.view_origin.is_none() || relation.view_contexts.len() != 1);
     rows.row()
         .text("RDB$FIELD_NAME", &column.name)
         .text("RDB$RELATION_NAME", &relation.name)
         .text("RDB$FIELD_SOURCE", &column.domain)
         .number("RDB$FIELD_POSITION", position)
-        .flag("RDB$UPDATE_FLAG", !computed && !unknown_origin)
+        .flag("RDB$UPDATE_FLAG", !computed && !read_only)
         .number("RDB$FIELD_ID", column.field_id)
         .blob("RDB$DESCRIPTION", column.description.as_deref())
         .flag("RDB$SYSTEM_FLAG", system)
         .optional_text("RDB$BASE_FIELD", column.view_origin.as_ref().map(|(_, base)| base));
-    if relation.is_view() {
-        rows.number("RDB$VIEW_CONTEXT", column.view_context.unwrap_or(0));
-    }
-    if column.not_null {
+    rows.optional_number("RDB$VIEW_CONTEXT", column.view_context);
+    // Of system columns their domains say it.
+    if column.not_null && !system {
         rows.number("RDB$NULL_FLAG", 1);
     }
-    if let Some(default) = &column.default_source {
-        rows.blob("RDB$DEFAULT_SOURCE", Some(format!("DEFAULT {default}")));
-    }
+    rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref());
     if let Some(identity) = &column.identity {
         rows.text("RDB$GENERATOR_NAME", &identity.sequence).flag("RDB$IDENTITY_TYPE", !identity.always);
     }
@@ -121,21 +121,15 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
 pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
     for domain in domains().values() {
-        let not_null = i64::from(domain.name == "RDB$SYSTEM_FLAG");
         field_row(rows, domain.name, &domain.sql_type, None, true, "SYSDBA");
-        rows.number("RDB$NULL_FLAG", not_null);
-        if !matches!(domain.sql_type, farbird_types::SqlType::Blob { .. }) {
-            rows.unset("RDB$FIELD_SUB_TYPE").unset("RDB$FIELD_PRECISION");
-            rows.optional_number("RDB$FIELD_SUB_TYPE", domain.subtype);
-        }
+        rows.flag("RDB$NULL_FLAG", domain.not_null);
+        as_system(rows, domain);
     }
     for domain in catalog.domains.values() {
         field_row(rows, &domain.name, &domain.sql_type, domain.precision, false, &domain.owner);
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
             .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref());
-        if let Some(default) = &domain.default_source {
-            rows.blob("RDB$DEFAULT_SOURCE", Some(format!("DEFAULT {default}")));
-        }
+        rows.blob("RDB$DEFAULT_SOURCE", domain.default_source.as_deref());
         if domain.not_null {
             rows.number("RDB$NULL_FLAG", 1);
         }
@@ -150,11 +144,29 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
             }
         }
     }
-    for (kind, routines) in [(RoutineKind::Procedure, &catalog.procedures), (RoutineKind::Function, &catalog.functions)] {
+    for (kind, routines) in
+        [(RoutineKind::Procedure, &catalog.procedures), (RoutineKind::Function, &catalog.functions)]
+    {
         for routine in routines.values() {
             parameter_fields(rows, kind, routine);
         }
     }
+}
+
+/// Firebird leaves open for its own domains some of what it says about those of users.
+fn as_system(rows: &mut RowSet<'_, '_, '_>, domain: &SystemDomain) {
+    match domain.sql_type {
+        SqlType::Blob { .. } => {
+            rows.unset("RDB$COLLATION_ID");
+            return;
+        }
+        SqlType::Text(text) if text.character_set != CharacterSet::UTF8 => {
+            rows.unset("RDB$CHARACTER_LENGTH");
+        }
+        _ => {}
+    }
+    rows.unset("RDB$FIELD_SUB_TYPE").unset("RDB$FIELD_PRECISION");
+    rows.optional_number("RDB$FIELD_SUB_TYPE", domain.subtype);
 }
 
 fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &Routine) {
@@ -185,7 +197,7 @@ pub(super) fn parameter_domain(kind: RoutineKind, routine: &Routine, number: usi
 fn field_row(
     rows: &mut RowSet<'_, '_, '_>,
     name: &str,
-    sql_type: &farbird_types::SqlType,
+    sql_type: &SqlType,
     precision: Option<u8>,
     system: bool,
     owner: &str,
@@ -221,7 +233,7 @@ pub(super) fn view_relations(rows: &mut RowSet<'_, '_, '_>) {
 
 pub(super) fn formats(rows: &mut RowSet<'_, '_, '_>) {
     for relation in relations_in_order(&Arc::clone(&rows.catalog)).iter().filter(|it| !is_system(it)) {
-        for number in 1..=i64::try_from(relation.formats.len()).unwrap_or(0) {
+        for number in 1..=i64::try_from(relation.formats.len().max(1)).unwrap_or(1) {
             rows.row().number("RDB$RELATION_ID", relation.id.0).number("RDB$FORMAT", number);
         }
     }

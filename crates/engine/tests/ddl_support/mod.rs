@@ -1,0 +1,187 @@
+//! A database in a temporary folder and people attached to it, for tests of definitions and of the system tables.
+
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use farbird_engine::SegmentRead;
+use farbird_engine::api::{
+    AttachOptions, BlobParameters, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution,
+    FetchEnd, Rows, StatementHandle, TransactionHandle, TransactionParameters,
+};
+use farbird_engine::attachment::Attachment;
+use farbird_engine::engine::Engine;
+use farbird_engine::users::{NoUsers, UserDirectory};
+use farbird_types::error::StatusArgument;
+use farbird_types::{CharacterSet, Error, Result, Value, convert, isc};
+
+/// A database that can be attached to more than once, and opened again.
+pub struct TestDatabase {
+    engine: Arc<Engine>,
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+fn users() -> Arc<dyn UserDirectory> {
+    Arc::new(NoUsers)
+}
+
+fn attach_options(user: &str, role: Option<&str>) -> AttachOptions {
+    AttachOptions {
+        user: user.to_owned(),
+        role: role.map(str::to_owned),
+        character_set: CharacterSet::UTF8,
+        dialect: 3,
+        time_zone: Some("Etc/UTC".to_owned()),
+        no_database_triggers: false,
+        client: ClientDescription::default(),
+    }
+}
+
+impl TestDatabase {
+    /// A new, empty database of SYSDBA's, who is attached to it.
+    pub fn create() -> (TestDatabase, Session) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = Engine::new(Default::default());
+        let create = CreateDatabaseOptions {
+            default_character_set: CharacterSet::UTF8,
+            page_size: 8192,
+            overwrite: false,
+            dialect: 3,
+        };
+        let path = folder.path().join("ddl.fbd");
+        let attachment = engine
+            .create_database(&path, &create, attach_options("SYSDBA", None), users())
+            .expect("a new database");
+        let database = TestDatabase { engine, path, _folder: folder };
+        (database, Session { attachment, transaction: None })
+    }
+
+    /// Attaches somebody.
+    pub fn attach(&self, user: &str, role: Option<&str>) -> Session {
+        let attachment =
+            self.engine.attach(&self.path, attach_options(user, role), users()).expect("an attachment");
+        Session { attachment, transaction: None }
+    }
+}
+
+/// An attachment that speaks SQL and answers in texts.
+pub struct Session {
+    attachment: Attachment,
+    transaction: Option<TransactionHandle>,
+}
+
+impl Session {
+    fn transaction(&mut self) -> TransactionHandle {
+        // Tests never wait for one another.
+        let parameters =
+            TransactionParameters { lock_timeout: Some(Duration::ZERO), ..TransactionParameters::default() };
+        *self
+            .transaction
+            .get_or_insert_with(|| self.attachment.start_transaction(parameters).expect("a transaction"))
+    }
+
+    /// Commits the running transaction.
+    pub fn commit(&mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            self.attachment.commit(transaction).expect("a commit");
+        }
+    }
+
+    /// Rolls the running transaction back.
+    pub fn rollback(&mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            self.attachment.rollback(transaction).expect("a rollback");
+        }
+    }
+
+    /// Runs a statement; gives its rows.
+    pub fn run(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
+        let statement = self.attachment.allocate_statement()?;
+        let result = self.run_in(statement, sql);
+        self.attachment.drop_statement(statement)?;
+        result
+    }
+
+    fn run_in(&mut self, statement: StatementHandle, sql: &str) -> Result<Vec<Vec<Value>>> {
+        let transaction = self.transaction();
+        let description = self.attachment.prepare(statement, Some(transaction), sql, 3)?;
+        let options = ExecuteOptions::default();
+        match self.attachment.execute(statement, Some(transaction), Vec::new(), options)? {
+            Execution::Row(row) => Ok(row.into_iter().collect()),
+            Execution::CursorOpened => {
+                let mut found = Vec::new();
+                let mut rows = Rows::default();
+                loop {
+                    rows.reset(description.columns.len());
+                    let end = self.attachment.fetch(statement, 100, &mut rows)?;
+                    found.extend(rows.iter().map(<[Value]>::to_vec));
+                    if end == FetchEnd::EndOfCursor {
+                        return Ok(found);
+                    }
+                }
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs a statement that must not fail.
+    pub fn execute(&mut self, sql: &str) {
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {}", described(&error)));
+    }
+
+    /// Runs a statement that fails; the status as in [`described`].
+    pub fn error(&mut self, sql: &str) -> String {
+        match self.run(sql) {
+            Ok(rows) => panic!("{sql} gave {rows:?}"),
+            Err(error) => described(&error),
+        }
+    }
+
+    /// Runs a statement; its rows as texts without spaces at their ends, BLOBs by their contents, values separated by `|`.
+    pub fn rows(&mut self, sql: &str) -> Vec<String> {
+        let rows = self.run(sql).unwrap_or_else(|error| panic!("{sql}: {}", described(&error)));
+        rows.iter()
+            .map(|row| row.iter().map(|value| self.shown(value)).collect::<Vec<_>>().join("|"))
+            .collect()
+    }
+
+    fn shown(&mut self, value: &Value) -> String {
+        match value {
+            Value::Blob(id) => {
+                let transaction = self.transaction();
+                let parameters = BlobParameters::default();
+                let blob = self.attachment.open_blob(transaction, *id, parameters).expect("a BLOB");
+                let mut bytes = Vec::new();
+                while self.attachment.get_segment(blob, 65_535, &mut bytes).expect("a segment")
+                    != SegmentRead::End
+                {}
+                self.attachment.close_blob(blob).expect("a close");
+                String::from_utf8_lossy(&bytes).trim_end().to_owned()
+            }
+            other => convert::to_display_text(other).trim_end().to_owned(),
+        }
+    }
+}
+
+/// A status as `symbol(argument, ...) symbol(...)`, codes by their public names or their numbers.
+pub fn described(error: &Error) -> String {
+    let items = error.items().iter().map(|item| {
+        let symbol = isc::CODES
+            .iter()
+            .find(|row| row.gds_code == item.gds_code)
+            .map_or_else(|| item.gds_code.to_string(), |row| row.symbol.to_owned());
+        let arguments: Vec<String> = item
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                StatusArgument::Text(text) => text.clone(),
+                StatusArgument::Number(number) => number.to_string(),
+            })
+            .collect();
+        if arguments.is_empty() { symbol } else { format!("{symbol}({})", arguments.join(", ")) }
+    });
+    items.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,53 @@
+//! What the system tables show of the same definitions as a real Firebird was given.
+//!
+//! tests/data/system-tables.tsv was recorded from Firebird 4.0: a statement per line, and its rows. Texts are compared
+//! without the spaces at their ends.
+
+mod ddl_support;
+
+use ddl_support::TestDatabase;
+
+/// Lines on which Farbird answers otherwise, with its answer and the reason for it.
+const DIFFERENCES: &[(&str, &str)] = &[];
+
+#[test]
+fn system_tables_show_what_firebirds_show() {
+    let (_database, mut session) = TestDatabase::create();
+    let mut differing = Vec::new();
+    for line in include_str!("data/system-tables.tsv").lines() {
+        let (sql, expected) = line.split_once('\t').expect("a statement and its rows");
+        if expected == "OK" {
+            session.execute(sql);
+            session.commit();
+            continue;
+        }
+        let expected =
+            DIFFERENCES.iter().find(|(known, _)| *known == sql).map_or(expected, |(_, ours)| *ours);
+        let found = session.rows(sql).join(" ; ");
+        if found != expected {
+            differing.push(format!("{sql}\n  expected {expected}\n  found    {found}"));
+        }
+    }
+    assert!(differing.is_empty(), "{} of the answers differ:\n{}", differing.len(), differing.join("\n"));
+}
+
+#[test]
+fn system_tables_list_themselves() {
+    let (_database, mut session) = TestDatabase::create();
+    assert_eq!(
+        session.rows(
+            "select count(*) from rdb$relations r join rdb$relation_fields f
+             on f.rdb$relation_name = r.rdb$relation_name where r.rdb$system_flag = 1"
+        ),
+        ["511"]
+    );
+}
+
+#[test]
+fn attachments_are_seen_by_administrators_and_by_their_own_user() {
+    let (database, mut session) = TestDatabase::create();
+    let mut other = database.attach("SOMEBODY", None);
+    let count = "select count(*) from mon$attachments";
+    assert_eq!(session.rows(count), ["2"]);
+    assert_eq!(other.rows(count), ["1"]);
+}
