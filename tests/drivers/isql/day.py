@@ -12,6 +12,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LINE_CHARACTERS_MAX = 500
 CUT = "@@"
+# Without an attachment the rest would only say so, sixty times.
+ATTACHES = {"connect: right password", "restart: reconnect"}
 
 
 def checks_of(script, server_version):
@@ -28,7 +30,7 @@ def checks_of(script, server_version):
 def readable(text, database):
     """What isql printed, without what differs from run to run, long lines as their length and hash."""
     lines = []
-    for line in text.replace(database, "DATABASE").splitlines():
+    for line in re.sub(rf'"[^"]*{re.escape(database)}', '"DATABASE', text).splitlines():
         line = re.sub(r"(^|\s+)[0-9a-f]+:[0-9a-f]+$", " BLOB ID", line.rstrip())
         line = re.sub(r"^(After line \d+|At line \d+) in file .*", "AT", line)
         if len(line) > LINE_CHARACTERS_MAX:
@@ -89,7 +91,10 @@ def main():
         elif kind == "check" and name not in found:
             print(f"FAIL {name}: isql ended before it")
         elif kind == "check":
-            print(f"ok {name}" if found[name] == wanted[name] else f"FAIL {name}: {difference(found[name], wanted[name])}")
+            same = found[name] == wanted[name]
+            print(f"ok {name}" if same else f"FAIL {name}: {difference(found[name], wanted[name])}")
+            if name in ATTACHES and not same:
+                break
 
 
 main()
