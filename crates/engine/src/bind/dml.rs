@@ -14,24 +14,31 @@ use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::{positional_table, slot_count, table_target};
 use crate::bind::{AccessPrivilege, Action, Environment, Prepared, VariableScope};
 use crate::catalog::{ObjectKind, Relation, RelationKind};
-use crate::expression::Expression;
-use crate::plan::block::RowsOutline;
+use crate::expression::{BoundExpression, Expression};
+use crate::plan::block::{RowOutline, RowsOutline};
 use crate::plan::modification::{
-    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction, ModifyPlan,
+    CheckRule, DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction, ModifyPlan,
     Target, UpdateOrInsertPlan, UpdatePlan,
 };
 use crate::plan::{self, Node};
+use crate::psql::{TriggerMoment, has_triggers};
 
-/// What a statement changes: a table, or a view over one.
-pub(crate) struct Changed {
-    /// The table.
-    pub(crate) relation: Arc<Relation>,
-    /// The table's place among the block's sources.
-    source: usize,
+/// What a statement changes: a table, a view over one, or a view whose triggers do all.
+struct Changed {
+    /// What the statement names.
+    name: String,
+    /// The table that is changed; the view itself if its triggers do all.
+    relation: Arc<Relation>,
+    /// The table's place among the block's sources; none if triggers do all.
+    source: Option<usize>,
     /// What the statement calls it, with its columns.
     named: NamedTable,
+    /// Its columns over the changed row, by slot (field id).
+    row: NamedTable,
     /// How its rows are found.
     tree: FromTree,
+    /// WITH CHECK OPTION: what must hold for the changed row.
+    view_checks: Vec<Expression>,
 }
 
 pub(crate) fn bind_insert(
@@ -40,9 +47,9 @@ pub(crate) fn bind_insert(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let Changed { relation, named, .. } = binder.changed_table(&insert.table, "INSERT")?;
-    let target = Arc::new(table_target(environment, &relation)?);
-    let columns = binder.insert_columns(&relation, &named, insert.columns.as_deref(), &insert.source)?;
+    let changed = binder.changed_table(&insert.table, ast::TriggerAction::Insert)?;
+    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Insert)?);
+    let columns = binder.insert_columns(&changed, insert.columns.as_deref(), &insert.source)?;
     // The table was made known only to find its columns: an INSERT looks at none of its rows.
     binder.blocks = vec![Block::default()];
     binder.namespaces = vec![Namespace::new(0)];
@@ -59,11 +66,11 @@ pub(crate) fn bind_insert(
         }
     };
     for (column, _) in &columns {
-        binder.access(ObjectKind::Relation, &relation.name, Some(column), AccessPrivilege::Insert);
+        binder.access(ObjectKind::Relation, &changed.name, Some(column), AccessPrivilege::Insert);
     }
-    binder.access(ObjectKind::Relation, &relation.name, None, AccessPrivilege::Insert);
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
-    let returning = Returned { relation: &relation, alias: &named.name, old: None, new: Some(0), others: Vec::new() };
+    let returning = Returned { row: changed.row, old: None, new: Some(0), others: Vec::new() };
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
     let action = ModifyAction::Insert(InsertPlan { source, row });
     binder.prepared(StatementKind::Insert, action, returning, columns, several)
@@ -75,22 +82,16 @@ pub(crate) fn bind_update(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&update.table, "UPDATE")?;
-    let target = Arc::new(table_target(environment, &changed.relation)?);
+    let changed = binder.changed_table(&update.table, ast::TriggerAction::Update)?;
+    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
     let mut assignments = binder.assignments(&update.assignments, &changed, &target)?;
     let order = binder.bind_order(&update.order_by, &[])?;
     let limits = binder.bind_optional_rows(update.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.relation.name, None, AccessPrivilege::Update);
-    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, target: Some(changed.source) };
-    let (source, width) = binder.plan_rows(outline, &changed.relation, &mut assignments, &mut [])?;
-    let returning = Returned {
-        relation: &changed.relation,
-        alias: &changed.named.name,
-        old: Some(0),
-        new: Some(width),
-        others: Vec::new(),
-    };
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
+    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    let (source, width) = binder.plan_rows(outline, &mut assignments)?;
+    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others: Vec::new() };
     let (returning, columns) = binder.bind_returning(update.returning.as_ref(), returning)?;
     let action = ModifyAction::Update(UpdatePlan {
         source,
@@ -108,21 +109,15 @@ pub(crate) fn bind_delete(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&delete.table, "DELETE")?;
-    let target = Arc::new(table_target(environment, &changed.relation)?);
+    let changed = binder.changed_table(&delete.table, ast::TriggerAction::Delete)?;
+    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Delete)?);
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
     let order = binder.bind_order(&delete.order_by, &[])?;
     let limits = binder.bind_optional_rows(delete.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.relation.name, None, AccessPrivilege::Delete);
-    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, target: Some(changed.source) };
-    let (source, _) = binder.plan_rows(outline, &changed.relation, &mut [], &mut [])?;
-    let returning = Returned {
-        relation: &changed.relation,
-        alias: &changed.named.name,
-        old: Some(0),
-        new: None,
-        others: Vec::new(),
-    };
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Delete);
+    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    let (source, _) = binder.plan_rows(outline, &mut [])?;
+    let returning = Returned { row: changed.row, old: Some(0), new: None, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
     let action = ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
     binder.prepared(StatementKind::Delete, action, returning, columns, !positioned)
@@ -134,11 +129,10 @@ pub(crate) fn bind_update_or_insert(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&statement.table, "UPDATE")?;
-    let target = Arc::new(table_target(environment, &changed.relation)?);
+    let changed = binder.changed_table(&statement.table, ast::TriggerAction::Update)?;
+    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
     let written = ast::InsertSource::Values(statement.values.clone());
-    let columns =
-        binder.insert_columns(&changed.relation, &changed.named, statement.columns.as_deref(), &written)?;
+    let columns = binder.insert_columns(&changed, statement.columns.as_deref(), &written)?;
     // The values look at no row: they are bound before the table's names are known to anybody.
     let tables = std::mem::take(&mut binder.namespace().tables);
     let insert = binder.insert_values(&target, &columns, &statement.values, statement.overriding)?;
@@ -156,18 +150,12 @@ pub(crate) fn bind_update_or_insert(
     }
     let order = binder.bind_order(&statement.order_by, &[])?;
     let limits = binder.bind_optional_rows(statement.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.relation.name, None, AccessPrivilege::Insert);
-    binder.access(ObjectKind::Relation, &changed.relation.name, None, AccessPrivilege::Update);
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
     let assignments = insert.assignments.clone();
-    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, target: Some(changed.source) };
-    let (source, width) = binder.plan_rows(outline, &changed.relation, &mut [], &mut [])?;
-    let returning = Returned {
-        relation: &changed.relation,
-        alias: &changed.named.name,
-        old: Some(0),
-        new: Some(width),
-        others: Vec::new(),
-    };
+    let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    let (source, width) = binder.plan_rows(outline, &mut [])?;
+    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others: Vec::new() };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
     let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { source, assignments, insert });
     binder.prepared(StatementKind::Insert, action, returning, columns, false)
@@ -179,8 +167,8 @@ pub(crate) fn bind_merge(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
-    let changed = binder.changed_table(&merge.target, "UPDATE")?;
-    let target = Arc::new(table_target(environment, &changed.relation)?);
+    let changed = binder.changed_table(&merge.target, ast::TriggerAction::Update)?;
+    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
     let by_source = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedBySource);
     let using = binder.bind_table_reference(&merge.source, by_source)?;
@@ -199,24 +187,18 @@ pub(crate) fn bind_merge(
         (false, true) => FromTree::Left(Box::new(target_tree), Box::new(using), on),
         (true, true) => FromTree::Full(Box::new(using), Box::new(target_tree), on),
     };
-    binder.access(ObjectKind::Relation, &changed.relation.name, None, AccessPrivilege::Update);
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
     let others = binder.namespace().tables.clone();
     let outline = RowsOutline {
         tree: &tree,
         conditions: Vec::new(),
         order: Vec::new(),
         limits: Vec::new(),
-        target: Some(changed.source),
+        row: changed.outline_row(),
     };
     let mut loose: Vec<Expression> = present.into_iter().map(Expression::Column).collect();
     let (source, width, others) = binder.plan_merge(outline, &changed, &mut clauses, &mut loose, others)?;
-    let returning = Returned {
-        relation: &changed.relation,
-        alias: &changed.named.name,
-        old: Some(0),
-        new: Some(width),
-        others,
-    };
+    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others };
     let (returning, columns) = binder.bind_returning(merge.returning.as_ref(), returning)?;
     let source_present = loose.first().and_then(|expression| match expression {
         Expression::Column(position) => Some(*position),
@@ -227,9 +209,9 @@ pub(crate) fn bind_merge(
 }
 
 /// What RETURNING can see: where the old and the new row begin in the row it looks at.
-struct Returned<'a> {
-    relation: &'a Arc<Relation>,
-    alias: &'a str,
+struct Returned {
+    /// The columns of a row that begins at 0.
+    row: NamedTable,
     old: Option<usize>,
     new: Option<usize>,
     /// Other tables (of MERGE), over the same row.
@@ -237,89 +219,179 @@ struct Returned<'a> {
 }
 
 impl Binder<'_> {
-    /// The table that UPDATE, DELETE and their like change.
-    fn changed_table(&mut self, table: &ast::ChangedTable, operation: &str) -> Result<Changed> {
+    /// What a statement changes.
+    fn changed_table(&mut self, table: &ast::ChangedTable, action: ast::TriggerAction) -> Result<Changed> {
         let name = &table.name;
         let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
             return Err(unknown_table(name));
         };
-        let alias = table.alias.as_ref().unwrap_or(name).as_str().to_owned();
-        let reference = ast::NamedTable {
-            name: name.clone().into(),
-            arguments: None,
-            alias: table.alias.clone(),
-        };
+        if relation.kind == RelationKind::System {
+            return Err(crate::system::refuse_change(operation(action), &relation.name));
+        }
+        let reference =
+            ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };
         let accesses = self.accesses.clone();
         let tree = self.bind_table_reference(&ast::TableReference::Named(reference), false)?;
         self.accesses = accesses;
-        let sources: Vec<(usize, Arc<Relation>)> = self
-            .block()
-            .sources
-            .iter()
-            .enumerate()
-            .filter_map(|(place, source)| match &source.kind {
-                SourceKind::Table(table) => Some((place, table.clone())),
-                _ => None,
-            })
-            .collect();
-        let named = self.namespace().tables.last().cloned();
-        let (Some(named), [(source, base)]) = (named, sources.as_slice()) else {
-            return Err(Error::new(isc::READ_ONLY_VIEW).with(alias));
-        };
-        if self.block().sources.len() != 1 {
-            return Err(Error::new(isc::READ_ONLY_VIEW).with(relation.name.clone()));
-        }
-        if base.kind == RelationKind::System {
-            return Err(crate::system::refuse_change(operation, &base.name));
-        }
-        let changed = Changed { relation: base.clone(), source: *source, named, tree };
-        // The whole row is needed, whatever is assigned.
-        for place in 0..changed.relation.columns.len() {
-            let stored = changed.relation.columns.get(place).is_some_and(|column| column.computed_source.is_none());
-            if stored {
-                self.block().slot(changed.source, SourceColumn::Field(place));
+        let Some(named) = self.namespace().tables.last().cloned() else { return Err(unknown_table(name)) };
+        match relation.kind {
+            RelationKind::View { .. } if self.has_triggers(&relation, action) => {
+                self.triggered_view(relation, named, tree)
+            }
+            RelationKind::View { check_option, .. } => self.updatable_view(&relation, named, tree, check_option),
+            _ => {
+                let row = positional_table(self.environment, &relation, &named.name, 0)?;
+                self.use_whole_row(0, &relation);
+                Ok(Changed {
+                    name: relation.name.clone(),
+                    source: Some(0),
+                    named,
+                    row,
+                    tree,
+                    view_checks: Vec::new(),
+                    relation,
+                })
             }
         }
-        self.block().slot(changed.source, SourceColumn::RowNumber);
-        Ok(changed)
+    }
+
+    fn has_triggers(&self, relation: &Relation, action: ast::TriggerAction) -> bool {
+        [TriggerMoment::Before, TriggerMoment::After]
+            .into_iter()
+            .any(|moment| has_triggers(&self.environment.catalog, &relation.name, moment, action))
+    }
+
+    /// A view whose triggers do all: its rows are those of its query.
+    fn triggered_view(
+        &mut self,
+        relation: Arc<Relation>,
+        mut named: NamedTable,
+        tree: FromTree,
+    ) -> Result<Changed> {
+        let row = positional_table(self.environment, &relation, &named.name, 0)?;
+        let block_number = self.namespace().block;
+        for column in &mut named.columns {
+            column.value = NamedValue::Expression(self.named_value(block_number, column)?.expression);
+        }
+        Ok(Changed {
+            name: relation.name.clone(),
+            source: None,
+            named,
+            row,
+            tree,
+            view_checks: Vec::new(),
+            relation,
+        })
+    }
+
+    /// A view that selects from one table and renames: the table is changed.
+    fn updatable_view(
+        &mut self,
+        view: &Relation,
+        mut named: NamedTable,
+        mut tree: FromTree,
+        check_option: bool,
+    ) -> Result<Changed> {
+        let base = match self.block().sources.as_slice() {
+            [source] => match &source.kind {
+                SourceKind::Table(base) if base.kind != RelationKind::System => Some(base.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(base) = base else { return Err(Error::new(isc::READ_ONLY_VIEW).with(view.name.clone())) };
+        self.use_whole_row(0, &base);
+        let block_number = self.namespace().block;
+        let mut row = named.clone();
+        for (column, over_row) in named.columns.iter_mut().zip(&mut row.columns) {
+            let mut value = self.named_value(block_number, column)?.expression;
+            column.value = NamedValue::Expression(value.clone());
+            value.move_columns(&|slot| self.field_of(slot, &base));
+            over_row.value = NamedValue::Expression(value);
+        }
+        let mut view_checks = Vec::new();
+        if check_option {
+            tree.for_each_condition_mut(&mut |condition| {
+                let mut check = condition.clone();
+                check.move_columns(&|slot| self.field_of(slot, &base));
+                view_checks.push(check);
+            });
+        }
+        Ok(Changed { name: view.name.clone(), relation: base, source: Some(0), named, row, tree, view_checks })
+    }
+
+    /// The whole row of a changed table is needed, whatever is assigned.
+    fn use_whole_row(&mut self, source: usize, relation: &Relation) {
+        for (place, column) in relation.columns.iter().enumerate() {
+            if column.computed_source.is_none() {
+                self.block().slot(source, SourceColumn::Field(place));
+            }
+        }
+        self.block().slot(source, SourceColumn::RowNumber);
+    }
+
+    /// The field id of the column that a slot of the block stands for.
+    fn field_of(&self, slot: usize, relation: &Relation) -> usize {
+        let column = self.blocks.last().and_then(|block| block.slots.get(slot)).map(|slot| slot.column);
+        match column {
+            Some(SourceColumn::Field(place)) => {
+                relation.columns.get(place).map_or(usize::MAX, |column| usize::from(column.field_id))
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// The target with everything that holds for its rows, a view's CHECK OPTION included.
+    fn target_of(&self, changed: &Changed, action: ast::TriggerAction) -> Result<Target> {
+        let mut target = table_target(self.environment, &changed.relation)?;
+        // Firebird holds the option by two triggers: for UPDATE, then for INSERT.
+        let trigger = if action == ast::TriggerAction::Insert { "CHECK_2" } else { "CHECK_1" };
+        target.checks.extend(changed.view_checks.iter().map(|check| CheckRule {
+            name: String::new(),
+            relation: changed.name.clone(),
+            trigger: trigger.to_owned(),
+            condition: BoundExpression {
+                expression: Arc::new(check.clone()),
+                column_type: farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },
+                frame: self.frame,
+            },
+        }));
+        Ok(target)
     }
 
     /// The column of the changed table that a slot (field id) holds.
     fn slot_of(&mut self, changed: &Changed, slot: usize) -> Expression {
         let place = changed.relation.columns.iter().position(|column| usize::from(column.field_id) == slot);
-        match place {
-            Some(place) => Expression::Column(self.block().slot(changed.source, SourceColumn::Field(place))),
-            None => Expression::NULL,
+        match (place, changed.source) {
+            (Some(place), Some(source)) => {
+                Expression::Column(self.block().slot(source, SourceColumn::Field(place)))
+            }
+            (Some(place), None) => {
+                let block_number = self.namespace().block;
+                let column = changed.named.columns.get(place).cloned();
+                column
+                    .and_then(|column| self.named_value(block_number, &column).ok())
+                    .map_or(Expression::NULL, |bound| bound.expression)
+            }
+            (None, _) => Expression::NULL,
         }
     }
 
     /// The slot (field id) that an assignment to a name goes to.
-    fn assigned_slot(&mut self, relation: &Relation, named: &NamedTable, name: &Name) -> Result<usize> {
-        let Some(column) = named.columns.iter().find(|column| column.name == name.as_str()) else {
+    fn assigned_slot(&self, changed: &Changed, name: &Name) -> Result<usize> {
+        let Some(column) = changed.row.columns.iter().find(|column| column.name == name.as_str()) else {
             return Err(unknown(None, name));
         };
-        let place = match &column.value {
-            NamedValue::Source(_, SourceColumn::Field(place)) => Some(*place),
-            NamedValue::Expression(Expression::Column(slot)) => {
-                match self.block().slots.get(*slot).map(|slot| slot.column) {
-                    Some(SourceColumn::Field(place)) => Some(place),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let column = place.and_then(|place| relation.columns.get(place));
-        match column {
-            Some(column) if column.computed_source.is_none() => Ok(usize::from(column.field_id)),
-            _ => Err(Error::new(isc::READ_ONLY_FIELD).with(format!("{}.{}", relation.name, name))),
+        match &column.value {
+            NamedValue::Expression(Expression::Column(field)) => Ok(*field),
+            _ => Err(Error::new(isc::READ_ONLY_FIELD).with(format!("{}.{}", changed.name, name))),
         }
     }
 
     /// Names and slots of the columns that an INSERT gives values for.
     fn insert_columns(
         &mut self,
-        relation: &Relation,
-        named: &NamedTable,
+        changed: &Changed,
         written: Option<&[Name]>,
         source: &ast::InsertSource,
     ) -> Result<Vec<(String, usize)>> {
@@ -327,17 +399,17 @@ impl Binder<'_> {
         match written {
             Some(names) => {
                 for name in names {
-                    let slot = self.assigned_slot(relation, named, name)?;
+                    let slot = self.assigned_slot(changed, name)?;
                     if columns.iter().any(|(_, known)| *known == slot) {
-                        return Err(dsql(sqlcode::VALUES).and(isc::DSQL_NO_DUP_NAME).with(name.as_str()).with("INSERT"));
+                        return Err(repeated(changed, name, "INSERT"));
                     }
                     columns.push((name.as_str().to_owned(), slot));
                 }
             }
             None if matches!(source, ast::InsertSource::DefaultValues) => {}
             None => {
-                for column in &named.columns {
-                    if let Ok(slot) = self.assigned_slot(relation, named, &Name::new(column.name.clone())) {
+                for column in &changed.row.columns {
+                    if let Ok(slot) = self.assigned_slot(changed, &Name::new(column.name.clone())) {
                         columns.push((column.name.clone(), slot));
                     }
                 }
@@ -415,9 +487,9 @@ impl Binder<'_> {
             {
                 return Err(unknown(Some(qualifier), name));
             }
-            let slot = self.assigned_slot(&changed.relation, &changed.named, name)?;
+            let slot = self.assigned_slot(changed, name)?;
             if bound.iter().any(|(known, _)| *known == slot) {
-                return Err(dsql(sqlcode::VALUES).and(isc::DSQL_NO_DUP_NAME).with(name.as_str()).with("UPDATE"));
+                return Err(repeated(changed, name, "UPDATE"));
             }
             let value = match &assignment.value {
                 AssignedValue::Expression(value) => self.value_for_slot(target, slot, value)?,
@@ -425,7 +497,7 @@ impl Binder<'_> {
             };
             self.access(
                 ObjectKind::Relation,
-                &changed.relation.name,
+                &changed.name,
                 Some(name.as_str()),
                 AccessPrivilege::Update,
             );
@@ -456,11 +528,13 @@ impl Binder<'_> {
             }
             ast::ChangedRows::CurrentOf(cursor) => {
                 let slot = self.variables.cursor_row_number(cursor.as_str(), &changed.relation.name);
-                let Some(slot) = slot else {
-                    let error = dsql(CURSOR_SQLCODE).and(isc::DSQL_CURSOR_ERR).and(isc::RANDOM).with(cursor.as_str());
-                    return Err(at(error, cursor.position));
+                let (Some(slot), Some(source)) = (slot, changed.source) else {
+                    return Err(dsql(CURSOR_SQLCODE)
+                        .and(isc::DSQL_CURSOR_ERR)
+                        .and(isc::DSQL_CURSOR_NOT_FOUND)
+                        .with(cursor.as_str()));
                 };
-                let row = self.block().slot(changed.source, SourceColumn::RowNumber);
+                let row = self.block().slot(source, SourceColumn::RowNumber);
                 let condition = Expression::Comparison {
                     operator: ast::ComparisonOperator::Equal,
                     left: Box::new(Expression::Column(row)),
@@ -477,15 +551,12 @@ impl Binder<'_> {
     fn plan_rows(
         &mut self,
         outline: RowsOutline<'_>,
-        relation: &Arc<Relation>,
         assignments: &mut [(usize, Expression)],
-        others: &mut [Expression],
     ) -> Result<(Node, usize)> {
         let block = std::mem::take(self.block());
-        let planned = plan::block::plan_rows(outline, &block, relation, self.environment, &mut self.frame)?;
+        let planned = plan::block::plan_rows(outline, &block, self.environment, &mut self.frame)?;
         let moved = |slot: usize| planned.positions.get(slot).copied().unwrap_or(usize::MAX);
         assignments.iter_mut().for_each(|(_, value)| value.move_columns(&moved));
-        others.iter_mut().for_each(|value| value.move_columns(&moved));
         let width = planned.node.width();
         Ok((planned.node, width))
     }
@@ -509,8 +580,7 @@ impl Binder<'_> {
             }
         }
         let block = std::mem::take(self.block());
-        let planned =
-            plan::block::plan_rows(outline, &block, &changed.relation, self.environment, &mut self.frame)?;
+        let planned = plan::block::plan_rows(outline, &block, self.environment, &mut self.frame)?;
         let moved = |slot: usize| planned.positions.get(slot).copied().unwrap_or(usize::MAX);
         for clause in clauses {
             clause.condition.iter_mut().for_each(|condition| condition.move_columns(&moved));
@@ -548,8 +618,7 @@ impl Binder<'_> {
             ast::MergeAction::Delete => MergeActionPlan::Delete,
             ast::MergeAction::Insert { columns, overriding, values } => {
                 let source = ast::InsertSource::Values(values.clone());
-                let columns =
-                    self.insert_columns(&changed.relation, &changed.named, columns.as_deref(), &source)?;
+                let columns = self.insert_columns(changed, columns.as_deref(), &source)?;
                 MergeActionPlan::Insert(self.insert_values(target, &columns, values, *overriding)?)
             }
         };
@@ -570,27 +639,30 @@ impl Binder<'_> {
     fn bind_returning(
         &mut self,
         returning: Option<&ast::Returning>,
-        returned: Returned<'_>,
+        returned: Returned,
     ) -> Result<(Vec<Expression>, Vec<ColumnDescription>)> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
         self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
-        let environment = self.environment;
-        let row = |alias: &str, offset: usize| positional_table(environment, returned.relation, alias, offset);
+        let row = |alias: &str, offset: usize| {
+            let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
+            for column in &mut table.columns {
+                if let NamedValue::Expression(value) = &mut column.value {
+                    value.move_columns(&|field| field + offset);
+                }
+            }
+            table
+        };
         // A bare column is that of the new row, or of the deleted one.
         if let Some(offset) = returned.new.or(returned.old) {
-            namespace.tables.push(row(returned.alias, offset)?);
+            namespace.tables.push(row(&returned.row.name, offset));
         }
         namespace.tables.extend(returned.others);
         self.namespaces = vec![namespace];
         // NEW and OLD stand outside: they are found by their qualifier, and never make a bare column ambiguous.
         let mut qualified = Namespace::new(0);
-        if let Some(offset) = returned.old {
-            qualified.tables.push(row("OLD", offset)?);
-        }
-        if let Some(offset) = returned.new {
-            qualified.tables.push(row("NEW", offset)?);
-        }
+        qualified.tables.extend(returned.old.map(|offset| row("OLD", offset)));
+        qualified.tables.extend(returned.new.map(|offset| row("NEW", offset)));
         self.namespaces.insert(0, qualified);
         let items = self.bind_items(&returning.items)?;
         let columns = items.iter().map(describe_column).collect();
@@ -629,6 +701,32 @@ impl Binder<'_> {
             accesses: self.accesses.into_iter().collect(),
         })
     }
+}
+
+impl Changed {
+    /// What the planned rows begin with.
+    fn outline_row(&self) -> RowOutline<'_> {
+        let fields = slot_count(&self.relation);
+        match self.source {
+            Some(source) => RowOutline::Table { source, relation: &self.relation, fields },
+            None => RowOutline::View { columns: &self.named.columns, relation: &self.relation, fields },
+        }
+    }
+}
+
+/// What a statement does, as refusals name it.
+fn operation(action: ast::TriggerAction) -> &'static str {
+    match action {
+        ast::TriggerAction::Insert => "INSERT",
+        ast::TriggerAction::Update => "UPDATE",
+        ast::TriggerAction::Delete => "DELETE",
+    }
+}
+
+fn repeated(changed: &Changed, name: &Name, statement: &str) -> Error {
+    let column = format!("{}.{}", changed.name, name);
+    let error = dsql(sqlcode::UNKNOWN_COLUMN).and(isc::DSQL_NO_DUP_NAME).with(column).with(statement);
+    at(error, name.position)
 }
 
 /// SQLCODE of errors about cursors.
@@ -703,7 +801,7 @@ fn matching_columns(relation: &Relation, columns: &[(String, usize)], matching: 
                     true => isc::UPD_INS_DOESNT_MATCH_PK,
                     false => isc::UPD_INS_DOESNT_MATCH_MATCHING,
                 };
-                dsql(sqlcode::SYNTAX).and(code)
+                Error::new(isc::DSQL_ERROR).and(code).with(relation.name.clone())
             })
         })
         .collect()

@@ -75,7 +75,7 @@ impl Binder<'_> {
             ExpressionKind::Case(case) => self.bind_case(case),
             ExpressionKind::Cast { operand, target, format: None } => self.bind_cast(operand, target),
             ExpressionKind::Cast { .. } => Err(unsupported("CAST ... FORMAT")),
-            ExpressionKind::Function(call) => self.bind_function_call(call, value.position),
+            ExpressionKind::Function(call) => self.bind_function_call(call),
             ExpressionKind::Aggregate(call) => self.bind_aggregate(call),
             ExpressionKind::Window(call) => self.bind_window(call),
             ExpressionKind::Sequence { name, step } => self.bind_sequence(name, step.as_deref()),
@@ -87,7 +87,7 @@ impl Binder<'_> {
             }
             ExpressionKind::Collate { operand, collation } => {
                 let bound = self.bind_value(operand)?;
-                let sql_type = data_type::collated(bound.sql_type(), collation)?;
+                let sql_type = data_type::collated(self.environment, bound.sql_type(), collation)?;
                 Ok(Bound { column_type: ColumnType { sql_type, ..bound.column_type }, ..bound })
             }
             ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
@@ -283,7 +283,7 @@ impl Binder<'_> {
 
     fn bind_sequence(&mut self, name: &ast::Name, step: Option<&ast::Expression>) -> Result<Bound> {
         let Some(sequence) = self.environment.catalog.sequences.get(name.as_str()).cloned() else {
-            return Err(Error::new(isc::GENNOTDEF).with(name.as_str()));
+            return Err(Error::new(isc::INVALID_BLR).with(0).and(isc::GENNOTDEF).with(name.as_str()));
         };
         self.access(
             crate::catalog::ObjectKind::Sequence,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{self, ExpressionKind, Position};
+use farbird_sql::ast::{self, ExpressionKind};
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::bind::binder::{Binder, Bound};
-use crate::bind::error::{at, dsql, sqlcode, unsupported};
+use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::{AccessPrivilege, LocalFunction};
 use crate::catalog::{ObjectKind, Routine};
 use crate::expression::{Expression, FunctionReference};
@@ -15,7 +15,7 @@ use crate::function::{Argument, ScalarFunction, lookup_scalar};
 
 impl Binder<'_> {
     /// Binds a call with plain arguments.
-    pub(crate) fn bind_function_call(&mut self, call: &ast::FunctionCall, position: Position) -> Result<Bound> {
+    pub(crate) fn bind_function_call(&mut self, call: &ast::FunctionCall) -> Result<Bound> {
         let name = call.name.name.as_str();
         if call.name.package.is_none() {
             match name {
@@ -40,9 +40,7 @@ impl Binder<'_> {
                 return self.scalar_call(function, arguments);
             }
         }
-        let error =
-            dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string());
-        Err(at(error, position))
+        Err(dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string()))
     }
 
     /// Binds a call with keywords.

@@ -6,7 +6,7 @@ use farbird_types::{
 };
 
 use crate::bind::Environment;
-use crate::bind::data_type::character_set;
+use crate::catalog::character_set_named;
 
 /// GMT: what literals without a zone are read in. They have no zone afterwards, so it does not show.
 const LITERAL_ZONE: ZoneId = ZoneId(u16::MAX);
@@ -28,14 +28,14 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
         }
         Literal::String { value, character_set: name } => {
             let set = match name {
-                Some(name) => character_set(name)?,
+                Some(name) => character_set_named(name)?,
                 None => environment.character_set,
             };
             text(Text::encode(value, set)?)
         }
         Literal::Binary { value, character_set: name } => {
             let set = match name {
-                Some(name) => character_set(name)?,
+                Some(name) => character_set_named(name)?,
                 None => CharacterSet::OCTETS,
             };
             set.check(value)?;

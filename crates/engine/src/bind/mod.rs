@@ -28,7 +28,7 @@ mod label;
 mod literal;
 mod predicate;
 pub(crate) mod query;
-mod scope;
+pub(crate) mod scope;
 pub(crate) mod source;
 pub(crate) mod target;
 

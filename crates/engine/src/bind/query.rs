@@ -157,7 +157,7 @@ impl Binder<'_> {
     pub(crate) fn bind_parts(&mut self, query: &ast::Query) -> Result<BoundSelect> {
         let defined = self.common_tables.len();
         if let Some(with) = &query.with {
-            self.define_common_tables(with);
+            self.define_common_tables(with)?;
         }
         let result = self.bind_body(query);
         self.common_tables.truncate(defined);

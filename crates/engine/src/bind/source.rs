@@ -277,7 +277,7 @@ impl Binder<'_> {
         if named.arguments.is_none()
             && let Some(relation) = self.environment.catalog.relations.get(name).cloned()
         {
-            self.check_alias(&alias, &named.name.name)?;
+            self.check_alias(&alias)?;
             self.access(ObjectKind::Relation, &relation.name, None, AccessPrivilege::Select);
             return match &relation.kind {
                 RelationKind::View { source, .. } => self.bind_view(&relation, source, &alias, nullable),
@@ -286,7 +286,7 @@ impl Binder<'_> {
         }
         if let Some(procedure) = self.environment.catalog.procedures.get(name).cloned() {
             let arguments = named.arguments.as_deref().unwrap_or_default();
-            return self.bind_procedure(&procedure, arguments, &alias, nullable, &named.name.name);
+            return self.bind_procedure(&procedure, arguments, &alias, nullable);
         }
         match named.arguments {
             Some(_) => {
@@ -301,13 +301,9 @@ impl Binder<'_> {
     }
 
     /// Refuses an alias that is taken.
-    fn check_alias(&mut self, alias: &str, name: &Name) -> Result<()> {
+    fn check_alias(&mut self, alias: &str) -> Result<()> {
         if self.namespace().tables.iter().any(|table| table.name == alias) {
-            let error = dsql(sqlcode::UNKNOWN_TABLE)
-                .and(isc::ALIAS_CONFLICT_ERR)
-                .and(isc::RANDOM)
-                .with(alias);
-            return Err(at(error, name.position));
+            return Err(alias_conflict(alias));
         }
         Ok(())
     }
@@ -433,7 +429,20 @@ impl Binder<'_> {
     }
 
     /// Makes the tables of a WITH known.
-    pub(crate) fn define_common_tables(&mut self, with: &ast::With) {
+    ///
+    /// # Errors
+    /// `alias_conflict_err` for a name that is taken twice, `dsql_cte_cycle` for a table that reads itself without
+    /// RECURSIVE.
+    pub(crate) fn define_common_tables(&mut self, with: &ast::With) -> Result<()> {
+        for (place, table) in with.tables.iter().enumerate() {
+            let name = table.name.as_str();
+            if with.tables.iter().take(place).any(|earlier| earlier.name == table.name) {
+                return Err(alias_conflict(name));
+            }
+            if !with.recursive && refers_to(&table.query.body, name) {
+                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_CYCLE).with(name));
+            }
+        }
         let tables = with.tables.iter().map(|table| {
             Arc::new(CommonTable {
                 name: table.name.as_str().to_owned(),
@@ -443,6 +452,7 @@ impl Binder<'_> {
             })
         });
         self.common_tables.push(CommonTableScope { tables: tables.collect() });
+        Ok(())
     }
 
     fn bind_procedure(
@@ -451,9 +461,8 @@ impl Binder<'_> {
         arguments: &[ast::Expression],
         alias: &str,
         nullable: bool,
-        name: &Name,
     ) -> Result<FromTree> {
-        self.check_alias(alias, name)?;
+        self.check_alias(alias)?;
         self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
         let arguments = self.bind_routine_arguments(procedure, arguments)?;
         let source = self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
@@ -696,18 +705,26 @@ fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<V
         }
         return Ok(written.iter().map(|name| name.as_str().to_owned()).collect());
     }
-    items
-        .iter()
-        .enumerate()
-        .map(|(place, item)| match &item.name {
-            Some(name) => Ok(name.clone()),
-            None => Err(dsql(sqlcode::SYNTAX)
-                .and(isc::DSQL_COMMAND_ERR)
+    let shown = if table.is_empty() { "<unnamed>" } else { table };
+    let command = dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR);
+    let mut names: Vec<String> = Vec::with_capacity(items.len());
+    for (place, item) in items.iter().enumerate() {
+        let Some(name) = &item.name else {
+            return Err(command
                 .and(isc::DSQL_DERIVED_FIELD_UNNAMED)
                 .with(i32::try_from(place + 1).unwrap_or(i32::MAX))
-                .with(table)),
-        })
-        .collect()
+                .with(shown));
+        };
+        if names.contains(name) {
+            return Err(command.and(isc::DSQL_DERIVED_FIELD_DUP_NAME).with(name.clone()).with(shown));
+        }
+        names.push(name.clone());
+    }
+    Ok(names)
+}
+
+fn alias_conflict(alias: &str) -> Error {
+    dsql(sqlcode::UNKNOWN_TABLE).and(isc::ALIAS_CONFLICT_ERR).with(alias)
 }
 
 fn column_count(code: u32, table: &str) -> Error {

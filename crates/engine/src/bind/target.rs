@@ -10,7 +10,7 @@ use crate::bind::function::parse_default_source;
 use crate::bind::scope::{NamedColumn, NamedTable, NamedValue};
 use crate::bind::source::is_not_null;
 use crate::bind::{Environment, NoVariables};
-use crate::catalog::{Column, ConstraintKind, Relation, Trigger};
+use crate::catalog::{Column, ConstraintKind, Relation, RelationKind, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::modification::{
     CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
@@ -38,13 +38,14 @@ pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Resu
         unique_names: unique_names(relation),
         triggers: trigger_presence(environment, relation),
         environment: environment.clone(),
+        stored: !matches!(relation.kind, RelationKind::View { .. }),
         relation: relation.clone(),
     })
 }
 
 /// How many slots a row of a table has.
 pub(crate) fn slot_count(relation: &Relation) -> usize {
-    relation.formats.last().map_or(0, |format| format.fields.len())
+    relation.formats.last().map_or(usize::from(relation.next_field_id), |format| format.fields.len())
 }
 
 fn target_column(environment: &Environment, relation: &Arc<Relation>, column: &Column) -> Result<TargetColumn> {
@@ -101,7 +102,12 @@ fn check_rules(environment: &Environment, relation: &Arc<Relation>) -> Result<Ve
         let check = farbird_sql::parse_check(source, &options(environment))?;
         let condition = bind_row_expression(environment, relation, &check.condition, None)?;
         let trigger = check_trigger_name(environment, relation, &constraint.name);
-        rules.push(CheckRule { name: constraint.name.clone(), trigger, condition });
+        rules.push(CheckRule {
+            name: constraint.name.clone(),
+            relation: relation.name.clone(),
+            trigger,
+            condition,
+        });
     }
     Ok(rules)
 }

@@ -221,7 +221,11 @@ fn blob(
     Ok(SqlType::Blob { subtype, character_set, collation: Collation::default() })
 }
 
-fn with_collation(catalog: &Catalog, sql_type: SqlType, name: &Name) -> Result<SqlType> {
+/// A text type with another collation of its character set.
+///
+/// # Errors
+/// `isc_collation_not_found`, `isc_collation_requires_text`.
+pub fn with_collation(catalog: &Catalog, sql_type: SqlType, name: &Name) -> Result<SqlType> {
     let of = |character_set: CharacterSet| {
         character_set
             .collation_by_name(name.as_str())

@@ -31,7 +31,7 @@ mod persistence;
 pub mod privileges;
 
 pub use counters::{Counters, IndexPurpose};
-pub use declared_type::{DeclaredType, character_set_named, declared_type};
+pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
 pub use edit::{CatalogMark, publication};
 pub use layout::{LayoutCache, layout};
 pub use model::*;

@@ -21,7 +21,7 @@ pub(crate) fn check_row(target: &Target, row: &[Value], context: &mut ExecutionC
             let trigger = format!("At trigger '{}'", rule.trigger);
             return Err(Error::new(isc::CHECK_CONSTRAINT)
                 .with(rule.name.clone())
-                .with(target.relation.name.clone())
+                .with(rule.relation.clone())
                 .and(isc::STACK_TRACE)
                 .with(trigger));
         }

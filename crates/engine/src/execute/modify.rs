@@ -9,6 +9,7 @@ use farbird_sql::ast::MergeRows;
 use farbird_store::RowId;
 use farbird_types::{Error, Result, Value, isc};
 
+use crate::api::RecordCounts;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::frame::Frame;
@@ -31,8 +32,7 @@ const RESTARTS_MAX: usize = 10;
 pub struct Modified {
     /// Rows of RETURNING, in the order in which the rows were changed.
     pub returned: Vec<Vec<Value>>,
-    /// Rows inserted, updated and deleted by the statement itself (ROW_COUNT). What triggers and cascades did counts in
-    /// the context's counts, not here.
+    /// Rows inserted, updated and deleted by the statement itself (ROW_COUNT), without what triggers and cascades did.
     pub rows: u64,
 }
 
@@ -50,8 +50,15 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
         let result = run(plan, context);
         context.frame = outer;
         let failure = match result {
-            Ok(modified) => {
+            Ok((modified, own)) => {
                 context.transaction.store.release(savepoint);
+                // What triggers and cascades did is theirs: clients are told of the statement's own rows.
+                context.counts = RecordCounts {
+                    selected: counts.selected,
+                    inserted: counts.inserted + own.inserted,
+                    updated: counts.updated + own.updated,
+                    deleted: counts.deleted + own.deleted,
+                };
                 return Ok(modified);
             }
             Err(failure) => failure,
@@ -68,8 +75,9 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
     }
 }
 
-fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<Modified> {
-    let mut output = Output { returning: &plan.returning, modified: Modified::default() };
+fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modified, RecordCounts)> {
+    let mut output =
+        Output { returning: &plan.returning, modified: Modified::default(), counts: RecordCounts::default() };
     match &plan.action {
         ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
         ModifyAction::Update(update) => run_update(update, &mut output, context)?,
@@ -77,23 +85,37 @@ fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<Modified
         ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
         ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
     }
-    Ok(output.modified)
+    Ok((output.modified, output.counts))
 }
 
 /// What the statement gives back.
 struct Output<'a> {
     returning: &'a [Expression],
     modified: Modified,
+    counts: RecordCounts,
+}
+
+/// What became of a row.
+enum Fate {
+    Inserted,
+    Updated,
+    Deleted,
 }
 
 impl Output<'_> {
     /// Takes note of a changed row; `row` makes the row that RETURNING looks at.
     fn changed(
         &mut self,
+        fate: Fate,
         context: &mut ExecutionContext<'_>,
         row: impl FnOnce() -> Vec<Value>,
     ) -> Change<()> {
         self.modified.rows += 1;
+        match fate {
+            Fate::Inserted => self.counts.inserted += 1,
+            Fate::Updated => self.counts.updated += 1,
+            Fate::Deleted => self.counts.deleted += 1,
+        }
         if !self.returning.is_empty() {
             let row = row();
             self.modified.returned.push(evaluate_all(self.returning, &row, context)?);
@@ -130,7 +152,7 @@ fn run_insert(
 ) -> Change<()> {
     for_each_row(&insert.source, context, |row, context| {
         let new = insert_row(&insert.row, &row, context)?;
-        output.changed(context, || new)
+        output.changed(Fate::Inserted, context, || new)
     })
 }
 
@@ -211,7 +233,7 @@ fn run_update(
         let mut new = assigned(&update.target, &update.assignments, &row, context)?;
         let old = row.get(..update.target.columns.len()).unwrap_or_default();
         row_change::update(&update.target, number, old, &mut new, context)?;
-        output.changed(context, || joined(row, new))
+        output.changed(Fate::Updated, context, || joined(row, new))
     })?;
     positioned(update.positioned, found)
 }
@@ -232,7 +254,7 @@ fn run_delete(
         if !row_change::delete(&delete.target, number, old, context)? {
             return Ok(());
         }
-        output.changed(context, || row)
+        output.changed(Fate::Deleted, context, || row)
     })?;
     positioned(delete.positioned, found)
 }
@@ -255,14 +277,14 @@ fn run_update_or_insert(
         let mut new = assigned(target, &statement.assignments, &row, context)?;
         let old = row.get(..target.columns.len()).unwrap_or_default();
         row_change::update(target, number, old, &mut new, context)?;
-        output.changed(context, || joined(row, new))
+        output.changed(Fate::Updated, context, || joined(row, new))
     })?;
     if found {
         return Ok(());
     }
     let new = insert_row(&statement.insert, &[], context)?;
     let width = statement.source.width();
-    output.changed(context, || joined(vec![Value::Null; width], new))
+    output.changed(Fate::Inserted, context, || joined(vec![Value::Null; width], new))
 }
 
 fn run_merge(
@@ -311,15 +333,15 @@ fn merge_row(
         (MergeActionPlan::Update(assignments), Some(number)) => {
             let mut new = assigned(target, assignments, &row, context)?;
             row_change::update(target, number, row.get(..width).unwrap_or_default(), &mut new, context)?;
-            output.changed(context, || joined(row, new))
+            output.changed(Fate::Updated, context, || joined(row, new))
         }
         (MergeActionPlan::Delete, Some(number)) => {
             row_change::delete(target, number, row.get(..width).unwrap_or_default(), context)?;
-            output.changed(context, || joined(row, vec![Value::Null; width]))
+            output.changed(Fate::Deleted, context, || joined(row, vec![Value::Null; width]))
         }
         (MergeActionPlan::Insert(insert), _) => {
             let new = insert_row(insert, &row, context)?;
-            output.changed(context, || joined(row, new))
+            output.changed(Fate::Inserted, context, || joined(row, new))
         }
         (MergeActionPlan::Update(_) | MergeActionPlan::Delete, None) => Ok(()),
     }

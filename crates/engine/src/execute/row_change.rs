@@ -71,14 +71,15 @@ pub(crate) fn insert(
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Insert, None, Some(new))?;
         constraint::restore_types(target, new, context)?;
     }
-    constraint::check_row(target, new, context)?;
-    context
-        .transaction
-        .store
-        .insert(&target.layout, new)
-        .map_err(|error| unique_violation(target, error))?;
-    constraint::check_foreign_keys(target, None, new, context)?;
-    context.counts.inserted += 1;
+    if target.stored {
+        constraint::check_row(target, new, context)?;
+        context
+            .transaction
+            .store
+            .insert(&target.layout, new)
+            .map_err(|error| unique_violation(target, error))?;
+        constraint::check_foreign_keys(target, None, new, context)?;
+    }
     if target.triggers.after_insert {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Insert, None, Some(new))?;
     }
@@ -98,16 +99,17 @@ pub(crate) fn update(
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Update, Some(old), Some(new))?;
         constraint::restore_types(target, new, context)?;
     }
-    constraint::check_row(target, new, context)?;
-    let view = context.view.clone();
-    context
-        .transaction
-        .store
-        .update(&target.layout, &view, row, new)
-        .map_err(|error| unique_violation(target, error))?;
-    constraint::check_foreign_keys(target, Some(old), new, context)?;
-    reference::after_update(target, row, old, new, context)?;
-    context.counts.updated += 1;
+    if target.stored {
+        constraint::check_row(target, new, context)?;
+        let view = context.view.clone();
+        context
+            .transaction
+            .store
+            .update(&target.layout, &view, row, new)
+            .map_err(|error| unique_violation(target, error))?;
+        constraint::check_foreign_keys(target, Some(old), new, context)?;
+        reference::after_update(target, row, old, new, context)?;
+    }
     if target.triggers.after_update {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Update, Some(old), Some(new))?;
     }
@@ -125,14 +127,15 @@ pub(crate) fn delete(
     if target.triggers.before_delete {
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Delete, Some(old), None)?;
     }
-    let view = context.view.clone();
-    match context.transaction.store.delete(&target.layout, &view, row) {
-        Ok(()) => {}
-        Err(StoreError::NoSuchRow { .. }) => return Ok(false),
-        Err(error) => return Err(error.into()),
+    if target.stored {
+        let view = context.view.clone();
+        match context.transaction.store.delete(&target.layout, &view, row) {
+            Ok(()) => {}
+            Err(StoreError::NoSuchRow { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        reference::after_delete(target, row, old, context)?;
     }
-    reference::after_delete(target, row, old, context)?;
-    context.counts.deleted += 1;
     if target.triggers.after_delete {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Delete, Some(old), None)?;
     }

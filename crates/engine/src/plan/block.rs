@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use farbird_types::Result;
+use farbird_types::{Result, Value};
 
 use crate::bind::Environment;
 use crate::bind::binder::Block;
 use crate::bind::data_type::collation_of;
 use crate::bind::grouping::BoundWindow;
 use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
-use crate::bind::source::{FromTree, SourceColumn, SourceKind};
-use crate::bind::target::slot_count;
+use crate::bind::scope::{NamedColumn, NamedValue};
+use crate::bind::source::{FromTree, Slot, SourceColumn, SourceKind};
 use crate::catalog::Relation;
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
@@ -282,8 +282,31 @@ pub(crate) struct RowsOutline<'a> {
     pub(crate) order: Vec<SortKey>,
     /// ROWS.
     pub(crate) limits: Vec<BoundLimit>,
-    /// The source whose rows are changed.
-    pub(crate) target: Option<usize>,
+    /// What the rows begin with.
+    pub(crate) row: RowOutline<'a>,
+}
+
+/// The changed row that planned rows begin with, by slot (field id).
+#[derive(Clone, Copy)]
+pub(crate) enum RowOutline<'a> {
+    /// That of a table: a source of the block.
+    Table {
+        /// The source.
+        source: usize,
+        /// The table.
+        relation: &'a Relation,
+        /// Slots of its rows.
+        fields: usize,
+    },
+    /// That of a view whose triggers do all.
+    View {
+        /// Its columns, over the block.
+        columns: &'a [NamedColumn],
+        /// The view.
+        relation: &'a Relation,
+        /// Slots of its rows.
+        fields: usize,
+    },
 }
 
 /// Planned rows of a statement.
@@ -302,30 +325,30 @@ pub(crate) struct PlannedRows {
 pub(crate) fn plan_rows(
     outline: RowsOutline<'_>,
     block: &Block,
-    relation: &Relation,
     environment: &Environment,
     frame: &mut FrameSize,
 ) -> Result<PlannedRows> {
-    let RowsOutline { tree, conditions, mut order, limits, target } = outline;
+    let RowsOutline { tree, conditions, mut order, limits, row } = outline;
     let mut planner = JoinPlanner::new(&block.sources, &block.slots, environment, frame);
     let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order, None)?;
     let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
     order.iter_mut().for_each(|key| key.value.move_columns(&found));
     let node = if ordered { node } else { sorted(node, order) };
     let node = limited(node, limits);
-    let fields = slot_count(relation);
-    let mut items = vec![Expression::NULL; fields + 1];
+    let mut items = first_items(row, block, &found);
+    let fields = items.len().saturating_sub(1);
     let mut positions = Vec::with_capacity(block.slots.len());
     for (number, slot) in block.slots.iter().enumerate() {
-        let own = Some(slot.source) == target;
-        let place = match slot.column {
-            SourceColumn::Field(place) if own => {
-                relation.columns.get(place).map(|column| usize::from(column.field_id))
-            }
-            SourceColumn::RowNumber if own => Some(fields),
+        let own = match row {
+            RowOutline::Table { source, relation, .. } if slot.source == source => match slot.column {
+                SourceColumn::Field(place) => {
+                    relation.columns.get(place).map(|column| usize::from(column.field_id))
+                }
+                SourceColumn::RowNumber => Some(fields),
+            },
             _ => None,
         };
-        let place = place.unwrap_or_else(|| {
+        let place = own.unwrap_or_else(|| {
             items.push(Expression::NULL);
             items.len() - 1
         });
@@ -339,4 +362,31 @@ pub(crate) fn plan_rows(
         false => Node::Project(Arc::new(Project { input: node, items })),
     };
     Ok(PlannedRows { node, positions })
+}
+
+/// The changed row and its number. A view's rows have no number, but they are there.
+fn first_items(row: RowOutline<'_>, block: &Block, found: &dyn Fn(usize) -> usize) -> Vec<Expression> {
+    match row {
+        RowOutline::Table { fields, .. } => vec![Expression::NULL; fields + 1],
+        RowOutline::View { columns, relation, fields } => {
+            let mut items = vec![Expression::NULL; fields];
+            for (column, definition) in columns.iter().zip(&relation.columns) {
+                let mut value = match &column.value {
+                    NamedValue::Expression(value) => value.clone(),
+                    NamedValue::Source(source, place) => {
+                        let wanted = Slot { source: *source, column: *place };
+                        let slot = block.slots.iter().position(|slot| *slot == wanted);
+                        slot.map_or(Expression::NULL, Expression::Column)
+                    }
+                    NamedValue::Computed { .. } => Expression::NULL,
+                };
+                value.move_columns(found);
+                if let Some(item) = items.get_mut(usize::from(definition.field_id)) {
+                    *item = value;
+                }
+            }
+            items.push(Expression::Constant(Value::integer(1)));
+            items
+        }
+    }
 }

@@ -159,6 +159,8 @@ pub struct Target {
     pub unique_names: Vec<UniqueName>,
     /// Which triggers there are.
     pub triggers: TriggerPresence,
+    /// Whether it has rows of its own: views whose triggers do all have none.
+    pub stored: bool,
     /// What later binding (of cascades) looks at.
     pub environment: Environment,
 }
@@ -206,6 +208,8 @@ impl TargetColumn {
 pub struct CheckRule {
     /// Its name.
     pub name: String,
+    /// The table or view that it is of.
+    pub relation: String,
     /// The system trigger that Firebird holds it by.
     pub trigger: String,
     /// The condition: violated only if FALSE.
