@@ -53,6 +53,7 @@ pub(crate) enum Stamp {
 /// What a new block says of itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockLabel {
+    pub(crate) codec: CodecId,
     pub(crate) stamp: Stamp,
     pub(crate) writer: TransactionId,
     pub(crate) format: u16,
@@ -65,10 +66,9 @@ pub(crate) fn encode_block(
     row_ids: &RowIds,
     rows: &EncodedRows,
 ) -> Result<Vec<u8>> {
-    let codec_id = CodecId::VALUE;
     let mut out = Vec::with_capacity(rows.bytes().len() + rows.len() + 64);
     out.resize(CHECKSUM_BYTES, 0);
-    out.push(codec_id.0);
+    out.push(label.codec.0);
     let mut flags = if matches!(row_ids, RowIds::Listed(_)) { FLAG_ROW_MAP } else { 0 };
     let stamp = match label.stamp {
         Stamp::Commit(commit) => commit.0,
@@ -92,7 +92,7 @@ pub(crate) fn encode_block(
             out[map_start + (bit / 8) as usize] |= 1 << (bit % 8);
         }
     }
-    let codec = codec(codec_id).map_err(|error| StoreError::corrupt(error.to_string()))?;
+    let codec = codec(label.codec).map_err(|error| StoreError::corrupt(error.to_string()))?;
     codec.encode_block(format, rows, &mut out)?;
     let checksum = xxh3_64_with_seed(&out[CHECKSUM_BYTES..], row_ids.first());
     out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());

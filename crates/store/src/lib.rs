@@ -58,4 +58,6 @@ pub use scan::{Projection, RelationScan, RowBatch};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
+
+pub use farbird_record::CodecId;
 pub use view::ReadView;

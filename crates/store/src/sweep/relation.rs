@@ -384,8 +384,12 @@ impl<'a> BlockWriter<'a> {
         }
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
-        let label =
-            BlockLabel { stamp: Stamp::Commit(self.commit), writer: TransactionId(0), format: self.format };
+        let label = BlockLabel {
+            codec: self.sweep.inner.options.codec,
+            stamp: Stamp::Commit(self.commit),
+            writer: TransactionId(0),
+            format: self.format,
+        };
         let value = encode_block(&label, self.record_format, &row_ids, &rows)?;
         let key = keyspace::block(RowId(row_ids.first())).to_vec();
         batch.put(Space::Blocks(self.sweep.layout.id), key, value);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_record::{EncodedRows, RecordFormat};
+use farbird_record::{CodecId, EncodedRows, RecordFormat};
 
 use super::Core;
 use super::ddl::DdlChange;
@@ -18,6 +18,7 @@ use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, Transa
 /// All that one commit writes.
 pub(super) struct CommitContent {
     id: TransactionId,
+    codec: CodecId,
     relations: HashMap<RelationId, RelationWrites>,
     formats: HashMap<(RelationId, u16), RecordFormat>,
     entries: Arc<HashMap<IndexId, OwnEntries>>,
@@ -29,11 +30,12 @@ pub(super) struct CommitContent {
 
 impl CommitContent {
     /// Takes it out of the transaction. Its index entries stay visible to other transactions' checks.
-    pub(super) fn take(core: &mut Core) -> CommitContent {
+    pub(super) fn take(core: &mut Core, codec: CodecId) -> CommitContent {
         let entries = Arc::new(std::mem::take(&mut core.writes.entries));
         core.committed_entries = Arc::clone(&entries);
         CommitContent {
             id: core.id,
+            codec,
             relations: std::mem::take(&mut core.writes.relations),
             formats: std::mem::take(&mut core.formats),
             entries,
@@ -178,7 +180,7 @@ impl CommitContent {
         rows: &EncodedRows,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let label = BlockLabel { stamp: Stamp::Commit(number), writer: self.id, format };
+        let label = BlockLabel { codec: self.codec, stamp: Stamp::Commit(number), writer: self.id, format };
         let record_format = self
             .formats
             .get(&(relation, format))

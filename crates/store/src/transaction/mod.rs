@@ -362,7 +362,7 @@ impl Transaction {
     fn write_commit(&self, mut core: Core, publish: crate::commit::Publish) -> Result<CommitNumber> {
         let inner = &self.store.inner;
         let outcome = if core.has_changes() {
-            let content = CommitContent::take(&mut core);
+            let content = CommitContent::take(&mut core, inner.options.codec);
             let publish = spill::publish(inner, &core, publish);
             inner.commit(Box::new(move |number, batch| content.write(number, batch)), publish)
         } else {

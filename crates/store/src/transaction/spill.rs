@@ -42,7 +42,8 @@ impl Transaction {
                 .formats
                 .get(&(relation, format))
                 .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
-            let label = BlockLabel { stamp: Stamp::Transaction(core.id), writer: core.id, format };
+            let codec = inner.options.codec;
+            let label = BlockLabel { codec, stamp: Stamp::Transaction(core.id), writer: core.id, format };
             let row_ids = RowIds::Dense(first..first + rows.len() as u64);
             let value = encode_block(&label, record_format, &row_ids, &rows)?;
             batch.put(Space::Blocks(relation), keyspace::block(RowId(first)).to_vec(), value);
