@@ -135,10 +135,10 @@ impl Finder<'_> {
         let user = User { name: &routine.name, kind, owner: None };
         self.body(user, &routine.source, None);
         for parameter in routine.inputs.iter().chain(&routine.outputs) {
-            if let Some(domain) = &parameter.domain {
-                if self.catalog.domains.contains_key(domain) {
-                    self.add(user, domain, object_type::DOMAIN, None);
-                }
+            if let Some(domain) =
+                parameter.domain.as_ref().filter(|name| self.catalog.domains.contains_key(*name))
+            {
+                self.add(user, domain, object_type::DOMAIN, None);
             }
         }
     }

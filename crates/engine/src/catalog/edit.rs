@@ -149,15 +149,13 @@ pub fn publication(
                 Some(CatalogObject::Relation(relation)) => Some(relation),
                 _ => None,
             };
-            if let Some(old) = before.relations.get(name) {
-                if relation.is_none_or(|relation| relation.id != old.id) {
-                    database.store.unregister_layout(StoreRelation(old.id.0));
-                }
+            if let Some(old) = before.relations.get(name)
+                && relation.is_none_or(|relation| relation.id != old.id)
+            {
+                database.store.unregister_layout(StoreRelation(old.id.0));
             }
-            if let Some(relation) = relation {
-                if relation.is_stored() {
-                    database.store.register_layout(layout(relation));
-                }
+            if let Some(relation) = relation.filter(|relation| relation.is_stored()) {
+                database.store.register_layout(layout(relation));
             }
         }
     }

@@ -270,10 +270,10 @@ fn rename(editor: &Editor<'_, '_>, edit: &mut TableEdit, from: &str, to: &str) -
         }
     }
     for constraint in &mut edit.relation.constraints {
-        if let ConstraintKind::NotNull { column } = &mut constraint.kind {
-            if column == from {
-                to.clone_into(column);
-            }
+        if let ConstraintKind::NotNull { column } = &mut constraint.kind
+            && column == from
+        {
+            to.clone_into(column);
         }
     }
     Ok(())

@@ -273,7 +273,7 @@ pub(super) fn is_in_primary_key(relation: &Relation, column: &str) -> bool {
 pub(super) fn remove_index(edit: &mut TableEdit, name: &str) {
     if let Some(place) = edit.relation.indexes.iter().position(|index| index.name == name) {
         let index = edit.relation.indexes.remove(place);
-        if edit.new_indexes.iter().any(|new| *new == index.name) {
+        if edit.new_indexes.contains(&index.name) {
             edit.new_indexes.retain(|new| *new != index.name);
         } else {
             edit.dropped_indexes.push(index);

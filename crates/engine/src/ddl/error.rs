@@ -35,8 +35,6 @@ const INDEX_ON_COMPUTED: u32 = dyn_code(179);
 const INDEX_ON_VIEW: u32 = dyn_code(181);
 /// "column @1 from table @2 is referenced in index @3"
 const COLUMN_IN_INDEX: u32 = dyn_code(187);
-/// "Cannot use the internal domain @1 as new type for field @2"
-const INTERNAL_DOMAIN: u32 = dyn_code(224);
 /// "Local column @1 doesn't have a default"
 const NO_DEFAULT: u32 = dyn_code(229);
 /// "Domain @1 is used in procedure @2 (parameter name @3) and cannot be dropped"
@@ -271,10 +269,6 @@ pub(super) fn identity_zero_increment(column: &str, table: &str) -> Error {
 
 pub(super) fn computed_stays_computed(column: &str) -> Error {
     Error::new(isc::DYN_CANNOT_ADDREM_COMPUTED).with(column)
-}
-
-pub(super) fn internal_domain(domain: &str, column: &str) -> Error {
-    Error::new(INTERNAL_DOMAIN).with(domain).with(column)
 }
 
 pub(super) fn domain_not_found() -> Error {

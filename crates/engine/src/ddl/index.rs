@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{CreateIndex, IndexKey};
-use farbird_store::{
-    IndexId as StoreIndex, IndexScan, KeyRange, LockLevel, Projection, RowBatch, ScanDirection,
-};
+use farbird_store::{IndexId as StoreIndex, IndexScan, KeyRange, Projection, RowBatch, ScanDirection};
 use farbird_types::{Collation, Result, SqlType, Value, compare};
 
 use crate::bind;

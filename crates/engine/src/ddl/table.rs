@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{
-    ColumnConstraintKind, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, TableElement, TemporaryRows,
+    ColumnConstraintKind, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, TableElement,
 };
 use farbird_store::LockLevel;
 use farbird_types::Result;
@@ -132,19 +132,18 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     if ast.external_file.is_some() {
         return Err(error::unsupported("an external table"));
     }
+    if ast.temporary.is_some() {
+        // Its rows would have to be each attachment's own: rather none than ones that others see.
+        return Err(error::unsupported("a global temporary table"));
+    }
     privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
-    if ast.mode == DefineMode::Recreate {
-        if let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view()) {
-            drop::drop_table(editor, existing)?;
-        }
+    if ast.mode == DefineMode::Recreate
+        && let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view())
+    {
+        drop::drop_table(editor, existing)?;
     }
     check_name_is_free(editor, name)?;
-    let kind = match ast.temporary {
-        None => RelationKind::Table,
-        Some(TemporaryRows::DeleteOnCommit) => RelationKind::TemporaryTransaction,
-        Some(TemporaryRows::PreserveOnCommit) => RelationKind::TemporarySession,
-    };
-    let relation = new_relation(editor, name, kind, ast.sql_security)?;
+    let relation = new_relation(editor, name, RelationKind::Table, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);
     let mut computed = Vec::new();
     for element in &ast.elements {
