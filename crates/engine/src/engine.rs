@@ -144,7 +144,7 @@ impl Engine {
                     .with(shown(path))
                     .and(isc::IO_OPEN_ERR)
                     .and(isc::RANDOM)
-                    .with("no such file or directory"));
+                    .with("No such file or directory"));
             }
             Some(other) => {
                 return Err(Error::new(isc::BAD_DB_FORMAT)

@@ -4,6 +4,7 @@ use farbird_store::{BlobOptions, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 use farbird_types::{BlobId, Error, Result, isc};
 
 use crate::api::{BlobFacts, BlobHandle, BlobParameters, TransactionHandle};
+use crate::attachment::blob_text::{needs_conversion, read_converted, unmarked};
 use crate::attachment::{Attachment, HANDLES_MAX};
 
 /// A BLOB in use, in the transaction it was opened in.
@@ -15,6 +16,54 @@ pub(super) struct OpenBlob {
 enum BlobState {
     Writing { writer: BlobWriter, facts: BlobFacts },
     Reading(BlobReader),
+    /// Held in memory: an empty BLOB, or a text converted for the client.
+    Converted(ConvertedBlob),
+}
+
+/// A BLOB whose contents were made for the client, as one stream.
+struct ConvertedBlob {
+    bytes: Vec<u8>,
+    place: usize,
+    stream: bool,
+}
+
+impl ConvertedBlob {
+    fn facts(&self) -> BlobFacts {
+        let segment = usize::from(u16::MAX);
+        BlobFacts {
+            id: BlobId::default(),
+            segments: self.bytes.len().div_ceil(segment) as u64,
+            longest_segment: u32::try_from(self.bytes.len().min(segment)).unwrap_or(u32::MAX),
+            total_bytes: self.bytes.len() as u64,
+            stream: self.stream,
+        }
+    }
+
+    fn read(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> SegmentRead {
+        let rest = self.bytes.get(self.place..).unwrap_or_default();
+        if rest.is_empty() {
+            return SegmentRead::End;
+        }
+        let taken = rest.get(..bytes_max.min(usize::from(u16::MAX))).unwrap_or(rest);
+        out.extend_from_slice(taken);
+        self.place += taken.len();
+        SegmentRead::Complete
+    }
+
+    fn seek(&mut self, from: SeekFrom, offset: i64) -> Result<u64> {
+        if !self.stream {
+            return Err(Error::new(isc::BAD_SEGSTR_TYPE));
+        }
+        let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
+        let base = match from {
+            SeekFrom::Start => 0,
+            SeekFrom::Current => i64::try_from(self.place).unwrap_or(i64::MAX),
+            SeekFrom::End => length,
+        };
+        let place = base.saturating_add(offset).clamp(0, length);
+        self.place = usize::try_from(place).unwrap_or(0);
+        Ok(self.place as u64)
+    }
 }
 
 impl Attachment {
@@ -25,7 +74,8 @@ impl Attachment {
         parameters: BlobParameters,
     ) -> Result<(BlobHandle, BlobId)> {
         self.check_blob_count()?;
-        let (subtype, character_set) = parameters.column.or(parameters.client).unwrap_or_default();
+        // The character set is that of the bytes to come; what the column needs is known when a row takes the BLOB.
+        let (subtype, character_set) = parameters.client.or(parameters.column).unwrap_or_default();
         let options = BlobOptions { stream: parameters.stream, subtype, character_set };
         let writer = self.transaction(transaction)?.store.create_blob(options)?;
         let id = writer.id();
@@ -41,13 +91,38 @@ impl Attachment {
         &mut self,
         transaction: TransactionHandle,
         id: BlobId,
-        _parameters: BlobParameters,
+        parameters: BlobParameters,
     ) -> Result<BlobHandle> {
         self.check_blob_count()?;
-        let reader = self.transaction(transaction)?.store.open_blob(id)?;
+        let state = self.open_state(transaction, id, parameters)?;
         let handle = BlobHandle(self.new_handle());
-        self.blobs.insert(handle, OpenBlob { transaction, state: BlobState::Reading(reader) });
+        self.blobs.insert(handle, OpenBlob { transaction, state });
         Ok(handle)
+    }
+
+    /// A BLOB to be read, in the client's character set.
+    fn open_state(
+        &self,
+        transaction: TransactionHandle,
+        id: BlobId,
+        parameters: BlobParameters,
+    ) -> Result<BlobState> {
+        let transaction = self.transaction(transaction)?;
+        if id == BlobId(0) {
+            return Ok(BlobState::Converted(ConvertedBlob { bytes: Vec::new(), place: 0, stream: false }));
+        }
+        let (own, marked) = unmarked(id);
+        let mut reader = transaction.store.open_blob(own)?;
+        let from = marked.or(parameters.client.map(|(_, character_set)| character_set));
+        let to = parameters.column.map_or(self.session.options.character_set, |(_, character_set)| character_set);
+        match from {
+            Some(from) if needs_conversion(from, to) => {
+                let bytes = read_converted(&mut reader, transaction, from, to)?;
+                let stream = reader.properties().options.stream;
+                Ok(BlobState::Converted(ConvertedBlob { bytes, place: 0, stream }))
+            }
+            _ => Ok(BlobState::Reading(reader)),
+        }
     }
 
     /// Appends a segment to a BLOB being written.
@@ -68,19 +143,21 @@ impl Attachment {
     pub fn get_segment(&mut self, handle: BlobHandle, bytes_max: usize, out: &mut Vec<u8>) -> Result<SegmentRead> {
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
-        let BlobState::Reading(reader) = &mut blob.state else {
-            return Err(Error::new(isc::SEGSTR_NO_READ));
-        };
-        Ok(reader.read_segment(&transaction.store, bytes_max, out)?)
+        match &mut blob.state {
+            BlobState::Reading(reader) => Ok(reader.read_segment(&transaction.store, bytes_max, out)?),
+            BlobState::Converted(converted) => Ok(converted.read(bytes_max, out)),
+            BlobState::Writing { .. } => Err(Error::new(isc::SEGSTR_NO_READ)),
+        }
     }
 
     /// Moves the place of the next read; gives it back, counted from the beginning. Stream BLOBs only.
     pub fn seek_blob(&mut self, handle: BlobHandle, from: SeekFrom, offset: i64) -> Result<u64> {
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
-        let BlobState::Reading(reader) = &mut blob.state else {
-            return Err(Error::new(isc::SEGSTR_NO_READ));
-        };
-        Ok(reader.seek(from, offset)?)
+        match &mut blob.state {
+            BlobState::Reading(reader) => Ok(reader.seek(from, offset)?),
+            BlobState::Converted(converted) => converted.seek(from, offset),
+            BlobState::Writing { .. } => Err(Error::new(isc::SEGSTR_NO_READ)),
+        }
     }
 
     /// Facts about an open BLOB.
@@ -88,6 +165,7 @@ impl Attachment {
         match &self.blobs.get(&handle).ok_or_else(bad_handle)?.state {
             BlobState::Writing { facts, .. } => Ok(*facts),
             BlobState::Reading(reader) => Ok(facts_of(reader)),
+            BlobState::Converted(converted) => Ok(converted.facts()),
         }
     }
 
@@ -107,7 +185,7 @@ impl Attachment {
         if let BlobState::Writing { writer, .. } = blob.state
             && let Some(slot) = self.transactions.get(&blob.transaction)
         {
-            writer.cancel(&slot.transaction.store);
+            writer.cancel(&slot.transaction.store)?;
         }
         Ok(())
     }
@@ -120,9 +198,13 @@ impl Attachment {
         id: BlobId,
         bytes_max: usize,
     ) -> Result<Option<(BlobFacts, Vec<u8>)>> {
+        let mut state = self.open_state(transaction, id, BlobParameters::default())?;
         let transaction = self.transaction(transaction)?;
-        let mut reader = transaction.store.open_blob(id)?;
-        let facts = facts_of(&reader);
+        let facts = match &state {
+            BlobState::Reading(reader) => facts_of(reader),
+            BlobState::Converted(converted) => converted.facts(),
+            BlobState::Writing { facts, .. } => *facts,
+        };
         let segments = match (facts.stream, facts.longest_segment) {
             (false, _) => facts.segments,
             (true, 0) => 0,
@@ -135,7 +217,12 @@ impl Attachment {
         loop {
             let length_at = out.len();
             out.extend_from_slice(&[0, 0]);
-            let end = reader.read_segment(&transaction.store, usize::from(u16::MAX), &mut out)?;
+            let most = usize::from(u16::MAX);
+            let end = match &mut state {
+                BlobState::Reading(reader) => reader.read_segment(&transaction.store, most, &mut out)?,
+                BlobState::Converted(converted) => converted.read(most, &mut out),
+                BlobState::Writing { .. } => SegmentRead::End,
+            };
             let length = u16::try_from(out.len() - length_at - 2).unwrap_or(u16::MAX);
             if end == SegmentRead::End && length == 0 {
                 out.truncate(length_at);

@@ -4,6 +4,7 @@
 //! [`Attachment::interrupt`] is meant for another thread meanwhile. Dropping an attachment rolls its transactions
 //! back and lets go of the database.
 
+mod blob_text;
 mod blobs;
 mod session_statement;
 mod statements;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farbird_store::BlobOptions;
 use farbird_sql::{Dialect, ParseOptions, ast};
 use farbird_types::convert::CastContext;
 use farbird_types::{Error, Result, SqlType, Value, isc};
@@ -13,6 +12,7 @@ use crate::api::{
     ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, Scroll, StatementDescription,
     StatementHandle, StatementKind, TransactionHandle,
 };
+use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Action, Environment, Variable, VariableScope};
 use crate::catalog::{Catalog, privileges};
@@ -47,6 +47,7 @@ struct Prepared {
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
     description: Arc<StatementDescription>,
+    blob_texts: BlobTexts,
 }
 
 enum Body {
@@ -339,7 +340,8 @@ impl Attachment {
         for access in accesses {
             privileges::check(&catalog, &self.session, access)?;
         }
-        Ok(Prepared { tree, sql, dialect, catalog, body, cursors, description: Arc::new(description) })
+        let blob_texts = BlobTexts::of(&description.columns, self.session.options.character_set);
+        Ok(Prepared { tree, sql, dialect, catalog, body, cursors, description: Arc::new(description), blob_texts })
     }
 
     /// Binds again if the catalog has changed since.
@@ -376,7 +378,7 @@ impl Attachment {
         mut parameters: Vec<Value>,
         options: ExecuteOptions,
     ) -> Result<Execution> {
-        self.make_blobs_of_texts(handle, transaction_handle, &mut parameters)?;
+        self.take_blob_parameters(handle, transaction_handle, &mut parameters)?;
         self.append_row_numbers(handle, &mut parameters)?;
         let deadline = self.deadline(options.timeout);
         self.session.interrupt.arm(deadline);
@@ -419,27 +421,18 @@ impl Attachment {
         result
     }
 
-    /// Clients may give a text where a BLOB is expected: it becomes one, in the column's character set.
-    fn make_blobs_of_texts(
+    /// BLOB parameters become BLOBs in their columns' character sets.
+    fn take_blob_parameters(
         &self,
         handle: StatementHandle,
         transaction: TransactionHandle,
         parameters: &mut [Value],
     ) -> Result<()> {
         let description = self.describe(handle)?;
+        let transaction = self.transaction(transaction)?;
+        let connection = self.session.options.character_set;
         for (value, parameter) in parameters.iter_mut().zip(&description.parameters) {
-            let (Value::Text(text), SqlType::Blob { subtype, character_set, .. }) =
-                (&*value, parameter.column_type.sql_type)
-            else {
-                continue;
-            };
-            let text = if subtype == 1 { text.transliterate(character_set)? } else { text.clone() };
-            let store = &self.transaction(transaction)?.store;
-            let mut writer = store.create_blob(BlobOptions { stream: false, subtype, character_set })?;
-            for segment in text.bytes().chunks(usize::from(u16::MAX)) {
-                writer.write_segment(store, segment)?;
-            }
-            *value = Value::Blob(writer.close(store)?);
+            blob_text::parameter(value, &parameter.column_type.sql_type, connection, transaction)?;
         }
         Ok(())
     }
@@ -491,8 +484,11 @@ impl Attachment {
         };
         slot.counts = context.counts;
         match result {
-            Ok(row) => {
+            Ok(mut row) => {
                 slot.counts.selected += u64::from(row.is_some());
+                if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
+                    prepared.blob_texts.mark(row);
+                }
                 Ok(row)
             }
             Err(error) => Err(self.session.interrupt.check().err().unwrap_or(error)),
@@ -560,7 +556,10 @@ fn finish(
     let has_cursor = slot.prepared.as_ref().is_some_and(|prepared| prepared.description.has_cursor);
     let source = match outcome {
         Outcome::Done => return Ok(Execution::Done),
-        Outcome::Rows(rows) if options.singleton || !has_cursor => {
+        Outcome::Rows(mut rows) if options.singleton || !has_cursor => {
+            if let (Some(row), Some(prepared)) = (rows.first_mut(), &slot.prepared) {
+                prepared.blob_texts.mark(row);
+            }
             return match rows.len() {
                 0 | 1 => Ok(Execution::Row(rows.into_iter().next())),
                 _ => Err(Error::new(isc::SING_SELECT_ERR)),

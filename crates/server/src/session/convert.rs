@@ -18,6 +18,12 @@ const DYNAMIC: u8 = 127;
 /// Source: Firebird 5 describes texts of NONE and OCTETS as they are, others by the attachment's character set, with
 /// the length in bytes that the same number of characters may take there.
 pub(crate) fn described(column: &ColumnType, connection: CharacterSet) -> ColumnType {
+    if let SqlType::Blob { subtype: 1, character_set, .. } = column.sql_type
+        && !is_raw(character_set)
+        && !is_raw(connection)
+    {
+        return ColumnType { sql_type: SqlType::blob_text(connection), ..*column };
+    }
     let SqlType::Text(mut text) = column.sql_type else { return *column };
     if is_raw(text.character_set) || is_raw(connection) || text.character_set == connection {
         return *column;
@@ -234,6 +240,8 @@ fn parameter(
     context: &CastContext,
 ) -> Result<Value> {
     let value = match value {
+        // Bytes are bytes, whatever the client calls them.
+        Value::Text(text) if takes_bytes(target) => Value::Text(Text::new(text.bytes(), CharacterSet::OCTETS)),
         Value::Text(text) => {
             character_set.check(text.bytes())?;
             Value::Text(Text::new(text.bytes(), character_set))
@@ -244,6 +252,15 @@ fn parameter(
         // The engine makes BLOBs of texts, and keeps parameters of no type as they come.
         (Value::Null, _) | (_, SqlType::Null | SqlType::Blob { .. }) => Ok(value),
         _ => cast(&value, target, context),
+    }
+}
+
+/// Whether a column holds bytes rather than characters.
+fn takes_bytes(target: &SqlType) -> bool {
+    match target {
+        SqlType::Text(text) => text.character_set == CharacterSet::OCTETS,
+        SqlType::Blob { subtype, .. } => *subtype != 1,
+        _ => false,
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Statement {
 }
 
 /// What is known of a prepared statement.
+///
+/// Types are the engine's; what the client was told may differ (see `convert::described`).
 pub(crate) struct Prepared {
     pub(crate) kind: StatementKind,
     pub(crate) columns: Vec<ColumnType>,
@@ -124,16 +126,15 @@ impl Session {
         sql: &str,
         dialect: u16,
     ) -> Result<Prepared> {
-        let character_set = self.character_set;
         let dialect = u8::try_from(dialect).unwrap_or(3);
         let description = self.attachment()?.prepare(engine, transaction, sql, dialect)?;
-        let describe = |columns: &[farbird_engine::api::ColumnDescription]| {
-            columns.iter().map(|column| convert::described(&column.column_type, character_set)).collect()
+        let types = |columns: &[farbird_engine::api::ColumnDescription]| {
+            columns.iter().map(|column| column.column_type).collect()
         };
         Ok(Prepared {
             kind: description.kind,
-            columns: describe(&description.columns),
-            parameters: describe(&description.parameters),
+            columns: types(&description.columns),
+            parameters: types(&description.parameters),
         })
     }
 
