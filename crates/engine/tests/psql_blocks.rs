@@ -291,6 +291,20 @@ fn faulty_blocks_are_refused_when_prepared() {
             "dsql_error sqlerr(-206) dsql_field_err random(FOO) dsql_line_col_error(2, 1)",
         ),
         ("execute block as begin exception e3; end", "invalid_blr(0) xcpnotdef(E3)"),
+        ("execute block as begin suspend; end", "dsql_error sqlerr(-104) suspend_without_returns"),
+        (
+            "execute block returns (a int) as begin in autonomous transaction do begin suspend; end end",
+            "dsql_error sqlerr(-901) dsql_unsupported_in_auto_trans(SUSPEND)",
+        ),
+        ("execute block as begin return 5; end", "dsql_error sqlerr(-104) token_err random(RETURN)"),
+        (
+            "execute block as begin close c; end",
+            "dsql_error sqlerr(-504) dsql_cursor_err dsql_cursor_not_found(C)",
+        ),
+        (
+            "execute block as begin xx: while (1 = 1) do begin leave yy; end end",
+            "dsql_error sqlerr(-104) dsql_command_err dsql_invalid_label(YY, is not found in the current scope)",
+        ),
         (
             "execute block as begin begin end when gdscode foo do begin end end",
             "invalid_blr(0) codnotdef(foo)",
@@ -350,6 +364,57 @@ fn execute_statement_runs_texts() {
     assert_eq!(
         session.error("execute block as\ndeclare x int;\nbegin\n  execute statement 'select x from (select 1 x from rdb$database union all select 2 from rdb$database)' into x;\nend"),
         "sing_select_err stack_trace(At block line: 4, col: 3)"
+    );
+}
+
+#[test]
+fn execute_statement_is_strict_about_inputs_and_outputs() {
+    let mut session = Session::new();
+    let cases = [
+        ("execute statement 'commit'", "eds_expl_tran_ctrl"),
+        ("execute statement 'select 1, 2 from rdb$database' into x", "eds_output_prm_mismatch"),
+        ("execute statement 'select 1 from rdb$database'", "eds_output_prm_mismatch"),
+        ("execute statement ('select 1 from rdb$database where 1 = ?') into x", "eds_input_prm_mismatch"),
+        (
+            "execute statement ('select 1 from rdb$database where 1 = ?') (1, 2) into x",
+            "eds_input_prm_mismatch",
+        ),
+        (
+            "execute statement ('select 1 from rdb$database where 1 = :a') (b := 1) into x",
+            "eds_input_prm_not_used(B)",
+        ),
+        (
+            "execute statement ('select 1 from rdb$database where 1 = :a') (a := 1, b := 1) into x",
+            "eds_input_prm_not_used(B)",
+        ),
+        ("execute statement ('select 1 from rdb$database where 1 = :a') into x", "eds_input_prm_not_set(A)"),
+    ];
+    for (statement, status) in cases {
+        let got = session.error(&format!("execute block as declare x int; begin {statement}; end"));
+        assert_eq!(got, format!("{status} stack_trace(At block line: 1, col: 39)"), "{statement}");
+    }
+    assert_eq!(
+        session.row(
+            "execute block returns (x int) as begin
+             execute statement ('select 1 from rdb$database where 1 = :a') (excess b := 5, a := 1) into x;
+             suspend; end"
+        ),
+        "1"
+    );
+}
+
+#[test]
+fn messages_of_handled_errors_are_whole() {
+    let mut session = Session::new();
+    assert_eq!(
+        session
+            .row(
+                "execute block returns (a varchar(1000)) as declare x int;\nbegin\n begin x = 1/0;\n \
+             when any do begin a = rdb$error(message); suspend; end end end"
+            )
+            .lines()
+            .last(),
+        Some("At block line: 3, col: 8")
     );
 }
 

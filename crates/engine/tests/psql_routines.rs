@@ -190,6 +190,51 @@ fn a_failing_trigger_undoes_the_statement() {
 }
 
 #[test]
+fn old_and_new_are_there_when_the_row_is() {
+    let mut session = stock();
+    let mut status = |sql: &str| {
+        let error = session.error(sql);
+        error.split_once(' ').map_or(error.clone(), |(_, rest)| rest.to_owned())
+    };
+    assert!(
+        status("create trigger tb for t before insert as begin new.v = old.v; end")
+            .contains("dsql_field_err random(OLD.V)")
+    );
+    assert!(
+        status("create trigger tb for t before delete as begin new.v = 'x'; end")
+            .contains("dsql_field_err random(NEW.V)")
+    );
+    assert!(
+        status("create trigger tb for t after insert as begin new.v = 'x'; end")
+            .contains("read_only_field(T.V)")
+    );
+    assert!(
+        status("create trigger tb for t before update as begin old.v = 'x'; end")
+            .contains("read_only_field(T.V)")
+    );
+}
+
+#[test]
+fn inputs_and_results_obey_not_null() {
+    let mut session = stock();
+    session.execute("create function f9(a int not null) returns int not null as begin return null; end");
+    session.execute("create procedure p9(a int not null) as begin end");
+    session.commit();
+    assert_eq!(
+        session.error("select f9(1) from rdb$database"),
+        "not_valid_for_var(number 1, *** null ***) stack_trace(At function 'F9' line: 1, col: 66)"
+    );
+    assert_eq!(
+        session.error("select f9(null) from rdb$database"),
+        "not_valid_for_var(A, *** null ***) stack_trace(At function 'F9')"
+    );
+    assert_eq!(
+        session.error("execute procedure p9(null)"),
+        "not_valid_for_var(A, *** null ***) stack_trace(At procedure 'P9')"
+    );
+}
+
+#[test]
 fn dml_gives_values_and_counts_back() {
     let mut session = stock();
     let rows = session.rows(

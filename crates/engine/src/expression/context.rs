@@ -5,6 +5,8 @@ use farbird_types::{
     CharacterSet, Result, SqlType, Text, Time, Timestamp, TimestampTz, Value, ZoneId, convert, isc,
 };
 
+use farbird_types::error::StatusItem;
+
 use crate::execute::context::ExecutionContext;
 
 /// Ten-thousandths of a second in a second: the unit of times.
@@ -58,7 +60,9 @@ pub(crate) fn context_value(variable: ContextVariable, context: &ExecutionContex
         ContextVariable::CurrentRole => {
             Value::text(context.session.settings.lock().role.as_deref().unwrap_or("NONE"))
         }
-        ContextVariable::CurrentConnection => Value::integer(i64::try_from(context.session.id).unwrap_or(i64::MAX)),
+        ContextVariable::CurrentConnection => {
+            Value::integer(i64::try_from(context.session.id).unwrap_or(i64::MAX))
+        }
         ContextVariable::CurrentTransaction => {
             Value::integer(i64::try_from(context.transaction.store.id().0).unwrap_or(i64::MAX))
         }
@@ -111,7 +115,10 @@ pub(crate) fn error_value(item: ErrorItem, context: &ExecutionContext<'_>) -> Va
             Value::Text(Text::new(state.as_bytes(), CharacterSet::ASCII))
         }
         ErrorItem::Exception => error.and_then(exception_name).map_or(Value::Null, |name| Value::text(&name)),
-        ErrorItem::Message => error.map_or(Value::Null, |error| Value::text(&error.to_string())),
+        ErrorItem::Message => error.map_or(Value::Null, |error| {
+            let lines: Vec<String> = error.items().iter().map(StatusItem::message).collect();
+            Value::text(&lines.join("\n"))
+        }),
     }
 }
 
@@ -126,7 +133,11 @@ fn exception_name(error: &farbird_types::Error) -> Option<String> {
 }
 
 /// AT TIME ZONE, AT LOCAL: the same moment shown in another zone. Values without a zone are of the session's.
-pub(crate) fn at_time_zone(value: &Value, zone: Option<&Value>, context: &ExecutionContext<'_>) -> Result<Value> {
+pub(crate) fn at_time_zone(
+    value: &Value,
+    zone: Option<&Value>,
+    context: &ExecutionContext<'_>,
+) -> Result<Value> {
     let zone = match zone {
         None => context.cast.session_zone,
         Some(Value::Null) => return Ok(Value::Null),

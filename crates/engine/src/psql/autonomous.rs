@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use farbird_store::TransactionOptions;
-use farbird_types::Result;
+use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::catalog::CatalogChanges;
@@ -43,7 +43,13 @@ pub(super) fn within<T>(
     std::mem::swap(&mut inner.routine, &mut context.routine);
     context.parameters = std::mem::take(&mut inner.parameters);
     drop(inner);
+    let changes_catalog = !transaction.catalog.lock().changes.is_empty();
     match result {
+        // Publishing a catalog is the attachment's matter, which does not know of this transaction.
+        Ok(_) if changes_catalog => {
+            transaction.store.rollback()?;
+            Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("DDL in an autonomous transaction"))
+        }
         Ok(value) => {
             transaction.store.commit()?;
             Ok(value)

@@ -169,14 +169,18 @@ fn fires(trigger: &Trigger, moment: TriggerMoment, action: TriggerAction) -> boo
     if trigger.inactive || trigger.trigger_type & TRIGGER_TYPE_MASK != 0 {
         return false;
     }
-    let code = trigger.trigger_type + 1;
-    let when = if code & 1 == 0 { TriggerMoment::Before } else { TriggerMoment::After };
+    let is_before = (trigger.trigger_type + 1) & 1 == 0;
+    is_before == (moment == TriggerMoment::Before) && fires_for(trigger.trigger_type, action)
+}
+
+/// Whether an action is among those of a relation trigger's type.
+pub(super) fn fires_for(trigger_type: u64, action: TriggerAction) -> bool {
     let wanted = match action {
         TriggerAction::Insert => 1,
         TriggerAction::Update => 2,
         TriggerAction::Delete => 3,
     };
-    when == moment && (0..ACTIONS_MAX).any(|slot| (code >> (1 + slot * 2)) & 3 == wanted)
+    (0..ACTIONS_MAX).any(|slot| (trigger_type.saturating_add(1) >> (1 + slot * 2)) & 3 == wanted)
 }
 
 fn triggers_of<'c>(

@@ -1,20 +1,18 @@
 //! EXECUTE STATEMENT: text that is parsed, bound and run while the routine runs.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use farbird_sql::ast::{self, StatementKind, StatementTransaction};
-use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{Error, Result, Value, isc};
 
-use crate::bind::{self, Action, Environment, Variable, VariableScope};
+use crate::api::ColumnDescription;
+use crate::bind::{self, Action, Environment, NoVariables, Prepared};
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{Cursor, modify};
 use crate::expression::blob;
-use crate::psql::autonomous;
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
 use crate::psql::instruction::DynamicStatement;
+use crate::psql::{autonomous, named_parameters};
 
 /// The rows of an executed text.
 pub(super) enum DynamicRows {
@@ -38,27 +36,8 @@ impl DynamicRows {
     }
 }
 
-/// The inputs that a text names by `:name`.
-struct NamedInputs {
-    names: BTreeMap<String, Variable>,
-}
-
-impl VariableScope for NamedInputs {
-    fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable> {
-        match qualifier {
-            None => self.names.get(name).copied(),
-            Some(_) => None,
-        }
-    }
-
-    fn is_psql(&self) -> bool {
-        false
-    }
-}
-
 /// A text ready to run.
 struct Parsed {
-    sql: String,
     statement: ast::Statement,
     environment: Environment,
 }
@@ -76,11 +55,16 @@ pub(super) fn execute(
         });
     }
     // Its own savepoint: what it did is undone also if the routine handles its error.
-    let savepoint = context.transaction.store.savepoint();
+    let transaction = context.transaction;
+    let savepoint = transaction.store.savepoint();
+    let mark = transaction.catalog.lock().mark();
     let result = singleton(statement, &parsed, inputs, context);
     match result {
-        Ok(_) => context.transaction.store.release(savepoint),
-        Err(_) => context.transaction.store.rollback_to(savepoint)?,
+        Ok(_) => transaction.store.release(savepoint),
+        Err(_) => {
+            transaction.store.rollback_to(savepoint)?;
+            transaction.catalog.lock().restore(&mark);
+        }
     }
     result
 }
@@ -88,13 +72,10 @@ pub(super) fn execute(
 fn singleton(
     statement: &DynamicStatement,
     parsed: &Parsed,
-    inputs: Inputs,
+    inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
 ) -> Result<Option<Vec<Value>>> {
-    let (mut rows, columns) = run(parsed, inputs, context)?;
-    if columns != statement.targets.len() && !statement.targets.is_empty() {
-        return Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH));
-    }
+    let mut rows = run(statement, parsed, inputs, context)?;
     let row = rows.next(context)?;
     if row.is_some() && rows.next(context)?.is_some() {
         return Err(Error::new(isc::SING_SELECT_ERR));
@@ -105,21 +86,11 @@ fn singleton(
 /// Opens FOR EXECUTE STATEMENT.
 pub(super) fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<DynamicRows> {
     let (parsed, inputs) = prepare(statement, context)?;
-    let (rows, columns) = run(&parsed, inputs, context)?;
-    if columns != statement.targets.len() {
-        return Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH));
-    }
-    Ok(rows)
+    run(statement, &parsed, inputs, context)
 }
 
-/// The values of the inputs, by position or by name.
-struct Inputs {
-    values: Vec<Value>,
-    names: Vec<Option<String>>,
-    excess: Vec<bool>,
-}
-
-fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Inputs)> {
+/// Evaluates text and inputs and parses the text; gives the inputs in the order of its parameters.
+fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Vec<Value>)> {
     if let Some(source) = &statement.data_source {
         let source = source.evaluate(context)?;
         if !source.is_null() && !blob::text_of(&source, context)?.bytes().is_empty() {
@@ -127,100 +98,122 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         }
     }
     let sql = match statement.sql.evaluate(context)? {
-        Value::Null => return Err(Error::new(isc::EXEC_SQL_INVALID_ARG)),
+        Value::Null => String::new(),
         text => blob::text_of(&text, context)?.decode_lossy().into_owned(),
     };
-    let mut inputs = Inputs { values: Vec::new(), names: Vec::new(), excess: Vec::new() };
-    for parameter in &statement.parameters {
-        inputs.values.push(parameter.value.evaluate(context)?);
-        inputs.names.push(parameter.name.clone());
-        inputs.excess.push(parameter.excess);
-    }
-    let catalog = context.transaction.current_catalog();
+    let (sql, named) = named_parameters::replaced(&sql);
+    let inputs = inputs(statement, &named, context)?;
     let dialect = context.session.options.dialect;
     let options = farbird_sql::ParseOptions {
         dialect: if dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three },
     };
     let parsed = farbird_sql::parse_statement(&sql, &options)?;
-    let environment = Environment { catalog, character_set: context.session.options.character_set, dialect };
-    Ok((Parsed { sql, statement: parsed, environment }, inputs))
+    let environment = Environment {
+        catalog: context.transaction.current_catalog(),
+        character_set: context.session.options.character_set,
+        dialect,
+    };
+    Ok((Parsed { statement: parsed, environment }, inputs))
 }
 
-/// Runs a text; gives its rows and how many columns they have.
-fn run(parsed: &Parsed, inputs: Inputs, context: &mut ExecutionContext<'_>) -> Result<(DynamicRows, usize)> {
+/// The values of the inputs in the order in which the text asks for them.
+fn inputs(
+    statement: &DynamicStatement,
+    named: &[String],
+    context: &mut ExecutionContext<'_>,
+) -> Result<Vec<Value>> {
+    let mut values = Vec::with_capacity(statement.parameters.len());
+    for parameter in &statement.parameters {
+        let value = parameter.value.evaluate(context)?;
+        let used = parameter.name.as_ref().is_none_or(|name| parameter.excess || named.contains(name));
+        if let (false, Some(name)) = (used, &parameter.name) {
+            return Err(Error::new(isc::EDS_INPUT_PRM_NOT_USED).with(name.clone()));
+        }
+        values.push(value);
+    }
+    if named.is_empty() {
+        return Ok(values);
+    }
+    named
+        .iter()
+        .map(|name| {
+            let place =
+                statement.parameters.iter().position(|parameter| parameter.name.as_ref() == Some(name));
+            place
+                .and_then(|place| values.get(place).cloned())
+                .ok_or_else(|| Error::new(isc::EDS_INPUT_PRM_NOT_SET).with(name.clone()))
+        })
+        .collect()
+}
+
+/// Runs a text; what it gives must fit the targets.
+fn run(
+    statement: &DynamicStatement,
+    parsed: &Parsed,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<DynamicRows> {
+    let expected = statement.targets.len();
     let nothing = || DynamicRows::Rows(Vec::new().into_iter());
     match &parsed.statement.kind {
-        StatementKind::Ddl(statement) => {
-            ddl::execute(context, statement)?;
-            Ok((nothing(), 0))
+        StatementKind::Ddl(definition) => {
+            check_columns(0, expected)?;
+            ddl::execute(context, definition)?;
+            Ok(nothing())
         }
-        StatementKind::Transaction(_) | StatementKind::Session(_) => {
-            Err(Error::new(isc::EXEC_SQL_INVALID_REQ).with(parsed.sql.clone()))
+        StatementKind::Transaction(_) => Err(Error::new(isc::EDS_EXPL_TRAN_CTRL)),
+        StatementKind::Session(_) => {
+            Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("session management by EXECUTE STATEMENT"))
         }
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;
+            check_columns(compiled.description.columns.len(), expected)?;
             run_routine(&compiled, inputs, context)
         }
-        _ => run_plan(parsed, inputs, context),
+        _ => {
+            let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &NoVariables)?;
+            check_columns(prepared.columns.len(), expected)?;
+            run_plan(&prepared, inputs, context)
+        }
     }
+}
+
+fn check_columns(columns: usize, expected: usize) -> Result<()> {
+    if columns == expected { Ok(()) } else { Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH)) }
 }
 
 fn run_routine(
     compiled: &CompiledStatement,
-    inputs: Inputs,
+    inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Result<(DynamicRows, usize)> {
+) -> Result<DynamicRows> {
     let description = &compiled.description;
-    let types: Vec<ColumnType> =
-        description.parameters.iter().map(|parameter| parameter.column_type).collect();
-    let converted = positional(inputs.values, &types, context)?;
-    let columns = description.columns.len();
+    let converted = positional(inputs, &description.parameters, context)?;
     let mut execution = with_parameters(converted, context, |context| Execution::start(compiled, context))?;
     if description.has_cursor {
-        return Ok((DynamicRows::Routine(Box::new(execution)), columns));
+        return Ok(DynamicRows::Routine(Box::new(execution)));
     }
     let row = execution.finish(context)?;
-    let rows = if columns == 0 { Vec::new() } else { vec![row] };
-    Ok((DynamicRows::Rows(rows.into_iter()), columns))
+    let rows = if description.columns.is_empty() { Vec::new() } else { vec![row] };
+    Ok(DynamicRows::Rows(rows.into_iter()))
 }
 
 fn run_plan(
-    parsed: &Parsed,
-    inputs: Inputs,
+    prepared: &Prepared,
+    inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Result<(DynamicRows, usize)> {
-    let mut scope = NamedInputs { names: BTreeMap::new() };
-    let named = inputs.names.iter().any(Option::is_some);
-    for (slot, (name, value)) in inputs.names.iter().zip(&inputs.values).enumerate() {
-        if let Some(name) = name {
-            let column_type = ColumnType { sql_type: type_of(value), nullable: true };
-            scope.names.insert(name.clone(), Variable { slot, column_type });
-        }
-    }
-    let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &scope)?;
-    let values = if named {
-        inputs.values
-    } else {
-        let types: Vec<ColumnType> =
-            prepared.parameters.iter().map(|parameter| parameter.column_type).collect();
-        positional(inputs.values, &types, context)?
-    };
-    let columns = prepared.columns.len();
+) -> Result<DynamicRows> {
+    let values = positional(inputs, &prepared.parameters, context)?;
+    context.view = context.transaction.store.view_again(&context.view)?;
     match &prepared.action {
         Action::Select(plan) => {
-            let cursor = with_parameters(values, context, |context| {
-                context.view = context.transaction.store.view_again(&context.view)?;
-                Cursor::open(&Arc::clone(plan), context)
-            })?;
-            Ok((DynamicRows::Query(Box::new(cursor), columns), columns))
+            let cursor = with_parameters(values, context, |context| Cursor::open(plan, context))?;
+            Ok(DynamicRows::Query(Box::new(cursor), prepared.columns.len()))
         }
         Action::Modify(plan) => {
-            let modified = with_parameters(values, context, |context| {
-                context.view = context.transaction.store.view_again(&context.view)?;
-                modify(plan, context)
-            })?;
+            let modified = with_parameters(values, context, |context| modify(plan, context))?;
             context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
-            Ok((DynamicRows::Rows(modified.returned.into_iter()), columns))
+            Ok(DynamicRows::Rows(modified.returned.into_iter()))
         }
     }
 }
@@ -237,49 +230,18 @@ fn with_parameters<T>(
     result
 }
 
-/// Inputs by position, converted to the types of the parameters.
+/// Inputs converted to the types of the parameters.
 fn positional(
     values: Vec<Value>,
-    types: &[ColumnType],
+    parameters: &[ColumnDescription],
     context: &mut ExecutionContext<'_>,
 ) -> Result<Vec<Value>> {
-    if values.len() != types.len() {
+    if values.len() != parameters.len() {
         return Err(Error::new(isc::EDS_INPUT_PRM_MISMATCH));
     }
     values
         .into_iter()
-        .zip(types)
-        .map(|(value, column_type)| blob::cast_value(value, &column_type.sql_type, context))
+        .zip(parameters)
+        .map(|(value, parameter)| blob::cast_value(value, &parameter.column_type.sql_type, context))
         .collect()
-}
-
-/// A type that holds the value.
-fn type_of(value: &Value) -> SqlType {
-    match value {
-        Value::Null => SqlType::Null,
-        Value::Boolean(_) => SqlType::Boolean,
-        Value::Integer { scale, .. } => SqlType::Exact {
-            width: farbird_types::ExactWidth::Int64,
-            scale: *scale,
-            subtype: farbird_types::ExactSubtype::Integer,
-        },
-        Value::Int128 { scale, .. } => SqlType::Exact {
-            width: farbird_types::ExactWidth::Int128,
-            scale: *scale,
-            subtype: farbird_types::ExactSubtype::Integer,
-        },
-        Value::Float(_) => SqlType::Float,
-        Value::Double(_) => SqlType::Double,
-        Value::DecFloat(_) => SqlType::DecFloat34,
-        Value::Date(_) => SqlType::Date,
-        Value::Time(_) => SqlType::Time,
-        Value::Timestamp(_) => SqlType::Timestamp,
-        Value::TimeTz(_) => SqlType::TimeTz,
-        Value::TimestampTz(_) => SqlType::TimestampTz,
-        Value::Text(text) => {
-            let length = u32::try_from(text.char_length()).unwrap_or(u32::MAX).max(1);
-            SqlType::varchar(length, text.character_set())
-        }
-        Value::Blob(_) => SqlType::BLOB_BINARY,
-    }
 }

@@ -14,7 +14,7 @@ use crate::psql::compile::CompiledStatement;
 use crate::psql::cursor::OpenCursor;
 use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
-use crate::psql::trace::{CallFrame, has_stack, with_stack};
+use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
 use crate::psql::{DEPTH_MAX, call, condition, dynamic, stack};
 
 /// A running routine: a value that holds no thread and no lock between two rows.
@@ -138,7 +138,9 @@ impl Execution {
                 (None, None) => Value::Null,
             };
             if let Some(constraint) = declared.constraint.and_then(|number| routine.constraints.get(number)) {
-                constraint.verify(&value, context)?;
+                constraint
+                    .verify(&value, context)
+                    .map_err(|error| with_entry_stack(error, &routine, context))?;
             }
             if let Some(slot) = self.variables.get_mut(routine.first_input + number) {
                 *slot = value;
@@ -191,6 +193,7 @@ impl Execution {
         // What a trigger does belongs to the statement that fired it, which undoes it.
         let guards = self.routine.changes && self.routine.kind != RoutineKind::Trigger;
         let savepoint = guards.then(|| context.transaction.store.savepoint());
+        let mark = (guards && self.routine.executes_texts).then(|| context.transaction.catalog.lock().mark());
         let result = self.inside(context, |execution, context| execution.run(context, 0));
         self.ended = !matches!(result, Ok(Stop::Suspended));
         if self.ended {
@@ -199,7 +202,12 @@ impl Execution {
         if let Some(savepoint) = savepoint {
             match result {
                 Ok(_) => context.transaction.store.release(savepoint),
-                Err(_) => context.transaction.store.rollback_to(savepoint)?,
+                Err(_) => {
+                    context.transaction.store.rollback_to(savepoint)?;
+                    if let Some(mark) = &mark {
+                        context.transaction.catalog.lock().restore(mark);
+                    }
+                }
             }
         }
         result
@@ -317,12 +325,7 @@ impl Execution {
                     let found = self.next_row(&routine, *cursor, scroll, targets, context)?;
                     context.routine.row_count = i64::from(found);
                 }
-                Instruction::CloseCursor { cursor } => {
-                    if !self.is_open(*cursor) {
-                        return Err(Error::new(isc::CURSOR_NOT_OPEN));
-                    }
-                    self.close(*cursor);
-                }
+                Instruction::CloseCursor { cursor } => self.close(*cursor),
                 Instruction::SelectInto { plan, targets } => {
                     self.select_into(&routine, plan, targets, context)?;
                 }
@@ -436,10 +439,6 @@ impl Execution {
 
     // ---- Cursors ----
 
-    fn is_open(&self, cursor: usize) -> bool {
-        self.cursors.get(cursor).is_some_and(Option::is_some)
-    }
-
     fn close(&mut self, cursor: usize) {
         if let Some(place) = self.cursors.get_mut(cursor) {
             *place = None;
@@ -479,6 +478,9 @@ impl Execution {
         context: &mut ExecutionContext<'_>,
     ) -> Result<bool> {
         let Some(definition) = routine.cursors.get(number) else { return Ok(false) };
+        if let (false, Some(option)) = (definition.scroll, scroll.option_name()) {
+            return Err(Error::new(isc::INVALID_FETCH_OPTION).with(option));
+        }
         let Some(Some(cursor)) = self.cursors.get_mut(number) else {
             return Err(Error::new(isc::CURSOR_NOT_OPEN));
         };

@@ -151,6 +151,20 @@ pub enum Scroll {
     Relative(BoundExpression),
 }
 
+impl Scroll {
+    /// The word for anything but the next row.
+    pub(super) fn option_name(&self) -> Option<&'static str> {
+        match self {
+            Scroll::Next => None,
+            Scroll::Prior => Some("PRIOR"),
+            Scroll::First => Some("FIRST"),
+            Scroll::Last => Some("LAST"),
+            Scroll::Absolute(_) => Some("ABSOLUTE"),
+            Scroll::Relative(_) => Some("RELATIVE"),
+        }
+    }
+}
+
 /// A cursor of a routine.
 #[derive(Debug)]
 pub struct CursorDefinition {

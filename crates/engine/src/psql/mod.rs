@@ -16,7 +16,7 @@
 //! | `cursor` | the cursors of a frame |
 //! | `condition` | which handler catches which error; user-defined exceptions |
 //! | `trace` | where an error came from: "At procedure 'P' line: 3, col: 5" |
-//! | `dynamic` | EXECUTE STATEMENT |
+//! | `dynamic`, `named_parameters` | EXECUTE STATEMENT |
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `cache` | compiled routines of a catalog |
@@ -38,6 +38,7 @@ mod cursor;
 mod dynamic;
 mod execution;
 pub mod instruction;
+mod named_parameters;
 mod routine;
 mod stack;
 mod trace;

@@ -43,6 +43,8 @@ pub struct CompiledRoutine {
     pub(super) suspends: bool,
     /// Whether it changes rows or calls what may: then a failure has something to undo.
     pub(super) changes: bool,
+    /// Whether it has EXECUTE STATEMENT, which may change the catalog.
+    pub(super) executes_texts: bool,
     /// What its owner or caller must be allowed.
     pub(super) accesses: Vec<Access>,
 }

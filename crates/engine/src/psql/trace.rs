@@ -29,7 +29,29 @@ pub struct CallFrame {
 
 /// The error with the stack of the running frames added.
 pub(super) fn with_stack(error: Error, context: &ExecutionContext<'_>) -> Error {
-    let mut stack = String::new();
+    with_stack_under(String::new(), error, context)
+}
+
+/// The error with a stack whose innermost line is a routine that has not begun to run: its inputs were refused.
+pub(super) fn with_entry_stack(
+    error: Error,
+    routine: &CompiledRoutine,
+    context: &ExecutionContext<'_>,
+) -> Error {
+    let name = &routine.name;
+    let line = match routine.kind {
+        RoutineKind::Block | RoutineKind::Statement => String::new(),
+        RoutineKind::Procedure => format!("At procedure '{name}'"),
+        RoutineKind::Function => format!("At function '{name}'"),
+        RoutineKind::Trigger => format!("At trigger '{name}'"),
+        RoutineKind::LocalProcedure => format!("At sub procedure '{name}'"),
+        RoutineKind::LocalFunction => format!("At sub function '{name}'"),
+    };
+    with_stack_under(line, error, context)
+}
+
+fn with_stack_under(innermost: String, error: Error, context: &ExecutionContext<'_>) -> Error {
+    let mut stack = innermost;
     let mut frame = context.routine.call.as_deref();
     while let Some(current) = frame {
         frame = current.caller.as_deref();

@@ -228,7 +228,7 @@ impl<'a> Compiler<'a> {
         for parameter in &signature.parameters {
             compiler.declare_input(parameter)?;
         }
-        let constraint = compiler.constraint("", not_null, resolved.domain.as_deref())?;
+        let constraint = compiler.constraint("number 1", not_null, resolved.domain.as_deref())?;
         let slot = compiler.slot();
         compiler.outputs.push(slot);
         compiler.result = Some((slot, result, constraint));
@@ -274,6 +274,7 @@ impl<'a> Compiler<'a> {
 
     fn set_local(&mut self, number: usize, compiled: CompiledRoutine) {
         self.changes |= compiled.changes;
+        self.executes_texts |= compiled.executes_texts;
         self.accesses.extend(compiled.accesses.iter().cloned());
         if let Some(local) = self.locals.get(number) {
             // Declared once: a second body was refused above.

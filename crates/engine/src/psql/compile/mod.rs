@@ -12,13 +12,14 @@ mod statement;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use farbird_sql::ast::{self, Position};
+use farbird_sql::ast::{self, Position, TriggerAction};
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
 use crate::bind::{self, Access, Environment, Variable};
 use crate::catalog::{Catalog, Relation, Routine, RoutineParameter, SourceStart, Trigger};
 use crate::expression::BoundExpression;
+use crate::psql::call;
 use crate::psql::instruction::{
     CursorDefinition, HandlerTable, Instruction, Procedure, ProcedureCall, Store,
 };
@@ -229,7 +230,7 @@ pub(super) fn compile_trigger(
     let mut compiler = Compiler::new(&environment, RoutineKind::Trigger, &trigger.name);
     compiler.start = trigger.source_start;
     if let Some(relation) = relation {
-        compiler.declare_rows(relation, new_writable);
+        compiler.declare_rows(relation, trigger.trigger_type, new_writable);
     }
     compiler.body(&body)?;
     Ok(compiler.finish())
@@ -275,6 +276,7 @@ struct Compiler<'a> {
     result: Option<(usize, ColumnType, Option<usize>)>,
     suspends: bool,
     changes: bool,
+    executes_texts: bool,
     accesses: Vec<Access>,
 }
 
@@ -305,6 +307,7 @@ impl<'a> Compiler<'a> {
             result: None,
             suspends: false,
             changes: false,
+            executes_texts: false,
             accesses: Vec::new(),
         }
     }
@@ -424,7 +427,9 @@ impl<'a> Compiler<'a> {
 
     fn declare_stored_output(&mut self, output: &RoutineParameter) -> Result<()> {
         let domain = self.domain(output.domain.as_deref());
-        let constraint = self.constraint(&output.name, output.not_null, domain.as_deref())?;
+        // A function's result has a number where others have a name.
+        let name = if output.name.is_empty() { "number 1" } else { output.name.as_str() };
+        let constraint = self.constraint(name, output.not_null, domain.as_deref())?;
         let column_type = ColumnType { sql_type: output.sql_type, nullable: !output.not_null };
         let slot = self.slot();
         self.outputs.push(slot);
@@ -453,10 +458,16 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// OLD and NEW, by field id.
-    fn declare_rows(&mut self, relation: &Relation, new_writable: bool) {
+    /// OLD and NEW, by field id, as far as what fires the trigger has them.
+    fn declare_rows(&mut self, relation: &Relation, trigger_type: u64, new_writable: bool) {
         let width = usize::from(relation.next_field_id);
         self.slots = width * 2;
+        let fires_for = |action| call::fires_for(trigger_type, action);
+        let (inserts, updates, deletes) = (
+            fires_for(TriggerAction::Insert),
+            fires_for(TriggerAction::Update),
+            fires_for(TriggerAction::Delete),
+        );
         for column in &relation.columns {
             let field = usize::from(column.field_id);
             let column_type = ColumnType { sql_type: column.sql_type, nullable: true };
@@ -465,11 +476,16 @@ impl<'a> Compiler<'a> {
                 constraint: None,
                 writable,
             };
+            if updates || deletes {
+                self.scope.declare_field("OLD", &column.name, known(field, Writable::No));
+            }
             let computed = column.computed_source.is_some();
             let writable = if new_writable && !computed { Writable::Yes } else { Writable::No };
-            self.scope.declare_field("OLD", &column.name, known(field, Writable::No));
-            self.scope.declare_field("NEW", &column.name, known(width + field, writable));
+            if inserts || updates {
+                self.scope.declare_field("NEW", &column.name, known(width + field, writable));
+            }
         }
+        self.scope.changed_relation = Some(relation.name.clone());
     }
 
     /// Declarations and the block, with EXITs led to the end.
@@ -505,6 +521,7 @@ impl<'a> Compiler<'a> {
             shared_slots: self.shared_slots,
             suspends: self.suspends,
             changes: self.changes,
+            executes_texts: self.executes_texts,
             accesses: self.accesses,
         }
     }

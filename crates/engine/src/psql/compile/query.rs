@@ -161,7 +161,6 @@ impl Compiler<'_> {
     ) -> Result<()> {
         let cursor = self.cursor(name)?;
         let definition = self.cursors.get(cursor);
-        let scrollable = definition.is_some_and(|definition| definition.scroll);
         let columns = match definition.map(|definition| &definition.source) {
             Some(CursorSource::Query(plan)) => {
                 plan.columns.iter().map(|column| column.column_type).collect::<Vec<_>>()
@@ -171,12 +170,6 @@ impl Compiler<'_> {
         let targets = if into.is_empty() { Vec::new() } else { self.stores(&columns, into)? };
         let scroll = match scroll {
             None | Some(ast::FetchScroll::Next) => Scroll::Next,
-            Some(_) if !scrollable => {
-                return Err(sql_error(-504)
-                    .and(isc::DSQL_CURSOR_ERR)
-                    .and(isc::DSQL_CURSOR_NOT_FOUND)
-                    .with(name.as_str()));
-            }
             Some(ast::FetchScroll::Prior) => Scroll::Prior,
             Some(ast::FetchScroll::First) => Scroll::First,
             Some(ast::FetchScroll::Last) => Scroll::Last,
@@ -234,6 +227,7 @@ impl Compiler<'_> {
             fields: Vec::new(),
         });
         self.changes = true;
+        self.executes_texts = true;
         self.row_loop(label, cursor, targets, body)
     }
 
@@ -294,6 +288,9 @@ impl Compiler<'_> {
             Some(returning) => {
                 let columns: Vec<ColumnType> =
                     prepared.columns.iter().map(|column| column.column_type).collect();
+                if columns.len() != returning.into.len() {
+                    return Err(sql_error(-804).and(isc::DSQL_VAR_COUNT_ERR));
+                }
                 self.stores(&columns, &returning.into)?
             }
             None => Vec::new(),

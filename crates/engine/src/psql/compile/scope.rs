@@ -34,6 +34,8 @@ pub(super) struct Scope {
     procedures: HashMap<String, LocalProcedure>,
     /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
     pub(super) is_statement: bool,
+    /// The table of a trigger: what OLD and NEW are rows of.
+    pub(super) changed_relation: Option<String>,
 }
 
 /// A procedure declared in the routine.
@@ -103,7 +105,14 @@ impl Scope {
         };
         match self.find(qualifier, target.name.as_str()) {
             Some(known) if known.writable == Writable::Yes => Ok(*known),
-            Some(_) => Err(Error::new(isc::READ_ONLY_FIELD).with(shown)),
+            Some(_) => {
+                let relation = match (qualifier, &self.changed_relation) {
+                    (Some("OLD" | "NEW"), Some(relation)) => Some(relation),
+                    _ => None,
+                };
+                let shown = relation.map_or(shown, |relation| format!("{relation}.{}", target.name));
+                Err(Error::new(isc::READ_ONLY_FIELD).with(shown))
+            }
             None => Err(unknown(&shown, target.position())),
         }
     }
@@ -122,6 +131,7 @@ impl Scope {
             functions: self.functions.clone(),
             procedures: self.procedures.clone(),
             is_statement: false,
+            changed_relation: None,
         }
     }
 

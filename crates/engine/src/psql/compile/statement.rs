@@ -94,6 +94,7 @@ impl Compiler<'_> {
             PsqlStatementKind::ExecuteStatement(statement) => {
                 let dynamic = self.dynamic(statement)?;
                 self.changes = true;
+                self.executes_texts = true;
                 self.emit(Instruction::ExecuteStatement(Box::new(dynamic)));
                 Ok(())
             }
@@ -253,7 +254,7 @@ impl Compiler<'_> {
                 .and(isc::DSQL_COMMAND_ERR)
                 .and(isc::DSQL_INVALID_LABEL)
                 .with(label)
-                .with("is not found")),
+                .with("is not found in the current scope")),
             (None, None) => Err(misplaced(word)),
         }
     }
@@ -306,8 +307,11 @@ impl Compiler<'_> {
             RoutineKind::Block | RoutineKind::Procedure | RoutineKind::LocalProcedure => {}
             _ => return Err(misplaced("SUSPEND")),
         }
+        if self.outputs.is_empty() {
+            return Err(sql_error(-104).and(isc::SUSPEND_WITHOUT_RETURNS));
+        }
         if self.constructs.iter().any(|construct| matches!(construct, Construct::Autonomous)) {
-            return Err(misplaced("SUSPEND"));
+            return Err(sql_error(-901).and(isc::DSQL_UNSUPPORTED_IN_AUTO_TRANS).with("SUSPEND"));
         }
         self.suspends = true;
         self.emit(Instruction::Suspend);
