@@ -8,6 +8,7 @@
 pub mod bytes;
 pub mod codec;
 pub mod column_codec;
+pub mod compression;
 mod error;
 mod format;
 pub mod image;

@@ -2,13 +2,14 @@
 //!
 //! # Layout
 //! Each BLOB has a space of keys: blob (8), part (1), chunk (4), big-endian. Every value begins with a checksum of the rest
-//! (4 bytes, low half of XXH3-64).
+//! (4 bytes, low half of XXH3-64). Contents and segment lists are compressed where that pays
+//! ([`farbird_record::compression`]).
 //!
 //! | part | chunk | value |
 //! |---|---|---|
-//! | 0 | 0 | header: flags (1: stream, 2: contents inline), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment, segment list kind and, for kind 1, the common length; with flag 2: the list's length and bytes, the contents |
-//! | 1 | n | contents, bytes n x 16,000 to (n + 1) x 16,000 |
-//! | 2 | n | segment list, bytes n x 16,000 to (n + 1) x 16,000 |
+//! | 0 | 0 | header: flags (1: stream, 2: contents inline), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment, segment list kind and, for kind 1, the common length; with flag 2: the list's length and bytes, the contents, compressed |
+//! | 1 | n | contents, bytes n x 16,000 to (n + 1) x 16,000, compressed |
+//! | 2 | n | segment list, bytes n x 16,000 to (n + 1) x 16,000, compressed |
 //!
 //! Segment list kinds: 0: one segment, or a stream; 1: all segments but the last have the same length; 2: listed, a varint
 //! each.
@@ -18,6 +19,7 @@ mod set;
 mod writer;
 
 use farbird_record::bytes::{Reader, put_bytes, put_varint};
+use farbird_record::compression;
 use farbird_types::CharacterSet;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -114,7 +116,7 @@ impl Header {
         }
         if let Some((list, contents)) = &self.inline {
             put_bytes(list, &mut out);
-            out.extend_from_slice(contents);
+            compression::pack(contents, &mut out);
         }
         sealed(&out)
     }
@@ -143,7 +145,8 @@ impl Header {
             0 => None,
             _ => {
                 let list = reader.length_and_bytes().ok()?.to_vec();
-                Some((list, reader.rest().to_vec()))
+                let contents = compression::unpack(reader.rest(), INLINE_BYTES_MAX).ok()?;
+                Some((list, contents.into_owned()))
             }
         };
         if inline.as_ref().is_some_and(|(_, contents)| contents.len() as u64 != bytes) {
@@ -168,6 +171,19 @@ fn unsealed(blob: u64, value: &[u8]) -> Result<&[u8]> {
         Some((sum, bytes)) if sum == (xxh3_64(bytes) as u32).to_le_bytes() => Ok(bytes),
         _ => Err(damaged(blob)),
     }
+}
+
+/// A chunk as it is stored.
+fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    compression::pack(bytes, &mut packed);
+    sealed(&packed)
+}
+
+/// The bytes of a stored chunk.
+fn decode_chunk(blob: u64, value: &[u8]) -> Result<Vec<u8>> {
+    let bytes = compression::unpack(unsealed(blob, value)?, CHUNK_BYTES).map_err(|_| damaged(blob))?;
+    Ok(bytes.into_owned())
 }
 
 fn damaged(blob: u64) -> StoreError {

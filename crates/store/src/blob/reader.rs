@@ -5,7 +5,7 @@ use farbird_types::BlobId;
 
 use super::{
     BlobKey, BlobProperties, CHUNK_BYTES, Header, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList,
-    damaged, unsealed,
+    damaged, decode_chunk,
 };
 use crate::substrate::Space;
 use crate::{Result, StoreError, Transaction};
@@ -161,7 +161,7 @@ impl BlobReader {
                 return Ok(length);
             }
             let key = BlobKey { blob: self.blob, part: PART_SEGMENTS, chunk: self.list.chunk };
-            let more = transaction.blob_entry(key, |value| Ok(unsealed(self.blob, value)?.to_vec()))?;
+            let more = transaction.blob_entry(key, |value| decode_chunk(self.blob, value))?;
             let more = more.ok_or_else(|| damaged(self.blob))?;
             self.list.bytes.drain(..self.list.consumed);
             self.list.consumed = 0;
@@ -201,7 +201,7 @@ impl BlobReader {
     fn contents_chunk(&mut self, transaction: &Transaction, number: u32) -> Result<&[u8]> {
         if self.chunk.as_ref().is_none_or(|(held, _)| *held != number) {
             let key = BlobKey { blob: self.blob, part: PART_CONTENTS, chunk: number };
-            let bytes = transaction.blob_entry(key, |value| Ok(unsealed(self.blob, value)?.to_vec()))?;
+            let bytes = transaction.blob_entry(key, |value| decode_chunk(self.blob, value))?;
             // Its row was deleted and swept while it was open.
             self.chunk = Some((number, bytes.ok_or(StoreError::NoSuchBlob)?));
         }

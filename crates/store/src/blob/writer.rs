@@ -5,7 +5,7 @@ use farbird_types::BlobId;
 
 use super::{
     BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, Header, INLINE_BYTES_MAX, PART_CONTENTS, PART_HEADER,
-    PART_SEGMENTS, SegmentList, sealed,
+    PART_SEGMENTS, SegmentList, encode_chunk,
 };
 use crate::{Result, StoreError, Transaction};
 
@@ -52,7 +52,7 @@ impl Chunks {
         let key = BlobKey { blob, part: self.part, chunk: self.written };
         self.written =
             self.written.checked_add(1).ok_or(StoreError::BlobMisuse("longer than a blob may be"))?;
-        let value = sealed(&self.open);
+        let value = encode_chunk(&self.open);
         self.open.clear();
         transaction.core()?.blobs.put(&transaction.store().inner, key, value)
     }
