@@ -171,7 +171,7 @@ impl Connection {
         // Logins are arithmetic on big numbers: a flood of them must not take all cores.
         let permit = match self.logged_in {
             true => None,
-            false => self.shared.login_work.acquire().await.ok(),
+            false => Arc::clone(&self.shared.login_work).acquire_owned().await.ok(),
         };
         let State::Idle(mut worker) = std::mem::replace(&mut self.worker, State::Gone) else { return Ok(()) };
         let requests = std::mem::take(&mut self.requests);
@@ -180,9 +180,9 @@ impl Connection {
         self.waiting.store(false, Ordering::Release);
         let task = tokio::task::spawn_blocking(move || {
             worker.work(requests, sender);
+            drop(permit);
             worker
         });
-        drop(permit);
         self.worker = State::Busy { task, outcomes };
         Ok(())
     }
@@ -216,9 +216,8 @@ impl Connection {
                 (Request::Cancel { kind }, Some(interrupt)) => match kind {
                     cancel::DISABLE => interrupt.set_cancel_disabled(true),
                     cancel::ENABLE => interrupt.set_cancel_disabled(false),
-                    cancel::RAISE if matches!(self.worker, State::Busy { .. }) => {
-                        interrupt.raise(StopReason::Cancelled);
-                    }
+                    // Of use if there is something to cancel, running or about to.
+                    cancel::RAISE if !self.is_at_rest() => interrupt.raise(StopReason::Cancelled),
                     _ => {}
                 },
                 (Request::Cancel { .. }, None) => {}
@@ -227,6 +226,11 @@ impl Connection {
             self.waiting.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// Whether no request runs or waits.
+    fn is_at_rest(&self) -> bool {
+        matches!(self.worker, State::Idle(_)) && self.requests.is_empty()
     }
 
     fn write(&mut self) -> Result<(), End> {
@@ -276,11 +280,11 @@ impl Connection {
                 self.logged_in = true;
                 self.decoder.authenticated();
             }
-            Change::Compress => {
+            Change::CompressIncoming => {
                 self.incoming.compress();
-                self.outgoing.compress();
                 self.pass_unread()?;
             }
+            Change::CompressOutgoing => self.outgoing.compress(),
             Change::Encrypt(ciphers) => {
                 let (incoming, outgoing) = *ciphers;
                 self.incoming.encrypt(incoming);
@@ -289,7 +293,13 @@ impl Connection {
             }
             Change::Attached(interrupt) => self.interrupt = Some(interrupt),
             Change::StatementAllocated(handle) => self.decoder.statement_allocated(handle),
-            Change::Delay(delay) => tokio::time::sleep(delay).await,
+            Change::Delay(delay) => {
+                let mut stopping = self.shared.stopping.clone();
+                tokio::select! {
+                    () = tokio::time::sleep(delay) => {}
+                    () = told_to_stop(&mut stopping) => {}
+                }
+            }
             Change::Close => self.closing = true,
         }
         Ok(())

@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub(crate) locations: Locations,
     pub(crate) security: Arc<SecurityDatabase>,
     pub(crate) throttle: Throttle,
-    pub(crate) login_work: Semaphore,
+    pub(crate) login_work: Arc<Semaphore>,
     /// Turns true when the server is asked to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -105,7 +105,7 @@ impl Server {
             locations,
             security: Arc::new(security),
             throttle: Throttle::default(),
-            login_work: Semaphore::new(LOGINS_AT_ONCE),
+            login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
             stopping,
         });
         let accepting = tokio::spawn(accept(listener, shared));

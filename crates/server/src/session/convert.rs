@@ -241,7 +241,9 @@ fn parameter(
 ) -> Result<Value> {
     let value = match value {
         // Bytes are bytes, whatever the client calls them.
-        Value::Text(text) if takes_bytes(target) => Value::Text(Text::new(text.bytes(), CharacterSet::OCTETS)),
+        Value::Text(text) if takes_bytes(target) => {
+            Value::Text(Text::new(text.bytes(), CharacterSet::OCTETS))
+        }
         Value::Text(text) => {
             character_set.check(text.bytes())?;
             Value::Text(Text::new(text.bytes(), character_set))

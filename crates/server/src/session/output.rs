@@ -36,8 +36,10 @@ pub(crate) enum Change {
     Version(ProtocolVersion),
     /// The peer has logged in: it may send larger packets and take its time.
     LoggedIn,
-    /// Everything from here is compressed, both ways.
-    Compress,
+    /// What comes in is compressed from here.
+    CompressIncoming,
+    /// What goes out is compressed from here.
+    CompressOutgoing,
     /// Everything from here is encrypted: what comes in, what goes out.
     Encrypt(Box<(Cipher, Cipher)>),
     /// A database is attached: this stops what it runs.
@@ -55,7 +57,8 @@ impl std::fmt::Debug for Change {
         f.write_str(match self {
             Change::Version(_) => "Version",
             Change::LoggedIn => "LoggedIn",
-            Change::Compress => "Compress",
+            Change::CompressIncoming => "CompressIncoming",
+            Change::CompressOutgoing => "CompressOutgoing",
             Change::Encrypt(_) => "Encrypt",
             Change::Attached(_) => "Attached",
             Change::StatementAllocated(_) => "StatementAllocated",

@@ -266,13 +266,17 @@ impl Worker {
         })
     }
 
-    /// Sends the accept; compression begins right after it.
+    /// Sends the accept; compression begins right after it. What comes in must be inflated before the accept is out:
+    /// the client's next bytes may be here before anything else is done.
     fn accept(&mut self, choice: Choice, reply: Option<Reply>) {
         self.output.set_version(choice.version);
+        if choice.compress {
+            self.output.change(Change::CompressIncoming);
+        }
         self.output.reply(&reply.unwrap_or_else(|| Reply::Accept(Accept::from(choice))));
         self.output.flush();
         if choice.compress {
-            self.output.change(Change::Compress);
+            self.output.change(Change::CompressOutgoing);
         }
     }
 

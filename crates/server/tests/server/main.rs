@@ -1,0 +1,10 @@
+//! The server as a client meets it: every test talks to a server in this process over a socket.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod interrupts;
+mod login;
+mod robustness;
+mod statements;
+mod working_day;
