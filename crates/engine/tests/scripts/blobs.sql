@@ -1,0 +1,15 @@
+create table b (id int not null primary key, c blob sub_type text character set utf8, v varchar(20) character set utf8, d blob);
+insert into b values (1, 'hello', 'x', x'0102');
+insert into b select 2, c || ' world', c, d from b;
+select * from b;
+select id from b where c = 'hello';
+select id, char_length(c), substring(c from 2 for 3), upper(c), cast(c as varchar(30)) from b;
+select id from b where c like 'hello %' or c containing 'ELLO';
+update b set v = c where id = 2;
+select id, v from b;
+insert into b (id, v) values (3, cast(null as blob));
+insert into b (id, c) values (4, 'äöü');
+select id, octet_length(c), char_length(c) from b where id = 4;
+insert into b (id, v) select 5, c || c || c || c || c from b where id = 1;
+select iif(char_length(c) > 5, c, null), case when char_length(c) <= 5 then cast(c as varchar(10)) end from b order by id;
+select distinct v from b;
