@@ -3,8 +3,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod batches;
+mod counters;
+mod files;
+mod inline_blobs;
 mod interrupts;
 mod login;
 mod robustness;
+mod scrolling;
+mod services;
 mod statements;
 mod working_day;

@@ -11,7 +11,7 @@ use crate::common::{Client, Login, TestServer};
 fn a_malformed_packet_closes_its_connection_alone() {
     let server = TestServer::start();
     let mut healthy = server.create("t.fbd");
-    let long_blr: [u32; 5] = [64, 0, 0, 3, 0xFFFF_FF00]; // op_exec_immediate with a text of four gigabytes
+    let long_blr: [u32; 5] = [64, 0, 0, 3, 0x7FFF_FFFF]; // op_exec_immediate with a text of two gigabytes
     let cut_blr: [u32; 7] = [63, 1, 1, 4, 0x0502_0400, 0, 1]; // op_execute with BLR that ends too early
     let damaged: [&[u8]; 5] = [
         &[0, 0, 0, 250], // no such operation
