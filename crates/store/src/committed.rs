@@ -153,8 +153,34 @@ pub(crate) fn find_row(
     row: RowId,
     sight: Sight<'_>,
 ) -> Result<Option<CommittedRow>> {
+    if let Some(version) = find_version(snapshot, relation, row, sight)? {
+        return Ok(Some(version));
+    }
+    let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
+    let (Some(seen), Some(index)) = (sight.of_block(inner, &block), block.index_of(row.0)) else {
+        return Ok(None);
+    };
+    if index >= seen.rows {
+        return Ok(None);
+    }
+    let (commit, writer) = (seen.commit, block.writer);
+    Ok(Some(CommittedRow { commit, writer, content: CommittedContent::Block(block, index) }))
+}
+
+/// The newest version of a row that is seen.
+fn find_version(
+    snapshot: &dyn Snapshot,
+    relation: RelationId,
+    row: RowId,
+    sight: Sight<'_>,
+) -> Result<Option<CommittedRow>> {
     let newest = keyspace::version(row, sight.newest());
     let oldest = keyspace::version(row, CommitNumber(0));
+    // Most rows have no version any more, and most relations none at all: a comparison is cheaper than a look.
+    let Some(bounds) = snapshot.bounds(Space::Versions(relation))? else { return Ok(None) };
+    if bounds.last.as_slice() < &newest[..] || bounds.first.as_slice() > &oldest[..] {
+        return Ok(None);
+    }
     let span = (Bound::Included(&newest[..]), Bound::Included(&oldest[..]));
     for entry in snapshot.scan(Space::Versions(relation), span, Direction::Forward)? {
         let (key, value) = entry?;
@@ -170,13 +196,5 @@ pub(crate) fn find_row(
             return Ok(Some(CommittedRow { commit, writer, content }));
         }
     }
-    let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
-    let (Some(seen), Some(index)) = (sight.of_block(inner, &block), block.index_of(row.0)) else {
-        return Ok(None);
-    };
-    if index >= seen.rows {
-        return Ok(None);
-    }
-    let (commit, writer) = (seen.commit, block.writer);
-    Ok(Some(CommittedRow { commit, writer, content: CommittedContent::Block(block, index) }))
+    Ok(None)
 }

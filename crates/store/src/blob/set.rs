@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use farbird_types::BlobId;
+use farbird_types::{BlobId, CharacterSet};
 
-use super::BlobKey;
+use super::{BlobKey, Header, PART_HEADER};
 use crate::keyspace::{self, meta};
 use crate::recovery::delete_blob;
 use crate::store::Inner;
@@ -127,6 +127,31 @@ impl BlobSet {
                 Ok(BlobId(copy))
             }
         }
+    }
+
+    /// Says of an uncommitted BLOB what its column says: whoever made it need not have known.
+    pub(crate) fn describe(
+        &mut self,
+        inner: &Inner,
+        id: BlobId,
+        subtype: i16,
+        character_set: CharacterSet,
+    ) -> Result<()> {
+        let key = BlobKey { blob: id.0, part: PART_HEADER, chunk: 0 };
+        let stored = match self.entry(key) {
+            Some(entry) => entry,
+            None => match inner.snapshot().get(Space::Blobs, &keyspace::blob(key))? {
+                Some(value) => value.as_ref().into(),
+                None => return Err(StoreError::NoSuchBlob),
+            },
+        };
+        let mut header = Header::decode(id.0, &stored)?;
+        let options = &mut header.properties.options;
+        if (options.subtype, options.character_set) == (subtype, character_set) {
+            return Ok(());
+        }
+        (options.subtype, options.character_set) = (subtype, character_set);
+        self.put(inner, key, header.encode())
     }
 
     fn copy(&mut self, inner: &Inner, from: u64, to: u64) -> Result<()> {

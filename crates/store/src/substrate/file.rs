@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, StorageBackend, TableDefinition,
-    TableError, backends::InMemoryBackend,
+    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend,
+    TableDefinition, TableError, backends::InMemoryBackend,
 };
 
 use super::{
-    Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch,
+    is_empty_span,
 };
 use crate::{Result, StoreError};
 
@@ -93,7 +94,7 @@ fn table_name(space: Space) -> String {
 impl Substrate for RedbSubstrate {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
         let transaction = self.database.begin_read().map_err(failed)?;
-        Ok(Arc::new(RedbSnapshot { transaction, tables: Mutex::default() }))
+        Ok(Arc::new(RedbSnapshot { transaction, tables: Mutex::default(), bounds: Mutex::default() }))
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
@@ -128,6 +129,7 @@ struct RedbSnapshot {
     transaction: ReadTransaction,
     /// Opened tables; `None`: there is no such table.
     tables: Mutex<HashMap<Space, Option<Arc<Table>>>>,
+    bounds: Mutex<HashMap<Space, Option<Arc<KeyBounds>>>>,
 }
 
 impl RedbSnapshot {
@@ -153,6 +155,19 @@ impl Snapshot for RedbSnapshot {
             Some(table) => Ok(table.get(key).map_err(failed)?.map(Slice::page)),
             None => Ok(None),
         }
+    }
+
+    fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
+        if let Some(known) = self.bounds.lock().get(&space) {
+            return Ok(known.clone());
+        }
+        let Some(table) = self.table(space)? else { return Ok(None) };
+        let ends = table.first().map_err(failed)?.zip(table.last().map_err(failed)?);
+        let bounds = ends.map(|((first, _), (last, _))| {
+            Arc::new(KeyBounds { first: first.value().to_vec(), last: last.value().to_vec() })
+        });
+        self.bounds.lock().insert(space, bounds.clone());
+        Ok(bounds)
     }
 
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Direction, Durability, Entries, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch, is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch,
+    is_empty_span,
 };
 use crate::Result;
 
@@ -73,6 +74,12 @@ struct MemorySnapshot {
 impl Snapshot for MemorySnapshot {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         Ok(self.state.get(&space).and_then(|map| map.get(key)).map(|value| Slice::shared(Arc::clone(value))))
+    }
+
+    fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
+        let ends = self.state.get(&space).and_then(|map| map.first_key_value().zip(map.last_key_value()));
+        Ok(ends
+            .map(|((first, _), (last, _))| Arc::new(KeyBounds { first: first.clone(), last: last.clone() })))
     }
 
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {

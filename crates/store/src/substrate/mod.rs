@@ -88,8 +88,20 @@ pub trait Snapshot: Send + Sync {
     /// The value of a key.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>>;
 
+    /// The first and the last key of a space, or `None` if it is empty. Cheap when asked again.
+    fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>>;
+
     /// The entries of a range of keys in order.
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
+}
+
+/// The first and the last key of a space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyBounds {
+    /// The first key.
+    pub first: Vec<u8>,
+    /// The last key.
+    pub last: Vec<u8>,
 }
 
 /// Bytes read from a substrate, without copying where it can.
@@ -214,6 +226,9 @@ mod tests {
         assert_eq!(&*after.get(Space::Catalog, b"a").expect("get").expect("value"), b"later");
         assert!(after.get(Space::Blobs, b"a").expect("get").is_none());
         assert_eq!(keys(&after, ALL_KEYS, Direction::Forward), [b"a", b"b", b"c"]);
+        let bounds = after.bounds(Space::Catalog).expect("bounds").expect("keys");
+        assert_eq!((bounds.first.as_slice(), bounds.last.as_slice()), (&b"a"[..], &b"c"[..]));
+        assert!(before.bounds(Space::Catalog).expect("bounds").is_none());
         assert_eq!(keys(&after, ALL_KEYS, Direction::Backward), [b"c", b"b", b"a"]);
         let span = (Bound::Excluded(&b"a"[..]), Bound::Included(&b"b"[..]));
         assert_eq!(keys(&after, span, Direction::Backward), [b"b"]);

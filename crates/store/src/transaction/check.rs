@@ -156,6 +156,11 @@ impl Transaction {
             }
         }
         let snapshot = inner.snapshot();
+        // Keys that grow, those of identity columns for instance, are beyond all that there are.
+        let last = snapshot.bounds(Space::Index(index.id))?;
+        if last.is_none_or(|bounds| bounds.last.as_slice() < prefix) {
+            return Ok(undecided.map_or(KeyState::Absent, KeyState::Undecided));
+        }
         let after = keyspace::after_prefix(prefix);
         let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut last_row = None;

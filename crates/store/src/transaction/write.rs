@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use farbird_record::value_codec::encode_row;
-use farbird_types::{BlobId, Value};
+use farbird_types::{BlobId, SqlType, Value};
 
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction};
 use crate::committed::find_row;
@@ -192,12 +192,16 @@ impl Transaction {
         old: &[Value],
     ) -> Result<()> {
         let kept = blob_ids(old);
-        for slot in current_format(layout)?.blob_slots() {
+        let format = current_format(layout)?;
+        for slot in format.blob_slots() {
             if let Some(Value::Blob(blob)) = row.get_mut(slot)
                 && !kept.contains(blob)
             {
                 let now = core.writes.now();
                 *blob = core.blobs.adopt(&self.store.inner, *blob, now)?;
+                if let Some(SqlType::Blob { subtype, character_set, .. }) = format.columns().get(slot) {
+                    core.blobs.describe(&self.store.inner, *blob, *subtype, *character_set)?;
+                }
             }
         }
         Ok(())
