@@ -1,14 +1,34 @@
-//! ALTER DATABASE.
+//! ALTER DATABASE, and the second half of CREATE DATABASE.
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{DatabaseChange, SqlSecurity};
+use farbird_sql::ast::{CreateDatabase, DatabaseChange, SqlSecurity};
 use farbird_types::{CharacterSet, Error, Result, isc};
 
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{CatalogObject, DatabaseProperties, ObjectKind};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+
+/// CREATE DATABASE inside of the database that it has made: Firebird's client library creates the file by itself and then
+/// sends the statement for what it did not understand of it.
+pub(super) fn complete(editor: &mut Editor<'_, '_>, ast: &CreateDatabase) -> Result<()> {
+    match &ast.character_set {
+        Some(name) => alter(editor, &[DatabaseChange::SetDefaultCharacterSet(name.clone())]),
+        None => Ok(()),
+    }
+}
+
+/// CREATE DATABASE in the database that it has just made.
+///
+/// Client libraries create the file by a call of its own and then send the whole statement into it, for the clauses that
+/// the call does not know: the default character set. The file, its page size and its user are past.
+pub(super) fn finish_creation(editor: &mut Editor<'_, '_>, create: &CreateDatabase) -> Result<()> {
+    match &create.character_set {
+        Some(name) => alter(editor, &[DatabaseChange::SetDefaultCharacterSet(name.clone())]),
+        None => Ok(()),
+    }
+}
 
 /// ALTER DATABASE.
 pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> Result<()> {

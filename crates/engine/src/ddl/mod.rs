@@ -101,9 +101,8 @@ fn run(editor: &mut Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
         DdlStatement::Comment(it) => comment::set(editor, it),
         DdlStatement::AlterDatabase(changes) => database::alter(editor, changes),
         DdlStatement::Drop(it) => drop::drop(editor, it),
-        DdlStatement::CreateDatabase(_) | DdlStatement::DropDatabase => {
-            Err(error::unsupported("CREATE and DROP DATABASE inside of a database"))
-        }
+        DdlStatement::CreateDatabase(it) => database::complete(editor, it),
+        DdlStatement::DropDatabase => Err(error::unsupported("DROP DATABASE as a statement")),
         DdlStatement::DefinePackage(_)
         | DdlStatement::DefinePackageBody(_)
         | DdlStatement::AlterPackageOptions { .. } => Err(error::unsupported("a package")),
