@@ -109,30 +109,38 @@ impl Engine {
 
     /// One attachment less; the last one closes the file. If `delete`, the file goes too.
     ///
+    /// The attachment hands over its share of the database: the file is free again when this returns.
+    ///
     /// # Errors
-    /// `isc_obj_in_use` if the file is to be deleted while others are attached; `isc_io_error`.
-    pub(crate) fn release(&self, path: &Path, delete: bool) -> Result<()> {
-        let slot = self.slot(path);
+    /// `isc_obj_in_use` if the file is to be deleted while others are attached: the share is handed back; `isc_io_error`.
+    pub(crate) fn release(
+        &self,
+        database: Arc<Database>,
+        delete: bool,
+    ) -> std::result::Result<(), (Option<Arc<Database>>, Error)> {
+        let path = database.path.clone();
+        let slot = self.slot(&path);
         let mut open = slot.open.lock();
         let Some(state) = open.as_mut() else { return Ok(()) };
         if delete && state.attachments > 1 {
-            return Err(Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(path)));
+            let error = Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(&path));
+            return Err((Some(database), error));
         }
         state.attachments -= 1;
         if state.attachments > 0 {
             return Ok(());
         }
-        let closed = open.take();
-        if let Some(state) = closed {
-            state.database.store.close().map_err(|error| store_error(path, error))?;
-            drop(state);
-            if delete {
-                std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
-            }
-        }
+        *open = None;
+        let closed = database.store.close().map_err(|error| store_error(&path, error));
+        // The last reference: with it the file's lock goes, before anybody else can open the file.
+        drop(database);
+        let deleted = match delete {
+            true => std::fs::remove_file(&path).map_err(|error| io_error("delete", &path, &error)),
+            false => Ok(()),
+        };
         drop(open);
-        self.forget_if_idle(path, &slot);
-        Ok(())
+        self.forget_if_idle(&path, &slot);
+        closed.and(deleted).map_err(|error| (None, error))
     }
 
     fn open_file(&self, path: &Path, users: Arc<dyn UserDirectory>) -> Result<Database> {

@@ -127,9 +127,15 @@ impl Interrupt {
         self.disabled.store(u32::from(disabled), Ordering::Release);
     }
 
-    /// Begins a statement: forgets an old cancel, sets the time at which it must end.
-    pub fn arm(&self, deadline: Option<Instant>) {
+    /// Begins a statement that must end at `deadline`. A cancel that has come already counts: it was meant for what the
+    /// client had sent before.
+    pub fn begin(&self, deadline: Option<Instant>) {
         *self.deadline.lock() = deadline;
+    }
+
+    /// Nothing runs any more: a cancel or a timeout that came too late is forgotten. A shutdown is not.
+    pub fn end(&self) {
+        *self.deadline.lock() = None;
         let closing = self.reason.load(Ordering::Acquire) >= StopReason::AttachmentClosed as u8;
         if !closing {
             self.reason.store(0, Ordering::Release);

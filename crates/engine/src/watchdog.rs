@@ -93,14 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupt_is_raised_at_its_deadline_and_not_after_it_was_disarmed() {
+    fn an_interrupt_is_raised_at_its_deadline_and_not_after_the_statement_has_ended() {
         let (late, done) = (Arc::new(Interrupt::new()), Arc::new(Interrupt::new()));
         for interrupt in [&late, &done] {
             let deadline = Instant::now() + Duration::from_millis(20);
-            interrupt.arm(Some(deadline));
+            interrupt.begin(Some(deadline));
             watch(interrupt, deadline);
         }
-        done.arm(None);
+        done.end();
         while late.check().is_ok() {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -63,7 +63,7 @@ impl Inflater {
     /// the rest (which may be empty) before feeding more.
     ///
     /// # Errors
-    /// [`DecodeError::Inflate`] for a damaged stream, or one that ends: a wire stream never does.
+    /// [`DecodeError::Inflate`] for a damaged stream. What follows the end of a stream is passed over.
     pub fn inflate(
         &mut self,
         packed: &[u8],
@@ -87,7 +87,12 @@ impl Inflater {
             match status {
                 Ok(Status::Ok | Status::BufError) if read == 0 && written == 0 => break,
                 Ok(Status::Ok | Status::BufError) => {}
-                Ok(Status::StreamEnd) | Err(_) => return Err(DecodeError::Inflate),
+                // The peer has closed its stream: an orderly end, after which it sends nothing more.
+                Ok(Status::StreamEnd) => {
+                    used = packed.len();
+                    break;
+                }
+                Err(_) => return Err(DecodeError::Inflate),
             }
         }
         Ok(used)

@@ -33,13 +33,13 @@ pub const HANDLES_MAX: usize = 65_000;
 /// One user's session in one database.
 pub struct Attachment {
     engine: Arc<Engine>,
-    database: Arc<Database>,
+    /// `None` once it has let go.
+    database: Option<Arc<Database>>,
     session: Arc<Session>,
     transactions: BTreeMap<TransactionHandle, TransactionSlot>,
     statements: BTreeMap<StatementHandle, StatementSlot>,
     blobs: BTreeMap<BlobHandle, OpenBlob>,
     next_handle: u32,
-    released: bool,
 }
 
 impl Attachment {
@@ -69,13 +69,12 @@ impl Attachment {
         database.attachments.lock().insert(session.id, Arc::clone(&session));
         Attachment {
             engine,
-            database,
+            database: Some(database),
             session,
             transactions: BTreeMap::new(),
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
             next_handle: 1,
-            released: false,
         }
     }
 
@@ -86,7 +85,7 @@ impl Attachment {
 
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
-        &self.database
+        self.database.as_ref().expect("an attachment has its database until it lets go of it")
     }
 
     /// A timeout for statements that set none themselves and whose session sets none.
@@ -131,16 +130,18 @@ impl Attachment {
     }
 
     fn let_go(&mut self, delete_database: bool) -> Result<()> {
-        if self.released {
-            return Ok(());
-        }
         self.end_everything();
-        let result = self.engine.release(&self.database.path, delete_database);
-        if result.is_ok() || !delete_database {
-            self.released = true;
-            self.database.attachments.lock().remove(&self.session.id);
+        let Some(database) = self.database.take() else { return Ok(()) };
+        database.attachments.lock().remove(&self.session.id);
+        match self.engine.release(database, delete_database) {
+            Ok(()) => Ok(()),
+            Err((None, error)) => Err(error),
+            Err((Some(database), error)) => {
+                database.attachments.lock().insert(self.session.id, Arc::clone(&self.session));
+                self.database = Some(database);
+                Err(error)
+            }
         }
-        result
     }
 
     fn new_handle(&mut self) -> u32 {

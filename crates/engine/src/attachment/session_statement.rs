@@ -17,7 +17,7 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
     let session = &attachment.session;
     match statement {
         SessionStatement::SetRole(role) => {
-            let catalog = attachment.database.catalog();
+            let catalog = attachment.database().catalog();
             if !may_take_role(&catalog, &session.options.user, &role.text) {
                 return Err(Error::new(isc::SET_INVALID_ROLE).with(role.text.as_str()));
             }

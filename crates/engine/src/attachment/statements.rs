@@ -92,7 +92,7 @@ impl Attachment {
             return Err(Error::new(isc::TOO_MANY_HANDLES));
         }
         let slot = StatementSlot {
-            id: self.database.next_statement_id(),
+            id: self.database().next_statement_id(),
             prepared: None,
             open: None,
             cursor_name: None,
@@ -294,10 +294,10 @@ impl Attachment {
             Some(transaction) => {
                 let transaction = self.transaction(transaction)?;
                 let mut own = transaction.catalog.lock();
-                own.refresh(&self.database.catalog());
+                own.refresh(&self.database().catalog());
                 Arc::clone(&own.current)
             }
-            None => self.database.catalog(),
+            None => self.database().catalog(),
         };
         let environment = Environment {
             catalog: Arc::clone(&catalog),
@@ -352,7 +352,7 @@ impl Attachment {
     fn bind_again_if_stale(&mut self, handle: StatementHandle, transaction: TransactionHandle) -> Result<()> {
         let current = {
             let mut own = self.transaction(transaction)?.catalog.lock();
-            own.refresh(&self.database.catalog());
+            own.refresh(&self.database().catalog());
             Arc::clone(&own.current)
         };
         let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
@@ -381,12 +381,13 @@ impl Attachment {
         self.take_blob_parameters(handle, transaction_handle, &mut parameters)?;
         self.append_row_numbers(handle, &mut parameters)?;
         let deadline = self.deadline(options.timeout);
-        self.session.interrupt.arm(deadline);
+        self.session.interrupt.begin(deadline);
         if let Some(deadline) = deadline {
             watchdog::watch(&self.session.interrupt, deadline);
         }
         let zone = self.session.settings.lock().time_zone;
         let now = clock::now(zone);
+        let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
         let transaction = self.transactions.get(&transaction_handle).ok_or_else(bad_transaction)?;
@@ -396,7 +397,7 @@ impl Attachment {
             line.running_since = Some(now);
         }
         let view = transaction.store.view()?;
-        let mut context = ExecutionContext::new(&self.database, &self.session, transaction, view, now, parameters);
+        let mut context = ExecutionContext::new(&database, &self.session, transaction, view, now, parameters);
         let savepoint = transaction.store.savepoint();
         let mark = transaction.catalog.lock().mark();
         let result = run(prepared, &mut context, options);
@@ -412,7 +413,7 @@ impl Attachment {
                 Err(self.session.interrupt.check().err().unwrap_or(error))
             }
         };
-        self.session.interrupt.arm(None);
+        self.session.interrupt.end();
         if !matches!(result, Ok(Execution::CursorOpened))
             && let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id)
         {
@@ -461,6 +462,7 @@ impl Attachment {
     }
 
     fn fetch_row(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
+        let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let open = slot.open.as_mut().ok_or_else(cursor_not_open)?;
         let width = slot.prepared.as_ref().ok_or_else(unprepared)?.description.columns.len();
@@ -469,11 +471,11 @@ impl Attachment {
         if open.scroll.is_none() && to != Scroll::Next {
             return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
         }
-        self.session.interrupt.arm(open.deadline);
+        self.session.interrupt.begin(open.deadline);
         // The cursor has its own view; this one only fills the place until the cursor swaps in its own.
         let view = transaction.store.view()?;
         let mut context =
-            ExecutionContext::new(&self.database, &self.session, transaction, view, open.now, Vec::new());
+            ExecutionContext::new(&database, &self.session, transaction, view, open.now, Vec::new());
         context.counts = slot.counts;
         let mut source = |row_numbers: &mut BTreeMap<String, Value>, source: &mut RowSource| {
             next_row(source, row_numbers, width, &mut context)
@@ -483,6 +485,8 @@ impl Attachment {
             Some(buffer) => buffer.go(to, || source(&mut open.row_numbers, &mut open.source)),
         };
         slot.counts = context.counts;
+        let interrupted = self.session.interrupt.check();
+        self.session.interrupt.end();
         match result {
             Ok(mut row) => {
                 slot.counts.selected += u64::from(row.is_some());
@@ -491,7 +495,7 @@ impl Attachment {
                 }
                 Ok(row)
             }
-            Err(error) => Err(self.session.interrupt.check().err().unwrap_or(error)),
+            Err(error) => Err(interrupted.err().unwrap_or(error)),
         }
     }
 }

@@ -66,7 +66,7 @@ impl Attachment {
             snapshot_at: parameters.at_snapshot.map(CommitNumber),
         };
         let cancel = self.session.interrupt.cancel.clone();
-        let (store, current) = self.database.store.begin_with(options, cancel, |_| self.database.catalog())?;
+        let (store, current) = self.database().store.begin_with(options, cancel, |_| self.database().catalog())?;
         let transaction = Transaction {
             store,
             parameters,
@@ -100,7 +100,7 @@ impl Attachment {
         let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
         self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
         let Transaction { store, catalog, .. } = *slot.transaction;
-        let publish = catalog::publication(&self.database, &catalog.into_inner().changes);
+        let publish = catalog::publication(self.database(), &catalog.into_inner().changes);
         store.commit_with(publish)?;
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Attachment {
         self.apply_user_changes(&slot.transaction)?;
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
-        slot.transaction.store.commit_retaining_with(catalog::publication(&self.database, &changes))?;
+        slot.transaction.store.commit_retaining_with(catalog::publication(self.database(), &changes))?;
         self.rename_activity(old_id, handle);
         Ok(())
     }
@@ -134,13 +134,14 @@ impl Attachment {
     /// Undoes everything and goes on.
     pub fn rollback_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
         self.close_cursors_of(handle);
+        let committed = self.database().catalog();
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let old_id = slot.transaction.store.id().0;
         slot.transaction.store.rollback_retaining()?;
         let mut catalog = slot.transaction.catalog.lock();
         catalog.changes.clear();
-        catalog.current = self.database.catalog();
+        catalog.current = committed;
         drop(catalog);
         slot.transaction.user_changes.lock().clear();
         self.rename_activity(old_id, handle);
@@ -150,7 +151,7 @@ impl Attachment {
     /// Facts about a transaction.
     pub fn transaction_facts(&self, handle: TransactionHandle) -> Result<TransactionFacts> {
         let transaction = self.transaction(handle)?;
-        let statistics = self.database.store.statistics();
+        let statistics = self.database().store.statistics();
         Ok(TransactionFacts {
             id: transaction.store.id().0,
             oldest_interesting: statistics.oldest_transaction.0,
@@ -208,7 +209,7 @@ impl Attachment {
 
     fn apply_user_changes(&self, transaction: &Transaction) -> Result<()> {
         let changes = std::mem::take(&mut *transaction.user_changes.lock());
-        if changes.is_empty() { Ok(()) } else { self.database.users.apply(&changes) }
+        if changes.is_empty() { Ok(()) } else { self.database().users.apply(&changes) }
     }
 
     /// A retained transaction has a new number.

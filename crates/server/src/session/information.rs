@@ -296,7 +296,7 @@ fn blob_items(facts: &BlobFacts, items: &[u8], room: BufferLength) -> Vec<u8> {
             blob::NUM_SEGMENTS => writer.integer(*item, number(facts.segments)),
             blob::MAX_SEGMENT => writer.integer(*item, i64::from(facts.longest_segment)),
             blob::TOTAL_LENGTH => writer.integer(*item, number(facts.total_bytes)),
-            blob::TYPE => writer.integer(*item, i64::from(facts.stream)),
+            blob::TYPE => writer.bytes(*item, &[u8::from(facts.stream)]),
             other => writer.unknown(other),
         }
     }

@@ -118,6 +118,9 @@ impl Worker {
                 break;
             }
         }
+        if let Stage::Database(session) = &self.stage {
+            session.nothing_runs();
+        }
         self.output_mut().disconnect();
     }
 
@@ -266,8 +269,9 @@ impl Worker {
         })
     }
 
-    /// Sends the accept; compression begins right after it. What comes in must be inflated before the accept is out:
-    /// the client's next bytes may be here before anything else is done.
+    /// Sends the accept; compression begins right after it.
+    ///
+    /// What comes in counts as compressed before the accept leaves: the client's answer may be read in the same breath.
     fn accept(&mut self, choice: Choice, reply: Option<Reply>) {
         self.output.set_version(choice.version);
         if choice.compress {

@@ -12,7 +12,7 @@ use farbird_wire::clumplet::{ClumpletWriter, dpb};
 use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::{Keys, SYMMETRIC};
-use farbird_wire::decoder::{Limits, ReplyDecoder};
+use farbird_wire::decoder::{Answer, Limits, ReplyDecoder};
 use farbird_wire::info::{StatementInformation, sql};
 use farbird_wire::layers::{Incoming, Outgoing};
 use farbird_wire::message::{Message, MessageForm, MessageFormat, MessageType};
@@ -284,17 +284,22 @@ impl Client {
         self.counters.sent(wire.len());
     }
 
-    /// The next packet; `None` when the server has closed the connection.
-    pub fn next_reply(&mut self) -> Option<Reply> {
+    /// The next packet and what it answers; `None` when the server has closed the connection.
+    pub fn next_answer(&mut self) -> Option<Answer> {
         loop {
             if let Some(answer) = self.replies.next_reply().unwrap() {
                 self.counters.packet_in();
-                return Some(answer.reply);
+                return Some(answer);
             }
             if !self.receive() {
                 return None;
             }
         }
+    }
+
+    /// The next packet; `None` when the server has closed the connection.
+    pub fn next_reply(&mut self) -> Option<Reply> {
+        self.next_answer().map(|answer| answer.reply)
     }
 
     /// One read from the socket; false at its end.
