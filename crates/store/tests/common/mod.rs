@@ -1,6 +1,8 @@
 //! A relation or two for tests of the store, and short words for what tests do with them.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod disk;
+
 use std::sync::Arc;
 
 use farbird_record::RecordFormat;
