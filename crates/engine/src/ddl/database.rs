@@ -19,17 +19,6 @@ pub(super) fn complete(editor: &mut Editor<'_, '_>, ast: &CreateDatabase) -> Res
     }
 }
 
-/// CREATE DATABASE in the database that it has just made.
-///
-/// Client libraries create the file by a call of its own and then send the whole statement into it, for the clauses that
-/// the call does not know: the default character set. The file, its page size and its user are past.
-pub(super) fn finish_creation(editor: &mut Editor<'_, '_>, create: &CreateDatabase) -> Result<()> {
-    match &create.character_set {
-        Some(name) => alter(editor, &[DatabaseChange::SetDefaultCharacterSet(name.clone())]),
-        None => Ok(()),
-    }
-}
-
 /// ALTER DATABASE.
 pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> Result<()> {
     privileges::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
