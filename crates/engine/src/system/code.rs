@@ -43,6 +43,7 @@ pub(super) fn triggers(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$TRIGGER_SEQUENCE", trigger.position)
             .number("RDB$TRIGGER_TYPE", i64::try_from(trigger.trigger_type).unwrap_or(i64::MAX))
             .blob("RDB$TRIGGER_SOURCE", Some(&trigger.source))
+            .compiled("RDB$TRIGGER_BLR", true)
             .blob("RDB$DESCRIPTION", trigger.description.as_deref())
             .flag("RDB$TRIGGER_INACTIVE", trigger.inactive)
             .number("RDB$SYSTEM_FLAG", 0)
@@ -60,6 +61,7 @@ fn constraint_triggers(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, const
             .number("RDB$TRIGGER_SEQUENCE", 0)
             .number("RDB$TRIGGER_TYPE", kind)
             .blob("RDB$TRIGGER_SOURCE", source)
+            .compiled("RDB$TRIGGER_BLR", true)
             .number("RDB$TRIGGER_INACTIVE", 0)
             .number("RDB$SYSTEM_FLAG", flag)
             .number("RDB$FLAGS", flags)
@@ -92,6 +94,7 @@ pub(super) fn procedures(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$PROCEDURE_OUTPUTS", i64::try_from(procedure.outputs.len()).unwrap_or(0))
             .blob("RDB$DESCRIPTION", procedure.description.as_deref())
             .blob("RDB$PROCEDURE_SOURCE", Some(&procedure.source))
+            .compiled("RDB$PROCEDURE_BLR", true)
             .text("RDB$OWNER_NAME", &procedure.owner)
             .number("RDB$SYSTEM_FLAG", 0)
             .number("RDB$PROCEDURE_TYPE", if procedure.selectable { 1 } else { 2 })
@@ -130,7 +133,8 @@ fn parameter_columns(
     rows.text("RDB$FIELD_SOURCE", &domain)
         .blob("RDB$DESCRIPTION", parameter.description.as_deref())
         .number("RDB$SYSTEM_FLAG", 0);
-    rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref());
+    rows.blob("RDB$DEFAULT_SOURCE", parameter.default_source.as_deref())
+        .compiled("RDB$DEFAULT_VALUE", parameter.default_source.is_some());
     if parameter.not_null {
         rows.number("RDB$NULL_FLAG", 1);
     }
@@ -144,6 +148,7 @@ pub(super) fn functions(rows: &mut RowSet<'_, '_, '_>) {
             .number("RDB$RETURN_ARGUMENT", 0)
             .number("RDB$SYSTEM_FLAG", 0)
             .blob("RDB$FUNCTION_SOURCE", Some(&function.source))
+            .compiled("RDB$FUNCTION_BLR", true)
             .number("RDB$FUNCTION_ID", function.id)
             .number("RDB$VALID_BLR", 1)
             .text("RDB$OWNER_NAME", &function.owner)

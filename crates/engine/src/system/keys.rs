@@ -27,7 +27,9 @@ fn index_row(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, index: &Index, 
         .flag("RDB$INDEX_INACTIVE", index.inactive)
         .optional_text("RDB$FOREIGN_KEY", index.foreign_key.as_deref())
         .flag("RDB$SYSTEM_FLAG", system)
-        .blob("RDB$EXPRESSION_SOURCE", index.expression_source.as_deref());
+        .blob("RDB$EXPRESSION_SOURCE", index.expression_source.as_deref())
+        .compiled("RDB$EXPRESSION_BLR", index.expression_source.is_some())
+        .compiled("RDB$CONDITION_BLR", index.condition_source.is_some());
     if let Some(condition) = &index.condition_source {
         rows.blob("RDB$CONDITION_SOURCE", Some(format!("WHERE {condition}")));
     }

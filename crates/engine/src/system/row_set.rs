@@ -9,6 +9,12 @@ use crate::catalog::{Catalog, Column, Relation};
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob::text_blob;
 
+/// blr_version5, blr_eoc.
+const EMPTY_PROGRAM: [u8; 2] = [5, 76];
+
+/// SUB_TYPE of BLR.
+const BLR_SUBTYPE: i16 = 2;
+
 /// Rows of a system table while they are made: values by column name, only for the columns that are asked for.
 pub(super) struct RowSet<'r, 'e, 'a> {
     /// The statement that asks.
@@ -21,6 +27,8 @@ pub(super) struct RowSet<'r, 'e, 'a> {
     rows: Vec<Vec<Value>>,
     /// BLOBs made so far, by their texts: the same source is shown by many rows (and by one row asked for often).
     blobs: HashMap<(i16, String), Value>,
+    /// The BLOB of [`EMPTY_PROGRAM`], once it was made.
+    program: Option<Value>,
     failure: Option<farbird_types::Error>,
 }
 
@@ -42,6 +50,7 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
                 .collect(),
             rows: Vec::new(),
             blobs: HashMap::new(),
+            program: None,
             failure: None,
         }
     }
@@ -139,6 +148,31 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
                 self
             }
         }
+    }
+
+    /// Something compiled, where Firebird shows BLR. There is none here, but tools ask whether there is: views, computed
+    /// columns and defaults are told by it. It holds the two bytes of an empty program.
+    pub(super) fn compiled(&mut self, column: &str, present: bool) -> &mut Self {
+        if !present || !self.wants(column) {
+            return self;
+        }
+        match self.make_program() {
+            Ok(value) => self.set(column, |_| value),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                self
+            }
+        }
+    }
+
+    fn make_program(&mut self) -> Result<Value> {
+        if let Some(known) = &self.program {
+            return Ok(known.clone());
+        }
+        let text = Text::new(EMPTY_PROGRAM, CharacterSet::OCTETS);
+        let value = Value::Blob(text_blob(self.context, &text, BLR_SUBTYPE, CharacterSet::NONE)?);
+        self.program = Some(value.clone());
+        Ok(value)
     }
 
     fn make_blob(&mut self, column: &str, text: &str) -> Result<Value> {

@@ -73,7 +73,7 @@ pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {
             rows.number("RDB$FLAGS", 1);
         }
         if let RelationKind::View { source, .. } = &relation.kind {
-            rows.blob("RDB$VIEW_SOURCE", Some(source));
+            rows.blob("RDB$VIEW_SOURCE", Some(source)).compiled("RDB$VIEW_BLR", true);
         }
     }
 }
@@ -106,7 +106,8 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
     if column.not_null && !system {
         rows.number("RDB$NULL_FLAG", 1);
     }
-    rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref());
+    rows.blob("RDB$DEFAULT_SOURCE", column.default_source.as_deref())
+        .compiled("RDB$DEFAULT_VALUE", column.default_source.is_some());
     if let Some(identity) = &column.identity {
         rows.text("RDB$GENERATOR_NAME", &identity.sequence).flag("RDB$IDENTITY_TYPE", !identity.always);
     }
@@ -128,7 +129,9 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     for domain in catalog.domains.values() {
         field_row(rows, &domain.name, &domain.sql_type, domain.precision, false, &domain.owner);
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
-            .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref());
+            .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref())
+            .compiled("RDB$VALIDATION_BLR", domain.check_source.is_some())
+            .compiled("RDB$DEFAULT_VALUE", domain.default_source.is_some());
         rows.blob("RDB$DEFAULT_SOURCE", domain.default_source.as_deref());
         if domain.not_null {
             rows.number("RDB$NULL_FLAG", 1);
@@ -140,7 +143,8 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
             let own = !catalog.domains.contains_key(&column.domain) && column.view_origin.is_none();
             if own && seen.insert(column.domain.clone()) {
                 field_row(rows, &column.domain, &column.sql_type, column.precision, false, &relation.owner);
-                rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref());
+                rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref())
+                    .compiled("RDB$COMPUTED_BLR", relation.is_view() || column.computed_source.is_some());
             }
         }
     }
