@@ -296,6 +296,10 @@ fn faulty_blocks_are_refused_when_prepared() {
             "execute block returns (a int) as begin in autonomous transaction do begin suspend; end end",
             "dsql_error sqlerr(-901) dsql_unsupported_in_auto_trans(SUSPEND)",
         ),
+        (
+            "execute block as declare x int; begin if (x) then x = 1; end",
+            "dsql_error sqlerr(-104) invalid_boolean_usage",
+        ),
         ("execute block as begin return 5; end", "dsql_error sqlerr(-104) token_err random(RETURN)"),
         (
             "execute block as begin close c; end",

@@ -34,6 +34,52 @@ fn rows_changed_before_an_error_stay_when_it_is_handled() {
 }
 
 #[test]
+fn blocks_inside_a_handled_one_are_undone_by_themselves() {
+    let mut session = stock();
+    let rows = session.rows(
+        "execute block returns (w varchar(5), n int) as
+         declare x int = 40;
+         begin
+           w = 'loop';
+           begin
+             while (x < 50) do
+             begin
+               insert into t values (:x, 'l');
+               x = x + 1;
+               if (x = 45) then exception e1;
+             end
+             when any do begin n = (select count(*) from t); suspend; end
+           end
+           w = 'nest';
+           begin
+             insert into t values (60, 'n');
+             begin
+               insert into t values (61, 'n');
+               insert into t values (61, 'n');
+             end
+             when any do begin n = (select count(*) from t); suspend; end
+           end
+           w = 'two';
+           begin
+             insert into t values (70, 'n');
+             begin
+               insert into t values (71, 'n');
+               begin
+                 insert into t values (72, 'n');
+                 exception e1;
+                 when gdscode arith_except do n = 0;
+               end
+               when exception e1 do begin n = (select count(*) from t); suspend; end
+             end
+             when any do n = -1;
+           end
+         end",
+    );
+    // The row of the fifth turn, and the first 61, went with their blocks; so did 72.
+    assert_eq!(rows, ["loop|4", "nest|5", "two|7"]);
+}
+
+#[test]
 fn a_failing_block_leaves_nothing() {
     let mut session = stock();
     let error = session.error(

@@ -65,8 +65,10 @@ impl Execution {
     /// Runs the statement after IN AUTONOMOUS TRANSACTION up to its `EndAutonomous`.
     pub(super) fn autonomous(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let transaction = begin(context)?;
-        let base = self.handler_depth();
-        let stop = within(transaction, context, |inner| self.run(inner, base))?;
+        let (base, blocks) = (self.handler_depth(), self.block_depth());
+        let result = within(transaction, context, |inner| self.run(inner, base));
+        self.forget_blocks(blocks);
+        let stop = result?;
         debug_assert_eq!(stop, Stop::AutonomousEnded, "the compiler ends what it begins");
         Ok(())
     }

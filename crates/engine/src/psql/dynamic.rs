@@ -30,7 +30,7 @@ impl DynamicRows {
                 row.truncate(*width);
                 Ok(Some(row))
             }
-            DynamicRows::Routine(execution) => execution.resume(context),
+            DynamicRows::Routine(execution) => apart(context, |context| execution.resume(context)),
             DynamicRows::Rows(rows) => Ok(rows.next()),
         }
     }
@@ -193,7 +193,7 @@ fn run_routine(
     if description.has_cursor {
         return Ok(DynamicRows::Routine(Box::new(execution)));
     }
-    let row = execution.finish(context)?;
+    let row = apart(context, |context| execution.finish(context))?;
     let rows = if description.columns.is_empty() { Vec::new() } else { vec![row] };
     Ok(DynamicRows::Rows(rows.into_iter()))
 }
@@ -225,8 +225,19 @@ fn with_parameters<T>(
     run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
 ) -> Result<T> {
     let variables = std::mem::replace(&mut context.parameters, values);
-    let result = run(context);
+    let result = apart(context, run);
     context.parameters = variables;
+    result
+}
+
+/// Runs without the frames that called: the stack of an error inside a text begins with the text.
+fn apart<T>(
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let callers = context.routine.call.take();
+    let result = run(context);
+    context.routine.call = callers;
     result
 }
 

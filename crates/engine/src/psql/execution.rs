@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::TriggerAction;
+use farbird_store::Savepoint;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::{ExecutionContext, RoutineState};
@@ -27,6 +28,8 @@ pub struct Execution {
     cursors: Vec<Option<OpenCursor>>,
     /// Cursors of the loops that it is inside of, outermost first.
     loops: Vec<usize>,
+    /// Savepoints of the blocks that are undone by themselves, outermost first.
+    blocks: Vec<Savepoint>,
     /// Blocks with handlers that it is inside of, outermost first.
     waiting: Vec<Waiting>,
     /// What was being handled outside each handler that it is inside of.
@@ -44,6 +47,7 @@ pub struct Execution {
 struct Waiting {
     table: usize,
     loops: usize,
+    blocks: usize,
     handled: usize,
 }
 
@@ -117,6 +121,7 @@ impl Execution {
             variables: vec![Value::Null; routine.slots],
             cursors,
             loops: Vec::new(),
+            blocks: Vec::new(),
             waiting: Vec::new(),
             handled: Vec::new(),
             program_counter: 0,
@@ -194,6 +199,10 @@ impl Execution {
         let guards = self.routine.changes && self.routine.kind != RoutineKind::Trigger;
         let savepoint = guards.then(|| context.transaction.store.savepoint());
         let mark = (guards && self.routine.executes_texts).then(|| context.transaction.catalog.lock().mark());
+        // Those of before the latest row ended with the savepoint of that run.
+        for block in &mut self.blocks {
+            *block = context.transaction.store.savepoint();
+        }
         let result = self.inside(context, |execution, context| execution.run(context, 0));
         self.ended = !matches!(result, Ok(Stop::Suspended));
         if self.ended {
@@ -348,9 +357,16 @@ impl Execution {
                     self.seen_changes = None;
                 }
                 Instruction::Suspend => return Ok(Stop::Suspended),
+                Instruction::EnterBlock => self.blocks.push(context.transaction.store.savepoint()),
+                Instruction::LeaveBlock => {
+                    if let Some(savepoint) = self.blocks.pop() {
+                        context.transaction.store.release(savepoint);
+                    }
+                }
                 Instruction::EnterHandlers(table) => self.waiting.push(Waiting {
                     table: *table,
                     loops: self.loops.len(),
+                    blocks: self.blocks.len(),
                     handled: self.handled.len(),
                 }),
                 Instruction::LeaveHandlers => {
@@ -424,6 +440,7 @@ impl Execution {
             while self.handled.len() > waiting.handled {
                 context.routine.error = self.handled.pop().flatten();
             }
+            self.undo_blocks(waiting.blocks, context)?;
             let table = routine.handlers.get(waiting.table);
             let handler = table.and_then(|table| {
                 table.handlers.iter().find(|handler| handleable && condition::catches(handler, &error))
@@ -435,6 +452,26 @@ impl Execution {
             }
         }
         Err(error)
+    }
+
+    /// Undoes the blocks inside the one that is at `depth`.
+    fn undo_blocks(&mut self, depth: usize, context: &ExecutionContext<'_>) -> Result<()> {
+        if let Some(outermost) = self.blocks.get(depth) {
+            // Ends those inside it, too.
+            context.transaction.store.rollback_to(*outermost)?;
+            self.blocks.truncate(depth);
+        }
+        Ok(())
+    }
+
+    /// How many blocks it is inside of that are undone by themselves.
+    pub(super) fn block_depth(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Forgets blocks whose transaction has ended.
+    pub(super) fn forget_blocks(&mut self, depth: usize) {
+        self.blocks.truncate(depth);
     }
 
     // ---- Cursors ----
@@ -590,6 +627,7 @@ fn modify_rows(
     targets: &[Store],
     context: &mut ExecutionContext<'_>,
 ) -> Result<()> {
+    context.routine.row_count = 0;
     let modified = modify(plan, context)?;
     context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
     if targets.is_empty() {

@@ -101,6 +101,10 @@ pub enum Instruction {
     ExecuteStatement(Box<DynamicStatement>),
     /// SUSPEND
     Suspend,
+    /// A block inside a block with handlers begins: an error that leaves it undoes what it did.
+    EnterBlock,
+    /// It ended.
+    LeaveBlock,
     /// Begins to watch for errors.
     EnterHandlers(usize),
     /// The block ended without one.

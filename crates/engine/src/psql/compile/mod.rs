@@ -240,6 +240,8 @@ pub(super) fn compile_trigger(
 enum Construct {
     /// A loop: its label, its cursor, where CONTINUE goes, and the jumps of its LEAVEs.
     Loop { label: Option<String>, cursor: Option<usize>, next: usize, leaves: Vec<usize> },
+    /// A block that is undone by itself.
+    Block,
     /// A block with handlers.
     Handlers,
     /// A handler at work.
@@ -271,6 +273,8 @@ struct Compiler<'a> {
     positions: Vec<Position>,
     position: Position,
     constructs: Vec<Construct>,
+    /// How many blocks with handlers are around the statement at hand.
+    handler_depth: u32,
     /// Jumps of EXIT and RETURN, to be led to the end.
     exits: Vec<usize>,
     result: Option<(usize, ColumnType, Option<usize>)>,
@@ -303,6 +307,7 @@ impl<'a> Compiler<'a> {
             positions: Vec::new(),
             position: Position::default(),
             constructs: Vec::new(),
+            handler_depth: 0,
             exits: Vec::new(),
             result: None,
             suspends: false,
@@ -358,7 +363,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn condition(&mut self, value: &ast::Expression) -> Result<BoundExpression> {
-        bind::bind_expression(self.environment, value, &self.scope, None)
+        let condition = bind::bind_expression(self.environment, value, &self.scope, None)?;
+        match condition.column_type.sql_type {
+            SqlType::Boolean | SqlType::Null => Ok(condition),
+            _ => Err(sql_error(-104).and(isc::INVALID_BOOLEAN_USAGE)),
+        }
     }
 
     /// A stored procedure by name.

@@ -135,12 +135,31 @@ impl Compiler<'_> {
         }
     }
 
-    /// BEGIN ... END, with its handlers.
+    /// BEGIN ... END. Inside a block with handlers each block is undone by itself when an error leaves it.
     pub(super) fn block(&mut self, block: &ast::Block) -> Result<()> {
-        if block.handlers.is_empty() {
-            return block.statements.iter().try_for_each(|statement| self.statement(statement));
-        }
         self.position = block.position;
+        let undone_alone = self.handler_depth > 0;
+        if undone_alone {
+            self.emit(Instruction::EnterBlock);
+            self.constructs.push(Construct::Block);
+        }
+        if block.handlers.is_empty() {
+            block.statements.iter().try_for_each(|statement| self.statement(statement))?;
+        } else {
+            self.handler_depth += 1;
+            self.handled_block(block)?;
+            self.handler_depth -= 1;
+        }
+        if undone_alone {
+            self.constructs.pop();
+            self.position = block.end;
+            self.emit(Instruction::LeaveBlock);
+        }
+        Ok(())
+    }
+
+    /// The statements of a block and its handlers.
+    fn handled_block(&mut self, block: &ast::Block) -> Result<()> {
         let table = self.handlers.len();
         self.handlers.push(HandlerTable { handlers: Vec::new() });
         self.emit(Instruction::EnterHandlers(table));
@@ -267,6 +286,7 @@ impl Compiler<'_> {
                 Some(Construct::Loop { cursor: Some(cursor), .. }) => {
                     Instruction::CloseLoop { cursor: *cursor }
                 }
+                Some(Construct::Block) => Instruction::LeaveBlock,
                 Some(Construct::Handlers) => Instruction::LeaveHandlers,
                 Some(Construct::Handling) => Instruction::EndHandler,
                 Some(Construct::Autonomous) => Instruction::EndAutonomous,
