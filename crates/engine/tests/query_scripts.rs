@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use farbird_engine::api::{
-    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, FetchEnd, Rows, StatementHandle,
-    TransactionHandle, TransactionParameters,
+    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, FetchEnd, Rows,
+    StatementHandle, TransactionHandle, TransactionParameters,
 };
 use farbird_engine::attachment::Attachment;
 use farbird_engine::engine::Engine;
@@ -47,7 +47,8 @@ impl Session {
         let mut attachment = engine
             .create_database(&folder.join("script.fbd"), &create, options, Arc::new(NoUsers))
             .expect("a fresh database");
-        let transaction = attachment.start_transaction(TransactionParameters::default()).expect("a transaction");
+        let transaction =
+            attachment.start_transaction(TransactionParameters::default()).expect("a transaction");
         Session { attachment, transaction }
     }
 
@@ -83,20 +84,23 @@ impl Session {
         if !description.parameters.is_empty() {
             return Ok(());
         }
-        match self.attachment.execute(handle, Some(self.transaction), Vec::new(), ExecuteOptions::default())? {
+        match self.attachment.execute(
+            handle,
+            Some(self.transaction),
+            Vec::new(),
+            ExecuteOptions::default(),
+        )? {
             Execution::Row(Some(row)) => self.write_row(&row, out),
             Execution::CursorOpened => {
-                let names: Vec<&str> = description.columns.iter().map(|column| column.alias.as_str()).collect();
+                let names: Vec<&str> =
+                    description.columns.iter().map(|column| column.alias.as_str()).collect();
                 writeln!(out, "[{}]", names.join(" | ")).expect("a string takes everything");
                 self.write_rows(handle, names.len(), out)?;
             }
             _ => {
                 let counts = self.attachment.record_counts(handle)?;
-                let touched = [
-                    (counts.inserted, "inserted"),
-                    (counts.updated, "updated"),
-                    (counts.deleted, "deleted"),
-                ];
+                let touched =
+                    [(counts.inserted, "inserted"), (counts.updated, "updated"), (counts.deleted, "deleted")];
                 for (count, what) in touched.into_iter().filter(|(count, _)| *count > 0) {
                     writeln!(out, "{count} {what}").expect("a string takes everything");
                 }
@@ -208,6 +212,11 @@ fn difference(expected: &str, found: &str) -> String {
 #[test]
 fn queries() {
     check("queries");
+}
+
+#[test]
+fn subqueries() {
+    check("subqueries");
 }
 
 #[test]

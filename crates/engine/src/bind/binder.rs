@@ -139,6 +139,8 @@ pub(crate) struct Binder<'a> {
     /// Whether what is being bound is the definition of a view, computed column or constraint: what it uses is its
     /// owner's matter, not the user's.
     pub(crate) inside_definition: bool,
+    /// The outermost block that was referred to from a block inside it, since the binding of a subquery began.
+    pub(crate) outermost_reference: usize,
     /// Type of VALUE, while a domain's CHECK is bound.
     pub(crate) domain_value: Option<SqlType>,
 }
@@ -156,6 +158,7 @@ impl<'a> Binder<'a> {
             accesses: BTreeSet::new(),
             depth: 0,
             inside_definition: false,
+            outermost_reference: usize::MAX,
             domain_value: None,
         }
     }

@@ -17,8 +17,8 @@ use crate::catalog::{ObjectKind, Relation, RelationKind};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::block::{RowOutline, RowsOutline};
 use crate::plan::modification::{
-    CheckRule, DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction, ModifyPlan,
-    Target, UpdateOrInsertPlan, UpdatePlan,
+    CheckRule, DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction,
+    ModifyPlan, Target, UpdateOrInsertPlan, UpdatePlan,
 };
 use crate::plan::{self, Node};
 use crate::psql::{TriggerMoment, has_triggers};
@@ -119,7 +119,8 @@ pub(crate) fn bind_delete(
     let (source, _) = binder.plan_rows(outline, &mut [])?;
     let returning = Returned { row: changed.row, old: Some(0), new: None, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
-    let action = ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
+    let action =
+        ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
     binder.prepared(StatementKind::Delete, action, returning, columns, !positioned)
 }
 
@@ -140,7 +141,9 @@ pub(crate) fn bind_update_or_insert(
     let matching = matching_columns(&changed.relation, &columns, &statement.matching)?;
     let mut conditions = Vec::new();
     for slot in matching {
-        let Some((_, value)) = insert.assignments.iter().find(|(assigned, _)| *assigned == slot) else { continue };
+        let Some((_, value)) = insert.assignments.iter().find(|(assigned, _)| *assigned == slot) else {
+            continue;
+        };
         let column = binder.slot_of(&changed, slot);
         conditions.push(Expression::Not(Box::new(Expression::Distinct {
             left: Box::new(column),
@@ -238,7 +241,9 @@ impl Binder<'_> {
             RelationKind::View { .. } if self.has_triggers(&relation, action) => {
                 self.triggered_view(relation, named, tree)
             }
-            RelationKind::View { check_option, .. } => self.updatable_view(&relation, named, tree, check_option),
+            RelationKind::View { check_option, .. } => {
+                self.updatable_view(&relation, named, tree, check_option)
+            }
             _ => {
                 let row = positional_table(self.environment, &relation, &named.name, 0)?;
                 self.use_whole_row(0, &relation);
@@ -317,7 +322,15 @@ impl Binder<'_> {
                 view_checks.push(check);
             });
         }
-        Ok(Changed { name: view.name.clone(), relation: base, source: Some(0), named, row, tree, view_checks })
+        Ok(Changed {
+            name: view.name.clone(),
+            relation: base,
+            source: Some(0),
+            named,
+            row,
+            tree,
+            view_checks,
+        })
     }
 
     /// The whole row of a changed table is needed, whatever is assigned.
@@ -463,7 +476,12 @@ impl Binder<'_> {
         Ok((plan, insert_row(target, assignments, overriding, &given)?))
     }
 
-    fn value_for_slot(&mut self, target: &Target, slot: usize, value: &ast::Expression) -> Result<Expression> {
+    fn value_for_slot(
+        &mut self,
+        target: &Target,
+        slot: usize,
+        value: &ast::Expression,
+    ) -> Result<Expression> {
         match target_column(target, slot) {
             Some(column) => {
                 let sql_type = column.sql_type;
@@ -495,12 +513,7 @@ impl Binder<'_> {
                 AssignedValue::Expression(value) => self.value_for_slot(target, slot, value)?,
                 AssignedValue::Default(_) => self.default_of(target, slot),
             };
-            self.access(
-                ObjectKind::Relation,
-                &changed.name,
-                Some(name.as_str()),
-                AccessPrivilege::Update,
-            );
+            self.access(ObjectKind::Relation, &changed.name, Some(name.as_str()), AccessPrivilege::Update);
             bound.push((slot, value));
         }
         Ok(bound)
@@ -518,7 +531,11 @@ impl Binder<'_> {
     }
 
     /// The condition of WHERE, or of WHERE CURRENT OF; and whether it is the latter.
-    fn changed_rows(&mut self, rows: &ast::ChangedRows, changed: &Changed) -> Result<(Vec<Expression>, bool)> {
+    fn changed_rows(
+        &mut self,
+        rows: &ast::ChangedRows,
+        changed: &Changed,
+    ) -> Result<(Vec<Expression>, bool)> {
         match rows {
             ast::ChangedRows::All => Ok((Vec::new(), false)),
             ast::ChangedRows::Where(condition) => {
@@ -610,7 +627,8 @@ impl Binder<'_> {
         changed: &Changed,
         target: &Arc<Target>,
     ) -> Result<MergeClausePlan> {
-        let condition = clause.condition.as_ref().map(|condition| self.bind_condition(condition)).transpose()?;
+        let condition =
+            clause.condition.as_ref().map(|condition| self.bind_condition(condition)).transpose()?;
         let action = match &clause.action {
             ast::MergeAction::Update(assignments) => {
                 MergeActionPlan::Update(self.assignments(assignments, changed, target)?)
@@ -762,7 +780,9 @@ fn insert_row(
     given: &[usize],
 ) -> Result<InsertRow> {
     for slot in given {
-        let Some((_, _, always)) = target_column(target, *slot).and_then(|column| column.identity) else { continue };
+        let Some((_, _, always)) = target_column(target, *slot).and_then(|column| column.identity) else {
+            continue;
+        };
         match overriding {
             Some(ast::Overriding::UserValue) => assignments.retain(|(assigned, _)| assigned != slot),
             Some(ast::Overriding::SystemValue) => {}
@@ -775,14 +795,19 @@ fn insert_row(
     let missing = (0..slot_count(&target.relation))
         .filter(|slot| !assignments.iter().any(|(assigned, _)| assigned == slot))
         .filter(|slot| {
-            target_column(target, *slot).is_some_and(|column| column.default.is_some() || column.identity.is_some())
+            target_column(target, *slot)
+                .is_some_and(|column| column.default.is_some() || column.identity.is_some())
         })
         .collect();
     Ok(InsertRow { target: target.clone(), assignments, missing })
 }
 
 /// The slots that UPDATE OR INSERT looks for its row by.
-fn matching_columns(relation: &Relation, columns: &[(String, usize)], matching: &[Name]) -> Result<Vec<usize>> {
+fn matching_columns(
+    relation: &Relation,
+    columns: &[(String, usize)],
+    matching: &[Name],
+) -> Result<Vec<usize>> {
     let names: Vec<String> = if matching.is_empty() {
         match relation.primary_key() {
             Some(index) => index.columns.clone(),

@@ -13,8 +13,6 @@ pub(crate) mod sqlcode {
     pub(crate) const SYNTAX: i32 = -104;
     /// Types and counts of values.
     pub(crate) const VALUES: i32 = -804;
-    /// Functions.
-    pub(crate) const FUNCTION: i32 = -904;
 }
 
 /// Where in the text: line and column.

@@ -13,9 +13,7 @@ use crate::bind::literal::constant;
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::unknown;
 use crate::bind::{Environment, VariableScope};
-use crate::expression::{
-    BoundExpression, Expression, Subquery, SubqueryKind, context_type, error_type,
-};
+use crate::expression::{BoundExpression, Expression, Subquery, SubqueryKind, context_type, error_type};
 
 pub(crate) fn bind_alone(
     environment: &Environment,
@@ -59,7 +57,6 @@ impl Binder<'_> {
             ExpressionKind::ArrayElement { .. } => Err(unsupported("arrays")),
             ExpressionKind::Parameter(number) => Ok(self.parameter(*number)),
             ExpressionKind::ContextVariable(variable) => {
-                self.block().volatile |= false;
                 Ok(Bound::new(Expression::Context(*variable), context_type(*variable), false))
             }
             ExpressionKind::ErrorContext(item) => {
@@ -111,9 +108,7 @@ impl Binder<'_> {
             | ExpressionKind::IsTruth { .. }
             | ExpressionKind::Not(_)
             | ExpressionKind::And(_)
-            | ExpressionKind::Or(_) => {
-                Ok(Bound::new(self.bind_predicate(value)?, SqlType::Boolean, true))
-            }
+            | ExpressionKind::Or(_) => Ok(Bound::new(self.bind_predicate(value)?, SqlType::Boolean, true)),
             ExpressionKind::Extract { .. }
             | ExpressionKind::Substring { .. }
             | ExpressionKind::Trim { .. }
@@ -239,7 +234,11 @@ impl Binder<'_> {
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let Some(mut operand) = operand else {
             let branches = whens.into_iter().map(|when| when.expression).zip(thens).collect();
-            return Ok(Bound { expression: Expression::Case { branches, otherwise }, column_type, origin: None });
+            return Ok(Bound {
+                expression: Expression::Case { branches, otherwise },
+                column_type,
+                origin: None,
+            });
         };
         for when in &mut whens {
             self.infer_pair(&mut operand, when);
@@ -331,7 +330,7 @@ impl Binder<'_> {
     pub(crate) fn subquery(&mut self, query: BoundSubquery, kind: SubqueryKind) -> Expression {
         let place = self.frame.subqueries;
         self.frame.subqueries += 1;
-        let invariant = query.captures.is_empty() && !query.volatile;
+        let invariant = !query.correlated && !query.volatile;
         self.block().volatile |= query.volatile;
         Expression::Subquery(Box::new(Subquery {
             place,

@@ -35,8 +35,11 @@ impl Binder<'_> {
                 return self.bind_stored_function(&function, &call.arguments);
             }
             if let Some(function) = lookup_scalar(name) {
-                let arguments =
-                    call.arguments.iter().map(|argument| self.bind_value(argument)).collect::<Result<Vec<_>>>()?;
+                let arguments = call
+                    .arguments
+                    .iter()
+                    .map(|argument| self.bind_value(argument))
+                    .collect::<Result<Vec<_>>>()?;
                 return self.scalar_call(function, arguments);
             }
         }
@@ -99,7 +102,9 @@ impl Binder<'_> {
     }
 
     fn bind_iif(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
-        let [condition, then, otherwise] = arguments else { return Err(Error::new(isc::FUNMISMAT).with("IIF")) };
+        let [condition, then, otherwise] = arguments else {
+            return Err(Error::new(isc::FUNMISMAT).with("IIF"));
+        };
         let condition = Bound::new(self.bind_condition(condition)?, SqlType::Boolean, true);
         let values = vec![self.bind_value(then)?, self.bind_value(otherwise)?];
         self.case_of(None, vec![condition], values)
@@ -145,7 +150,11 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    fn bind_stored_function(&mut self, function: &Arc<Routine>, arguments: &[ast::Expression]) -> Result<Bound> {
+    fn bind_stored_function(
+        &mut self,
+        function: &Arc<Routine>,
+        arguments: &[ast::Expression],
+    ) -> Result<Bound> {
         let arguments = self.bind_routine_arguments(function, arguments)?;
         let Some(result) = function.outputs.first() else {
             return Err(Error::new(isc::FUNMISMAT).with(function.name.clone()));

@@ -10,9 +10,7 @@ use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::query::{OutputColumn, key_part};
 use crate::expression::Expression;
 use crate::function::lookup_aggregate;
-use crate::plan::{
-    AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction,
-};
+use crate::plan::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
 
 /// A call of a window function, bound.
 #[derive(Debug, Clone)]
@@ -30,7 +28,10 @@ impl BoundWindow {
     pub(crate) fn same_order(&self, other: &BoundWindow) -> bool {
         let same = |left: &[SortKey], right: &[SortKey]| {
             left.len() == right.len()
-                && left.iter().zip(right).all(|(left, right)| left.value == right.value && left.part == right.part)
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.value == right.value && left.part == right.part)
         };
         same(&self.partition, &other.partition) && same(&self.order, &other.order)
     }
@@ -85,8 +86,9 @@ impl Binder<'_> {
             .map(|value| {
                 let item = match &value.kind {
                     ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
-                        let item =
-                            usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
+                        let item = usize::try_from(*ordinal)
+                            .ok()
+                            .and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
                         match item {
                             Some(ast::SelectItem::Expression { value, .. }) => Some(value),
                             _ => return Err(position_error("GROUP BY")),
@@ -94,7 +96,9 @@ impl Binder<'_> {
                     }
                     ast::ExpressionKind::Column { qualifier: None, name } => {
                         items.iter().find_map(|item| match item {
-                            ast::SelectItem::Expression { value, alias: Some(alias) } if alias == name => Some(value),
+                            ast::SelectItem::Expression { value, alias: Some(alias) } if alias == name => {
+                                Some(value)
+                            }
                             _ => None,
                         })
                     }
@@ -118,7 +122,9 @@ impl Binder<'_> {
     ) -> Result<Vec<JoinKey>> {
         let values: Vec<Expression> = keys.iter().map(|key| key.expression.clone()).collect();
         for item in items.iter_mut() {
-            in_groups(&mut item.expression, &values, || agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list"))?;
+            in_groups(&mut item.expression, &values, || {
+                agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list")
+            })?;
         }
         for condition in having.iter_mut() {
             in_groups(condition, &values, || agg_error(isc::DSQL_AGG_HAVING_ERR).with("HAVING clause"))?;
@@ -131,8 +137,9 @@ impl Binder<'_> {
         let mut failed = Ok(());
         for window in &mut self.block().windows {
             window.for_each_mut(&mut |expression| {
-                let result =
-                    in_groups(expression, &values, || agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list"));
+                let result = in_groups(expression, &values, || {
+                    agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list")
+                });
                 if failed.is_ok() {
                     failed = result;
                 }

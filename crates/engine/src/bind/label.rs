@@ -9,7 +9,9 @@ use crate::function::call::keyword_call;
 /// What a column with this value is called.
 pub(crate) fn label_of(value: &Expression) -> String {
     match &value.kind {
-        ExpressionKind::Column { name, .. } | ExpressionKind::Variable { name, .. } => name.as_str().to_owned(),
+        ExpressionKind::Column { name, .. } | ExpressionKind::Variable { name, .. } => {
+            name.as_str().to_owned()
+        }
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => String::from("CONSTANT"),
         ExpressionKind::Unary { operator, operand } => match (operator, &operand.kind) {
             (UnaryOperator::Plus, _) => label_of(operand),

@@ -2,7 +2,8 @@
 
 use farbird_sql::ast::Literal;
 use farbird_types::{
-    CastContext, CharacterSet, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value, ZoneId, convert,
+    CastContext, CharacterSet, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value, ZoneId,
+    convert,
 };
 
 use crate::bind::Environment;
@@ -23,9 +24,7 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
         Literal::Integer { value, width } => exact(*value, 0, *width),
         Literal::Exact { unscaled, scale, width } => exact(*unscaled, *scale, *width),
         Literal::Double(number) => (Value::Double(*number), SqlType::Double),
-        Literal::DecFloat(text) => {
-            (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34)
-        }
+        Literal::DecFloat(text) => (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34),
         Literal::String { value, character_set: name } => {
             let set = match name {
                 Some(name) => character_set_named(name)?,

@@ -193,9 +193,12 @@ pub fn bind_statement(
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
     match &statement.kind {
-        ast::StatementKind::Select(select) => {
-            bind_select(environment, select, variables, QueryOptions { row_numbers: select.for_update.is_some() })
-        }
+        ast::StatementKind::Select(select) => bind_select(
+            environment,
+            select,
+            variables,
+            QueryOptions { row_numbers: select.for_update.is_some() },
+        ),
         ast::StatementKind::Insert(insert) => dml::bind_insert(environment, insert, variables),
         ast::StatementKind::Update(update) => dml::bind_update(environment, update, variables),
         ast::StatementKind::Delete(delete) => dml::bind_delete(environment, delete, variables),

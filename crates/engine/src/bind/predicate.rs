@@ -236,7 +236,9 @@ fn beside(bound: Bound, other: &SqlType) -> Bound {
     }
     match other {
         SqlType::Null | SqlType::Text(_) | SqlType::Blob { .. } => bound,
-        SqlType::Exact { .. } | SqlType::DecFloat16 | SqlType::DecFloat34 => bound.converted(&SqlType::DecFloat34),
+        SqlType::Exact { .. } | SqlType::DecFloat16 | SqlType::DecFloat34 => {
+            bound.converted(&SqlType::DecFloat34)
+        }
         SqlType::Float | SqlType::Double => bound.converted(&SqlType::Double),
         other => bound.converted(other),
     }

@@ -103,7 +103,11 @@ pub(crate) fn bind_select(
     let explained_plan = plan::text::explained(&root);
     let plan_of_query = SelectPlan { root, columns: columns.clone(), frame: binder.frame, row_numbers };
     Ok(Prepared {
-        kind: if select.for_update.is_some() { StatementKind::SelectForUpdate } else { StatementKind::Select },
+        kind: if select.for_update.is_some() {
+            StatementKind::SelectForUpdate
+        } else {
+            StatementKind::Select
+        },
         action: Action::Select(Arc::new(plan_of_query)),
         parameters: binder.described_parameters(binder.parameter_count())?,
         columns,
@@ -134,7 +138,9 @@ pub(crate) fn describe_column(item: &OutputColumn) -> ColumnDescription {
     let origin = item.origin.clone().unwrap_or_default();
     let field = if item.origin.is_some() { origin.field } else { item.label.clone() };
     let column_type = match item.column_type.sql_type {
-        SqlType::Null => ColumnType { sql_type: SqlType::char(1, farbird_types::CharacterSet::NONE), nullable: true },
+        SqlType::Null => {
+            ColumnType { sql_type: SqlType::char(1, farbird_types::CharacterSet::NONE), nullable: true }
+        }
         _ => item.column_type,
     };
     ColumnDescription {
@@ -213,7 +219,8 @@ impl Binder<'_> {
         }
         let mut order = self.bind_order(order_by, &items)?;
         self.block().aggregates_allowed = AggregatesAllowed::No;
-        let grouped = !select.group_by.is_empty() || select.having.is_some() || !self.block().aggregates.is_empty();
+        let grouped =
+            !select.group_by.is_empty() || select.having.is_some() || !self.block().aggregates.is_empty();
         let grouping = match grouped {
             true => Some(self.finish_grouping(keys, &mut items, &mut having, &mut order)?),
             false => None,
@@ -281,13 +288,14 @@ impl Binder<'_> {
                 ast::SelectItem::Expression { value, alias } => {
                     let bound = self.bind_value(value)?;
                     let own_name = match &value.kind {
-                        ast::ExpressionKind::Column { name, .. } | ast::ExpressionKind::Variable { name, .. } => {
-                            Some(name.as_str().to_owned())
-                        }
+                        ast::ExpressionKind::Column { name, .. }
+                        | ast::ExpressionKind::Variable { name, .. } => Some(name.as_str().to_owned()),
                         ast::ExpressionKind::RecordKey { kind: ast::RecordKeyKind::DbKey, .. } => {
                             Some(String::from("DB_KEY"))
                         }
-                        ast::ExpressionKind::Subquery(_) => bound.origin.as_ref().map(|origin| origin.field.clone()),
+                        ast::ExpressionKind::Subquery(_) => {
+                            bound.origin.as_ref().map(|origin| origin.field.clone())
+                        }
                         _ => None,
                     };
                     columns.push(OutputColumn {
@@ -387,7 +395,8 @@ impl Binder<'_> {
     ) -> Result<Option<&'i OutputColumn>> {
         match &value.kind {
             ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
-                let item = usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
+                let item =
+                    usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
                 item.map(Some).ok_or_else(|| {
                     dsql(sqlcode::SYNTAX)
                         .and(isc::DSQL_COMMAND_ERR)
@@ -469,7 +478,8 @@ impl Binder<'_> {
         columns: &[OutputColumn],
         all: &[bool],
     ) -> Result<(Node, Vec<(usize, Expression)>)> {
-        let collations: Vec<_> = columns.iter().map(|column| collation_of(&column.column_type.sql_type)).collect();
+        let collations: Vec<_> =
+            columns.iter().map(|column| collation_of(&column.column_type.sql_type)).collect();
         let mut captures = Vec::new();
         let mut inputs: Vec<Node> = Vec::new();
         for (place, mut member) in members.into_iter().enumerate() {
@@ -479,7 +489,8 @@ impl Binder<'_> {
             inputs.push(node);
             if place > 0 && all.get(place) == Some(&false) {
                 let input = union_of(std::mem::take(&mut inputs));
-                inputs.push(Node::Distinct(Arc::new(plan::Distinct { input, collations: collations.clone() })));
+                inputs
+                    .push(Node::Distinct(Arc::new(plan::Distinct { input, collations: collations.clone() })));
             }
         }
         Ok((union_of(inputs), captures))
@@ -577,11 +588,17 @@ impl Binder<'_> {
     /// Binds a query of one column as part of an expression.
     pub(crate) fn bind_subquery(&mut self, query: &ast::Query) -> Result<BoundSubquery> {
         self.deeper(|binder| {
+            let own_block = binder.blocks.len();
+            let before = std::mem::replace(&mut binder.outermost_reference, usize::MAX);
             let select = binder.in_new_block(false, |binder| binder.bind_parts(query))?;
-            let volatile = select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
+            // What it takes from further out comes by registers that others write: captures alone do not tell.
+            let correlated = binder.outermost_reference < own_block;
+            binder.outermost_reference = binder.outermost_reference.min(before);
+            let volatile =
+                select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
             let columns = select.items.clone();
             let (plan, captures) = binder.plan_select(select)?;
-            Ok(BoundSubquery { plan, captures, columns, volatile })
+            Ok(BoundSubquery { plan, captures, columns, volatile, correlated })
         })
     }
 }
@@ -596,6 +613,8 @@ pub(crate) struct BoundSubquery {
     pub(crate) columns: Vec<OutputColumn>,
     /// Whether it has side effects or gives something else each time.
     pub(crate) volatile: bool,
+    /// Whether it looks at rows of any block around it.
+    pub(crate) correlated: bool,
 }
 
 impl BoundSubquery {
@@ -631,9 +650,7 @@ enum MemberBody<'a> {
 impl Member<'_> {
     fn refers_to(&self, name: &str) -> bool {
         match self.body {
-            MemberBody::Select(select) => {
-                refers_to(&ast::QueryBody::Select(Box::new(select.clone())), name)
-            }
+            MemberBody::Select(select) => refers_to(&ast::QueryBody::Select(Box::new(select.clone())), name),
             MemberBody::Query(query) => refers_to(&query.body, name),
         }
     }
@@ -677,8 +694,7 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
             .iter()
             .any(|member| member.items.get(place).is_some_and(|item| item.column_type.nullable));
         let sql_type = arithmetic::common_type(&types)?;
-        let origin = if members.len() == 1 { item.origin.clone() } else { item.origin.clone() };
-        columns.push(OutputColumn { column_type: ColumnType { sql_type, nullable }, origin, ..item.clone() });
+        columns.push(OutputColumn { column_type: ColumnType { sql_type, nullable }, ..item.clone() });
     }
     Ok(columns)
 }

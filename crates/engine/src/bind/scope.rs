@@ -159,7 +159,9 @@ impl Binder<'_> {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
-                    let Some(column) = table.find(name).and_then(|place| table.columns.get(place)) else { continue };
+                    let Some(column) = table.find(name).and_then(|place| table.columns.get(place)) else {
+                        continue;
+                    };
                     if let Some((first, _)) = found {
                         return Err(ambiguous(&table.description, &first.description, name));
                     }
@@ -240,6 +242,7 @@ impl Binder<'_> {
         if block + 1 >= self.blocks.len() || expression.is_row_independent() {
             return expression;
         }
+        self.outermost_reference = self.outermost_reference.min(block);
         let known = self.blocks.get(block + 1).and_then(|inner| {
             inner.captures.iter().find(|(_, value)| *value == expression).map(|(register, _)| *register)
         });

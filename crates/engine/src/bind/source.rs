@@ -220,7 +220,9 @@ impl Binder<'_> {
         let right = self.named_value(block, &right_column)?;
         let value = match kind {
             ast::JoinKind::Right => right.expression.clone(),
-            ast::JoinKind::Full => Expression::Coalesce(vec![left.expression.clone(), right.expression.clone()]),
+            ast::JoinKind::Full => {
+                Expression::Coalesce(vec![left.expression.clone(), right.expression.clone()])
+            }
             _ => left.expression.clone(),
         };
         let merged = NamedColumn {
@@ -379,12 +381,13 @@ impl Binder<'_> {
     ) -> Result<FromTree> {
         if let Some(working) = &table.working {
             let source = self.add_source(SourceKind::Working(working.place), vec![alias.to_owned()])?;
-            let columns = working.columns.iter().enumerate().map(|(place, (name, column_type))| NamedColumn {
-                name: name.clone(),
-                value: NamedValue::Source(source, SourceColumn::Field(place)),
-                column_type: *column_type,
-                origin: Origin { field: name.clone(), alias: alias.to_owned(), ..Origin::default() },
-            });
+            let columns =
+                working.columns.iter().enumerate().map(|(place, (name, column_type))| NamedColumn {
+                    name: name.clone(),
+                    value: NamedValue::Source(source, SourceColumn::Field(place)),
+                    column_type: *column_type,
+                    origin: Origin { field: name.clone(), alias: alias.to_owned(), ..Origin::default() },
+                });
             let named = NamedTable {
                 name: alias.to_owned(),
                 description: format!("derived table {}", table.name),
@@ -465,7 +468,8 @@ impl Binder<'_> {
         self.check_alias(alias)?;
         self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
         let arguments = self.bind_routine_arguments(procedure, arguments)?;
-        let source = self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
+        let source =
+            self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
         let columns = procedure.outputs.iter().enumerate().map(|(place, output)| NamedColumn {
             name: output.name.clone(),
             value: NamedValue::Source(source, SourceColumn::Field(place)),
@@ -519,13 +523,15 @@ impl Binder<'_> {
             Ok(simple) if plain || !nullable => {
                 let (tree, items, row_key) = self.absorb(simple, alias)?;
                 let types: Vec<OutputColumn> = items;
-                let values = types.iter().map(|item| NamedValue::Expression(item.expression.clone())).collect();
+                let values =
+                    types.iter().map(|item| NamedValue::Expression(item.expression.clone())).collect();
                 (tree, values, types, row_key)
             }
             Ok(other) | Err(other) => {
                 let items = other.items.clone();
                 let (plan, captures) = self.plan_select(*other)?;
-                let source = self.add_source(SourceKind::Derived { plan, captures }, vec![alias.to_owned()])?;
+                let source =
+                    self.add_source(SourceKind::Derived { plan, captures }, vec![alias.to_owned()])?;
                 let values: Vec<NamedValue> = (0..items.len())
                     .map(|place| NamedValue::Source(source, SourceColumn::Field(place)))
                     .collect();
@@ -563,14 +569,13 @@ impl Binder<'_> {
         let offset = self.block().sources.len();
         for source in inner.sources {
             let mut path = source.path;
-            path.insert(0, alias.to_owned());
+            if !alias.is_empty() {
+                path.insert(0, alias.to_owned());
+            }
             self.add_source(source.kind, path)?;
         }
-        let slots: Vec<usize> = inner
-            .slots
-            .iter()
-            .map(|slot| self.block().slot(slot.source + offset, slot.column))
-            .collect();
+        let slots: Vec<usize> =
+            inner.slots.iter().map(|slot| self.block().slot(slot.source + offset, slot.column)).collect();
         let moved = |position: usize| slots.get(position).copied().unwrap_or(position);
         let first_new = offset;
         for source in self.block().sources.iter_mut().skip(first_new) {
@@ -640,12 +645,7 @@ impl Binder<'_> {
 
     /// How sources kept in the catalog are parsed.
     pub(crate) fn parse_options(&self) -> farbird_sql::ParseOptions {
-        farbird_sql::ParseOptions {
-            dialect: match self.environment.dialect {
-                1 => farbird_sql::Dialect::One,
-                _ => farbird_sql::Dialect::Three,
-            },
-        }
+        super::target::parse_options(self.environment)
     }
 }
 

@@ -48,7 +48,11 @@ pub(crate) fn slot_count(relation: &Relation) -> usize {
     relation.formats.last().map_or(usize::from(relation.next_field_id), |format| format.fields.len())
 }
 
-fn target_column(environment: &Environment, relation: &Arc<Relation>, column: &Column) -> Result<TargetColumn> {
+fn target_column(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+    column: &Column,
+) -> Result<TargetColumn> {
     let domain = environment.catalog.domains.get(&column.domain);
     let default_source =
         column.default_source.as_ref().or_else(|| domain.and_then(|domain| domain.default_source.as_ref()));
@@ -58,14 +62,14 @@ fn target_column(environment: &Environment, relation: &Arc<Relation>, column: &C
     };
     let computed = match &column.computed_source {
         Some(source) => {
-            let parsed = farbird_sql::parse_computed(source, &options(environment))?;
+            let parsed = farbird_sql::parse_computed(source, &parse_options(environment))?;
             Some(bind_row_expression(environment, relation, &parsed.value, Some(&column.sql_type))?)
         }
         None => None,
     };
     let domain_check = match domain.and_then(|domain| domain.check_source.as_ref()) {
         Some(source) => {
-            let parsed = farbird_sql::parse_check(source, &options(environment))?;
+            let parsed = farbird_sql::parse_check(source, &parse_options(environment))?;
             Some(bind_domain_check(environment, &column.sql_type, &parsed.condition)?)
         }
         None => None,
@@ -87,19 +91,25 @@ fn target_column(environment: &Environment, relation: &Arc<Relation>, column: &C
 }
 
 fn bind_default(environment: &Environment, source: &str, sql_type: &SqlType) -> Result<BoundExpression> {
-    let value = parse_default_source(source, &options(environment))?;
+    let value = parse_default_source(source, &parse_options(environment))?;
     super::bind_expression(environment, &value, &NoVariables, Some(sql_type))
 }
 
-fn options(environment: &Environment) -> farbird_sql::ParseOptions {
-    Binder::new(environment, &NoVariables).parse_options()
+/// How sources kept in the catalog are parsed.
+pub(crate) fn parse_options(environment: &Environment) -> farbird_sql::ParseOptions {
+    farbird_sql::ParseOptions {
+        dialect: match environment.dialect {
+            1 => farbird_sql::Dialect::One,
+            _ => farbird_sql::Dialect::Three,
+        },
+    }
 }
 
 fn check_rules(environment: &Environment, relation: &Arc<Relation>) -> Result<Vec<CheckRule>> {
     let mut rules = Vec::new();
     for constraint in &relation.constraints {
         let ConstraintKind::Check { source } = &constraint.kind else { continue };
-        let check = farbird_sql::parse_check(source, &options(environment))?;
+        let check = farbird_sql::parse_check(source, &parse_options(environment))?;
         let condition = bind_row_expression(environment, relation, &check.condition, None)?;
         let trigger = check_trigger_name(environment, relation, &constraint.name);
         rules.push(CheckRule {
@@ -130,17 +140,14 @@ fn check_trigger_name(environment: &Environment, relation: &Relation, constraint
 }
 
 fn slots_of(relation: &Relation, names: &[String]) -> Vec<usize> {
-    names
-        .iter()
-        .filter_map(|name| relation.column(name))
-        .map(|column| usize::from(column.field_id))
-        .collect()
+    names.iter().filter_map(|name| relation.column(name)).map(|column| usize::from(column.field_id)).collect()
 }
 
 fn foreign_keys(environment: &Environment, relation: &Relation) -> Vec<ForeignKeyRule> {
     let mut rules = Vec::new();
     for constraint in &relation.constraints {
-        let ConstraintKind::ForeignKey { index, referenced_relation, referenced_constraint, .. } = &constraint.kind
+        let ConstraintKind::ForeignKey { index, referenced_relation, referenced_constraint, .. } =
+            &constraint.kind
         else {
             continue;
         };
@@ -273,8 +280,9 @@ pub(crate) fn positional_table(
         let value = match &column.computed_source {
             None => Expression::Column(offset + usize::from(column.field_id)),
             Some(source) => {
-                let parsed = farbird_sql::parse_computed(source, &options(environment))?;
-                let mut bound = bind_over_row(environment, relation, &parsed.value)?.converted(&column.sql_type);
+                let parsed = farbird_sql::parse_computed(source, &parse_options(environment))?;
+                let mut bound =
+                    bind_over_row(environment, relation, &parsed.value)?.converted(&column.sql_type);
                 bound.expression.move_columns(&|position| position + offset);
                 bound.expression
             }
@@ -282,7 +290,10 @@ pub(crate) fn positional_table(
         columns.push(NamedColumn {
             name: column.name.clone(),
             value: NamedValue::Expression(value),
-            column_type: ColumnType { sql_type: column.sql_type, nullable: !is_not_null(environment, column) },
+            column_type: ColumnType {
+                sql_type: column.sql_type,
+                nullable: !is_not_null(environment, column),
+            },
             origin: Origin {
                 field: column.name.clone(),
                 relation: relation.name.clone(),

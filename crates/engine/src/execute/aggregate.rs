@@ -92,7 +92,12 @@ impl Group {
         Group { keys, calls: aggregate.calls.iter().map(RunningCall::start).collect() }
     }
 
-    fn add(&mut self, aggregate: &Aggregate, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+    fn add(
+        &mut self,
+        aggregate: &Aggregate,
+        row: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
         for (running, call) in self.calls.iter_mut().zip(&aggregate.calls) {
             running.add(call, row, context)?;
         }

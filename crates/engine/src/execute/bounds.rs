@@ -112,7 +112,9 @@ fn fit(value: Value, to: &SqlType, context: &mut ExecutionContext<'_>) -> Result
                 Some(Ordering::Equal) => Ok(Fit::Exact(cast)),
                 _ => Ok(Fit::Near(cast)),
             },
-            Err(error) if error.has(isc::NUMERIC_OUT_OF_RANGE) || error.has(isc::ARITH_EXCEPT) => Ok(Fit::Outside),
+            Err(error) if error.has(isc::NUMERIC_OUT_OF_RANGE) || error.has(isc::ARITH_EXCEPT) => {
+                Ok(Fit::Outside)
+            }
             Err(error) => Err(error),
         },
     }

@@ -54,7 +54,11 @@ fn not_valid(target: &Target, column: &TargetColumn, value: &str) -> Error {
 ///
 /// # Errors
 /// Those of the conversions.
-pub(crate) fn restore_types(target: &Target, row: &mut [Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+pub(crate) fn restore_types(
+    target: &Target,
+    row: &mut [Value],
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
     for (value, column) in row.iter_mut().zip(&target.columns) {
         if let Some(column) = column
             && !value.is_null()
@@ -73,9 +77,9 @@ pub(crate) fn unique_violation(target: &Target, error: StoreError) -> Failure {
         return Failure::Error(Error::new(isc::NO_DUP).with(format!("{}", index.0)));
     };
     let violation = match &names.constraint {
-        Some(constraint) => Error::new(isc::UNIQUE_KEY_VIOLATION)
-            .with(constraint.clone())
-            .with(target.relation.name.clone()),
+        Some(constraint) => {
+            Error::new(isc::UNIQUE_KEY_VIOLATION).with(constraint.clone()).with(target.relation.name.clone())
+        }
         None => Error::new(isc::NO_DUP).with(names.index_name.clone()),
     };
     Failure::Error(violation.and(isc::IDX_KEY_VALUE).with(key_text(&names.columns, &values)))
@@ -98,7 +102,8 @@ pub(crate) fn check_foreign_keys(
         if values.iter().any(Value::is_null) {
             continue;
         }
-        if old.is_some_and(|old| rule.slots.iter().zip(&values).all(|(slot, new)| value(old, *slot) == *new)) {
+        if old.is_some_and(|old| rule.slots.iter().zip(&values).all(|(slot, new)| value(old, *slot) == *new))
+        {
             continue;
         }
         if !parent_exists(rule, &values, context)? {
@@ -152,9 +157,11 @@ pub(crate) fn key_text(names: &[String], values: &[Value]) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::from("NULL"),
-        Value::Integer { .. } | Value::Int128 { .. } | Value::Float(_) | Value::Double(_) | Value::DecFloat(_) => {
-            convert::to_display_text(value)
-        }
+        Value::Integer { .. }
+        | Value::Int128 { .. }
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::DecFloat(_) => convert::to_display_text(value),
         Value::Boolean(_) => convert::to_display_text(value),
         Value::Text(text) if text.character_set() == farbird_types::CharacterSet::OCTETS => {
             let digits: String = text.bytes().iter().map(|byte| format!("{byte:02X}")).collect();

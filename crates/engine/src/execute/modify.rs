@@ -20,8 +20,8 @@ use crate::expression::Expression;
 use crate::expression::evaluate::evaluate_all;
 use crate::plan::Node;
 use crate::plan::modification::{
-    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target, UpdateOrInsertPlan,
-    UpdatePlan,
+    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target,
+    UpdateOrInsertPlan, UpdatePlan,
 };
 
 /// How often a statement is run again because others changed its rows.
@@ -157,11 +157,7 @@ fn run_insert(
 }
 
 /// Inserts a row made of `source`; gives it as it was stored.
-fn insert_row(
-    plan: &InsertRow,
-    source: &[Value],
-    context: &mut ExecutionContext<'_>,
-) -> Change<Vec<Value>> {
+fn insert_row(plan: &InsertRow, source: &[Value], context: &mut ExecutionContext<'_>) -> Change<Vec<Value>> {
     let target = &plan.target;
     let mut new = vec![Value::Null; target.columns.len()];
     for (slot, value) in &plan.assignments {
@@ -287,11 +283,7 @@ fn run_update_or_insert(
     output.changed(Fate::Inserted, context, || joined(vec![Value::Null; width], new))
 }
 
-fn run_merge(
-    merge: &MergePlan,
-    output: &mut Output<'_>,
-    context: &mut ExecutionContext<'_>,
-) -> Change<()> {
+fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut ExecutionContext<'_>) -> Change<()> {
     let target: &Arc<Target> = &merge.target;
     let mut touched = std::collections::HashSet::new();
     for_each_row(&merge.source, context, |row, context| {

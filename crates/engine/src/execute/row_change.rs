@@ -45,7 +45,11 @@ impl From<StoreError> for Failure {
 ///
 /// # Errors
 /// Those of its default.
-pub(crate) fn default_value(target: &Target, slot: usize, context: &mut ExecutionContext<'_>) -> Result<Value> {
+pub(crate) fn default_value(
+    target: &Target,
+    slot: usize,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Value> {
     let Some(column) = target.columns.get(slot).and_then(Option::as_ref) else { return Ok(Value::Null) };
     if let Some((sequence, increment, _)) = column.identity {
         let next = Value::integer(context.transaction.store.store().sequence_next(sequence, increment)?);

@@ -84,7 +84,12 @@ impl Operator for ProcedureScanOperator {
         if let Some(rows) = &mut self.rows
             && let Some(mut row) = rows.next(context)?
         {
-            batch.push(self.scan.columns.iter().map(|column| row.get_mut(*column).map(std::mem::take).unwrap_or_default()));
+            batch.push(
+                self.scan
+                    .columns
+                    .iter()
+                    .map(|column| row.get_mut(*column).map(std::mem::take).unwrap_or_default()),
+            );
         }
         Ok(!batch.is_empty())
     }
@@ -155,8 +160,11 @@ impl RecursiveOperator {
         if let Some(place) = frame.working_rows.get_mut(self.recursive.place) {
             *place = row;
         }
-        let mut level =
-            Level { step: build(&self.recursive.step), frame, rows: Batch::new(self.recursive.step.width(), 1) };
+        let mut level = Level {
+            step: build(&self.recursive.step),
+            frame,
+            rows: Batch::new(self.recursive.step.width(), 1),
+        };
         level.inside(context, |step, _, context| step.open(context))?;
         self.levels.push(level);
         Ok(())

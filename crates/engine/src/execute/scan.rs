@@ -214,7 +214,8 @@ impl LockOperator {
             match locked {
                 Ok(()) => return Ok(true),
                 Err(
-                    farbird_store::StoreError::LockConflict { .. } | farbird_store::StoreError::LockTimeout { .. },
+                    farbird_store::StoreError::LockConflict { .. }
+                    | farbird_store::StoreError::LockTimeout { .. },
                 ) if self.lock.skip_locked => {}
                 Err(error) => return Err(error.into()),
             }

@@ -119,7 +119,13 @@ impl Sorter {
 impl Sorted {
     /// No rows.
     pub(crate) fn empty() -> Sorted {
-        Sorted { runs: Vec::new(), memory: Vec::new().into_iter(), heads: Vec::new(), unique: false, latest: None }
+        Sorted {
+            runs: Vec::new(),
+            memory: Vec::new().into_iter(),
+            heads: Vec::new(),
+            unique: false,
+            latest: None,
+        }
     }
 
     /// The next row with its key.
@@ -386,7 +392,10 @@ mod tests {
             Value::Time(Time(2)),
             Value::Timestamp(Timestamp { date: Date(3), time: Time(4) }),
             Value::TimeTz(TimeTz { utc: Time(5), zone: ZoneId(6) }),
-            Value::TimestampTz(TimestampTz { utc: Timestamp { date: Date(7), time: Time(8) }, zone: ZoneId(9) }),
+            Value::TimestampTz(TimestampTz {
+                utc: Timestamp { date: Date(7), time: Time(8) },
+                zone: ZoneId(9),
+            }),
             Value::text("ä"),
             Value::Blob(BlobId(10)),
         ];

@@ -1,15 +1,16 @@
 //! Queries inside expressions.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
-use farbird_types::{Collation, Error, Result, Value, isc};
+use farbird_types::{Collation, Error, Result, Value, compare, isc};
 
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
-use crate::expression::{Expression, Subquery, SubqueryKind};
 use crate::expression::predicate::{compare_nullable, operator_holds};
+use crate::expression::{Subquery, SubqueryKind};
 
 /// Most values of an invariant subquery that are kept; larger ones run again for each row.
 const KEPT_VALUES_MAX: usize = 100_000;
@@ -26,9 +27,45 @@ enum Kept {
     /// The result of a scalar, EXISTS or SINGULAR subquery.
     Value(Value),
     /// The values of a quantified one.
-    Values(Vec<Value>),
+    Values(KeptValues),
     /// There were too many to keep.
     TooMany,
+}
+
+/// The values of a quantified subquery.
+struct KeptValues {
+    values: Vec<Value>,
+    /// For IN: the keys of values that are all of one kind, to be looked up instead of compared one by one.
+    keys: Option<(std::mem::Discriminant<Value>, HashSet<Vec<u8>>)>,
+    /// Whether there is a NULL among them.
+    has_null: bool,
+}
+
+impl KeptValues {
+    fn new(values: Vec<Value>, collation: Collation) -> KeptValues {
+        let has_null = values.iter().any(Value::is_null);
+        let mut present = values.iter().filter(|value| !value.is_null());
+        let kind = present.next().map(std::mem::discriminant);
+        let alike = present.all(|value| Some(std::mem::discriminant(value)) == kind);
+        let keys = kind.filter(|_| alike).map(|kind| {
+            let keys =
+                values.iter().filter(|value| !value.is_null()).map(|value| equality_key(value, collation));
+            (kind, keys.collect())
+        });
+        KeptValues { values, keys, has_null }
+    }
+
+    /// Whether a value is among them, if that can be looked up.
+    fn contains(&self, value: &Value, collation: Collation) -> Option<bool> {
+        let (kind, keys) = self.keys.as_ref()?;
+        (*kind == std::mem::discriminant(value)).then(|| keys.contains(&equality_key(value, collation)))
+    }
+}
+
+fn equality_key(value: &Value, collation: Collation) -> Vec<u8> {
+    let mut key = Vec::new();
+    compare::equality_key(value, collation, &mut key);
+    key
 }
 
 /// The value of a subquery for a row.
@@ -64,10 +101,16 @@ pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionC
 }
 
 impl SubqueryState {
-    fn run(&mut self, query: &Subquery, operand: &Value, context: &mut ExecutionContext<'_>) -> Result<Value> {
+    fn run(
+        &mut self,
+        query: &Subquery,
+        operand: &Value,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
         match &query.kind {
             SubqueryKind::Quantified { operator, quantifier, collation, .. } => {
-                let test = Test { operand, operator: *operator, quantifier: *quantifier, collation: *collation };
+                let test =
+                    Test { operand, operator: *operator, quantifier: *quantifier, collation: *collation };
                 self.quantified(query, &test, context)
             }
             kind => {
@@ -113,11 +156,16 @@ impl SubqueryState {
         context: &mut ExecutionContext<'_>,
     ) -> Result<Value> {
         if query.invariant && self.kept.is_none() {
-            self.kept = Some(self.collect(context)?);
+            self.kept = Some(self.collect(test.collation, context)?);
         }
         let mut verdict = Verdict::default();
-        if let Some(Kept::Values(values)) = &self.kept {
-            for value in values {
+        if let Some(Kept::Values(kept)) = &self.kept {
+            let looks_up = test.operator == ComparisonOperator::Equal && test.quantifier == Quantifier::Any;
+            if looks_up && let Some(found) = kept.contains(test.operand, test.collation) {
+                verdict = Verdict { decided: found, unknown: kept.has_null };
+                return Ok(test.result(&verdict));
+            }
+            for value in &kept.values {
                 if test.decides(value, &mut verdict, context)? {
                     break;
                 }
@@ -136,7 +184,7 @@ impl SubqueryState {
         Ok(test.result(&verdict))
     }
 
-    fn collect(&mut self, context: &mut ExecutionContext<'_>) -> Result<Kept> {
+    fn collect(&mut self, collation: Collation, context: &mut ExecutionContext<'_>) -> Result<Kept> {
         let mut values = Vec::new();
         self.batch.set_limit(usize::MAX);
         self.operator.open(context)?;
@@ -146,7 +194,7 @@ impl SubqueryState {
                 return Ok(Kept::TooMany);
             }
         }
-        Ok(Kept::Values(values))
+        Ok(Kept::Values(KeptValues::new(values, collation)))
     }
 }
 
@@ -189,9 +237,4 @@ impl Test<'_> {
             _ => Value::Boolean(!any),
         }
     }
-}
-
-/// Whether a plan may be run once for all rows: nothing in it looks at the enclosing rows or changes anything.
-pub(crate) fn is_invariant(captures: &[(usize, Expression)], volatile: bool) -> bool {
-    captures.is_empty() && !volatile
 }

@@ -93,7 +93,9 @@ impl WindowOperator {
         loop {
             self.head = self.read()?;
             match self.head.take() {
-                Some(row) if rows.first().is_some_and(|first| first.partition == row.partition) => rows.push(row),
+                Some(row) if rows.first().is_some_and(|first| first.partition == row.partition) => {
+                    rows.push(row)
+                }
                 other => {
                     self.head = other;
                     break;
@@ -181,10 +183,12 @@ impl Partition {
                     })
                     .collect())
             }
-            WindowFunction::PercentRank => Ok((0..count)
-                .map(|place| ratio(self.peers(place).0, count.saturating_sub(1)))
-                .collect()),
-            WindowFunction::CumeDist => Ok((0..count).map(|place| ratio(self.peers(place).1, count)).collect()),
+            WindowFunction::PercentRank => {
+                Ok((0..count).map(|place| ratio(self.peers(place).0, count.saturating_sub(1))).collect())
+            }
+            WindowFunction::CumeDist => {
+                Ok((0..count).map(|place| ratio(self.peers(place).1, count)).collect())
+            }
             WindowFunction::Ntile(buckets) => self.ntile(buckets, context),
             WindowFunction::Offset { value, distance, default, forward } => {
                 self.offset(value, distance, default, *forward, context)
@@ -198,8 +202,11 @@ impl Partition {
             }
             WindowFunction::NthValue { value, number, from_last } => {
                 self.pick(value, &call.frame, order, context, |frame, (row, context)| {
-                    let Some(number) = whole_number(&number.evaluate(row, context)?, context)? else { return Ok(None) };
-                    let Some(index) = usize::try_from(number).ok().and_then(|number| number.checked_sub(1)) else {
+                    let Some(number) = whole_number(&number.evaluate(row, context)?, context)? else {
+                        return Ok(None);
+                    };
+                    let Some(index) = usize::try_from(number).ok().and_then(|number| number.checked_sub(1))
+                    else {
                         return Err(Error::new(isc::SYSF_ARGMUSTBE_POSITIVE).with("NTH_VALUE"));
                     };
                     let index = if *from_last { frame.len().checked_sub(index + 1) } else { Some(index) };
@@ -212,17 +219,19 @@ impl Partition {
     fn ntile(&self, buckets: &Expression, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
         let count = self.rows.len();
         let buckets = whole_number(&buckets.evaluate(self.values(0), context)?, context)?.unwrap_or(0);
-        let buckets = usize::try_from(buckets)
-            .ok()
-            .filter(|buckets| *buckets > 0)
-            .ok_or_else(|| Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_ARGNMUSTBE_POSITIVE).with(1).with("NTILE"))?;
+        let buckets = usize::try_from(buckets).ok().filter(|buckets| *buckets > 0).ok_or_else(|| {
+            Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_ARGNMUSTBE_POSITIVE).with(1).with("NTILE")
+        })?;
         // The first buckets take one row more than the others until nothing is left over.
         let (size, larger) = (count / buckets, count % buckets);
         Ok((0..count)
             .map(|place| {
                 let in_larger = larger * (size + 1);
-                let bucket =
-                    if place < in_larger { place / (size + 1) } else { larger + (place - in_larger) / size.max(1) };
+                let bucket = if place < in_larger {
+                    place / (size + 1)
+                } else {
+                    larger + (place - in_larger) / size.max(1)
+                };
                 integer(bucket + 1)
             })
             .collect())
@@ -238,7 +247,8 @@ impl Partition {
     ) -> Result<Vec<Value>> {
         let mut results = Vec::with_capacity(self.rows.len());
         for place in 0..self.rows.len() {
-            let Some(distance) = whole_number(&distance.evaluate(self.values(place), context)?, context)? else {
+            let Some(distance) = whole_number(&distance.evaluate(self.values(place), context)?, context)?
+            else {
                 results.push(Value::Null);
                 continue;
             };
@@ -329,7 +339,9 @@ impl Partition {
             FrameBound::UnboundedFollowing => count,
             FrameBound::CurrentRow if frame.rows => place,
             FrameBound::CurrentRow => self.peers(place).0,
-            FrameBound::Preceding(value) if frame.rows => place.saturating_sub(self.distance(value, place, context)?),
+            FrameBound::Preceding(value) if frame.rows => {
+                place.saturating_sub(self.distance(value, place, context)?)
+            }
             FrameBound::Following(value) if frame.rows => {
                 place.saturating_add(self.distance(value, place, context)?).min(count)
             }
@@ -353,7 +365,12 @@ impl Partition {
         Ok((start, end.max(start)))
     }
 
-    fn distance(&self, value: &Expression, place: usize, context: &mut ExecutionContext<'_>) -> Result<usize> {
+    fn distance(
+        &self,
+        value: &Expression,
+        place: usize,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<usize> {
         let value = value.evaluate(self.values(place), context)?;
         let distance = whole_number(&value, context)?.unwrap_or(0);
         usize::try_from(distance).map_err(|_| Error::new(isc::WINDOW_FRAME_VALUE_INVALID))
@@ -376,14 +393,19 @@ impl Partition {
             return Ok(if start { first } else { end });
         }
         let distance = distance.evaluate(self.values(place), context)?;
-        let operator =
-            if following == key.part.descending { ArithmeticOperator::Subtract } else { ArithmeticOperator::Add };
+        let operator = if following == key.part.descending {
+            ArithmeticOperator::Subtract
+        } else {
+            ArithmeticOperator::Add
+        };
         let result = arithmetic::result_type(operator, &type_of(&own), &type_of(&distance))?;
         let limit = apply(operator, &own, &distance, &result, &context.cast)?;
         let mut bound = if start { self.rows.len() } else { 0 };
         for other in 0..self.rows.len() {
             let value = key.value.evaluate(self.values(other), context)?;
-            let Some(order) = compare_nullable(&value, &limit, Collation::default(), context)? else { continue };
+            let Some(order) = compare_nullable(&value, &limit, Collation::default(), context)? else {
+                continue;
+            };
             let order = if key.part.descending { order.reverse() } else { order };
             if start && order.is_ge() {
                 bound = other;

@@ -13,7 +13,7 @@ use crate::execute::context::ExecutionContext;
 const TICKS_PER_SECOND: u32 = 10_000;
 
 /// Longest user and role name in characters.
-pub const NAME_CHARS_MAX: u32 = 63;
+pub(crate) const NAME_CHARS_MAX: u32 = 63;
 
 /// The type of a context variable.
 pub fn context_type(variable: ContextVariable) -> SqlType {

@@ -6,10 +6,10 @@ use farbird_types::{Error, Result, SqlType, Text, Value, arithmetic, convert, is
 
 use crate::execute::context::ExecutionContext;
 use crate::execute::{routine, subquery};
+use crate::expression::Expression;
 use crate::expression::blob::{cast_value, text_blob, text_of};
 use crate::expression::context::{at_time_zone, context_value, error_value};
 use crate::expression::predicate::compare_nullable;
-use crate::expression::Expression;
 
 impl Expression {
     /// Its value on a row.
@@ -118,7 +118,11 @@ impl Expression {
     }
 
     /// Its value without computing or copying anything, where that is possible.
-    pub(crate) fn peek<'v>(&'v self, row: &'v [Value], context: &'v ExecutionContext<'_>) -> Option<&'v Value> {
+    pub(crate) fn peek<'v>(
+        &'v self,
+        row: &'v [Value],
+        context: &'v ExecutionContext<'_>,
+    ) -> Option<&'v Value> {
         match self {
             Expression::Constant(value) => Some(value),
             Expression::Column(position) => row.get(*position),

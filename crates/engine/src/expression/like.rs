@@ -27,13 +27,19 @@ impl LikePattern {
     ///
     /// # Errors
     /// `escape_invalid` if an escape character stands before anything but `%`, `_` or itself.
-    pub(crate) fn compile(pattern: &[u8], escape: Option<&[u8]>, character_set: CharacterSet) -> Result<LikePattern> {
+    pub(crate) fn compile(
+        pattern: &[u8],
+        escape: Option<&[u8]>,
+        character_set: CharacterSet,
+    ) -> Result<LikePattern> {
         let mut parts: Vec<Part> = Vec::new();
         let mut characters = character_set.characters(pattern);
         while let Some(character) = characters.next() {
             if escape == Some(character) {
                 match characters.next() {
-                    Some(next) if next == b"%" || next == b"_" || escape == Some(next) => literal(&mut parts, next),
+                    Some(next) if next == b"%" || next == b"_" || escape == Some(next) => {
+                        literal(&mut parts, next)
+                    }
                     _ => return Err(Error::new(isc::ESCAPE_INVALID)),
                 }
                 continue;

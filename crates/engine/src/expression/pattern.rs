@@ -84,7 +84,9 @@ impl PatternMatch {
                         Ok(Some(like.matches(&character_set.upper(operand.bytes()))))
                     }
                     CompiledPattern::Like(Like(like)) => Ok(Some(like.matches(operand.bytes()))),
-                    CompiledPattern::Similar(Similar(similar)) => Ok(Some(similar.matches(&operand.decode_lossy()))),
+                    CompiledPattern::Similar(Similar(similar)) => {
+                        Ok(Some(similar.matches(&operand.decode_lossy())))
+                    }
                 }
             }
         }
@@ -130,7 +132,11 @@ impl PatternMatch {
                     false => text.bytes().to_vec(),
                 };
                 let escape = escape.as_ref().map(fold);
-                CompiledPattern::Like(Like(LikePattern::compile(&fold(&text), escape.as_deref(), character_set)?))
+                CompiledPattern::Like(Like(LikePattern::compile(
+                    &fold(&text),
+                    escape.as_deref(),
+                    character_set,
+                )?))
             }
         });
         if cacheable && let Some(place) = context.frame.patterns.get_mut(self.place) {

@@ -52,7 +52,9 @@ impl Expression {
                 let below = compare_nullable(&operand, &high, *collation, context)?.map(Ordering::is_le);
                 Ok(and(above, below))
             }
-            Expression::InList { operand, list, collation } => in_list(operand, list, *collation, row, context),
+            Expression::InList { operand, list, collation } => {
+                in_list(operand, list, *collation, row, context)
+            }
             Expression::Pattern(pattern) => pattern.matches(row, context),
             Expression::Subquery(query) => match subquery::evaluate(query, row, context)? {
                 Value::Boolean(truth) => Ok(Some(truth)),

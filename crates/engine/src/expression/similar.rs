@@ -171,7 +171,8 @@ impl Places {
 
 impl Class {
     fn contains(&self, character: char) -> bool {
-        let within = |ranges: &[(char, char)]| ranges.iter().any(|(low, high)| (*low..=*high).contains(&character));
+        let within =
+            |ranges: &[(char, char)]| ranges.iter().any(|(low, high)| (*low..=*high).contains(&character));
         let of_kind = |kinds: &[Kind]| kinds.iter().any(|kind| kind.contains(character));
         let included = self.all || within(&self.included) || of_kind(&self.included_kinds);
         included && !within(&self.excluded) && !of_kind(&self.excluded_kinds)
@@ -349,7 +350,11 @@ impl Parser<'_> {
             members += 1;
             if self.peek() == Some('[') && self.characters.get(self.place + 1) == Some(&':') {
                 let kind = self.kind()?;
-                if excluding { class.excluded_kinds.push(kind) } else { class.included_kinds.push(kind) }
+                if excluding {
+                    class.excluded_kinds.push(kind)
+                } else {
+                    class.included_kinds.push(kind)
+                }
                 continue;
             }
             let (low, _) = self.character()?;

@@ -187,7 +187,9 @@ impl Expression {
 
     /// Whether it looks at no row: its value is the same for all rows of one opening of the plan.
     pub fn is_row_independent(&self) -> bool {
-        !self.any(&|part| matches!(part, Expression::Column(_) | Expression::Aggregate(_) | Expression::Window(_)))
+        !self.any(&|part| {
+            matches!(part, Expression::Column(_) | Expression::Aggregate(_) | Expression::Window(_))
+        })
     }
 
     /// Whether each evaluation may give something else or change something: such expressions are neither moved, nor

@@ -3,10 +3,14 @@
 //! There are no statistics but the selectivity that SET STATISTICS leaves: what counts is how much of an index is
 //! given by equality, and whether it is unique.
 
+use std::sync::Arc;
+
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::{Collation, SqlType, Value};
 
 use crate::bind::source::{Slot, SourceColumn};
+use crate::bind::target::parse_options;
+use crate::bind::{Environment, bind_row_expression};
 use crate::catalog::{Index, Relation};
 use crate::expression::{Expression, PatternKind};
 use crate::plan::{Access, IndexRange, RangeKey};
@@ -42,14 +46,24 @@ pub(crate) struct AccessPlanner<'a> {
     /// The table's number among the sources.
     pub(crate) source: usize,
     /// The table.
-    pub(crate) relation: &'a Relation,
+    pub(crate) relation: &'a Arc<Relation>,
+    /// What index expressions are bound against.
+    pub(crate) environment: &'a Environment,
     /// The slots of the block.
     pub(crate) slots: &'a [Slot],
     /// Whether a source's columns are at hand when the table is read.
     pub(crate) available: &'a dyn Fn(usize) -> bool,
 }
 
-/// What a condition says about a column.
+/// A part of an index key.
+enum Part {
+    /// A column, by its place in the table.
+    Column(usize),
+    /// COMPUTED BY, over the row by slot (field id).
+    Expression(Expression),
+}
+
+/// What a condition says about a part of an index key.
 #[derive(Debug, Clone)]
 enum Claim {
     /// It equals this; with `true` also if both are NULL.
@@ -69,8 +83,7 @@ enum Claim {
 impl AccessPlanner<'_> {
     /// The best way to read the table by these conditions.
     pub(crate) fn choose(&self, conditions: &[Expression]) -> AccessChoice {
-        let mut best =
-            AccessChoice { access: Access::Natural, rows: ROWS_ASSUMED, conditions: Vec::new() };
+        let mut best = AccessChoice { access: Access::Natural, rows: ROWS_ASSUMED, conditions: Vec::new() };
         if let Some(choice) = self.by_row(conditions) {
             return choice;
         }
@@ -96,7 +109,8 @@ impl AccessPlanner<'_> {
     /// Reading single rows by RDB$DB_KEY or number.
     fn by_row(&self, conditions: &[Expression]) -> Option<AccessChoice> {
         for (number, condition) in conditions.iter().enumerate() {
-            let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition else {
+            let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
+            else {
                 continue;
             };
             for (this, other) in [(left, right), (right, left)] {
@@ -117,18 +131,20 @@ impl AccessPlanner<'_> {
     }
 
     fn by_index(&self, index: &Index, conditions: &[Expression]) -> Option<AccessChoice> {
-        if index.inactive || index.expression_source.is_some() || index.condition_source.is_some() {
+        if index.inactive || !self.is_implied(index, conditions) {
             return None;
         }
         let mut range = empty_range(index);
         let mut used = Vec::new();
         let mut rows = ROWS_ASSUMED;
         let mut alternatives: Option<Vec<RangeKey>> = None;
-        for (part, name) in index.columns.iter().enumerate() {
-            let column = self.relation.columns.iter().position(|column| column.name == *name)?;
-            let sql_type = self.relation.columns.get(column)?.sql_type;
-            let claims = self.claims(column, &sql_type, conditions);
-            if let Some((number, value, null_matches)) = claims.iter().find_map(|(number, claim)| match claim {
+        let parts = self.parts(index)?;
+        let count_of_parts = parts.len();
+        for (part, (key, sql_type)) in parts.iter().enumerate() {
+            let sql_type = *sql_type;
+            let claims = self.claims(key, &sql_type, conditions);
+            if let Some((number, value, null_matches)) = claims.iter().find_map(|(number, claim)| match claim
+            {
                 Claim::Equal(value, null_matches) => Some((*number, value.clone(), *null_matches)),
                 _ => None,
             }) {
@@ -154,7 +170,7 @@ impl AccessPlanner<'_> {
         if used.is_empty() {
             return None;
         }
-        range.unique = index.unique && range.equal.len() == index.columns.len();
+        range.unique = index.unique && range.equal.len() == count_of_parts;
         if range.unique {
             rows = 1.0;
         }
@@ -164,13 +180,55 @@ impl AccessPlanner<'_> {
                 .map(|key| {
                     let mut one = range.clone();
                     one.equal.push(key);
-                    one.unique = index.unique && one.equal.len() == index.columns.len();
+                    one.unique = index.unique && one.equal.len() == count_of_parts;
                     one
                 })
                 .collect(),
             None => vec![range],
         };
         Some(AccessChoice { access: Access::Index { ranges, ordered: None }, rows, conditions: used })
+    }
+
+    /// The parts of an index key with their types.
+    fn parts(&self, index: &Index) -> Option<Vec<(Part, SqlType)>> {
+        if let Some(source) = &index.expression_source {
+            let parsed = farbird_sql::parse_computed(source, &parse_options(self.environment)).ok()?;
+            let bound = bind_row_expression(self.environment, self.relation, &parsed.value, None).ok()?;
+            let expression = Expression::clone(&bound.expression);
+            return Some(vec![(Part::Expression(expression), bound.column_type.sql_type)]);
+        }
+        index
+            .columns
+            .iter()
+            .map(|name| {
+                let place = self.relation.columns.iter().position(|column| column.name == *name)?;
+                Some((Part::Column(place), self.relation.columns.get(place)?.sql_type))
+            })
+            .collect()
+    }
+
+    /// Whether all rows that the conditions want are in a partial index: each part of its condition is asked for.
+    fn is_implied(&self, index: &Index, conditions: &[Expression]) -> bool {
+        let Some(source) = &index.condition_source else { return true };
+        let bound = farbird_sql::parse_expression(source, &parse_options(self.environment))
+            .and_then(|parsed| bind_row_expression(self.environment, self.relation, &parsed, None));
+        let Ok(bound) = bound else { return false };
+        let mut wanted = Vec::new();
+        Expression::clone(&bound.expression).into_conjuncts(&mut wanted);
+        let given: Vec<Expression> = conditions.iter().map(|condition| self.over_fields(condition)).collect();
+        wanted.iter().all(|part| given.contains(part))
+    }
+
+    /// An expression in terms of the table's row by slot (field id), as index expressions are.
+    fn over_fields(&self, expression: &Expression) -> Expression {
+        let mut moved = expression.clone();
+        moved.move_columns(&|slot| match self.slots.get(slot) {
+            Some(Slot { source, column: SourceColumn::Field(place) }) if *source == self.source => {
+                self.relation.columns.get(*place).map_or(usize::MAX, |column| usize::from(column.field_id))
+            }
+            _ => usize::MAX,
+        });
+        moved
     }
 
     /// Bounds or prefix of the part of an index that no equality is given for: which part of the rows they leave.
@@ -233,22 +291,28 @@ impl AccessPlanner<'_> {
                 return None;
             }
         }
-        Some(AccessChoice { access: Access::Index { ranges: all, ordered: None }, rows, conditions: Vec::new() })
+        Some(AccessChoice {
+            access: Access::Index { ranges: all, ordered: None },
+            rows,
+            conditions: Vec::new(),
+        })
     }
 
-    /// What the conditions say about a column, with their numbers.
-    fn claims(&self, column: usize, sql_type: &SqlType, conditions: &[Expression]) -> Vec<(usize, Claim)> {
+    /// What the conditions say about a part of a key, with their numbers.
+    fn claims(&self, part: &Part, sql_type: &SqlType, conditions: &[Expression]) -> Vec<(usize, Claim)> {
         let collation = crate::bind::data_type::collation_of(sql_type);
         conditions
             .iter()
             .enumerate()
-            .filter_map(|(number, condition)| Some((number, self.claim(column, sql_type, collation, condition)?)))
+            .filter_map(|(number, condition)| {
+                Some((number, self.claim(part, sql_type, collation, condition)?))
+            })
             .collect()
     }
 
     fn claim(
         &self,
-        column: usize,
+        part: &Part,
         sql_type: &SqlType,
         collation: Collation,
         condition: &Expression,
@@ -257,17 +321,17 @@ impl AccessPlanner<'_> {
         let same_order = |other: &Collation| !is_text || *other == collation;
         match condition {
             Expression::Comparison { operator, left, right, collation } if same_order(collation) => {
-                if self.is_column(left, column) && self.is_at_hand(right) {
+                if self.is_part(left, part) && self.is_at_hand(right) {
                     return comparison_claim(*operator, right);
                 }
-                if self.is_column(right, column) && self.is_at_hand(left) {
+                if self.is_part(right, part) && self.is_at_hand(left) {
                     return comparison_claim(turned(*operator), left);
                 }
                 None
             }
             Expression::Between { operand, low, high, collation }
                 if same_order(collation)
-                    && self.is_column(operand, column)
+                    && self.is_part(operand, part)
                     && self.is_at_hand(low)
                     && self.is_at_hand(high) =>
             {
@@ -275,20 +339,20 @@ impl AccessPlanner<'_> {
             }
             Expression::InList { operand, list, collation }
                 if same_order(collation)
-                    && self.is_column(operand, column)
+                    && self.is_part(operand, part)
                     && list.iter().all(|item| self.is_at_hand(item)) =>
             {
                 Some(Claim::OneOf(list.clone()))
             }
-            Expression::IsNull(operand) if self.is_column(operand, column) => {
+            Expression::IsNull(operand) if self.is_part(operand, part) => {
                 Some(Claim::Equal(Expression::NULL, true))
             }
             Expression::Not(inner) => match inner.as_ref() {
                 Expression::Distinct { left, right, collation } if same_order(collation) => {
-                    if self.is_column(left, column) && self.is_at_hand(right) {
+                    if self.is_part(left, part) && self.is_at_hand(right) {
                         return Some(Claim::Equal((**right).clone(), true));
                     }
-                    if self.is_column(right, column) && self.is_at_hand(left) {
+                    if self.is_part(right, part) && self.is_at_hand(left) {
                         return Some(Claim::Equal((**left).clone(), true));
                     }
                     None
@@ -296,13 +360,15 @@ impl AccessPlanner<'_> {
                 _ => None,
             },
             Expression::Pattern(pattern)
-                if is_text && same_order(&pattern.collation) && self.is_column(&pattern.operand, column) =>
+                if is_text && same_order(&pattern.collation) && self.is_part(&pattern.operand, part) =>
             {
                 match pattern.kind {
                     PatternKind::Starting if self.is_at_hand(&pattern.pattern) => {
                         Some(Claim::Prefix(pattern.pattern.clone()))
                     }
-                    PatternKind::Like if pattern.escape.is_none() => like_prefix(&pattern.pattern).map(Claim::Prefix),
+                    PatternKind::Like if pattern.escape.is_none() => {
+                        like_prefix(&pattern.pattern).map(Claim::Prefix)
+                    }
                     _ => None,
                 }
             }
@@ -310,8 +376,11 @@ impl AccessPlanner<'_> {
         }
     }
 
-    fn is_column(&self, expression: &Expression, column: usize) -> bool {
-        self.slot_is(expression, SourceColumn::Field(column))
+    fn is_part(&self, expression: &Expression, part: &Part) -> bool {
+        match part {
+            Part::Column(place) => self.slot_is(expression, SourceColumn::Field(*place)),
+            Part::Expression(wanted) => self.over_fields(expression) == *wanted,
+        }
     }
 
     fn is_row_number(&self, expression: &Expression) -> bool {
@@ -332,7 +401,8 @@ impl AccessPlanner<'_> {
         let mut at_hand = !expression.is_volatile();
         expression.for_each_column(&mut |slot| {
             let source = self.slots.get(slot).map(|slot| slot.source);
-            at_hand = at_hand && source.is_some_and(|source| source != self.source && (self.available)(source));
+            at_hand =
+                at_hand && source.is_some_and(|source| source != self.source && (self.available)(source));
         });
         at_hand
     }

@@ -57,7 +57,11 @@ impl Outline {
 ///
 /// # Errors
 /// Indexes of PLAN that do not exist; locks on what cannot be locked.
-pub(crate) fn plan(mut outline: Outline, environment: &Environment, frame: &mut FrameSize) -> Result<PlannedQuery> {
+pub(crate) fn plan(
+    mut outline: Outline,
+    environment: &Environment,
+    frame: &mut FrameSize,
+) -> Result<PlannedQuery> {
     let select = &mut outline.select;
     if let Some(root) = count_only(select) {
         return Ok(PlannedQuery { root, row_numbers: Vec::new() });
@@ -71,8 +75,12 @@ pub(crate) fn plan(mut outline: Outline, environment: &Environment, frame: &mut 
     };
     let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
     let wanted_order = if is_flat && select.block.windows.is_empty() { select.order.as_slice() } else { &[] };
-    let Planned { node, slots, ordered, .. } =
-        planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order, select.hint.as_ref())?;
+    let Planned { node, slots, ordered, .. } = planner.plan(
+        &select.tree,
+        std::mem::take(&mut select.conditions),
+        wanted_order,
+        select.hint.as_ref(),
+    )?;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
     let mut node = node;
     for (slot, wish) in locked.iter().zip(lock) {
@@ -100,7 +108,11 @@ fn finish(
 ) -> PlannedQuery {
     let BoundSelect { mut block, grouping, having, mut items, distinct, mut order, limits, .. } = select;
     if let Some(keys) = grouping {
-        node = Node::Aggregate(Arc::new(Aggregate { input: node, keys, calls: std::mem::take(&mut block.aggregates) }));
+        node = Node::Aggregate(Arc::new(Aggregate {
+            input: node,
+            keys,
+            calls: std::mem::take(&mut block.aggregates),
+        }));
         node = node.filtered(having);
     }
     node = add_windows(node, std::mem::take(&mut block.windows), &mut items, &mut order);
@@ -185,7 +197,12 @@ fn add_windows(
             }
             calls.push(window.call);
         }
-        node = Node::Window(Arc::new(Window { input: node, partition: first.partition, order: first.order, calls }));
+        node = Node::Window(Arc::new(Window {
+            input: node,
+            partition: first.partition,
+            order: first.order,
+            calls,
+        }));
     }
     let mut replace = |part: &Expression| match part {
         Expression::Window(number) => positions.get(*number).map(|position| Expression::Column(*position)),

@@ -69,7 +69,12 @@ impl Pending {
 
     /// Those that hold for these sources, copied.
     fn matching(&self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
-        self.0.iter().flatten().filter(|(_, sources)| wanted(sources)).map(|(condition, _)| condition.clone()).collect()
+        self.0
+            .iter()
+            .flatten()
+            .filter(|(_, sources)| wanted(sources))
+            .map(|(condition, _)| condition.clone())
+            .collect()
     }
 }
 
@@ -94,7 +99,7 @@ impl<'a> JoinPlanner<'a> {
         order: &[SortKey],
         hint: Option<&ast::Plan>,
     ) -> Result<Planned> {
-        let _ = (hint, self.environment);
+        let _ = hint;
         self.tree(tree, conditions, order)
     }
 
@@ -112,7 +117,12 @@ impl<'a> JoinPlanner<'a> {
     }
 
     /// Inner joins.
-    fn group(&mut self, items: &[&FromTree], conditions: Vec<Expression>, order: &[SortKey]) -> Result<Planned> {
+    fn group(
+        &mut self,
+        items: &[&FromTree],
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> Result<Planned> {
         let mut pending = self.pending(conditions);
         let sequence = self.sequence(items, &pending);
         let mut current: Option<Planned> = None;
@@ -164,7 +174,9 @@ impl<'a> JoinPlanner<'a> {
         let starts = if items.len() > STARTS_TRIED_MAX { 1 } else { items.len() };
         let mut best: Option<(f64, Vec<usize>)> = None;
         for start in 0..starts {
-            let Some((cost, sequence)) = self.sequence_from(start, items, &item_sources, pending) else { continue };
+            let Some((cost, sequence)) = self.sequence_from(start, items, &item_sources, pending) else {
+                continue;
+            };
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, sequence));
             }
@@ -260,12 +272,18 @@ impl<'a> JoinPlanner<'a> {
     fn choose(
         &self,
         source: usize,
-        relation: &Relation,
+        relation: &Arc<Relation>,
         available: &BTreeSet<usize>,
         conditions: &[Expression],
     ) -> AccessChoice {
         let is_available = |source: usize| available.contains(&source);
-        let planner = AccessPlanner { source, relation, slots: self.slots, available: &is_available };
+        let planner = AccessPlanner {
+            source,
+            relation,
+            environment: self.environment,
+            slots: self.slots,
+            available: &is_available,
+        };
         planner.choose(conditions)
     }
 
@@ -280,12 +298,8 @@ impl<'a> JoinPlanner<'a> {
         if captures.is_empty() {
             return Ok(leaf);
         }
-        let single = Planned {
-            node: Node::Single,
-            slots: Vec::new(),
-            sources: BTreeSet::new(),
-            ordered: false,
-        };
+        let single =
+            Planned { node: Node::Single, slots: Vec::new(), sources: BTreeSet::new(), ordered: false };
         Ok(self.nested_loop(single, leaf, captures, false, Vec::new()))
     }
 
@@ -447,7 +461,10 @@ impl<'a> JoinPlanner<'a> {
                 }
                 SourceKind::Working(place) => {
                     let slots = self.slots_of(number);
-                    let row = WorkingRow { place: *place, columns: slots.iter().map(|(_, place)| *place).collect() };
+                    let row = WorkingRow {
+                        place: *place,
+                        columns: slots.iter().map(|(_, place)| *place).collect(),
+                    };
                     (Node::WorkingRow(Arc::new(row)), slots.into_iter().map(|(slot, _)| slot).collect())
                 }
             },
@@ -596,7 +613,13 @@ impl<'a> JoinPlanner<'a> {
         Planned { node, slots, sources, ordered: left.ordered }
     }
 
-    fn hash_join(&self, left: Planned, right: Planned, kind: HashJoinKind, across: Vec<Expression>) -> Planned {
+    fn hash_join(
+        &self,
+        left: Planned,
+        right: Planned,
+        kind: HashJoinKind,
+        across: Vec<Expression>,
+    ) -> Planned {
         let mut outer_keys = Vec::new();
         let mut inner_keys = Vec::new();
         let mut rest = Vec::new();
@@ -634,7 +657,9 @@ impl<'a> JoinPlanner<'a> {
         left_sources: &BTreeSet<usize>,
         right_sources: &BTreeSet<usize>,
     ) -> Option<(Expression, Expression, Collation)> {
-        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, collation } = condition else {
+        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, collation } =
+            condition
+        else {
             return None;
         };
         if condition.is_volatile() || !self.same_kind(left, right) {

@@ -141,7 +141,11 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
         Node::System(scan) => say(&format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path))),
         Node::Count(count) => {
             say("Aggregate");
-            explain_line(&format!("Table {} Count", quoted(&count.relation.name, &count.path)), depth + 1, out);
+            explain_line(
+                &format!("Table {} Count", quoted(&count.relation.name, &count.path)),
+                depth + 1,
+                out,
+            );
         }
         Node::Procedure(scan) => say(&format!("Procedure {} Scan", quoted(&scan.procedure.name, &scan.path))),
         Node::Filter(filter) => {
