@@ -99,6 +99,25 @@ fn a_table_in_use_cannot_be_dropped() {
 }
 
 #[test]
+fn readers_do_not_keep_a_table_from_being_changed() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int)");
+    session.execute("insert into t values (1)");
+    session.commit();
+    let mut other = database.attach("SYSDBA", None);
+    assert_eq!(other.rows("select id from t"), ["1"]);
+    session.execute("alter table t add a int default 7 not null");
+    session.execute("create index i on t (id)");
+    session.commit();
+    assert_eq!(other.rows("select id from t where id = 1"), ["1"]);
+    other.rollback();
+    assert_eq!(other.rows("select id, a from t where id = 1"), ["1|7"]);
+    other.commit();
+    session.execute("drop table t");
+    session.commit();
+}
+
+#[test]
 fn rows_keep_their_values_through_changes_of_their_table() {
     let (_database, mut session) = TestDatabase::create();
     session.execute("create table t (a int, b varchar(5), c int)");
@@ -153,6 +172,13 @@ fn privileges_are_asked_for() {
     bob.execute("update t set a = 5");
     let error = bob.error("update t set b = 5");
     assert!(error.starts_with("no_priv(UPDATE, COLUMN, T.B)"), "{error}");
+
+    // A role that was not granted is not taken, whatever the client asks for.
+    let mut eve = database.attach("EVE", Some("RDB$ADMIN"));
+    assert!(eve.error("select a from t").starts_with("no_priv(SELECT, TABLE, T)"));
+    assert_eq!(eve.rows("select count(*) from mon$attachments"), ["1"]);
+    let mut eve = database.attach("EVE", Some("R"));
+    assert!(eve.error("insert into t values (1, 2)").starts_with("no_priv(INSERT, TABLE, T)"));
 
     session.execute("revoke select on t from ann");
     session.commit();

@@ -108,15 +108,23 @@ impl Actor {
 
     /// Whether everything is allowed.
     pub fn is_administrator(&self, catalog: &Catalog) -> bool {
-        self.user == "SYSDBA"
-            || self.user == catalog.database.owner
-            || self.role.as_deref() == Some("RDB$ADMIN")
+        self.user == catalog.database.owner || self.is_server_administrator(catalog)
+    }
+
+    /// Whether everything is allowed in every database, and with users.
+    pub fn is_server_administrator(&self, catalog: &Catalog) -> bool {
+        self.user == "SYSDBA" || self.active_role(catalog) == Some("RDB$ADMIN")
+    }
+
+    /// The role, if it is the user's to take: a client may ask for any when it attaches.
+    fn active_role(&self, catalog: &Catalog) -> Option<&str> {
+        self.role.as_deref().filter(|role| may_take_role(catalog, &self.user, role))
     }
 
     /// The roles whose privileges count: the active one, those granted to it, and the user's default roles.
     fn roles(&self, catalog: &Catalog) -> BTreeSet<String> {
-        let mut roles: BTreeSet<String> = self.role.iter().cloned().collect();
-        let mut pending: Vec<String> = roles.iter().cloned().collect();
+        let mut roles = BTreeSet::new();
+        let mut pending: Vec<String> = self.active_role(catalog).into_iter().map(str::to_owned).collect();
         let granted = |to: &str, to_type: i16, only_default: bool| -> Vec<String> {
             catalog
                 .privileges
@@ -133,7 +141,7 @@ impl Actor {
         pending.extend(granted(&self.user, object_type::USER, true));
         pending.extend(granted("PUBLIC", object_type::USER, true));
         while let Some(role) = pending.pop() {
-            if roles.insert(role.clone()) || self.role.as_deref() == Some(role.as_str()) {
+            if roles.insert(role.clone()) {
                 for inner in granted(&role, object_type::ROLE, false) {
                     if !roles.contains(&inner) {
                         pending.push(inner);

@@ -70,7 +70,7 @@ pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<Stri
 /// Users belong to the server: owning one database is not enough.
 fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
     let actor = Actor::of(editor.context.session);
-    if actor.user == "SYSDBA" || actor.role.as_deref() == Some("RDB$ADMIN") {
+    if actor.is_server_administrator(&editor.catalog()) {
         return Ok(());
     }
     Err(Error::new(isc::MISS_PRVLG).with("CREATE_USER"))

@@ -124,7 +124,7 @@ pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
 
 fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
     let actor = Actor::of(rows.context.session);
-    let all = actor.user == "SYSDBA" || actor.role.as_deref() == Some("RDB$ADMIN");
+    let all = actor.is_server_administrator(&rows.catalog);
     let users = rows.context.database.users.list()?;
     Ok(users.into_iter().filter(|user| all || user.name == actor.user).collect())
 }
