@@ -19,6 +19,10 @@ use crate::version;
 const IMPLEMENTATION: u8 = if cfg!(target_arch = "aarch64") { 84 } else { 66 };
 /// isc_info_db_class_server_access.
 const CLASS_SERVER: u8 = 14;
+/// isc_info_db_class_access: the entry of the engine itself.
+const CLASS_ACCESS: u8 = 1;
+/// Processor, operating system, compiler and byte order in fb_info_implementation: as Firebird numbers them.
+const PLATFORM: [u8; 4] = [if cfg!(target_arch = "aarch64") { 15 } else { 1 }, 1, 1, 0];
 /// isc_info_db_class_rem_srvr: the entry of the remote layer.
 const CLASS_REMOTE_SERVER: u8 = 4;
 /// On-disk structure that goes with Firebird 5.0: tools choose their queries by it.
@@ -77,7 +81,14 @@ impl Session {
                 writer.bytes(item, &counted(&[version::FIREBIRD_VERSION.as_bytes(), remote.as_bytes()]));
             }
             database::IMPLEMENTATION => {
-                writer.bytes(item, &[2, IMPLEMENTATION, CLASS_SERVER, IMPLEMENTATION, CLASS_REMOTE_SERVER]);
+                writer.bytes(item, &[2, IMPLEMENTATION, CLASS_ACCESS, IMPLEMENTATION, CLASS_REMOTE_SERVER]);
+            }
+            database::FB_IMPLEMENTATION => {
+                // Number of layers; each with its platform, its class, and its depth.
+                let [cpu, os, compiler, order] = PLATFORM;
+                let layer = |class, depth| [cpu, os, compiler, order, class, depth];
+                let layers = [layer(CLASS_ACCESS, 0), layer(CLASS_REMOTE_SERVER, 1)].concat();
+                writer.bytes(item, &[&[2], layers.as_slice()].concat());
             }
             database::BASE_LEVEL => writer.bytes(item, &[2, 6, 1]),
             database::PAGE_SIZE => writer.integer(item, i64::from(properties.page_size)),
@@ -272,13 +283,7 @@ pub(super) fn statement(
 
 /// Whether a statement may be executed again (IStatement::FLAG_REPEAT_EXECUTE).
 fn is_repeatable(kind: StatementKind) -> bool {
-    !matches!(
-        kind,
-        StatementKind::Ddl
-            | StatementKind::StartTransaction
-            | StatementKind::Commit
-            | StatementKind::Rollback
-    )
+    kind != StatementKind::Ddl
 }
 
 /// The items that travel with an inline BLOB.

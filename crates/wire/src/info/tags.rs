@@ -87,6 +87,7 @@ pub mod database {
     pub const CREATION_DATE: u8 = 111;
     pub const DB_FILE_SIZE: u8 = 112;
     pub const PAGE_CONTENTS: u8 = 113;
+    pub const FB_IMPLEMENTATION: u8 = 114;
     pub const PAGE_WARNS: u8 = 115;
     pub const RECORD_WARNS: u8 = 116;
     pub const BPAGE_WARNS: u8 = 117;
