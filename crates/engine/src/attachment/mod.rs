@@ -18,6 +18,7 @@ use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
+use crate::catalog::privileges::may_take_role;
 use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
@@ -54,7 +55,11 @@ impl Attachment {
             id: database.next_attachment_id(),
             attached_at: clock::now(zone),
             settings: Mutex::new(SessionSettings {
-                role: options.role.clone(),
+                // A role that is not the user's to take is none, as in Firebird.
+                role: options
+                    .role
+                    .clone()
+                    .filter(|role| may_take_role(&database.catalog(), &options.user, role)),
                 time_zone: zone,
                 original_time_zone: zone,
                 statement_timeout: None,
