@@ -1,10 +1,13 @@
 //! From stored bytes to the values that a reader of one layout asked for: projection, and rows of older formats.
 
+use std::sync::Arc;
+
 use farbird_record::value_codec::decode_row;
 use farbird_record::{ColumnSet, DecodeError, RecordFormat};
 use farbird_types::convert::{CastContext, cast};
 use farbird_types::{Date, SqlType, Time, Timestamp, Value, ZoneId};
 
+use crate::store::Inner;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
 /// Stored values are converted without a session: in GMT, and without a present.
@@ -14,16 +17,25 @@ const STORED: CastContext =
 /// Decodes rows of all formats of a layout for one projection.
 pub(crate) struct RowDecoder<'a> {
     layout: &'a RelationLayout,
+    /// The latest layout, if it has formats that the reader's does not: an old transaction meets rows of theirs when it
+    /// looks for the latest version of a row.
+    latest: Option<Arc<RelationLayout>>,
     columns: ColumnSet<'a>,
 }
 
 impl<'a> RowDecoder<'a> {
-    pub(crate) fn new(layout: &'a RelationLayout, projection: &'a Projection) -> RowDecoder<'a> {
+    pub(crate) fn new(
+        inner: &Inner,
+        layout: &'a RelationLayout,
+        projection: &'a Projection,
+    ) -> RowDecoder<'a> {
         let columns = match projection.slots() {
             None => ColumnSet::All,
             Some(slots) => ColumnSet::Slots(slots),
         };
-        RowDecoder { layout, columns }
+        let latest =
+            inner.registered_layout(layout.id).filter(|latest| latest.formats.len() > layout.formats.len());
+        RowDecoder { layout, latest, columns }
     }
 
     /// Values per row.
@@ -40,8 +52,10 @@ impl<'a> RowDecoder<'a> {
     }
 
     /// The record format of this number.
-    pub(crate) fn format(&self, number: u16) -> Result<&'a RecordFormat> {
-        self.layout.formats.get(usize::from(number)).ok_or_else(|| {
+    pub(crate) fn format(&self, number: u16) -> Result<&RecordFormat> {
+        let known = self.layout.formats.get(usize::from(number));
+        let known = known.or_else(|| self.latest.as_ref()?.formats.get(usize::from(number)));
+        known.ok_or_else(|| {
             StoreError::corrupt(format!("relation {} has no format {number}", self.layout.id.0))
         })
     }

@@ -164,9 +164,9 @@ impl IndexScan {
         batch: &mut RowBatch,
     ) -> Result<bool> {
         batch.clear();
-        batch.width = RowDecoder::new(&self.layout, &self.columns.asked).width();
+        batch.width = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.asked).width();
         let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
-        let decoder = RowDecoder::new(&self.layout, &self.columns.decoded);
+        let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.decoded);
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
         let mut entries = None;

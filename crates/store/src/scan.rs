@@ -118,7 +118,7 @@ impl RelationScan {
         rows_max: usize,
         batch: &mut RowBatch,
     ) -> Result<bool> {
-        let decoder = RowDecoder::new(&self.layout, &self.columns);
+        let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns);
         batch.clear();
         batch.width = decoder.width();
         let core = transaction.core()?;

@@ -225,6 +225,31 @@ fn rows_of_older_formats_get_the_defaults_of_new_columns_before_and_after_the_sw
 }
 
 #[test]
+fn an_old_transaction_meets_rows_of_a_format_that_it_does_not_know() {
+    let bench = bench();
+    bench.fill(0..2);
+    let old = bench.begin();
+    let mut altered = RelationLayout::clone(&bench.layout);
+    let mut columns = altered.formats[0].columns().to_vec();
+    columns.push(SqlType::BIGINT);
+    altered.formats.push(RecordFormat::new(columns));
+    altered.current = 1;
+    let altered = Arc::new(altered);
+    bench.store.register_layout(Arc::clone(&altered));
+    let writer = bench.begin();
+    for id in 2..4 {
+        insert(&writer, &altered, id, "new");
+    }
+    rename(&writer, &altered, 1, "renamed").expect("update");
+    writer.commit().expect("commit");
+    bench.sweep_all();
+    let refused = old.insert(&bench.layout, &mut row(2, "x")).expect_err("duplicate");
+    assert!(matches!(refused, StoreError::UniqueViolation { .. }));
+    assert!(old.key_exists(&bench.layout, PRIMARY, &[Value::integer(1)], None).expect("known"));
+    assert_eq!(names(&old, &bench.layout), ["0", "1"]);
+}
+
+#[test]
 fn dropped_relations_and_indexes_go_when_their_last_reader_is_gone() {
     let bench = bench();
     let transaction = bench.begin();

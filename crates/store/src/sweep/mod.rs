@@ -15,6 +15,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::store::{Inner, Store};
+use crate::substrate::{Durability, WriteBatch};
 use crate::{CommitNumber, RelationId, Result};
 
 pub(crate) use images::{blobs_of_block, blobs_of_version};
@@ -134,12 +135,21 @@ impl Store {
                 place.useful = true;
             }
             if place.relation.is_none() {
-                // A round is over.
-                place.idle_at = (!place.useful).then_some((published, horizon));
-                place.useful = false;
+                self.end_round(&mut place, published, horizon)?;
             }
         }
         Ok(useful)
+    }
+
+    fn end_round(&self, place: &mut Place, published: CommitNumber, horizon: CommitNumber) -> Result<()> {
+        if std::mem::take(&mut place.useful) {
+            // The space that became free can be used again only once that is on the disk.
+            self.inner.write(WriteBatch::new(), Durability::Durable)?;
+            place.idle_at = None;
+        } else {
+            place.idle_at = Some((published, horizon));
+        }
+        Ok(())
     }
 
     /// One step; leaves `place.relation` empty at the end of a round.

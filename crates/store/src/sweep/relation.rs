@@ -218,7 +218,7 @@ impl RelationSweep<'_> {
             return Ok(());
         }
         let projection = Projection::all();
-        let decoder = RowDecoder::new(self.layout, &projection);
+        let decoder = RowDecoder::new(self.inner, self.layout, &projection);
         let image = |(_, slice): &(CommitNumber, Slice)| -> Result<Option<Vec<Value>>> {
             let VersionContent::Row { format, bytes } = StoredVersion::decode(slice, verdict.row)?.content
             else {
@@ -359,7 +359,12 @@ impl<'a> BlockWriter<'a> {
         } else {
             let projection = Projection::all();
             let mut values = Vec::new();
-            RowDecoder::new(self.sweep.layout, &projection).decode(RowId(row), format, bytes, &mut values)?;
+            RowDecoder::new(self.sweep.inner, self.sweep.layout, &projection).decode(
+                RowId(row),
+                format,
+                bytes,
+                &mut values,
+            )?;
             let record_format = self.record_format;
             self.rows.push_with(|out| encode_row(record_format, &values, out))?;
         }

@@ -198,7 +198,12 @@ impl Transaction {
             Some(OwnRow::Row { format, bytes }) => {
                 let projection = Projection::all();
                 let mut values = Vec::new();
-                RowDecoder::new(layout, &projection).decode(row, format, bytes, &mut values)?;
+                RowDecoder::new(&self.store.inner, layout, &projection).decode(
+                    row,
+                    format,
+                    bytes,
+                    &mut values,
+                )?;
                 has_key(index, &values, prefix).map(Some)
             }
         }
@@ -235,7 +240,7 @@ impl Transaction {
         }
         let projection = Projection::all();
         let mut values = Vec::new();
-        found.decode(row, &RowDecoder::new(layout, &projection), &mut values)?;
+        found.decode(row, &RowDecoder::new(&self.store.inner, layout, &projection), &mut values)?;
         if !has_key(index, &values, prefix)? {
             return Ok(KeyState::Absent);
         }

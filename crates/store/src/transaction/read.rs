@@ -21,7 +21,7 @@ impl Transaction {
     ) -> Result<Option<Vec<Value>>> {
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
-        let decoder = RowDecoder::new(layout, columns);
+        let decoder = RowDecoder::new(&self.store.inner, layout, columns);
         let mut values = Vec::with_capacity(decoder.width());
         let found = self.read_visible(&core, &*snapshot, &decoder, layout, view, row, &mut values)?;
         Ok(found.then_some(values))

@@ -133,7 +133,7 @@ fn discard_entries(inner: &Inner, core: &Core, layout: &RelationLayout) -> Resul
     let Some(writes) = core.writes.relation(layout.id) else { return Ok(()) };
     let snapshot = inner.snapshot();
     let projection = Projection::all();
-    let decoder = RowDecoder::new(layout, &projection);
+    let decoder = RowDecoder::new(inner, layout, &projection);
     let mut batch = WriteBatch::new();
     for run in writes.runs() {
         let key = keyspace::block(RowId(run.first));

@@ -132,7 +132,7 @@ impl Transaction {
         self.check_writable()?;
         self.lock_relation(layout.id, LockLevel::SharedWrite)?;
         let projection = Projection::all();
-        let decoder = RowDecoder::new(layout, &projection);
+        let decoder = RowDecoder::new(&self.store.inner, layout, &projection);
         let mut values = Vec::new();
         let id = {
             let core = self.core()?;
