@@ -12,7 +12,7 @@ use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::literal::constant;
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::unknown;
-use crate::bind::{Environment, VariableScope};
+use crate::bind::{Access, Environment, VariableScope};
 use crate::expression::{BoundExpression, Expression, Subquery, SubqueryKind, context_type, error_type};
 
 pub(crate) fn bind_alone(
@@ -20,18 +20,19 @@ pub(crate) fn bind_alone(
     expression: &ast::Expression,
     variables: &dyn VariableScope,
     target: Option<&SqlType>,
-) -> Result<BoundExpression> {
+) -> Result<(BoundExpression, Vec<Access>)> {
     let mut binder = Binder::new(environment, variables);
     let mut bound = binder.bind_value(expression)?;
     if let Some(target) = target {
         binder.infer(&mut bound, target);
         bound = bound.converted(target);
     }
-    Ok(BoundExpression {
+    let expression = BoundExpression {
         expression: Arc::new(bound.expression),
         column_type: bound.column_type,
         frame: binder.frame,
-    })
+    };
+    Ok((expression, binder.accesses.into_iter().collect()))
 }
 
 impl Binder<'_> {
@@ -85,7 +86,7 @@ impl Binder<'_> {
             ExpressionKind::Collate { operand, collation } => {
                 let bound = self.bind_value(operand)?;
                 let sql_type = data_type::collated(self.environment, bound.sql_type(), collation)?;
-                Ok(Bound { column_type: ColumnType { sql_type, ..bound.column_type }, ..bound })
+                Ok(Bound { column_type: ColumnType { sql_type, ..bound.column_type }, origin: None, ..bound })
             }
             ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
             ExpressionKind::SystemPrivilege(_) => {
@@ -145,9 +146,10 @@ impl Binder<'_> {
         if kind == ast::RecordKeyKind::RecordVersion {
             return Err(unsupported("RDB$RECORD_VERSION"));
         }
-        let (row, relation) = self.resolve_row_key(qualifier, "RDB$DB_KEY", position)?;
+        let (row, relation, origin) = self.resolve_row_key(qualifier, "RDB$DB_KEY", position)?;
         let expression = Expression::DbKey { relation, row: Box::new(row) };
-        Ok(Bound::new(expression, SqlType::char(8, CharacterSet::OCTETS), true))
+        let bound = Bound::new(expression, SqlType::char(8, CharacterSet::OCTETS), true);
+        Ok(Bound { origin: Some(origin), ..bound })
     }
 
     fn bind_negation(&mut self, operand: &ast::Expression) -> Result<Bound> {
@@ -290,6 +292,8 @@ impl Binder<'_> {
             None,
             crate::bind::AccessPrivilege::Usage,
         );
+        // GEN_ID of a NULL step is NULL; NEXT VALUE never is.
+        let is_gen_id = step.is_some();
         let step = match step {
             Some(step) => self.bind_value_for(step, &SqlType::BIGINT)?,
             None => Expression::Constant(Value::integer(i64::from(sequence.increment))),
@@ -301,7 +305,7 @@ impl Binder<'_> {
             short: self.environment.dialect == 1,
         };
         let sql_type = if self.environment.dialect == 1 { SqlType::INTEGER } else { SqlType::BIGINT };
-        Ok(Bound::new(expression, sql_type, true))
+        Ok(Bound::new(expression, sql_type, is_gen_id))
     }
 
     fn bind_at_time_zone(

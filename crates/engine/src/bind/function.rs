@@ -95,9 +95,7 @@ impl Binder<'_> {
             return Err(Error::new(isc::FUNMISMAT).with("COALESCE"));
         }
         let arguments = self.bind_all(arguments)?;
-        let nullable = arguments.iter().all(|argument| argument.column_type.nullable);
-        let (values, mut column_type) = self.unified(arguments)?;
-        column_type.nullable = nullable;
+        let (values, column_type) = self.unified(arguments)?;
         Ok(Bound { expression: Expression::Coalesce(values), column_type, origin: None })
     }
 

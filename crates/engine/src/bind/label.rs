@@ -16,7 +16,6 @@ pub(crate) fn label_of(value: &Expression) -> String {
         ExpressionKind::Unary { operator, operand } => match (operator, &operand.kind) {
             (UnaryOperator::Plus, _) => label_of(operand),
             (_, ExpressionKind::Literal(_)) => String::from("CONSTANT"),
-            (_, ExpressionKind::Binary { .. }) => label_of(operand),
             _ => String::new(),
         },
         ExpressionKind::Binary { operator, .. } => String::from(match operator {
@@ -31,14 +30,11 @@ pub(crate) fn label_of(value: &Expression) -> String {
             RecordKeyKind::RecordVersion => "RECORD_VERSION",
         }),
         ExpressionKind::Case(_) => String::from("CASE"),
-        ExpressionKind::Cast { .. } => String::from("CAST"),
-        ExpressionKind::Collate { operand, .. } => match &operand.kind {
-            ExpressionKind::Column { name, .. } => name.as_str().to_owned(),
-            _ => String::from("CAST"),
-        },
+        ExpressionKind::Cast { .. } | ExpressionKind::Collate { .. } => String::from("CAST"),
         ExpressionKind::AtTimeZone { .. } => String::from("AT"),
         ExpressionKind::Function(call) => match call.name.name.as_str() {
-            "IIF" | "DECODE" | "NULLIF" => String::from("CASE"),
+            "IIF" | "NULLIF" => String::from("CASE"),
+            "CHARACTER_LENGTH" => String::from("CHAR_LENGTH"),
             name => name.to_owned(),
         },
         ExpressionKind::Aggregate(call) => call.function.as_str().to_owned(),

@@ -293,6 +293,19 @@ pub fn bind_expression(
     variables: &dyn VariableScope,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
+    expression::bind_alone(environment, expression, variables, target).map(|(bound, _)| bound)
+}
+
+/// As [`bind_expression`], with what its user must be allowed: for expressions of a client's block.
+///
+/// # Errors
+/// As [`bind_statement`].
+pub fn bind_expression_with_accesses(
+    environment: &Environment,
+    expression: &ast::Expression,
+    variables: &dyn VariableScope,
+    target: Option<&SqlType>,
+) -> Result<(BoundExpression, Vec<Access>)> {
     expression::bind_alone(environment, expression, variables, target)
 }
 

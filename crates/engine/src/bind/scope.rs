@@ -193,7 +193,7 @@ impl Binder<'_> {
         qualifier: Option<&Name>,
         name: &str,
         position: Position,
-    ) -> Result<(Expression, u32)> {
+    ) -> Result<(Expression, u32, Origin)> {
         let mut found = None;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
@@ -204,7 +204,7 @@ impl Binder<'_> {
                     if found.is_none()
                         && let Some((source, relation)) = table.row_key
                     {
-                        found = Some((namespace.block, source, relation));
+                        found = Some((namespace.block, source, relation, table.name.clone()));
                     }
                 }
             }
@@ -212,14 +212,21 @@ impl Binder<'_> {
                 break;
             }
         }
-        let Some((block, source, relation)) = found else {
+        let Some((block, source, relation, alias)) = found else {
             return Err(unknown_column(qualifier, name, position));
         };
         let slot = match self.blocks.get_mut(block) {
             Some(block) => block.slot(source, SourceColumn::RowNumber),
             None => return Err(unknown_column(qualifier, name, position)),
         };
-        Ok((self.bring_in(block, Expression::Column(slot)), relation))
+        let table = self.environment.catalog.relations.values().find(|table| table.id.0 == relation);
+        let origin = Origin {
+            field: String::from("DB_KEY"),
+            relation: table.map_or(String::new(), |table| table.name.clone()),
+            owner: table.map_or(String::new(), |table| table.owner.clone()),
+            alias,
+        };
+        Ok((self.bring_in(block, Expression::Column(slot)), relation, origin))
     }
 
     /// What a column of a namespace is, in terms of the block that the namespace speaks of.

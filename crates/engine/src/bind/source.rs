@@ -348,6 +348,8 @@ impl Binder<'_> {
         let description = format!("view {}", relation.name);
         let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;
         for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
+            // A view promises nothing about NULL, whatever its tables do.
+            column.column_type.nullable = true;
             column.origin = Origin {
                 field: definition.name.clone(),
                 relation: relation.name.clone(),
@@ -540,7 +542,7 @@ impl Binder<'_> {
         };
         let columns = names.into_iter().zip(values).zip(types).map(|((name, value), item)| NamedColumn {
             origin: item.origin.unwrap_or_else(|| Origin {
-                field: name.clone(),
+                field: item.label.clone(),
                 alias: alias.to_owned(),
                 ..Origin::default()
             }),
