@@ -185,3 +185,80 @@ fn privileges_are_asked_for() {
     ann.rollback();
     assert!(ann.error("select a from t").starts_with("no_priv(SELECT, TABLE, T)"));
 }
+
+#[test]
+fn everything_can_happen_in_one_transaction() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int, a varchar(5))");
+    session.execute("insert into t values (1, 'x')");
+    session.execute("insert into t values (2, 'y')");
+    session.execute("alter table t add constraint u unique (a)");
+    assert!(session.error("insert into t values (3, 'x')").starts_with("unique_key_violation(U, T)"));
+    session.execute("alter table t alter id type bigint, add b int default 4 not null");
+    session.execute("create index i on t (id)");
+    assert_eq!(session.rows("select id, a, b from t where id = 2"), ["2|y|4"]);
+    session.execute("recreate table t (id int primary key)");
+    session.execute("insert into t values (9)");
+    session.execute("savepoint s");
+    session.execute("drop table t");
+    session.error("select * from t");
+    session.execute("rollback to savepoint s");
+    assert_eq!(session.rows("select * from t"), ["9"]);
+    session.commit();
+    drop(session);
+    let mut session = database.attach("SYSDBA", None);
+    assert_eq!(session.rows("select * from t where id = 9"), ["9"]);
+    assert!(session.error("insert into t values (9)").starts_with("unique_key_violation(INTEG_"));
+}
+
+#[test]
+fn columns_follow_their_domain_with_their_indexes() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create domain d as int");
+    session.execute("create table t (a d, b int)");
+    session.execute("create index i on t (a)");
+    session.execute("create view v as select a from t");
+    session.commit();
+    session.execute("insert into t values (5, 1)");
+    session.execute("insert into t values (null, 2)");
+    session.commit();
+    session.execute("alter domain d type bigint");
+    session.commit();
+    session.execute("insert into t values (5000000000, 3)");
+    session.commit();
+    assert_eq!(session.rows("select b from t where a = 5"), ["1"]);
+    assert_eq!(session.rows("select b from t where a = 5000000000"), ["3"]);
+    assert_eq!(session.rows("select a from v where a > 5"), ["5000000000"]);
+    assert_eq!(session.error("alter domain d set not null"), "no_meta_update cannot_make_not_null(A, T)");
+    session.execute("delete from t where a is null");
+    session.execute("alter domain d set not null");
+    session.commit();
+    drop(session);
+    let mut session = database.attach("SYSDBA", None);
+    assert_eq!(session.rows("select b from t where a = 5000000000"), ["3"]);
+    session.error("insert into t (b) values (1)");
+}
+
+#[test]
+fn an_index_can_rest_and_be_made_again() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (a int)");
+    session.execute("create unique index i on t (a)");
+    session.commit();
+    session.execute("alter index i inactive");
+    session.commit();
+    session.execute("insert into t values (1)");
+    session.execute("insert into t values (1)");
+    session.commit();
+    assert_eq!(session.error("alter index i active"), "no_dup(I) idx_key_value((\"A\" = 1))");
+    session.execute("update t set a = 2 where a = 1 rows 1");
+    session.execute("alter index i active");
+    session.commit();
+    assert!(session.error("insert into t values (2)").starts_with("no_dup(I)"));
+    session.execute("set statistics index i");
+    session.commit();
+    assert_eq!(
+        session.rows("select rdb$statistics from rdb$indices where rdb$index_name = 'I'"),
+        ["0.5000000000000000"]
+    );
+}
