@@ -413,3 +413,21 @@ fn the_block_of_the_article_runs() {
         "50|450000|0"
     );
 }
+
+#[test]
+fn blocks_need_the_privileges_of_what_they_use() {
+    let mut session = stock();
+    session.execute("create procedure p returns (a int) as begin a = 1; suspend; end");
+    session.commit();
+    let mut guest = session.attach_as("GUEST");
+    for block in [
+        "execute block as begin insert into t values (1, 'x'); end",
+        "execute block returns (n int) as begin n = (select count(*) from t); end",
+        "execute block returns (n int) as begin for select id from t into n do suspend; end",
+        "execute block as begin execute procedure p; end",
+        "execute block as begin execute statement 'insert into t values (1, ''x'')'; end",
+        "execute procedure p",
+    ] {
+        assert!(guest.error(block).starts_with("no_priv("), "{block}");
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use farbird_types::Result;
 use parking_lot::Mutex;
 
+use crate::catalog::RelationId;
 use crate::psql::routine::CompiledRoutine;
 
 /// The compiled routines of one catalog.
@@ -24,13 +25,17 @@ struct Inner {
     routines: HashMap<Key, Arc<[Arc<CompiledRoutine>]>>,
 }
 
-/// What is looked for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// What is looked for. Numbers are never used again, so they name an object as well as its name does, and are cheaper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    Procedure(String),
-    Function(String),
+    /// RDB$PROCEDURE_ID
+    Procedure(u32),
+    /// RDB$FUNCTION_ID
+    Function(u32),
     /// The triggers of a relation for one of its six moments, in the order in which they fire.
-    Triggers(String, u8),
+    Triggers(RelationId, u8),
+    /// The triggers of RDB$TRIGGER_TYPE: of connecting, disconnecting, and of transactions.
+    DatabaseTriggers(u64),
 }
 
 impl RoutineCache {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use farbird_sql::ast::TriggerAction;
+use farbird_sql::ast::{DatabaseEvent, TriggerAction};
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::catalog::{Catalog, Relation, Routine, Trigger};
@@ -52,7 +52,7 @@ fn single(row: Vec<Value>) -> Result<Value> {
 }
 
 fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Function(function.name.clone());
+    let key = Key::Function(function.id);
     first(catalog.compiled.routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_function(catalog, function)?)])
     })?)
@@ -65,7 +65,7 @@ fn first(routines: Arc<[Arc<CompiledRoutine>]>) -> Result<Arc<CompiledRoutine>> 
 // ---- Procedures ----
 
 fn compiled_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Procedure(procedure.name.clone());
+    let key = Key::Procedure(procedure.id);
     first(catalog.compiled.routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
     })?)
@@ -214,7 +214,7 @@ pub fn fire_triggers(
 ) -> Result<()> {
     let catalog = context.transaction.current_catalog();
     let number = moment as u8 * 3 + action as u8;
-    let key = Key::Triggers(relation.name.clone(), number);
+    let key = Key::Triggers(relation.id, number);
     let triggers = catalog.compiled.routines(catalog.version, key, || {
         let mut triggers: Vec<&Arc<Trigger>> =
             triggers_of(&catalog, &relation.name, moment, action).collect();
@@ -237,6 +237,46 @@ pub fn fire_triggers(
             new.clear();
             new.extend(changed);
         }
+    }
+    Ok(())
+}
+
+fn in_order<'c>(triggers: impl Iterator<Item = &'c Arc<Trigger>>) -> Vec<&'c Arc<Trigger>> {
+    let mut triggers: Vec<&Arc<Trigger>> = triggers.collect();
+    triggers.sort_by(|left, right| (left.position, &left.name).cmp(&(right.position, &right.name)));
+    triggers
+}
+
+/// RDB$TRIGGER_TYPE of ON CONNECT; the other events of a database follow.
+const DATABASE_TRIGGER_TYPE: u64 = 0x2000;
+
+/// Fires the triggers of an event of the database, in order of position and name.
+///
+/// # Errors
+/// Those of compiling and running them: the connection, or the transaction's end, does not happen then.
+pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: DatabaseEvent) -> Result<()> {
+    let number = match event {
+        DatabaseEvent::Connect => 0,
+        DatabaseEvent::Disconnect => 1,
+        DatabaseEvent::TransactionStart => 2,
+        DatabaseEvent::TransactionCommit => 3,
+        DatabaseEvent::TransactionRollback => 4,
+    };
+    let trigger_type = DATABASE_TRIGGER_TYPE + number;
+    let catalog = context.transaction.current_catalog();
+    let key = Key::DatabaseTriggers(trigger_type);
+    let triggers = catalog.compiled.routines(catalog.version, key, || {
+        let wanted = catalog
+            .triggers
+            .values()
+            .filter(|trigger| trigger.trigger_type == trigger_type && !trigger.inactive);
+        in_order(wanted)
+            .into_iter()
+            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, None, false)?)))
+            .collect()
+    })?;
+    for trigger in triggers.iter() {
+        Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
     }
     Ok(())
 }

@@ -4,7 +4,8 @@ use farbird_sql::ast::{self, StatementKind, StatementTransaction};
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::ColumnDescription;
-use crate::bind::{self, Action, Environment, NoVariables, Prepared};
+use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
+use crate::catalog::privileges;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{Cursor, modify};
@@ -167,15 +168,24 @@ fn run(
         }
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;
+            check_accesses(parsed, compiled.accesses(), context)?;
             check_columns(compiled.description.columns.len(), expected)?;
             run_routine(&compiled, inputs, context)
         }
         _ => {
             let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &NoVariables)?;
+            check_accesses(parsed, &prepared.accesses, context)?;
             check_columns(prepared.columns.len(), expected)?;
             run_plan(&prepared, inputs, context)
         }
     }
+}
+
+/// A text runs with the privileges of the session's user, whoever wrote the routine.
+fn check_accesses(parsed: &Parsed, accesses: &[Access], context: &ExecutionContext<'_>) -> Result<()> {
+    accesses
+        .iter()
+        .try_for_each(|access| privileges::check(&parsed.environment.catalog, context.session, access))
 }
 
 fn check_columns(columns: usize, expected: usize) -> Result<()> {

@@ -251,7 +251,7 @@ impl Execution {
             call: Some(Box::new(frame)),
         };
         let outer = std::mem::replace(&mut context.routine, own);
-        let result = if context.depth % stack::LEVELS_PER_STACK == 0 {
+        let result = if context.depth.is_multiple_of(stack::LEVELS_PER_STACK) {
             stack::on_new_stack(|| run(self, context))
         } else {
             run(self, context)

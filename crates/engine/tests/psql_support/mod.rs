@@ -19,7 +19,20 @@ use farbird_types::{CharacterSet, Error, Result, Value, convert, isc};
 pub(crate) struct Session {
     attachment: Attachment,
     transaction: Option<TransactionHandle>,
-    _folder: tempfile::TempDir,
+    engine: Arc<Engine>,
+    folder: Arc<tempfile::TempDir>,
+}
+
+fn options(user: &str) -> AttachOptions {
+    AttachOptions {
+        user: user.to_owned(),
+        role: None,
+        character_set: CharacterSet::UTF8,
+        dialect: 3,
+        time_zone: Some("Etc/UTC".to_owned()),
+        no_database_triggers: false,
+        client: ClientDescription::default(),
+    }
 }
 
 impl Session {
@@ -33,19 +46,23 @@ impl Session {
             overwrite: false,
             dialect: 3,
         };
-        let options = AttachOptions {
-            user: "SYSDBA".to_owned(),
-            role: None,
-            character_set: CharacterSet::UTF8,
-            dialect: 3,
-            time_zone: Some("Etc/UTC".to_owned()),
-            no_database_triggers: false,
-            client: ClientDescription::default(),
-        };
         let users: Arc<dyn UserDirectory> = Arc::new(NoUsers);
         let path = folder.path().join("psql.fbd");
-        let attachment = engine.create_database(&path, &create, options, users).unwrap();
-        Session { attachment, transaction: None, _folder: folder }
+        let attachment = engine.create_database(&path, &create, options("SYSDBA"), users).unwrap();
+        Session { attachment, transaction: None, engine, folder: Arc::new(folder) }
+    }
+
+    /// Another attachment to the same database.
+    pub(crate) fn attach_as(&self, user: &str) -> Session {
+        let users: Arc<dyn UserDirectory> = Arc::new(NoUsers);
+        let path = self.folder.path().join("psql.fbd");
+        let attachment = self.engine.attach(&path, options(user), users).unwrap();
+        Session {
+            attachment,
+            transaction: None,
+            engine: Arc::clone(&self.engine),
+            folder: Arc::clone(&self.folder),
+        }
     }
 
     /// A new database in which these statements were run, each in a transaction of its own.

@@ -16,8 +16,8 @@ use farbird_sql::ast::{self, Position, TriggerAction};
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
-use crate::bind::{self, Access, Environment, Variable};
-use crate::catalog::{Catalog, Relation, Routine, RoutineParameter, SourceStart, Trigger};
+use crate::bind::{self, Access, AccessPrivilege, Environment, Variable};
+use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
 use crate::expression::BoundExpression;
 use crate::psql::call;
 use crate::psql::instruction::{
@@ -119,6 +119,7 @@ fn compile_call(
     }
     let arguments =
         compiler.call_arguments(&call.arguments, &inputs_of(&procedure), procedure_mismatch(&call.name))?;
+    compiler.accesses.push(execute_access(&procedure));
     compiler.emit(Instruction::CallProcedure(Box::new(ProcedureCall {
         procedure: Procedure::Stored(procedure, OnceLock::new()),
         arguments,
@@ -162,6 +163,16 @@ fn inputs_of(routine: &Routine) -> Inputs {
         .collect();
     let defaults = routine.inputs.iter().rev().take_while(|input| input.default_source.is_some()).count();
     Inputs { types, required: routine.inputs.len() - defaults }
+}
+
+/// What calling a stored procedure needs.
+fn execute_access(procedure: &Routine) -> Access {
+    Access {
+        kind: ObjectKind::Procedure,
+        object: procedure.name.clone(),
+        column: None,
+        privilege: AccessPrivilege::Execute,
+    }
 }
 
 /// A call with a wrong number of inputs.
@@ -359,11 +370,14 @@ impl<'a> Compiler<'a> {
     }
 
     fn expression(&mut self, value: &ast::Expression, target: Option<&SqlType>) -> Result<BoundExpression> {
-        bind::bind_expression(self.environment, value, &self.scope, target)
+        let (bound, accesses) =
+            bind::bind_expression_with_accesses(self.environment, value, &self.scope, target)?;
+        self.accesses.extend(accesses);
+        Ok(bound)
     }
 
     fn condition(&mut self, value: &ast::Expression) -> Result<BoundExpression> {
-        let condition = bind::bind_expression(self.environment, value, &self.scope, None)?;
+        let condition = self.expression(value, None)?;
         match condition.column_type.sql_type {
             SqlType::Boolean | SqlType::Null => Ok(condition),
             _ => Err(sql_error(-104).and(isc::INVALID_BOOLEAN_USAGE)),

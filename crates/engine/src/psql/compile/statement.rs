@@ -7,9 +7,8 @@ use farbird_sql::ast::{self, PsqlStatementKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::scope::sql_error;
-use super::{Compiler, Construct, Inputs, inputs_of, procedure_mismatch};
-use crate::bind::{self, Access, AccessPrivilege};
-use crate::catalog::ObjectKind;
+use super::{Compiler, Construct, Inputs, execute_access, inputs_of, procedure_mismatch};
+use crate::bind;
 use crate::psql::condition;
 use crate::psql::instruction::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise,
@@ -390,12 +389,7 @@ impl Compiler<'_> {
             }
             None => {
                 let stored = self.stored_procedure(&call.name)?;
-                self.accesses.push(Access {
-                    kind: ObjectKind::Procedure,
-                    object: stored.name.clone(),
-                    column: None,
-                    privilege: AccessPrivilege::Execute,
-                });
+                self.accesses.push(execute_access(&stored));
                 let inputs = inputs_of(&stored);
                 let outputs = stored
                     .outputs
