@@ -29,6 +29,10 @@ const DETAILED_ERRORS_DEFAULT: usize = 64;
 const DETAILED_ERRORS_MAX: usize = 256;
 /// Count of a row that failed.
 const FAILED: i32 = -1;
+/// Parameters of BLOBs without any before op_batch_set_bpb: a stream (isc_bpb_version1, isc_bpb_type, one byte, stream).
+const BPB_DEFAULT: &[u8] = &[1, 3, 1, 1];
+/// What a BLOB and a segment cost besides their bytes.
+const BLOB_OVERHEAD_BYTES: usize = size_of::<PendingBlob>() + size_of::<Vec<u8>>();
 /// Largest segment that a BLOB of a batch is written in.
 const SEGMENT_BYTES_MAX: usize = 65_535;
 
@@ -57,7 +61,6 @@ struct Options {
 struct PendingBlob {
     id: BlobId,
     bpb: Vec<u8>,
-    bpb_left: usize,
     segments: Vec<Vec<u8>>,
 }
 
@@ -83,7 +86,7 @@ impl Session {
             blobs: Vec::new(),
             blob_bytes: 0,
             registered: HashMap::new(),
-            default_bpb: Vec::new(),
+            default_bpb: BPB_DEFAULT.to_vec(),
         });
         Ok(Response::success())
     }
@@ -127,25 +130,26 @@ impl Session {
         let batch = self.batch(stream.statement)?;
         let damaged = || Error::new(isc::BATCH_BLOB_APPEND);
         for item in &stream.portion.items {
+            let cost = match item {
+                BlobStreamItem::Header { .. } | BlobStreamItem::Segment(_) => BLOB_OVERHEAD_BYTES,
+                BlobStreamItem::Bpb(bytes) | BlobStreamItem::Data(bytes) => bytes.len(),
+            };
+            batch.blob_bytes = batch.blob_bytes.saturating_add(cost);
+            if batch.blob_bytes > batch.options.buffer_bytes {
+                return Err(Error::new(isc::BATCH_TOO_BIG));
+            }
             match item {
                 BlobStreamItem::Header { id, bpb_length, .. } => {
                     let bpb = if *bpb_length == 0 { batch.default_bpb.clone() } else { Vec::new() };
-                    let bpb_left = usize::try_from(*bpb_length).unwrap_or(usize::MAX);
-                    batch.blobs.push(PendingBlob { id: *id, bpb, bpb_left, segments: Vec::new() });
+                    batch.blobs.push(PendingBlob { id: *id, bpb, segments: Vec::new() });
                 }
                 BlobStreamItem::Bpb(bytes) => {
-                    let blob = batch.blobs.last_mut().ok_or_else(damaged)?;
-                    blob.bpb.extend_from_slice(bytes);
-                    blob.bpb_left = blob.bpb_left.saturating_sub(bytes.len());
+                    batch.blobs.last_mut().ok_or_else(damaged)?.bpb.extend_from_slice(bytes);
                 }
                 BlobStreamItem::Segment(_) => {
-                    batch.blobs.last_mut().ok_or_else(damaged)?.segments.push(Vec::new())
+                    batch.blobs.last_mut().ok_or_else(damaged)?.segments.push(Vec::new());
                 }
                 BlobStreamItem::Data(bytes) => {
-                    batch.blob_bytes = batch.blob_bytes.saturating_add(bytes.len());
-                    if batch.blob_bytes > batch.options.buffer_bytes {
-                        return Err(Error::new(isc::BATCH_TOO_BIG));
-                    }
                     let blob = batch.blobs.last_mut().ok_or_else(damaged)?;
                     match blob.segments.last_mut() {
                         Some(segment) => segment.extend_from_slice(bytes),

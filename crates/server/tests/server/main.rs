@@ -5,6 +5,7 @@ mod common;
 
 mod batches;
 mod counters;
+mod fairness;
 mod files;
 mod inline_blobs;
 mod interrupts;
