@@ -1,7 +1,7 @@
 //! Locks on rows, relations and catalog entries, and waiting for other transactions with deadlock detection.
 //!
-//! Every lock is held until its transaction ends, so whoever is refused waits for transactions, not for locks: the
-//! wait-for graph has transactions as its nodes, and each wait is tested for a cycle before it begins.
+//! Locks are held until their transaction ends (but for those of an operation that failed), so whoever is refused waits for
+//! transactions: the wait-for graph has them as its nodes, and each wait is tested for a cycle before it begins.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl LockTable {
         }
     }
 
-    /// Locks a resource, waiting for its holder to end. False if the transaction held it before.
+    /// Locks a resource, waiting until it is free. False if the transaction held it before.
     pub(crate) fn lock(self: &Arc<Self>, resource: &Resource, waiter: &mut Waiter<'_>) -> Result<bool> {
         loop {
             let holder = {
@@ -159,7 +159,9 @@ impl LockTable {
                     Some(lock) => lock.holder,
                 }
             };
-            self.wait_for(&[holder], waiter)?;
+            let is_free =
+                |state: &State| state.resources.get(resource).is_none_or(|lock| lock.holder != holder);
+            self.wait_until(is_free, &[holder], waiter)?;
         }
     }
 
@@ -169,6 +171,9 @@ impl LockTable {
         state.resources.remove(resource);
         if let Some(held) = state.holders.get_mut(&holder) {
             held.resources.retain(|other| other != resource);
+        }
+        if !state.waits.is_empty() {
+            self.changed.notify_all();
         }
     }
 
@@ -242,9 +247,20 @@ impl LockTable {
         holders: &[TransactionId],
         waiter: &mut Waiter<'_>,
     ) -> Result<()> {
+        let has_ended = |state: &State| holders.iter().any(|holder| !state.holders.contains_key(holder));
+        self.wait_until(has_ended, holders, waiter)
+    }
+
+    /// Waits for others until `is_over`.
+    fn wait_until(
+        self: &Arc<Self>,
+        is_over: impl Fn(&State) -> bool,
+        holders: &[TransactionId],
+        waiter: &mut Waiter<'_>,
+    ) -> Result<()> {
         let Some(&holder) = holders.first() else { return Ok(()) };
         let mut state = self.state.lock();
-        if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
+        if is_over(&state) {
             return Ok(());
         }
         let deadline = match waiter.wait {
@@ -265,15 +281,16 @@ impl LockTable {
             if waiter.cancel.is_raised() {
                 break Err(StoreError::Cancelled);
             }
-            if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
+            if is_over(&state) {
                 break Ok(());
             }
             match deadline {
                 None => self.changed.wait(&mut state),
+                Some(deadline) if deadline <= Instant::now() => {
+                    break Err(StoreError::LockTimeout { holder, relation: None });
+                }
                 Some(deadline) => {
-                    if self.changed.wait_until(&mut state, deadline).timed_out() {
-                        break Err(StoreError::LockTimeout { holder, relation: None });
-                    }
+                    self.changed.wait_until(&mut state, deadline);
                 }
             }
         };

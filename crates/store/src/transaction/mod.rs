@@ -382,6 +382,7 @@ impl Transaction {
     /// Frees all that a transaction held, whether it was committed or not.
     fn finish(&self, mut core: Core) {
         let inner = &self.store.inner;
+        core.writes.end_savepoint(0, &self.live);
         let uncommitted = std::mem::take(&mut core.writes.entries);
         for (index, entries) in uncommitted.iter().chain(core.committed_entries.iter()) {
             inner.pending_keys.remove(*index, entries.keys());
