@@ -262,3 +262,22 @@ fn an_index_can_rest_and_be_made_again() {
         ["0.5000000000000000"]
     );
 }
+
+#[test]
+fn nothing_is_made_of_itself() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create view a as select 1 as x from rdb$database");
+    session.execute("create view b as select x from a");
+    session.error("alter view a as select x from a");
+    session.error("create or alter view a as select x from b");
+    assert_eq!(session.rows("select * from b"), ["1"]);
+
+    session.error("create table t (a int, b computed by (c), c computed by (a))");
+    session.execute("create table t (a int, b computed by (a + 1), c computed by (b + 1))");
+    session.error("alter table t add d computed by (d)");
+    session.error("alter table t alter b computed by (c)");
+    session.error("alter table t alter b computed by (b)");
+    session.execute("alter table t alter b computed by (a + 2)");
+    session.execute("insert into t (a) values (1)");
+    assert_eq!(session.rows("select a, b, c from t"), ["1|3|4"]);
+}

@@ -1,5 +1,6 @@
 //! The table that a statement changes: its columns, defaults, constraints and references, bound once.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use farbird_sql::ast;
@@ -276,15 +277,13 @@ pub(crate) fn positional_table(
     offset: usize,
 ) -> Result<NamedTable> {
     let mut columns = Vec::with_capacity(relation.columns.len());
+    let mut computed = computed_values(environment, relation)?;
     for column in &relation.columns {
-        let value = match &column.computed_source {
+        let value = match computed.remove(&column.name) {
             None => Expression::Column(offset + usize::from(column.field_id)),
-            Some(source) => {
-                let parsed = farbird_sql::parse_computed(source, &parse_options(environment))?;
-                let mut bound =
-                    bind_over_row(environment, relation, &parsed.value)?.converted(&column.sql_type);
-                bound.expression.move_columns(&|position| position + offset);
-                bound.expression
+            Some(mut value) => {
+                value.move_columns(&|position| position + offset);
+                value
             }
         };
         columns.push(NamedColumn {
@@ -311,30 +310,66 @@ pub(crate) fn positional_table(
     })
 }
 
+/// The values of a table's computed columns over its row by slot. They may look at one another, in any order: those that
+/// look at nothing unknown come first.
+fn computed_values(environment: &Environment, relation: &Arc<Relation>) -> Result<HashMap<String, Expression>> {
+    let mut known = HashMap::new();
+    let mut pending = Vec::new();
+    for column in &relation.columns {
+        if let Some(source) = &column.computed_source {
+            pending.push((column, farbird_sql::parse_computed(source, &parse_options(environment))?));
+        }
+    }
+    while !pending.is_empty() {
+        let before = pending.len();
+        let mut failure = None;
+        pending.retain(|(column, computed)| {
+            match bind_over_row(environment, relation, &known, &computed.value) {
+                Ok(bound) => {
+                    known.insert(column.name.clone(), bound.converted(&column.sql_type).expression);
+                    false
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        if let Some(error) = failure.filter(|_| pending.len() == before) {
+            return Err(error);
+        }
+    }
+    Ok(known)
+}
+
 /// Binds an expression without subqueries that need a frame of their own, over the row by slot.
 fn bind_over_row(
     environment: &Environment,
     relation: &Arc<Relation>,
+    computed: &HashMap<String, Expression>,
     expression: &ast::Expression,
 ) -> Result<Bound> {
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
-    binder.name_row(relation);
+    binder.name_row(relation, computed);
     binder.bind_value(expression)
 }
 
 impl Binder<'_> {
-    /// Makes the columns of a table known, over its row by slot. Computed columns are left out: they are defined by
-    /// the others.
-    fn name_row(&mut self, relation: &Relation) {
-        let columns = relation.columns.iter().filter(|column| column.computed_source.is_none());
+    /// Makes the columns of a table known, over its row by slot: those that are stored, and these computed ones.
+    fn name_row(&mut self, relation: &Relation, computed: &HashMap<String, Expression>) {
+        let value = |column: &Column| match &column.computed_source {
+            None => Some(Expression::Column(usize::from(column.field_id))),
+            Some(_) => computed.get(&column.name).cloned(),
+        };
+        let columns = relation.columns.iter().filter_map(|column| Some((column, value(column)?)));
         let named = NamedTable {
             name: relation.name.clone(),
             description: format!("table {}", relation.name),
             columns: columns
-                .map(|column| NamedColumn {
+                .map(|(column, value)| NamedColumn {
                     name: column.name.clone(),
-                    value: NamedValue::Expression(Expression::Column(usize::from(column.field_id))),
+                    value: NamedValue::Expression(value),
                     column_type: ColumnType { sql_type: column.sql_type, nullable: true },
                     origin: Origin::default(),
                 })

@@ -395,7 +395,7 @@ fn change_computed(
         Some(data_type) => Some(declared_type(&editor.catalog(), data_type, None)?),
         None => None,
     };
-    let sql_type = computed_type(editor, edit, computed, declared.as_ref())?;
+    let sql_type = computed_type(editor, edit, name, computed, declared.as_ref())?;
     let column = edit.column_mut(name)?;
     column.sql_type = sql_type;
     column.precision = declared.map_or_else(|| digits_of(&sql_type), |it| it.precision);

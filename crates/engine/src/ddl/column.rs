@@ -1,12 +1,16 @@
 //! Columns of tables: new ones, and what their type and default may be.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use farbird_sql::ast::{
     ColumnConstraintKind, ColumnDefinition, ColumnGeneration, DefaultValue, Identity as IdentityClause,
 };
 use farbird_types::{CastContext, CharacterSet, ExactSubtype, Result, SqlType, Value, convert};
 
 use crate::bind;
-use crate::catalog::{Column, DeclaredType, Identity, Sequence, declared_type};
+use crate::catalog::dependencies::identifiers;
+use crate::catalog::{Column, DeclaredType, Identity, Relation, Sequence, declared_type};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
 use crate::ddl::table::TableEdit;
@@ -89,7 +93,7 @@ pub(super) fn complete_computed(
         Some(data_type) => Some(declared_type(&editor.catalog(), data_type, definition.collation.as_ref())?),
         None => None,
     };
-    let sql_type = computed_type(editor, edit, computed, declared.as_ref())?;
+    let sql_type = computed_type(editor, edit, definition.name.as_str(), computed, declared.as_ref())?;
     if let Some(column) = edit.relation.columns.get_mut(place) {
         column.sql_type = sql_type;
         column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
@@ -102,13 +106,40 @@ pub(super) fn complete_computed(
 pub(super) fn computed_type(
     editor: &Editor<'_, '_>,
     edit: &TableEdit,
+    name: &str,
     computed: &farbird_sql::ast::Computed,
     declared: Option<&DeclaredType>,
 ) -> Result<SqlType> {
     let target = declared.map(|declared| declared.sql_type);
+    let mut relation = Relation::clone(&edit.so_far());
+    hide_dependents(&mut relation, name);
+    let relation = Arc::new(relation);
     let bound =
-        bind::bind_row_expression(&editor.environment(), &edit.so_far(), &computed.value, target.as_ref())?;
+        bind::bind_row_expression(&editor.environment(), &relation, &computed.value, target.as_ref())?;
     Ok(target.unwrap_or(bound.column_type.sql_type))
+}
+
+/// Takes out of a table what a computed column must not look at: itself, columns that are not known yet, and computed
+/// columns that look at it, through others perhaps.
+fn hide_dependents(relation: &mut Relation, name: &str) {
+    let mut hidden = BTreeSet::from([name.to_owned()]);
+    loop {
+        let looks_at_hidden = |column: &Column| {
+            let source = column.computed_source.as_deref().unwrap_or("");
+            column.sql_type == SqlType::Null || !identifiers(source).is_disjoint(&hidden)
+        };
+        let more: Vec<String> = relation
+            .columns
+            .iter()
+            .filter(|column| !hidden.contains(&column.name) && looks_at_hidden(column))
+            .map(|column| column.name.clone())
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        hidden.extend(more);
+    }
+    relation.columns.retain(|column| !hidden.contains(&column.name));
 }
 
 /// The digits that RDB$FIELD_PRECISION shows for a type that was found, not declared.

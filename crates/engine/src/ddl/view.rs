@@ -1,5 +1,6 @@
 //! Views: CREATE, ALTER.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{DefineMode, DefineView, Query, QueryBody, Select, SelectItem, TableReference};
@@ -7,6 +8,7 @@ use farbird_types::{Error, Result, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind;
+use crate::catalog::dependencies::{dependencies, identifiers};
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{Catalog, Column, ObjectKind, Relation, RelationKind, ViewContext};
 use crate::ddl::column::digits_of;
@@ -45,6 +47,7 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineView, existing: &Arc<Relation>
     let mut relation = Relation { kind: kind(ast), columns: Vec::new(), ..Relation::clone(existing) };
     relation.formats.clear();
     relation.next_field_id = 0;
+    check_shows_not_itself(editor, &existing.name, &ast.source.text)?;
     complete(editor, ast, &mut relation)?;
     for column in &mut relation.columns {
         if let Some(old) = existing.column(&column.name) {
@@ -56,8 +59,26 @@ fn alter(editor: &mut Editor<'_, '_>, ast: &DefineView, existing: &Arc<Relation>
     Ok(())
 }
 
+/// Fails if a view would come to show itself, through others perhaps.
+fn check_shows_not_itself(editor: &Editor<'_, '_>, name: &str, source: &str) -> Result<()> {
+    let catalog = editor.catalog();
+    let mut seen = BTreeSet::new();
+    let mut pending: Vec<String> = identifiers(source).into_iter().collect();
+    while let Some(current) = pending.pop() {
+        if current == name {
+            return Err(error::in_use(isc::VIEW_NAME, name, 1));
+        }
+        if let Some(RelationKind::View { source, .. }) = catalog.relation(&current).map(|it| &it.kind)
+            && seen.insert(current)
+        {
+            pending.extend(identifiers(source));
+        }
+    }
+    Ok(())
+}
+
 fn check_lost_columns(editor: &Editor<'_, '_>, before: &Relation, after: &Relation) -> Result<()> {
-    let uses = crate::catalog::dependencies::dependencies(&editor.catalog());
+    let uses = dependencies(&editor.catalog());
     for column in before.columns.iter().filter(|column| after.column(&column.name).is_none()) {
         let users = uses
             .iter()
