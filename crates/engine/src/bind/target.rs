@@ -312,7 +312,10 @@ pub(crate) fn positional_table(
 
 /// The values of a table's computed columns over its row by slot. They may look at one another, in any order: those that
 /// look at nothing unknown come first.
-fn computed_values(environment: &Environment, relation: &Arc<Relation>) -> Result<HashMap<String, Expression>> {
+fn computed_values(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+) -> Result<HashMap<String, Expression>> {
     let mut known = HashMap::new();
     let mut pending = Vec::new();
     for column in &relation.columns {
