@@ -7,39 +7,21 @@ use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
 use crate::bind::binder::{Binder, Block, Bound};
-use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::query::describe_column;
+use crate::bind::changed::{Changed, repeated};
+use crate::bind::error::{dsql, sqlcode};
+use crate::bind::returning::Returned;
 use crate::bind::scope::{NamedTable, NamedValue, Namespace, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
-use crate::bind::target::{positional_table, slot_count, table_target};
+use crate::bind::target::slot_count;
 use crate::bind::{AccessPrivilege, Action, Environment, Prepared, VariableScope};
-use crate::catalog::{ObjectKind, Relation, RelationKind};
-use crate::expression::{BoundExpression, Expression};
-use crate::plan::block::{RowOutline, RowsOutline};
+use crate::catalog::{ObjectKind, Relation};
+use crate::expression::Expression;
+use crate::plan::block::RowsOutline;
 use crate::plan::modification::{
-    CheckRule, DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction,
-    ModifyPlan, Target, UpdateOrInsertPlan, UpdatePlan,
+    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergeClausePlan, MergePlan, ModifyAction, ModifyPlan,
+    Target, UpdateOrInsertPlan, UpdatePlan,
 };
 use crate::plan::{self, Node};
-use crate::psql::{TriggerMoment, has_triggers};
-
-/// What a statement changes: a table, a view over one, or a view whose triggers do all.
-struct Changed {
-    /// What the statement names.
-    name: String,
-    /// The table that is changed; the view itself if its triggers do all.
-    relation: Arc<Relation>,
-    /// The table's place among the block's sources; none if triggers do all.
-    source: Option<usize>,
-    /// What the statement calls it, with its columns.
-    named: NamedTable,
-    /// Its columns over the changed row, by slot (field id).
-    row: NamedTable,
-    /// How its rows are found.
-    tree: FromTree,
-    /// WITH CHECK OPTION: what must hold for the changed row.
-    view_checks: Vec<Expression>,
-}
 
 pub(crate) fn bind_insert(
     environment: &Environment,
@@ -211,196 +193,7 @@ pub(crate) fn bind_merge(
     binder.prepared(StatementKind::Update, action, returning, columns, true)
 }
 
-/// What RETURNING can see: where the old and the new row begin in the row it looks at.
-struct Returned {
-    /// The columns of a row that begins at 0.
-    row: NamedTable,
-    old: Option<usize>,
-    new: Option<usize>,
-    /// Other tables (of MERGE), over the same row.
-    others: Vec<NamedTable>,
-}
-
 impl Binder<'_> {
-    /// What a statement changes.
-    fn changed_table(&mut self, table: &ast::ChangedTable, action: ast::TriggerAction) -> Result<Changed> {
-        let name = &table.name;
-        let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
-            return Err(unknown_table(name));
-        };
-        if relation.kind == RelationKind::System {
-            return Err(crate::system::refuse_change(operation(action), &relation.name));
-        }
-        let reference =
-            ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };
-        let accesses = self.accesses.clone();
-        let tree = self.bind_table_reference(&ast::TableReference::Named(reference), false)?;
-        self.accesses = accesses;
-        let Some(named) = self.namespace().tables.last().cloned() else { return Err(unknown_table(name)) };
-        match relation.kind {
-            RelationKind::View { .. } if self.has_triggers(&relation, action) => {
-                self.triggered_view(relation, named, tree)
-            }
-            RelationKind::View { check_option, .. } => {
-                self.updatable_view(&relation, named, tree, check_option)
-            }
-            _ => {
-                let row = positional_table(self.environment, &relation, &named.name, 0)?;
-                self.use_whole_row(0, &relation);
-                Ok(Changed {
-                    name: relation.name.clone(),
-                    source: Some(0),
-                    named,
-                    row,
-                    tree,
-                    view_checks: Vec::new(),
-                    relation,
-                })
-            }
-        }
-    }
-
-    fn has_triggers(&self, relation: &Relation, action: ast::TriggerAction) -> bool {
-        [TriggerMoment::Before, TriggerMoment::After]
-            .into_iter()
-            .any(|moment| has_triggers(&self.environment.catalog, &relation.name, moment, action))
-    }
-
-    /// A view whose triggers do all: its rows are those of its query.
-    fn triggered_view(
-        &mut self,
-        relation: Arc<Relation>,
-        mut named: NamedTable,
-        tree: FromTree,
-    ) -> Result<Changed> {
-        let row = positional_table(self.environment, &relation, &named.name, 0)?;
-        let block_number = self.namespace().block;
-        for column in &mut named.columns {
-            column.value = NamedValue::Expression(self.named_value(block_number, column)?.expression);
-        }
-        Ok(Changed {
-            name: relation.name.clone(),
-            source: None,
-            named,
-            row,
-            tree,
-            view_checks: Vec::new(),
-            relation,
-        })
-    }
-
-    /// A view that selects from one table and renames: the table is changed.
-    fn updatable_view(
-        &mut self,
-        view: &Relation,
-        mut named: NamedTable,
-        mut tree: FromTree,
-        check_option: bool,
-    ) -> Result<Changed> {
-        let base = match self.block().sources.as_slice() {
-            [source] => match &source.kind {
-                SourceKind::Table(base) if base.kind != RelationKind::System => Some(base.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(base) = base else { return Err(Error::new(isc::READ_ONLY_VIEW).with(view.name.clone())) };
-        self.use_whole_row(0, &base);
-        let block_number = self.namespace().block;
-        let mut row = named.clone();
-        for (column, over_row) in named.columns.iter_mut().zip(&mut row.columns) {
-            let mut value = self.named_value(block_number, column)?.expression;
-            column.value = NamedValue::Expression(value.clone());
-            value.move_columns(&|slot| self.field_of(slot, &base));
-            over_row.value = NamedValue::Expression(value);
-        }
-        let mut view_checks = Vec::new();
-        if check_option {
-            tree.for_each_condition_mut(&mut |condition| {
-                let mut check = condition.clone();
-                check.move_columns(&|slot| self.field_of(slot, &base));
-                view_checks.push(check);
-            });
-        }
-        Ok(Changed {
-            name: view.name.clone(),
-            relation: base,
-            source: Some(0),
-            named,
-            row,
-            tree,
-            view_checks,
-        })
-    }
-
-    /// The whole row of a changed table is needed, whatever is assigned.
-    fn use_whole_row(&mut self, source: usize, relation: &Relation) {
-        for (place, column) in relation.columns.iter().enumerate() {
-            if column.computed_source.is_none() {
-                self.block().slot(source, SourceColumn::Field(place));
-            }
-        }
-        self.block().slot(source, SourceColumn::RowNumber);
-    }
-
-    /// The field id of the column that a slot of the block stands for.
-    fn field_of(&self, slot: usize, relation: &Relation) -> usize {
-        let column = self.blocks.last().and_then(|block| block.slots.get(slot)).map(|slot| slot.column);
-        match column {
-            Some(SourceColumn::Field(place)) => {
-                relation.columns.get(place).map_or(usize::MAX, |column| usize::from(column.field_id))
-            }
-            _ => usize::MAX,
-        }
-    }
-
-    /// The target with everything that holds for its rows, a view's CHECK OPTION included.
-    fn target_of(&self, changed: &Changed, action: ast::TriggerAction) -> Result<Target> {
-        let mut target = table_target(self.environment, &changed.relation)?;
-        // Firebird holds the option by two triggers: for UPDATE, then for INSERT.
-        let trigger = if action == ast::TriggerAction::Insert { "CHECK_2" } else { "CHECK_1" };
-        target.checks.extend(changed.view_checks.iter().map(|check| CheckRule {
-            name: String::new(),
-            relation: changed.name.clone(),
-            trigger: trigger.to_owned(),
-            condition: BoundExpression {
-                expression: Arc::new(check.clone()),
-                column_type: farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },
-                frame: self.frame,
-            },
-        }));
-        Ok(target)
-    }
-
-    /// The column of the changed table that a slot (field id) holds.
-    fn slot_of(&mut self, changed: &Changed, slot: usize) -> Expression {
-        let place = changed.relation.columns.iter().position(|column| usize::from(column.field_id) == slot);
-        match (place, changed.source) {
-            (Some(place), Some(source)) => {
-                Expression::Column(self.block().slot(source, SourceColumn::Field(place)))
-            }
-            (Some(place), None) => {
-                let block_number = self.namespace().block;
-                let column = changed.named.columns.get(place).cloned();
-                column
-                    .and_then(|column| self.named_value(block_number, &column).ok())
-                    .map_or(Expression::NULL, |bound| bound.expression)
-            }
-            (None, _) => Expression::NULL,
-        }
-    }
-
-    /// The slot (field id) that an assignment to a name goes to.
-    fn assigned_slot(&self, changed: &Changed, name: &Name) -> Result<usize> {
-        let Some(column) = changed.row.columns.iter().find(|column| column.name == name.as_str()) else {
-            return Err(unknown(None, name));
-        };
-        match &column.value {
-            NamedValue::Expression(Expression::Column(field)) => Ok(*field),
-            _ => Err(Error::new(isc::READ_ONLY_FIELD).with(format!("{}.{}", changed.name, name))),
-        }
-    }
-
     /// Names and slots of the columns that an INSERT gives values for.
     fn insert_columns(
         &mut self,
@@ -530,39 +323,6 @@ impl Binder<'_> {
         column.default.as_ref().map_or(Expression::NULL, |default| (*default.expression).clone())
     }
 
-    /// The condition of WHERE, or of WHERE CURRENT OF; and whether it is the latter.
-    fn changed_rows(
-        &mut self,
-        rows: &ast::ChangedRows,
-        changed: &Changed,
-    ) -> Result<(Vec<Expression>, bool)> {
-        match rows {
-            ast::ChangedRows::All => Ok((Vec::new(), false)),
-            ast::ChangedRows::Where(condition) => {
-                let mut conditions = Vec::new();
-                self.bind_condition(condition)?.into_conjuncts(&mut conditions);
-                Ok((conditions, false))
-            }
-            ast::ChangedRows::CurrentOf(cursor) => {
-                let slot = self.variables.cursor_row_number(cursor.as_str(), &changed.relation.name);
-                let (Some(slot), Some(source)) = (slot, changed.source) else {
-                    return Err(dsql(CURSOR_SQLCODE)
-                        .and(isc::DSQL_CURSOR_ERR)
-                        .and(isc::DSQL_CURSOR_NOT_FOUND)
-                        .with(cursor.as_str()));
-                };
-                let row = self.block().slot(source, SourceColumn::RowNumber);
-                let condition = Expression::Comparison {
-                    operator: ast::ComparisonOperator::Equal,
-                    left: Box::new(Expression::Column(row)),
-                    right: Box::new(Expression::Parameter(slot)),
-                    collation: farbird_types::Collation::default(),
-                };
-                Ok((vec![condition], true))
-            }
-        }
-    }
-
     /// Plans the rows of a statement: the changed row by slot, its number, and what else is used. Expressions over
     /// them are moved to where the values stand. Gives the plan and the width of its rows.
     fn plan_rows(
@@ -653,40 +413,6 @@ impl Binder<'_> {
         Some(self.block().slot(table, SourceColumn::RowNumber))
     }
 
-    /// Binds RETURNING over the row that the statement makes of each row it changes.
-    fn bind_returning(
-        &mut self,
-        returning: Option<&ast::Returning>,
-        returned: Returned,
-    ) -> Result<(Vec<Expression>, Vec<ColumnDescription>)> {
-        let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
-        self.blocks = vec![Block::default()];
-        let mut namespace = Namespace::new(0);
-        let row = |alias: &str, offset: usize| {
-            let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
-            for column in &mut table.columns {
-                if let NamedValue::Expression(value) = &mut column.value {
-                    value.move_columns(&|field| field + offset);
-                }
-            }
-            table
-        };
-        // A bare column is that of the new row, or of the deleted one.
-        if let Some(offset) = returned.new.or(returned.old) {
-            namespace.tables.push(row(&returned.row.name, offset));
-        }
-        namespace.tables.extend(returned.others);
-        self.namespaces = vec![namespace];
-        // NEW and OLD stand outside: they are found by their qualifier, and never make a bare column ambiguous.
-        let mut qualified = Namespace::new(0);
-        qualified.tables.extend(returned.old.map(|offset| row("OLD", offset)));
-        qualified.tables.extend(returned.new.map(|offset| row("NEW", offset)));
-        self.namespaces.insert(0, qualified);
-        let items = self.bind_items(&returning.items)?;
-        let columns = items.iter().map(describe_column).collect();
-        Ok((items.into_iter().map(|item| item.expression).collect(), columns))
-    }
-
     /// The finished statement.
     fn prepared(
         self,
@@ -720,35 +446,6 @@ impl Binder<'_> {
         })
     }
 }
-
-impl Changed {
-    /// What the planned rows begin with.
-    fn outline_row(&self) -> RowOutline<'_> {
-        let fields = slot_count(&self.relation);
-        match self.source {
-            Some(source) => RowOutline::Table { source, relation: &self.relation, fields },
-            None => RowOutline::View { columns: &self.named.columns, relation: &self.relation, fields },
-        }
-    }
-}
-
-/// What a statement does, as refusals name it.
-fn operation(action: ast::TriggerAction) -> &'static str {
-    match action {
-        ast::TriggerAction::Insert => "INSERT",
-        ast::TriggerAction::Update => "UPDATE",
-        ast::TriggerAction::Delete => "DELETE",
-    }
-}
-
-fn repeated(changed: &Changed, name: &Name, statement: &str) -> Error {
-    let column = format!("{}.{}", changed.name, name);
-    let error = dsql(sqlcode::UNKNOWN_COLUMN).and(isc::DSQL_NO_DUP_NAME).with(column).with(statement);
-    at(error, name.position)
-}
-
-/// SQLCODE of errors about cursors.
-const CURSOR_SQLCODE: i32 = -504;
 
 fn source_of(action: &ModifyAction) -> Option<&Node> {
     match action {

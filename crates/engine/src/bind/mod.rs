@@ -7,18 +7,23 @@
 //! |---|---|
 //! | `binder` | what is being bound: scopes, parameters, frame |
 //! | `scope` | sources of columns and the search for names |
-//! | `source` | what stands in FROM |
-//! | `query` | SELECT, UNION, WITH |
-//! | `expression`, `predicate`, `function` | values and predicates |
+//! | `source` | what stands in FROM: tables, procedures, joins |
+//! | `derived` | queries in FROM: views, derived tables, common tables |
+//! | `query` | SELECT |
+//! | `union` | UNION, recursive common tables |
+//! | `expression`, `literal`, `predicate`, `function` | values and predicates |
 //! | `grouping` | aggregates and window functions |
-//! | `dml`, `merge`, `returning` | statements that change rows |
+//! | `dml` | statements that change rows |
+//! | `changed`, `returning` | the table or view they change, and what they give back |
 //! | `target` | the table that a statement changes: defaults, constraints, references |
 //! | `label` | names of result columns |
 //! | `data_type` | types as they are written |
 //! | `error` | the statuses of binding |
 
 pub(crate) mod binder;
+mod changed;
 pub mod data_type;
+mod derived;
 mod dml;
 mod error;
 mod expression;
@@ -28,9 +33,11 @@ mod label;
 mod literal;
 mod predicate;
 pub(crate) mod query;
+mod returning;
 pub(crate) mod scope;
 pub(crate) mod source;
 pub(crate) mod target;
+mod union;
 
 use std::sync::Arc;
 

@@ -10,8 +10,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Block, Bound, Origin};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::query::{BoundSelect, OutputColumn};
-use crate::bind::scope::{CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue, Namespace};
+use crate::bind::scope::{NamedColumn, NamedTable, NamedValue, Namespace};
 use crate::bind::{AccessPrivilege, Environment};
 use crate::catalog::{Column, ObjectKind, Relation, RelationKind, Routine};
 use crate::expression::Expression;
@@ -96,7 +95,7 @@ impl FromTree {
     }
 
     /// Gives each source another number.
-    fn move_sources(&mut self, by: usize) {
+    pub(super) fn move_sources(&mut self, by: usize) {
         match self {
             FromTree::Source(source) => *source += by,
             FromTree::Group(items, _) => items.iter_mut().for_each(|item| item.move_sources(by)),
@@ -333,133 +332,6 @@ impl Binder<'_> {
         Ok(FromTree::Source(source))
     }
 
-    fn bind_view(
-        &mut self,
-        relation: &Arc<Relation>,
-        source: &str,
-        alias: &str,
-        nullable: bool,
-    ) -> Result<FromTree> {
-        let tree = farbird_sql::parse_query(source, &self.parse_options())?;
-        let inside = std::mem::replace(&mut self.inside_definition, true);
-        let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
-        self.inside_definition = inside;
-        let names = relation.columns.iter().map(|column| column.name.clone()).collect();
-        let description = format!("view {}", relation.name);
-        let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;
-        for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
-            // A view promises nothing about NULL, whatever its tables do.
-            column.column_type.nullable = true;
-            column.origin = Origin {
-                field: definition.name.clone(),
-                relation: relation.name.clone(),
-                alias: alias_of(alias, &relation.name),
-                owner: relation.owner.clone(),
-            };
-        }
-        self.namespace().tables.push(named);
-        Ok(tree)
-    }
-
-    fn bind_derived_table(&mut self, derived: &ast::DerivedTable, nullable: bool) -> Result<FromTree> {
-        let alias = derived.alias.as_ref().map_or(String::new(), |alias| alias.as_str().to_owned());
-        let hidden = std::mem::replace(&mut self.namespace().hidden, !derived.lateral);
-        let select =
-            self.deeper(|binder| binder.in_new_block(false, |binder| binder.bind_parts(&derived.query)));
-        self.namespace().hidden = hidden;
-        let select = select?;
-        let names = column_names(&select, &derived.columns, &alias)?;
-        let description = format!("derived table {alias}");
-        let (tree, named) = self.take_in(select, &alias, names, description, nullable)?;
-        self.namespace().tables.push(named);
-        Ok(tree)
-    }
-
-    fn bind_common_table_use(
-        &mut self,
-        table: &Arc<CommonTable>,
-        alias: &str,
-        nullable: bool,
-    ) -> Result<FromTree> {
-        if let Some(working) = &table.working {
-            let source = self.add_source(SourceKind::Working(working.place), vec![alias.to_owned()])?;
-            let columns =
-                working.columns.iter().enumerate().map(|(place, (name, column_type))| NamedColumn {
-                    name: name.clone(),
-                    value: NamedValue::Source(source, SourceColumn::Field(place)),
-                    column_type: *column_type,
-                    origin: Origin { field: name.clone(), alias: alias.to_owned(), ..Origin::default() },
-                });
-            let named = NamedTable {
-                name: alias.to_owned(),
-                description: format!("derived table {}", table.name),
-                columns: columns.collect(),
-                hidden_columns: Vec::new(),
-                row_key: None,
-            };
-            self.namespace().tables.push(named);
-            return Ok(FromTree::Source(source));
-        }
-        let hidden = std::mem::replace(&mut self.namespace().hidden, true);
-        let select = self.deeper(|binder| {
-            binder.in_new_block(false, |binder| {
-                if table.recursive {
-                    binder.bind_recursive(table)
-                } else {
-                    // A definition sees the tables defined before it, not itself.
-                    let scopes = binder.common_tables.clone();
-                    binder.hide_from(table);
-                    let select = binder.bind_parts(&table.definition.query);
-                    binder.common_tables = scopes;
-                    select
-                }
-            })
-        });
-        self.namespace().hidden = hidden;
-        let select = select?;
-        let names = column_names(&select, &table.definition.columns, &table.name)?;
-        let description = format!("derived table {}", table.name);
-        let (tree, named) = self.take_in(select, alias, names, description, nullable)?;
-        self.namespace().tables.push(named);
-        Ok(tree)
-    }
-
-    /// Takes a table, and those after it in its WITH, out of sight.
-    fn hide_from(&mut self, table: &Arc<CommonTable>) {
-        for scope in &mut self.common_tables {
-            if let Some(place) = scope.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
-                scope.tables.truncate(place);
-            }
-        }
-    }
-
-    /// Makes the tables of a WITH known.
-    ///
-    /// # Errors
-    /// `alias_conflict_err` for a name that is taken twice, `dsql_cte_cycle` for a table that reads itself without
-    /// RECURSIVE.
-    pub(crate) fn define_common_tables(&mut self, with: &ast::With) -> Result<()> {
-        for (place, table) in with.tables.iter().enumerate() {
-            let name = table.name.as_str();
-            if with.tables.iter().take(place).any(|earlier| earlier.name == table.name) {
-                return Err(alias_conflict(name));
-            }
-            if !with.recursive && refers_to(&table.query.body, name) {
-                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_CYCLE).with(name));
-            }
-        }
-        let tables = with.tables.iter().map(|table| {
-            Arc::new(CommonTable {
-                name: table.name.as_str().to_owned(),
-                recursive: with.recursive && refers_to(&table.query.body, table.name.as_str()),
-                definition: table.clone(),
-                working: None,
-            })
-        });
-        self.common_tables.push(CommonTableScope { tables: tables.collect() });
-        Ok(())
-    }
-
     fn bind_procedure(
         &mut self,
         procedure: &Arc<Routine>,
@@ -508,116 +380,6 @@ impl Binder<'_> {
         self.namespaces.pop();
         self.blocks.pop();
         result
-    }
-
-    /// Takes a query into the block that it stands in: its tables themselves if it only selects and renames, a source
-    /// with a plan of its own otherwise.
-    fn take_in(
-        &mut self,
-        select: BoundSelect,
-        alias: &str,
-        names: Vec<String>,
-        description: String,
-        nullable: bool,
-    ) -> Result<(FromTree, NamedTable)> {
-        let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
-        let (tree, values, types, row_key) = match select.into_simple() {
-            Ok(simple) if plain || !nullable => {
-                let (tree, items, row_key) = self.absorb(simple, alias)?;
-                let types: Vec<OutputColumn> = items;
-                let values =
-                    types.iter().map(|item| NamedValue::Expression(item.expression.clone())).collect();
-                (tree, values, types, row_key)
-            }
-            Ok(other) | Err(other) => {
-                let items = other.items.clone();
-                let (plan, captures) = self.plan_select(*other)?;
-                let source =
-                    self.add_source(SourceKind::Derived { plan, captures }, vec![alias.to_owned()])?;
-                let values: Vec<NamedValue> = (0..items.len())
-                    .map(|place| NamedValue::Source(source, SourceColumn::Field(place)))
-                    .collect();
-                (FromTree::Source(source), values, items, None)
-            }
-        };
-        let columns = names.into_iter().zip(values).zip(types).map(|((name, value), item)| NamedColumn {
-            origin: item.origin.unwrap_or_else(|| Origin {
-                field: item.label.clone(),
-                alias: alias.to_owned(),
-                ..Origin::default()
-            }),
-            column_type: ColumnType { nullable: nullable || item.column_type.nullable, ..item.column_type },
-            name,
-            value,
-        });
-        let named = NamedTable {
-            name: alias.to_owned(),
-            description,
-            columns: columns.collect(),
-            hidden_columns: Vec::new(),
-            row_key,
-        };
-        Ok((tree, named))
-    }
-
-    /// Adds a query's sources, slots and conditions to the block around it.
-    #[allow(clippy::type_complexity)]
-    fn absorb(
-        &mut self,
-        select: Box<BoundSelect>,
-        alias: &str,
-    ) -> Result<(FromTree, Vec<OutputColumn>, Option<(usize, u32)>)> {
-        let BoundSelect { block: inner, mut tree, mut conditions, mut items, .. } = *select;
-        let offset = self.block().sources.len();
-        for source in inner.sources {
-            let mut path = source.path;
-            if !alias.is_empty() {
-                path.insert(0, alias.to_owned());
-            }
-            self.add_source(source.kind, path)?;
-        }
-        let slots: Vec<usize> =
-            inner.slots.iter().map(|slot| self.block().slot(slot.source + offset, slot.column)).collect();
-        let moved = |position: usize| slots.get(position).copied().unwrap_or(position);
-        let first_new = offset;
-        for source in self.block().sources.iter_mut().skip(first_new) {
-            match &mut source.kind {
-                SourceKind::Procedure(_, arguments) => {
-                    arguments.iter_mut().for_each(|argument| argument.move_columns(&moved));
-                }
-                SourceKind::Derived { captures, .. } => {
-                    captures.iter_mut().for_each(|(_, value)| value.move_columns(&moved));
-                }
-                SourceKind::Table(_) | SourceKind::Working(_) => {}
-            }
-        }
-        // Values that the query takes from this block itself (LATERAL) are at hand here: no register is needed.
-        let captures = inner.captures;
-        let at_hand = |expression: &mut Expression| {
-            expression.rewrite(&mut |part| match part {
-                Expression::Register(number) => {
-                    captures.iter().find(|(register, _)| register == number).map(|(_, value)| value.clone())
-                }
-                _ => None,
-            });
-        };
-        let mut adapt = |expression: &mut Expression| {
-            expression.move_columns(&moved);
-            at_hand(expression);
-        };
-        conditions.iter_mut().for_each(&mut adapt);
-        tree.for_each_condition_mut(&mut adapt);
-        items.iter_mut().for_each(|item| adapt(&mut item.expression));
-        tree.move_sources(offset);
-        let row_key = match &tree {
-            FromTree::Source(source) => match self.block().sources.get(*source).map(|source| &source.kind) {
-                Some(SourceKind::Table(relation)) => Some((*source, relation.id.0)),
-                _ => None,
-            },
-            _ => None,
-        };
-        let tree = if conditions.is_empty() { tree } else { FromTree::Group(vec![tree], conditions) };
-        Ok((tree, items, row_key))
     }
 
     /// A computed column's value, over the slots of its table's other columns.
@@ -691,63 +453,12 @@ pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
 }
 
 /// The alias that descriptions show: the relation's name where no alias was written.
-fn alias_of(alias: &str, relation: &str) -> String {
+pub(super) fn alias_of(alias: &str, relation: &str) -> String {
     if alias.is_empty() { relation.to_owned() } else { alias.to_owned() }
 }
 
-/// Names of the columns of a derived or common table: those written beside it, or those of its items.
-fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<Vec<String>> {
-    let items = &select.items;
-    if !written.is_empty() {
-        if written.len() > items.len() {
-            return Err(column_count(isc::DSQL_DERIVED_TABLE_LESS_COLUMNS, table));
-        }
-        if written.len() < items.len() {
-            return Err(column_count(isc::DSQL_DERIVED_TABLE_MORE_COLUMNS, table));
-        }
-        return Ok(written.iter().map(|name| name.as_str().to_owned()).collect());
-    }
-    let shown = if table.is_empty() { "<unnamed>" } else { table };
-    let command = dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR);
-    let mut names: Vec<String> = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        let Some(name) = &item.name else {
-            return Err(command
-                .and(isc::DSQL_DERIVED_FIELD_UNNAMED)
-                .with(i32::try_from(place + 1).unwrap_or(i32::MAX))
-                .with(shown));
-        };
-        if names.contains(name) {
-            return Err(command.and(isc::DSQL_DERIVED_FIELD_DUP_NAME).with(name.clone()).with(shown));
-        }
-        names.push(name.clone());
-    }
-    Ok(names)
-}
-
-fn alias_conflict(alias: &str) -> Error {
+pub(super) fn alias_conflict(alias: &str) -> Error {
     dsql(sqlcode::UNKNOWN_TABLE).and(isc::ALIAS_CONFLICT_ERR).with(alias)
-}
-
-fn column_count(code: u32, table: &str) -> Error {
-    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(code).with(table)
-}
-
-/// Whether any member of a query reads the table of that name directly.
-pub(crate) fn refers_to(body: &ast::QueryBody, name: &str) -> bool {
-    match body {
-        ast::QueryBody::Select(select) => select.from.iter().any(|reference| reads(reference, name)),
-        ast::QueryBody::Union(union) => refers_to(&union.left, name) || refers_to(&union.right, name),
-        ast::QueryBody::Nested(query) => refers_to(&query.body, name),
-    }
-}
-
-fn reads(reference: &ast::TableReference, name: &str) -> bool {
-    match reference {
-        ast::TableReference::Named(named) => named.arguments.is_none() && named.name.name.as_str() == name,
-        ast::TableReference::Derived(derived) => refers_to(&derived.query.body, name),
-        ast::TableReference::Join(join) => reads(&join.left, name) || reads(&join.right, name),
-    }
 }
 
 /// A bare NULL.

@@ -8,20 +8,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, ComparisonOperator};
-use farbird_store::{Projection, ScanDirection};
-use farbird_types::key::NullsPosition;
 use farbird_types::{Collation, Result, SqlType};
 
 use crate::bind::Environment;
 use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
-use crate::catalog::{Relation, RelationKind};
+use crate::catalog::Relation;
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
-use crate::plan::access::{AccessChoice, AccessPlanner, ROWS_ASSUMED, empty_range};
-use crate::plan::{
-    Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, Node, ProcedureScan, SortKey, SystemScan, TableScan,
-    WorkingRow,
-};
+use crate::plan::access::{AccessChoice, AccessPlanner, ROWS_ASSUMED};
+use crate::plan::leaf::access_expressions;
+use crate::plan::{HashJoin, HashJoinKind, JoinKey, NestedLoop, Node, SortKey};
 
 /// Most items of one group of inner joins for which each start is tried.
 const STARTS_TRIED_MAX: usize = 8;
@@ -30,7 +26,7 @@ const STARTS_TRIED_MAX: usize = 8;
 const JOIN_FRACTION: f64 = 0.001;
 
 /// A slot that stands for none: a column of a plan that nobody uses.
-const NO_SLOT: usize = usize::MAX;
+pub(super) const NO_SLOT: usize = usize::MAX;
 
 /// A planned part of a FROM clause.
 pub(crate) struct Planned {
@@ -46,10 +42,10 @@ pub(crate) struct Planned {
 
 /// Plans the joins of one block.
 pub(crate) struct JoinPlanner<'a> {
-    sources: &'a [Source],
-    slots: &'a [Slot],
+    pub(super) sources: &'a [Source],
+    pub(super) slots: &'a [Slot],
     environment: &'a Environment,
-    frame: &'a mut FrameSize,
+    pub(super) frame: &'a mut FrameSize,
 }
 
 /// Conditions that are still to be put somewhere.
@@ -157,7 +153,7 @@ impl<'a> JoinPlanner<'a> {
         )
     }
 
-    fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
+    pub(super) fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
         let mut sources = BTreeSet::new();
         expression.for_each_column(&mut |slot| {
             sources.extend(self.slots.get(slot).map(|slot| slot.source));
@@ -269,7 +265,7 @@ impl<'a> JoinPlanner<'a> {
         if looks_left { Estimate::Looked(choice.rows) } else { Estimate::Read(choice.rows) }
     }
 
-    fn choose(
+    pub(super) fn choose(
         &self,
         source: usize,
         relation: &Arc<Relation>,
@@ -375,215 +371,7 @@ impl<'a> JoinPlanner<'a> {
         Ok(self.filtered(joined, conditions))
     }
 
-    /// How a table is read, and what the access takes from the sources to its left.
-    fn access(
-        &mut self,
-        source: usize,
-        available: &BTreeSet<usize>,
-        conditions: &[Expression],
-    ) -> (Option<Access>, Vec<(usize, Expression)>) {
-        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
-            return (None, Vec::new());
-        };
-        if relation.kind == RelationKind::System {
-            return (None, Vec::new());
-        }
-        let mut choice = self.choose(source, relation, available, conditions);
-        let mut captures = Vec::new();
-        for expression in access_expressions_mut(&mut choice.access) {
-            self.by_register(expression, &mut captures);
-        }
-        (Some(choice.access), captures)
-    }
-
-    /// Replaces a value that looks at rows by a register that gets it.
-    fn by_register(&mut self, expression: &mut Expression, captures: &mut Vec<(usize, Expression)>) {
-        if expression.is_row_independent() {
-            return;
-        }
-        let register = self.frame.registers;
-        self.frame.registers += 1;
-        captures.push((register, std::mem::replace(expression, Expression::Register(register))));
-    }
-
-    /// A source by itself, read in the best way; and what it takes from sources to its left.
-    fn leaf(
-        &mut self,
-        source: usize,
-        available: &BTreeSet<usize>,
-        conditions: Vec<Expression>,
-        order: &[SortKey],
-    ) -> (Planned, Vec<(usize, Expression)>) {
-        let (mut access, captures) = self.access(source, available, &conditions);
-        let ordered = match &mut access {
-            Some(access) => self.follow_order(source, access, order),
-            None => false,
-        };
-        let (mut planned, more) = self.leaf_with(source, access, conditions);
-        planned.ordered = ordered;
-        (planned, captures.into_iter().chain(more).collect())
-    }
-
-    fn leaf_with(
-        &mut self,
-        number: usize,
-        access: Option<Access>,
-        conditions: Vec<Expression>,
-    ) -> (Planned, Vec<(usize, Expression)>) {
-        let mut captures = Vec::new();
-        let (node, slots) = match self.sources.get(number) {
-            None => (Node::Single, Vec::new()),
-            Some(source) => match &source.kind {
-                SourceKind::Table(relation) => self.table(number, source, relation, access),
-                SourceKind::Procedure(procedure, arguments) => {
-                    let slots = self.slots_of(number);
-                    let mut arguments = arguments.clone();
-                    for argument in &mut arguments {
-                        self.by_register(argument, &mut captures);
-                    }
-                    let scan = ProcedureScan {
-                        procedure: procedure.clone(),
-                        arguments,
-                        columns: slots.iter().map(|(_, place)| *place).collect(),
-                        path: source.path.clone(),
-                    };
-                    (Node::Procedure(Arc::new(scan)), slots.into_iter().map(|(slot, _)| slot).collect())
-                }
-                SourceKind::Derived { plan, captures: own } => {
-                    captures.extend(own.iter().cloned());
-                    let mut slots = vec![NO_SLOT; plan.width()];
-                    for (slot, place) in self.slots_of(number) {
-                        if let Some(position) = slots.get_mut(place) {
-                            *position = slot;
-                        }
-                    }
-                    (plan.clone(), slots)
-                }
-                SourceKind::Working(place) => {
-                    let slots = self.slots_of(number);
-                    let row = WorkingRow {
-                        place: *place,
-                        columns: slots.iter().map(|(_, place)| *place).collect(),
-                    };
-                    (Node::WorkingRow(Arc::new(row)), slots.into_iter().map(|(slot, _)| slot).collect())
-                }
-            },
-        };
-        let leaf = Planned { node, slots, sources: BTreeSet::from([number]), ordered: false };
-        (self.filtered(leaf, conditions), captures)
-    }
-
-    /// The used columns of a source: slot, and place in the source.
-    fn slots_of(&self, source: usize) -> Vec<(usize, usize)> {
-        self.slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| slot.source == source)
-            .filter_map(|(number, slot)| match slot.column {
-                SourceColumn::Field(place) => Some((number, place)),
-                SourceColumn::RowNumber => None,
-            })
-            .collect()
-    }
-
-    fn table(
-        &self,
-        number: usize,
-        source: &Source,
-        relation: &Arc<Relation>,
-        access: Option<Access>,
-    ) -> (Node, Vec<usize>) {
-        let fields = self.slots_of(number);
-        let wanted = Slot { source: number, column: SourceColumn::RowNumber };
-        let row_number = self.slots.iter().position(|slot| *slot == wanted);
-        let slots = fields.iter().map(|(slot, _)| *slot).chain(row_number).collect();
-        if relation.kind == RelationKind::System {
-            let scan = SystemScan {
-                relation: relation.clone(),
-                columns: fields.iter().map(|(_, place)| *place).collect(),
-                row_number: row_number.is_some(),
-                path: source.path.clone(),
-            };
-            return (Node::System(Arc::new(scan)), slots);
-        }
-        let field_ids: Vec<u16> = fields
-            .iter()
-            .filter_map(|(_, place)| relation.columns.get(*place))
-            .map(|column| column.field_id)
-            .collect();
-        let scan = TableScan {
-            relation: relation.clone(),
-            layout: crate::catalog::layout(relation),
-            width: field_ids.len(),
-            columns: Projection::of(field_ids),
-            row_number: row_number.is_some(),
-            access: access.unwrap_or(Access::Natural),
-            path: source.path.clone(),
-        };
-        (Node::Table(Arc::new(scan)), slots)
-    }
-
-    /// Reads a table in the order that is asked for, if an index gives it for free.
-    fn follow_order(&self, source: usize, access: &mut Access, order: &[SortKey]) -> bool {
-        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
-            return false;
-        };
-        let Some((columns, descending)) = self.order_columns(source, relation, order) else { return false };
-        let direction = if descending { ScanDirection::Descending } else { ScanDirection::Ascending };
-        match access {
-            Access::Natural => {
-                let index = relation.indexes.iter().find(|index| {
-                    !index.inactive
-                        && index.expression_source.is_none()
-                        && index.condition_source.is_none()
-                        && starts_with(&index.columns, &columns)
-                });
-                let Some(index) = index else { return false };
-                *access = Access::Index { ranges: vec![empty_range(index)], ordered: Some(direction) };
-                true
-            }
-            Access::Index { ranges, ordered } => {
-                let [range] = ranges.as_slice() else { return false };
-                let Some(index) = relation.index(&range.name) else { return false };
-                // Parts that are given by equality are the same in all rows.
-                let after_equal = index.columns.get(range.equal.len()..).unwrap_or_default();
-                if !starts_with(after_equal, &columns) && !starts_with(&index.columns, &columns) {
-                    return false;
-                }
-                *ordered = Some(direction);
-                true
-            }
-            Access::RowKeys(_) | Access::RowNumber(_) => false,
-        }
-    }
-
-    /// The columns of ORDER BY, if they are all of one table and go one way, with NULL as the lowest value.
-    fn order_columns<'r>(
-        &self,
-        source: usize,
-        relation: &'r Relation,
-        order: &[SortKey],
-    ) -> Option<(Vec<&'r str>, bool)> {
-        let descending = order.first()?.part.descending;
-        let mut columns = Vec::with_capacity(order.len());
-        for key in order {
-            let Expression::Column(slot) = key.value else { return None };
-            let slot = self.slots.get(slot).filter(|slot| slot.source == source)?;
-            let SourceColumn::Field(place) = slot.column else { return None };
-            let column = relation.columns.get(place)?;
-            let own_order = crate::bind::data_type::collation_of(&column.sql_type);
-            if key.part.descending != descending
-                || key.part.nulls != NullsPosition::Lowest
-                || key.part.collation != own_order
-            {
-                return None;
-            }
-            columns.push(column.name.as_str());
-        }
-        Some((columns, descending))
-    }
-
-    fn filtered(&self, planned: Planned, mut conditions: Vec<Expression>) -> Planned {
+    pub(super) fn filtered(&self, planned: Planned, mut conditions: Vec<Expression>) -> Planned {
         let Planned { node, slots, sources, ordered } = planned;
         conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(&slots, slot)));
         Planned { node: node.filtered(conditions), slots, sources, ordered }
@@ -740,39 +528,4 @@ fn position(slots: &[usize], slot: usize) -> usize {
 fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
     conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(slots, slot)));
     if conditions.is_empty() { None } else { Some(Expression::all(conditions)) }
-}
-
-fn starts_with(index: &[String], columns: &[&str]) -> bool {
-    index.len() >= columns.len() && index.iter().zip(columns).all(|(part, column)| part == column)
-}
-
-/// The values that an access looks at.
-fn access_expressions(access: &Access) -> Vec<&Expression> {
-    match access {
-        Access::Natural => Vec::new(),
-        Access::RowKeys(keys) => keys.iter().collect(),
-        Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter()
-            .flat_map(|range| {
-                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
-                range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
-            })
-            .collect(),
-    }
-}
-
-fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression> {
-    match access {
-        Access::Natural => Vec::new(),
-        Access::RowKeys(keys) => keys.iter_mut().collect(),
-        Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter_mut()
-            .flat_map(|range| {
-                let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
-                range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
-            })
-            .collect(),
-    }
 }

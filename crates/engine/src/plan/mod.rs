@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `block` | one SELECT: from its bound clauses to nodes |
 //! | `join` | the order of joins and how each is done |
+//! | `leaf` | one source read by itself |
 //! | `access` | which index reads a table |
 //! | `modification` | plans of statements that change rows |
 //! | `text` | plans as Firebird writes them, short and explained |
@@ -13,6 +14,7 @@
 pub mod access;
 pub(crate) mod block;
 pub(crate) mod join;
+mod leaf;
 pub mod modification;
 pub mod text;
 

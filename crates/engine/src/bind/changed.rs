@@ -1,0 +1,282 @@
+//! What a statement changes: a table, or a view and what stands behind it.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::{self, Name};
+use farbird_types::{Error, Result, SqlType, isc};
+
+use crate::bind::binder::Binder;
+use crate::bind::error::{at, dsql, sqlcode, unknown_table};
+use crate::bind::scope::{NamedTable, NamedValue, unknown};
+use crate::bind::source::{FromTree, SourceColumn, SourceKind};
+use crate::bind::target::{positional_table, slot_count, table_target};
+use crate::catalog::{Relation, RelationKind};
+use crate::expression::{BoundExpression, Expression};
+use crate::plan::block::RowOutline;
+use crate::plan::modification::{CheckRule, Target};
+use crate::psql::{TriggerMoment, has_triggers};
+
+/// What a statement changes: a table, a view over one, or a view whose triggers do all.
+pub(super) struct Changed {
+    /// What the statement names.
+    pub(super) name: String,
+    /// The table that is changed; the view itself if its triggers do all.
+    pub(super) relation: Arc<Relation>,
+    /// The table's place among the block's sources; none if triggers do all.
+    pub(super) source: Option<usize>,
+    /// What the statement calls it, with its columns.
+    pub(super) named: NamedTable,
+    /// Its columns over the changed row, by slot (field id).
+    pub(super) row: NamedTable,
+    /// How its rows are found.
+    pub(super) tree: FromTree,
+    /// WITH CHECK OPTION: what must hold for the changed row.
+    pub(super) view_checks: Vec<Expression>,
+}
+
+impl Binder<'_> {
+    /// What a statement changes.
+    pub(super) fn changed_table(
+        &mut self,
+        table: &ast::ChangedTable,
+        action: ast::TriggerAction,
+    ) -> Result<Changed> {
+        let name = &table.name;
+        let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
+            return Err(unknown_table(name));
+        };
+        if relation.kind == RelationKind::System {
+            return Err(crate::system::refuse_change(operation(action), &relation.name));
+        }
+        let reference =
+            ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };
+        let accesses = self.accesses.clone();
+        let tree = self.bind_table_reference(&ast::TableReference::Named(reference), false)?;
+        self.accesses = accesses;
+        let Some(named) = self.namespace().tables.last().cloned() else { return Err(unknown_table(name)) };
+        match relation.kind {
+            RelationKind::View { .. } if self.has_triggers(&relation, action) => {
+                self.triggered_view(relation, named, tree)
+            }
+            RelationKind::View { check_option, .. } => {
+                self.updatable_view(&relation, named, tree, check_option)
+            }
+            _ => {
+                let row = positional_table(self.environment, &relation, &named.name, 0)?;
+                self.use_whole_row(0, &relation);
+                Ok(Changed {
+                    name: relation.name.clone(),
+                    source: Some(0),
+                    named,
+                    row,
+                    tree,
+                    view_checks: Vec::new(),
+                    relation,
+                })
+            }
+        }
+    }
+
+    fn has_triggers(&self, relation: &Relation, action: ast::TriggerAction) -> bool {
+        [TriggerMoment::Before, TriggerMoment::After]
+            .into_iter()
+            .any(|moment| has_triggers(&self.environment.catalog, &relation.name, moment, action))
+    }
+
+    /// A view whose triggers do all: its rows are those of its query.
+    fn triggered_view(
+        &mut self,
+        relation: Arc<Relation>,
+        mut named: NamedTable,
+        tree: FromTree,
+    ) -> Result<Changed> {
+        let row = positional_table(self.environment, &relation, &named.name, 0)?;
+        let block_number = self.namespace().block;
+        for column in &mut named.columns {
+            column.value = NamedValue::Expression(self.named_value(block_number, column)?.expression);
+        }
+        Ok(Changed {
+            name: relation.name.clone(),
+            source: None,
+            named,
+            row,
+            tree,
+            view_checks: Vec::new(),
+            relation,
+        })
+    }
+
+    /// A view that selects from one table and renames: the table is changed.
+    fn updatable_view(
+        &mut self,
+        view: &Relation,
+        mut named: NamedTable,
+        mut tree: FromTree,
+        check_option: bool,
+    ) -> Result<Changed> {
+        let base = match self.block().sources.as_slice() {
+            [source] => match &source.kind {
+                SourceKind::Table(base) if base.kind != RelationKind::System => Some(base.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(base) = base else { return Err(Error::new(isc::READ_ONLY_VIEW).with(view.name.clone())) };
+        self.use_whole_row(0, &base);
+        let block_number = self.namespace().block;
+        let mut row = named.clone();
+        for (column, over_row) in named.columns.iter_mut().zip(&mut row.columns) {
+            let mut value = self.named_value(block_number, column)?.expression;
+            column.value = NamedValue::Expression(value.clone());
+            value.move_columns(&|slot| self.field_of(slot, &base));
+            over_row.value = NamedValue::Expression(value);
+        }
+        let mut view_checks = Vec::new();
+        if check_option {
+            tree.for_each_condition_mut(&mut |condition| {
+                let mut check = condition.clone();
+                check.move_columns(&|slot| self.field_of(slot, &base));
+                view_checks.push(check);
+            });
+        }
+        Ok(Changed {
+            name: view.name.clone(),
+            relation: base,
+            source: Some(0),
+            named,
+            row,
+            tree,
+            view_checks,
+        })
+    }
+
+    /// The whole row of a changed table is needed, whatever is assigned.
+    fn use_whole_row(&mut self, source: usize, relation: &Relation) {
+        for (place, column) in relation.columns.iter().enumerate() {
+            if column.computed_source.is_none() {
+                self.block().slot(source, SourceColumn::Field(place));
+            }
+        }
+        self.block().slot(source, SourceColumn::RowNumber);
+    }
+
+    /// The field id of the column that a slot of the block stands for.
+    fn field_of(&self, slot: usize, relation: &Relation) -> usize {
+        let column = self.blocks.last().and_then(|block| block.slots.get(slot)).map(|slot| slot.column);
+        match column {
+            Some(SourceColumn::Field(place)) => {
+                relation.columns.get(place).map_or(usize::MAX, |column| usize::from(column.field_id))
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// The target with everything that holds for its rows, a view's CHECK OPTION included.
+    pub(super) fn target_of(&self, changed: &Changed, action: ast::TriggerAction) -> Result<Target> {
+        let mut target = table_target(self.environment, &changed.relation)?;
+        // Firebird holds the option by two triggers: for UPDATE, then for INSERT.
+        let trigger = if action == ast::TriggerAction::Insert { "CHECK_2" } else { "CHECK_1" };
+        target.checks.extend(changed.view_checks.iter().map(|check| CheckRule {
+            name: String::new(),
+            relation: changed.name.clone(),
+            trigger: trigger.to_owned(),
+            condition: BoundExpression {
+                expression: Arc::new(check.clone()),
+                column_type: farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },
+                frame: self.frame,
+            },
+        }));
+        Ok(target)
+    }
+
+    /// The column of the changed table that a slot (field id) holds.
+    pub(super) fn slot_of(&mut self, changed: &Changed, slot: usize) -> Expression {
+        let place = changed.relation.columns.iter().position(|column| usize::from(column.field_id) == slot);
+        match (place, changed.source) {
+            (Some(place), Some(source)) => {
+                Expression::Column(self.block().slot(source, SourceColumn::Field(place)))
+            }
+            (Some(place), None) => {
+                let block_number = self.namespace().block;
+                let column = changed.named.columns.get(place).cloned();
+                column
+                    .and_then(|column| self.named_value(block_number, &column).ok())
+                    .map_or(Expression::NULL, |bound| bound.expression)
+            }
+            (None, _) => Expression::NULL,
+        }
+    }
+
+    /// The slot (field id) that an assignment to a name goes to.
+    pub(super) fn assigned_slot(&self, changed: &Changed, name: &Name) -> Result<usize> {
+        let Some(column) = changed.row.columns.iter().find(|column| column.name == name.as_str()) else {
+            return Err(unknown(None, name));
+        };
+        match &column.value {
+            NamedValue::Expression(Expression::Column(field)) => Ok(*field),
+            _ => Err(Error::new(isc::READ_ONLY_FIELD).with(format!("{}.{}", changed.name, name))),
+        }
+    }
+
+    /// The condition of WHERE, or of WHERE CURRENT OF; and whether it is the latter.
+    pub(super) fn changed_rows(
+        &mut self,
+        rows: &ast::ChangedRows,
+        changed: &Changed,
+    ) -> Result<(Vec<Expression>, bool)> {
+        match rows {
+            ast::ChangedRows::All => Ok((Vec::new(), false)),
+            ast::ChangedRows::Where(condition) => {
+                let mut conditions = Vec::new();
+                self.bind_condition(condition)?.into_conjuncts(&mut conditions);
+                Ok((conditions, false))
+            }
+            ast::ChangedRows::CurrentOf(cursor) => {
+                let slot = self.variables.cursor_row_number(cursor.as_str(), &changed.relation.name);
+                let (Some(slot), Some(source)) = (slot, changed.source) else {
+                    return Err(dsql(CURSOR_SQLCODE)
+                        .and(isc::DSQL_CURSOR_ERR)
+                        .and(isc::DSQL_CURSOR_NOT_FOUND)
+                        .with(cursor.as_str()));
+                };
+                let row = self.block().slot(source, SourceColumn::RowNumber);
+                let condition = Expression::Comparison {
+                    operator: ast::ComparisonOperator::Equal,
+                    left: Box::new(Expression::Column(row)),
+                    right: Box::new(Expression::Parameter(slot)),
+                    collation: farbird_types::Collation::default(),
+                };
+                Ok((vec![condition], true))
+            }
+        }
+    }
+}
+
+impl Changed {
+    /// What the planned rows begin with.
+    pub(super) fn outline_row(&self) -> RowOutline<'_> {
+        let fields = slot_count(&self.relation);
+        match self.source {
+            Some(source) => RowOutline::Table { source, relation: &self.relation, fields },
+            None => RowOutline::View { columns: &self.named.columns, relation: &self.relation, fields },
+        }
+    }
+}
+
+/// What a statement does, as refusals name it.
+fn operation(action: ast::TriggerAction) -> &'static str {
+    match action {
+        ast::TriggerAction::Insert => "INSERT",
+        ast::TriggerAction::Update => "UPDATE",
+        ast::TriggerAction::Delete => "DELETE",
+    }
+}
+
+pub(super) fn repeated(changed: &Changed, name: &Name, statement: &str) -> Error {
+    let column = format!("{}.{}", changed.name, name);
+    let error = dsql(sqlcode::UNKNOWN_COLUMN).and(isc::DSQL_NO_DUP_NAME).with(column).with(statement);
+    at(error, name.position)
+}
+
+/// SQLCODE of errors about cursors.
+const CURSOR_SQLCODE: i32 = -504;
