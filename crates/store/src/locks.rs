@@ -53,8 +53,20 @@ pub(crate) enum ChangedKeys {
 /// What a running transaction holds.
 #[derive(Debug, Default)]
 struct Held {
+    owner: Owner,
     resources: Vec<Resource>,
     relations: HashSet<RelationId>,
+}
+
+/// Whose transaction it is: those who share a cancel flag share a thread, one thing at a time.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Owner(usize);
+
+impl Owner {
+    /// The address stands for the flag; it is never followed.
+    fn of(cancel: &CancelFlag) -> Owner {
+        Owner(std::ptr::from_ref(cancel).addr())
+    }
 }
 
 /// A set of lock levels.
@@ -114,8 +126,9 @@ impl<'a> Waiter<'a> {
 
 impl LockTable {
     /// Announces a transaction: until [`LockTable::end`] others can wait for it.
-    pub(crate) fn begin(&self, transaction: TransactionId) {
-        self.state.lock().holders.insert(transaction, Held::default());
+    pub(crate) fn begin(&self, transaction: TransactionId, cancel: &CancelFlag) {
+        let held = Held { owner: Owner::of(cancel), ..Held::default() };
+        self.state.lock().holders.insert(transaction, held);
     }
 
     /// Frees all that the transaction held and wakes those who waited for it.
@@ -268,6 +281,11 @@ impl LockTable {
             Wait::Forever => None,
             Wait::Timeout(timeout) => Some(*waiter.deadline.get_or_insert_with(|| Instant::now() + timeout)),
         };
+        let own = Owner::of(waiter.cancel);
+        if holders.iter().all(|holder| state.holders.get(holder).is_some_and(|held| held.owner == own)) {
+            // Only the waiter's own attachment could end these transactions, and it would be waiting here.
+            return Err(StoreError::LockConflict { holder, relation: None });
+        }
         if state.reaches(holders, waiter.transaction) {
             return Err(StoreError::Deadlock { holder });
         }

@@ -24,7 +24,7 @@ use crate::session::StatementActivity;
 use crate::watchdog;
 
 /// Longest a scrollable cursor may get, in rows: they are kept in memory to be gone back to.
-pub const SCROLL_ROWS_MAX: usize = 1_000_000;
+const SCROLL_ROWS_MAX: usize = 1_000_000;
 
 /// A statement and what it is doing.
 pub(super) struct StatementSlot {

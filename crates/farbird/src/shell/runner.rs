@@ -86,7 +86,7 @@ impl Runner {
             if self.terminator == ";" { String::new() } else { format!("SET TERM {} ;", self.terminator) };
         let script = prefix + text;
         let mut statements = farbird_sql::split_script(&script);
-        while let Some(statement) = statements.next() {
+        for statement in statements.by_ref() {
             if let Err(error) = self.run_statement(statement.text) {
                 eprintln!("Statement failed, SQLSTATE = {}", error.sql_state());
                 eprintln!("{}", error.message());

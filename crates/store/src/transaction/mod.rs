@@ -140,7 +140,7 @@ impl Transaction {
         cancel: Arc<CancelFlag>,
     ) -> Transaction {
         store.inner.registry.begin(id, options, snapshot);
-        store.inner.locks.begin(id);
+        store.inner.locks.begin(id, &cancel);
         let core = Mutex::new(Some(Core::new(id, snapshot)));
         let transaction = Transaction { store, options, cancel, live: Arc::default(), core };
         if transaction.holds_snapshot() {
@@ -346,7 +346,7 @@ impl Transaction {
         let inner = &self.store.inner;
         let id = inner.next_transaction()?;
         inner.registry.begin(id, self.options, core.snapshot);
-        inner.locks.begin(id);
+        inner.locks.begin(id, &self.cancel);
         if self.holds_snapshot() {
             inner.registry.hold(core.snapshot);
         }
