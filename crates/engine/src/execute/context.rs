@@ -54,6 +54,8 @@ pub struct RoutineState {
     pub resetting: bool,
     /// What runs, where it stands and who called it: PSQL's own.
     pub call: Option<Box<crate::psql::CallFrame>>,
+    /// How much room there is to nest further: PSQL's own.
+    pub stack: Option<crate::psql::StackSegment>,
 }
 
 impl<'a> ExecutionContext<'a> {

@@ -15,8 +15,9 @@ use crate::psql::compile::CompiledStatement;
 use crate::psql::cursor::OpenCursor;
 use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
+use crate::psql::stack::{StackSegment, on_new_stack};
 use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
-use crate::psql::{DEPTH_MAX, call, condition, dynamic, stack};
+use crate::psql::{DEPTH_MAX, call, condition, dynamic};
 
 /// A running routine: a value that holds no thread and no lock between two rows.
 pub struct Execution {
@@ -249,10 +250,14 @@ impl Execution {
             error: self.error.take(),
             resetting: context.routine.resetting,
             call: Some(Box::new(frame)),
+            stack: Some(context.routine.stack.unwrap_or_else(StackSegment::foreign)),
         };
         let outer = std::mem::replace(&mut context.routine, own);
-        let result = if context.depth.is_multiple_of(stack::LEVELS_PER_STACK) {
-            stack::on_new_stack(|| run(self, context))
+        let result = if context.routine.stack.is_some_and(StackSegment::is_used_up) {
+            on_new_stack(|segment| {
+                context.routine.stack = Some(segment);
+                run(self, context)
+            })
         } else {
             run(self, context)
         };

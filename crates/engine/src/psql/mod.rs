@@ -51,6 +51,7 @@ pub use call::{
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use routine::CompiledRoutine;
+pub use stack::StackSegment;
 pub use trace::CallFrame;
 
 /// How deeply procedures, functions, triggers and EXECUTE STATEMENT may be nested (Firebird: MAX_CLONES).
