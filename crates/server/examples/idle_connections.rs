@@ -4,7 +4,6 @@
 //! `cargo run --release -p farbird-server --example idle_connections 2000`
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code, reason = "shared with the tests")]
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,6 +11,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use common::{Client, Login, TestServer};
+use farbird_wire::crypt::CryptPlugin;
 
 /// Connections if the command line does not say.
 const CONNECTIONS_DEFAULT: usize = 1000;
@@ -27,9 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let count = argument.map_or(Ok(CONNECTIONS_DEFAULT), |text| text.parse())?;
     let (mut server, address) = start()?;
-    let connect = |encrypted| -> Result<Client, farbird_types::Error> {
-        let cipher = if encrypted { Some(farbird_wire::crypt::CryptPlugin::ChaCha64) } else { None };
-        let mut client = Client::log_in(address, &Login { cipher, ..Login::default() })?;
+    let login = Login { cipher: Some(CryptPlugin::ChaCha64), ..Login::default() };
+    let connect = || -> Result<Client, farbird_types::Error> {
+        let mut client = Client::log_in(address, &login)?;
         client.attach("idle.fbd", &[])?;
         assert_eq!(client.query("SELECT 1 FROM RDB$DATABASE").len(), 1);
         Ok(client)
@@ -38,11 +38,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     owner.create("idle.fbd", &[])?;
     let mut clients = Vec::new();
     for _ in 0..WARM_UP {
-        clients.push(connect(true)?);
+        clients.push(connect()?);
     }
     let before = resident(&server)?;
     for _ in 0..count {
-        clients.push(connect(true)?);
+        clients.push(connect()?);
     }
     let after = resident(&server)?;
     println!(

@@ -1,6 +1,11 @@
 //! What the tests of the server share: a server of their own, and a client that speaks the wire protocol.
 
-#![allow(dead_code, unreachable_pub, reason = "shared between test binaries, each of which uses a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "shared between test binaries, each of which uses a part"
+)]
 
 pub mod client;
 

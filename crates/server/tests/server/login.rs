@@ -43,8 +43,8 @@ fn a_wrong_password_is_refused_and_so_is_an_unknown_user() {
     for (plugin, user) in srp_plugins().into_iter().zip(["sysdba", "nobody", "sysdba", "\"x\"", "nobody"]) {
         let login = Login { plugin, user: user.to_owned(), password: "wrong".to_owned(), ..Login::default() };
         // The answers to the first failures are not delayed; a success in between forgets them.
-        let error = Client::log_in(server.address, &login).err().expect(plugin.name());
-        assert_eq!(error.gds_code(), isc::LOGIN, "{}", plugin.name());
+        let error = Client::log_in(server.address, &login).err();
+        assert_eq!(error.map(|error| error.gds_code()), Some(isc::LOGIN), "{}", plugin.name());
         Client::log_in(server.address, &Login::default()).unwrap();
     }
 }

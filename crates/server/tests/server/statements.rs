@@ -191,7 +191,7 @@ fn a_statement_is_prepared_and_executed_in_one_go() {
     let sql = "INSERT INTO T VALUES (?, ?) RETURNING ID";
     let like = client.prepare(transaction, sql).unwrap();
     let request = immediate(&client, transaction, sql, &like, &[Value::integer(7), Value::Null]);
-    client.send(&[request.clone()]);
+    client.send(std::slice::from_ref(&request));
     let Reply::SqlResponse(row) = client.reply() else { panic!("the row comes first") };
     assert_eq!(row.message.unwrap().values().unwrap(), [Value::integer(7)]);
     assert_eq!(client.response().unwrap().object, transaction);
