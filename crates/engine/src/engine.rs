@@ -98,7 +98,8 @@ impl Engine {
 
     /// The databases that are open, with their numbers of attachments.
     pub fn open_databases(&self) -> Vec<(PathBuf, usize)> {
-        let slots: Vec<_> = self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
+        let slots: Vec<_> =
+            self.slots.lock().iter().map(|(path, slot)| (path.clone(), Arc::clone(slot))).collect();
         let mut open: Vec<_> = slots
             .into_iter()
             .filter_map(|(path, slot)| slot.open.lock().as_ref().map(|open| (path, open.attachments)))
@@ -123,7 +124,8 @@ impl Engine {
         let mut open = slot.open.lock();
         let Some(state) = open.as_mut() else { return Ok(()) };
         if delete && state.attachments > 1 {
-            let error = Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(&path));
+            let error =
+                Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(&path));
             return Err((Some(database), error));
         }
         state.attachments -= 1;
@@ -216,17 +218,20 @@ fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {
         "delete" => isc::IO_DELETE_ERR,
         _ => isc::IO_OPEN_ERR,
     };
-    Error::new(isc::IO_ERROR).with(operation).with(shown(path)).and(detail).and(isc::RANDOM).with(error.to_string())
+    Error::new(isc::IO_ERROR)
+        .with(operation)
+        .with(shown(path))
+        .and(detail)
+        .and(isc::RANDOM)
+        .with(error.to_string())
 }
 
 /// A failure to open or close a store, with the file's name.
 fn store_error(path: &Path, error: StoreError) -> Error {
     match error {
-        StoreError::InUse => Error::new(isc::IO_ERROR)
-            .with("lock")
-            .with(shown(path))
-            .and(isc::RANDOM)
-            .with("another process has the database open; connect to it through that server, or stop it first"),
+        StoreError::InUse => Error::new(isc::IO_ERROR).with("lock").with(shown(path)).and(isc::RANDOM).with(
+            "another process has the database open; connect to it through that server, or stop it first",
+        ),
         StoreError::Io(error) => io_error("open", path, &error),
         other => Error::new(isc::DB_CORRUPT).with(shown(path)).and(isc::RANDOM).with(other.to_string()),
     }

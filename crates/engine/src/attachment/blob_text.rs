@@ -24,11 +24,14 @@ impl BlobTexts {
     /// The columns whose BLOBs are not in the connection's character set.
     pub(super) fn of(columns: &[ColumnDescription], connection: CharacterSet) -> BlobTexts {
         let foreign = |column: &ColumnDescription| match column.column_type.sql_type {
-            SqlType::Blob { subtype: 1, character_set, .. } => needs_conversion(character_set, connection)
-                .then_some(character_set),
+            SqlType::Blob { subtype: 1, character_set, .. } => {
+                needs_conversion(character_set, connection).then_some(character_set)
+            }
             _ => None,
         };
-        BlobTexts { columns: columns.iter().enumerate().filter_map(|(i, c)| Some((i, foreign(c)?))).collect() }
+        BlobTexts {
+            columns: columns.iter().enumerate().filter_map(|(i, c)| Some((i, foreign(c)?))).collect(),
+        }
     }
 
     /// Marks the BLOBs of a row that is handed to the client.

@@ -14,7 +14,10 @@ pub(super) struct OpenBlob {
 }
 
 enum BlobState {
-    Writing { writer: BlobWriter, facts: BlobFacts },
+    Writing {
+        writer: BlobWriter,
+        facts: BlobFacts,
+    },
     Reading(BlobReader),
     /// Held in memory: an empty BLOB, or a text converted for the client.
     Converted(ConvertedBlob),
@@ -114,7 +117,8 @@ impl Attachment {
         let (own, marked) = unmarked(id);
         let mut reader = transaction.store.open_blob(own)?;
         let from = marked.or(parameters.client.map(|(_, character_set)| character_set));
-        let to = parameters.column.map_or(self.session.options.character_set, |(_, character_set)| character_set);
+        let to =
+            parameters.column.map_or(self.session.options.character_set, |(_, character_set)| character_set);
         match from {
             Some(from) if needs_conversion(from, to) => {
                 let bytes = read_converted(&mut reader, transaction, from, to)?;
@@ -140,7 +144,12 @@ impl Attachment {
     }
 
     /// Appends at most `bytes_max` bytes of the current (or next) segment to `out`.
-    pub fn get_segment(&mut self, handle: BlobHandle, bytes_max: usize, out: &mut Vec<u8>) -> Result<SegmentRead> {
+    pub fn get_segment(
+        &mut self,
+        handle: BlobHandle,
+        bytes_max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<SegmentRead> {
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
         match &mut blob.state {

@@ -159,7 +159,10 @@ impl Attachment {
     ) -> Result<Execution> {
         let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
         if slot.open.is_some() {
-            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-502).and(isc::DSQL_CURSOR_OPEN_ERR));
+            return Err(Error::new(isc::DSQL_ERROR)
+                .and(isc::SQLERR)
+                .with(-502)
+                .and(isc::DSQL_CURSOR_OPEN_ERR));
         }
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
         if parameters.len() != prepared.description.parameters.len() {
@@ -178,7 +181,9 @@ impl Attachment {
             (_, Some(transaction)) => {
                 self.bind_again_if_stale(handle, transaction)?;
                 let execution = self.execute_in(handle, transaction, parameters, options)?;
-                if self.transaction(transaction)?.parameters.auto_commit && execution != Execution::CursorOpened {
+                if self.transaction(transaction)?.parameters.auto_commit
+                    && execution != Execution::CursorOpened
+                {
                     self.commit_retaining(transaction)?;
                 }
                 Ok(execution)
@@ -238,7 +243,10 @@ impl Attachment {
     /// # Errors
     /// `isc_dsql_decl_err` if another statement's cursor has that name.
     pub fn set_cursor_name(&mut self, handle: StatementHandle, name: &str) -> Result<()> {
-        let taken = self.statements.iter().any(|(other, slot)| *other != handle && slot.cursor_name.as_deref() == Some(name));
+        let taken = self
+            .statements
+            .iter()
+            .any(|(other, slot)| *other != handle && slot.cursor_name.as_deref() == Some(name));
         if taken {
             return Err(Error::new(isc::DSQL_ERROR)
                 .and(isc::SQLERR)
@@ -341,7 +349,16 @@ impl Attachment {
             privileges::check(&catalog, &self.session, access)?;
         }
         let blob_texts = BlobTexts::of(&description.columns, self.session.options.character_set);
-        Ok(Prepared { tree, sql, dialect, catalog, body, cursors, description: Arc::new(description), blob_texts })
+        Ok(Prepared {
+            tree,
+            sql,
+            dialect,
+            catalog,
+            body,
+            cursors,
+            description: Arc::new(description),
+            blob_texts,
+        })
     }
 
     /// Binds again if the catalog has changed since.
@@ -527,7 +544,11 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
             }
             Action::Modify(plan) => {
                 let modified = crate::execute::modify(plan, context)?;
-                if bound.columns.is_empty() { Ok(Outcome::Done) } else { Ok(Outcome::Rows(modified.returned)) }
+                if bound.columns.is_empty() {
+                    Ok(Outcome::Done)
+                } else {
+                    Ok(Outcome::Rows(modified.returned))
+                }
             }
         },
         Body::Routine(compiled) => {
@@ -536,7 +557,11 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
                 return Ok(Outcome::Cursor(RowSource::Routine(Box::new(execution))));
             }
             let row = execution.finish(context)?;
-            if prepared.description.columns.is_empty() { Ok(Outcome::Done) } else { Ok(Outcome::Rows(vec![row])) }
+            if prepared.description.columns.is_empty() {
+                Ok(Outcome::Done)
+            } else {
+                Ok(Outcome::Rows(vec![row]))
+            }
         }
         Body::Ddl => match &prepared.tree.kind {
             ast::StatementKind::Ddl(statement) => {
@@ -623,7 +648,11 @@ impl ScrollBuffer {
             Scroll::Last | Scroll::Absolute(_) => {
                 self.read_until(usize::MAX, &mut next)?;
                 let count = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
-                if let Scroll::Absolute(position) = to { count.saturating_add(position).saturating_add(1) } else { count }
+                if let Scroll::Absolute(position) = to {
+                    count.saturating_add(position).saturating_add(1)
+                } else {
+                    count
+                }
             }
         };
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
@@ -632,7 +661,11 @@ impl ScrollBuffer {
         Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
     }
 
-    fn read_until(&mut self, position: usize, next: &mut impl FnMut() -> Result<Option<Vec<Value>>>) -> Result<()> {
+    fn read_until(
+        &mut self,
+        position: usize,
+        next: &mut impl FnMut() -> Result<Option<Vec<Value>>>,
+    ) -> Result<()> {
         while self.rows.len() < position && !self.complete {
             match next()? {
                 None => self.complete = true,
@@ -730,5 +763,9 @@ fn unprepared() -> Error {
 }
 
 fn cursor_not_open() -> Error {
-    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-504).and(isc::DSQL_CURSOR_ERR).and(isc::CURSOR_NOT_OPEN)
+    Error::new(isc::DSQL_ERROR)
+        .and(isc::SQLERR)
+        .with(-504)
+        .and(isc::DSQL_CURSOR_ERR)
+        .and(isc::CURSOR_NOT_OPEN)
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use farbird_sql::ast::{IsolationLevel, SetTransaction, TransactionAccess, TransactionStatement};
 use farbird_types::{Error, Result, isc};
 
-use crate::api::{Execution, Isolation, StatementKind, TableReservation, TransactionHandle, TransactionParameters};
+use crate::api::{
+    Execution, Isolation, StatementKind, TableReservation, TransactionHandle, TransactionParameters,
+};
 use crate::attachment::Attachment;
 
 /// What clients are told such a statement is.
@@ -43,7 +45,9 @@ impl Attachment {
                 return Ok(Execution::TransactionEnded);
             }
             TransactionStatement::Savepoint(name) => self.set_savepoint(transaction, &name.text)?,
-            TransactionStatement::RollbackToSavepoint(name) => self.rollback_to_savepoint(transaction, &name.text)?,
+            TransactionStatement::RollbackToSavepoint(name) => {
+                self.rollback_to_savepoint(transaction, &name.text)?
+            }
             TransactionStatement::ReleaseSavepoint { name, only } => {
                 self.release_savepoint(transaction, &name.text, *only)?;
             }
@@ -60,7 +64,9 @@ fn parameters(set: &SetTransaction) -> TransactionParameters {
             (Isolation::Snapshot, at_number.and_then(|number| u64::try_from(number).ok()))
         }
         Some(IsolationLevel::SnapshotTableStability) => (Isolation::TableStability, None),
-        Some(IsolationLevel::ReadCommitted(_) | IsolationLevel::ReadUncommitted) => (Isolation::ReadCommitted, None),
+        Some(IsolationLevel::ReadCommitted(_) | IsolationLevel::ReadUncommitted) => {
+            (Isolation::ReadCommitted, None)
+        }
     };
     TransactionParameters {
         isolation,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use farbird_store::{Access, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions, Wait};
+use farbird_store::{
+    Access, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions, Wait,
+};
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
@@ -66,7 +68,8 @@ impl Attachment {
             snapshot_at: parameters.at_snapshot.map(CommitNumber),
         };
         let cancel = self.session.interrupt.cancel.clone();
-        let (store, current) = self.database().store.begin_with(options, cancel, |_| self.database().catalog())?;
+        let (store, current) =
+            self.database().store.begin_with(options, cancel, |_| self.database().catalog())?;
         let transaction = Transaction {
             store,
             parameters,
@@ -195,7 +198,12 @@ impl Attachment {
     }
 
     /// RELEASE SAVEPOINT [ONLY].
-    pub(super) fn release_savepoint(&mut self, handle: TransactionHandle, name: &str, only: bool) -> Result<()> {
+    pub(super) fn release_savepoint(
+        &mut self,
+        handle: TransactionHandle,
+        name: &str,
+        only: bool,
+    ) -> Result<()> {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
         if only {
@@ -228,7 +236,10 @@ fn reserve_tables(transaction: &Transaction) -> Result<()> {
     let catalog = transaction.current_catalog();
     for reservation in &transaction.parameters.reservations {
         let relation = catalog.relations.get(&reservation.relation).ok_or_else(|| {
-            Error::new(isc::DSQL_ERROR).and(isc::DSQL_RELATION_ERR).and(isc::RANDOM).with(&*reservation.relation)
+            Error::new(isc::DSQL_ERROR)
+                .and(isc::DSQL_RELATION_ERR)
+                .and(isc::RANDOM)
+                .with(&*reservation.relation)
         })?;
         let level = match (reservation.write, reservation.protected) {
             (false, false) => LockLevel::SharedRead,
