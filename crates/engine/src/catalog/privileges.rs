@@ -271,7 +271,7 @@ fn is_granted(
     })
 }
 
-/// System tables may be read by everybody, except those that tell of users' secrets.
+/// System tables may be read by everybody; those that tell of others show each only what is theirs.
 fn is_public_system_table(catalog: &Catalog, access: &Access) -> bool {
     matches!(access.privilege, AccessPrivilege::Select)
         && catalog.relation(&access.object).is_some_and(|relation| relation.kind == RelationKind::System)

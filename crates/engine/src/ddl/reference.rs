@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use farbird_sql::ast::{Name, References, ReferentialAction as Written};
 use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, RowBatch};
-use farbird_types::{Error, ExactSubtype, Result, SqlType, Value, isc};
+use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::{
-    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind,
-    layout, privileges,
+    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, layout, privileges,
 };
 use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
 use crate::ddl::editor::{Editor, key_text};
@@ -33,7 +32,6 @@ pub(super) fn add(
     } else {
         let found = catalog.relation(table).ok_or_else(error::referenced_table_has_no_key)?;
         check_may_reference(editor, found, &references.columns)?;
-        check_scopes(&edit.relation, found)?;
         // Nobody may write the referenced table while keys are compared with it.
         editor.lock(found, LockLevel::ProtectedRead)?;
         Arc::clone(found)
@@ -106,32 +104,6 @@ fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[
     })
 }
 
-/// A table that lives longer cannot rely on one whose rows go earlier.
-fn check_scopes(referencing: &Relation, referenced: &Relation) -> Result<()> {
-    let lifetime = |kind: &RelationKind| match kind {
-        RelationKind::TemporaryTransaction => 0,
-        RelationKind::TemporarySession => 1,
-        _ => 2,
-    };
-    if lifetime(&referencing.kind) != 2 && lifetime(&referenced.kind) == 2
-        || lifetime(&referencing.kind) > lifetime(&referenced.kind)
-    {
-        let describe = |relation: &Relation| match relation.kind {
-            RelationKind::TemporaryTransaction => {
-                format!("global temporary table \"{}\" of type ON COMMIT DELETE ROWS", relation.name)
-            }
-            RelationKind::TemporarySession => {
-                format!("global temporary table \"{}\" of type ON COMMIT PRESERVE ROWS", relation.name)
-            }
-            _ => format!("persistent table \"{}\"", relation.name),
-        };
-        return Err(Error::new(isc::DYN_WRONG_GTT_SCOPE)
-            .with(describe(referencing))
-            .with(describe(referenced)));
-    }
-    Ok(())
-}
-
 /// The referenced key: the primary one if no columns were written, else the one of exactly these columns.
 fn referenced_key<'a>(relation: &'a Relation, columns: &[Name]) -> Result<(&'a str, &'a Index)> {
     let keys = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
@@ -185,23 +157,23 @@ fn check_types(relation: &Relation, columns: &[&str], referenced: &Relation, key
 fn are_comparable(left: &SqlType, right: &SqlType) -> bool {
     match (left, right) {
         (
-            SqlType::Exact { width: left_width, scale: left_scale, subtype: left_subtype },
-            SqlType::Exact { width, scale, subtype },
-        ) => {
-            // Firebird's index keys of INTEGER and BIGINT differ: it refuses to compare them, and so do we.
-            let group = |width: &farbird_types::ExactWidth| match width {
-                farbird_types::ExactWidth::Short | farbird_types::ExactWidth::Long => 0,
-                farbird_types::ExactWidth::Int64 => 1,
-                farbird_types::ExactWidth::Int128 => 2,
-            };
-            let _: (&ExactSubtype, &ExactSubtype) = (left_subtype, subtype);
-            left_scale == scale && group(left_width) == group(width)
-        }
+            SqlType::Exact { width: left_width, scale: left_scale, .. },
+            SqlType::Exact { width: right_width, scale: right_scale, .. },
+        ) => left_scale == right_scale && key_kind(*left_width) == key_kind(*right_width),
         (SqlType::Text(left), SqlType::Text(right)) => {
             left.character_set == right.character_set && left.collation == right.collation
         }
         (SqlType::Float | SqlType::Double, SqlType::Float | SqlType::Double) => true,
         (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
+    }
+}
+
+/// Firebird's index keys of INTEGER and BIGINT differ: it refuses to compare them, and so do we.
+fn key_kind(width: ExactWidth) -> u8 {
+    match width {
+        ExactWidth::Short | ExactWidth::Long => 0,
+        ExactWidth::Int64 => 1,
+        ExactWidth::Int128 => 2,
     }
 }
 
