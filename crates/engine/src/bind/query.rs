@@ -64,8 +64,6 @@ pub(crate) struct BoundSelect {
     pub(crate) order: Vec<SortKey>,
     /// FIRST and SKIP, ROWS, OFFSET and FETCH: the inner ones first.
     pub(crate) limits: Vec<BoundLimit>,
-    /// PLAN.
-    pub(crate) hint: Option<ast::Plan>,
 }
 
 impl BoundSelect {
@@ -230,7 +228,6 @@ impl Binder<'_> {
             distinct: select.distinct,
             order,
             limits,
-            hint: select.plan.clone(),
         })
     }
 

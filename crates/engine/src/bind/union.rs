@@ -74,7 +74,6 @@ impl Binder<'_> {
             distinct: false,
             order,
             limits,
-            hint: None,
         })
     }
 

@@ -61,8 +61,7 @@ impl NestedLoopOperator {
         Ok(true)
     }
 
-    /// Writes the registers of the current outer row again: other parts of the plan may have run meanwhile that
-    /// share nothing with them, but a deeper level of recursion shares everything.
+    /// Hands on the pairs that the inner rows make with the current outer row.
     fn emit(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<()> {
         let outer = self.outer_rows.row(self.outer_place);
         let mut pair: Vec<Value> = Vec::new();
@@ -111,7 +110,12 @@ impl Operator for NestedLoopOperator {
     }
 }
 
+/// Memory for the rows of the inner side, in bytes. More are joined in several passes over the outer side.
+const HASH_BYTES_MAX: usize = 64 << 20;
+
 /// Joins by a table in memory of the inner side's rows.
+///
+/// If they are too many, as many as fit are taken at a time, and the outer side is run once for each such part.
 pub(crate) struct HashJoinOperator {
     join: Arc<HashJoin>,
     outer: Box<dyn Operator>,
@@ -129,6 +133,11 @@ pub(crate) struct HashJoinOperator {
     matched: bool,
     /// How far the rows of the inner side that had no partner have been handed out; `None` before that.
     unmatched_from: Option<usize>,
+    /// Whether all rows of the inner side have been read.
+    inner_ended: bool,
+    /// Number of the current outer row within the pass, and by number whether a row had a partner in earlier passes.
+    outer_number: usize,
+    outer_matched: Vec<bool>,
 }
 
 impl HashJoinOperator {
@@ -146,16 +155,34 @@ impl HashJoinOperator {
             running: false,
             matched: false,
             unmatched_from: None,
+            inner_ended: false,
+            outer_number: 0,
+            outer_matched: Vec::new(),
             join: join.clone(),
         }
+    }
+
+    /// Takes as many rows of the inner side as fit, and starts the outer side for them.
+    fn start_pass(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.fill(context)?;
+        self.outer_rows.truncate(0);
+        self.outer_place = 0;
+        self.outer_number = 0;
+        self.running = false;
+        self.unmatched_from = None;
+        self.outer.open(context)
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.rows.clear();
         self.table.clear();
-        self.inner.open(context)?;
+        let mut bytes = 0;
         let mut batch = Batch::new(self.join.inner.width(), BATCH_ROWS_MAX);
-        while self.inner.next(context, &mut batch)? {
+        while bytes < HASH_BYTES_MAX {
+            if !self.inner.next(context, &mut batch)? {
+                self.inner_ended = true;
+                break;
+            }
             for index in 0..batch.len() {
                 let key = key_of(&self.join.inner_keys, batch.row(index), context)?;
                 // A row whose key is NULL has no partner; FULL JOIN hands it out all the same.
@@ -164,7 +191,9 @@ impl HashJoinOperator {
                     None if self.join.kind == HashJoinKind::Full => {}
                     None => continue,
                 }
-                self.rows.push(batch.take_row(index));
+                let row = batch.take_row(index);
+                bytes += row_bytes(&row);
+                self.rows.push(row);
             }
         }
         self.matched_rows = vec![false; self.rows.len()];
@@ -180,6 +209,7 @@ impl HashJoinOperator {
                 return Ok(false);
             }
         }
+        self.outer_number += 1;
         self.candidates.clear();
         self.candidate = 0;
         let key = key_of(&self.join.outer_keys, self.outer_rows.row(self.outer_place), context)?;
@@ -217,6 +247,26 @@ impl HashJoinOperator {
         Ok(())
     }
 
+    /// Ends the current outer row: without a partner in any pass it comes alone, in the last one.
+    fn end_row(&mut self, batch: &mut Batch) {
+        self.running = false;
+        if self.join.kind == HashJoinKind::Inner {
+            return;
+        }
+        let place = self.outer_number - 1;
+        let matched_before = self.outer_matched.get(place).copied().unwrap_or(false);
+        if !self.inner_ended {
+            if self.outer_matched.len() <= place {
+                self.outer_matched.resize(place + 1, false);
+            }
+            if let Some(matched) = self.outer_matched.get_mut(place) {
+                *matched |= self.matched;
+            }
+        } else if !self.matched && !matched_before {
+            batch.push(self.outer_rows.row(self.outer_place).iter().cloned());
+        }
+    }
+
     /// FULL JOIN: the inner rows that had no partner.
     fn emit_unmatched(&mut self, from: usize, batch: &mut Batch) {
         let outer_width = self.join.outer.width();
@@ -233,12 +283,10 @@ impl HashJoinOperator {
 
 impl Operator for HashJoinOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        self.outer_rows.truncate(0);
-        self.outer_place = 0;
-        self.running = false;
-        self.unmatched_from = None;
-        self.fill(context)?;
-        self.outer.open(context)
+        self.inner_ended = false;
+        self.outer_matched.clear();
+        self.inner.open(context)?;
+        self.start_pass(context)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
@@ -246,26 +294,40 @@ impl Operator for HashJoinOperator {
         while !batch.is_full() {
             if let Some(from) = self.unmatched_from {
                 self.emit_unmatched(from, batch);
-                break;
-            }
-            if !self.running && !self.advance(context, batch.limit())? {
-                if self.join.kind != HashJoinKind::Full {
+                if batch.is_full() || self.inner_ended {
                     break;
                 }
-                self.unmatched_from = Some(0);
+                self.start_pass(context)?;
+            }
+            if !self.running && !self.advance(context, batch.limit())? {
+                if self.join.kind == HashJoinKind::Full {
+                    self.unmatched_from = Some(0);
+                } else if self.inner_ended {
+                    break;
+                } else {
+                    self.start_pass(context)?;
+                }
                 continue;
             }
             self.emit(context, batch)?;
-            if self.candidate < self.candidates.len() {
-                continue;
-            }
-            self.running = false;
-            if self.join.kind != HashJoinKind::Inner && !self.matched {
-                batch.push(self.outer_rows.row(self.outer_place).iter().cloned());
+            if self.candidate >= self.candidates.len() {
+                self.end_row(batch);
             }
         }
         Ok(!batch.is_empty())
     }
+}
+
+/// What a row takes in memory, more or less.
+fn row_bytes(row: &[Value]) -> usize {
+    let texts: usize = row
+        .iter()
+        .map(|value| match value {
+            Value::Text(text) => text.bytes().len(),
+            _ => 0,
+        })
+        .sum();
+    size_of_val(row) + texts
 }
 
 /// The key of a row; `None` if any part is NULL, which equals nothing.

@@ -75,12 +75,8 @@ pub(crate) fn plan(
     };
     let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
     let wanted_order = if is_flat && select.block.windows.is_empty() { select.order.as_slice() } else { &[] };
-    let Planned { node, slots, ordered, .. } = planner.plan(
-        &select.tree,
-        std::mem::take(&mut select.conditions),
-        wanted_order,
-        select.hint.as_ref(),
-    )?;
+    let Planned { node, slots, ordered, .. } =
+        planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order)?;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
     let mut node = node;
     for (slot, wish) in locked.iter().zip(lock) {
@@ -347,7 +343,7 @@ pub(crate) fn plan_rows(
 ) -> Result<PlannedRows> {
     let RowsOutline { tree, conditions, mut order, limits, row } = outline;
     let mut planner = JoinPlanner::new(&block.sources, &block.slots, environment, frame);
-    let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order, None)?;
+    let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order)?;
     let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
     order.iter_mut().for_each(|key| key.value.move_columns(&found));
     let node = if ordered { node } else { sorted(node, order) };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_sql::ast::{self, ComparisonOperator};
+use farbird_sql::ast::ComparisonOperator;
 use farbird_types::{Collation, Result, SqlType};
 
 use crate::bind::Environment;
@@ -87,15 +87,13 @@ impl<'a> JoinPlanner<'a> {
     /// Plans a FROM clause with the conditions on its rows.
     ///
     /// # Errors
-    /// None so far; a PLAN clause is taken as advice that may be left aside.
+    /// None so far.
     pub(crate) fn plan(
         &mut self,
         tree: &FromTree,
         conditions: Vec<Expression>,
         order: &[SortKey],
-        hint: Option<&ast::Plan>,
     ) -> Result<Planned> {
-        let _ = hint;
         self.tree(tree, conditions, order)
     }
 
@@ -366,8 +364,7 @@ impl<'a> JoinPlanner<'a> {
     ) -> Result<Planned> {
         let left = self.tree(left, Vec::new(), &[])?;
         let right = self.tree(right, Vec::new(), &[])?;
-        let mut joined = self.hash_join(left, right, HashJoinKind::Full, on.to_vec());
-        joined.ordered = false;
+        let joined = self.hash_join(left, right, HashJoinKind::Full, on.to_vec());
         Ok(self.filtered(joined, conditions))
     }
 
@@ -435,7 +432,8 @@ impl<'a> JoinPlanner<'a> {
             kind,
             condition,
         }));
-        Planned { node, slots, sources, ordered: left.ordered }
+        // Several passes over the outer side give its order up.
+        Planned { node, slots, sources, ordered: false }
     }
 
     /// The two sides of an equality between the left and the right.
