@@ -133,6 +133,10 @@ type attachment struct {
 var own *attachment
 
 func attach(driverName, database, password string) (*attachment, error) {
+	return attachAs(user, driverName, database, password)
+}
+
+func attachAs(user, driverName, database, password string) (*attachment, error) {
 	host, port := os.Getenv("FIREBIRD_HOST"), os.Getenv("FIREBIRD_PORT")
 	address := fmt.Sprintf("%s:%s@%s:%s/%s?timezone=UTC&charset=UTF8", user, password, host, port, strings.TrimPrefix(database, "/"))
 	pool, err := sql.Open(driverName, address)
@@ -596,11 +600,50 @@ func transactions() {
 		own.commit()
 		panic(skip("database/sql has one transaction per connection"))
 	})
+	check("service: server version", func() {
+		service, err := firebirdsql.NewServiceManager(server(), user, password, firebirdsql.GetDefaultServiceManagerOptions())
+		must(err)
+		version, err := service.GetServerVersion()
+		must(err)
+		expect(version.Major >= 3, true)
+		must(service.Close())
+	})
+	check("users: created, logged in, dropped", users)
 	check("transaction: left open", func() {
 		own.execute("INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99)")
 		expect(own.scalar("SELECT BALANCE FROM ACCOUNT WHERE ID = 99"), int64(99))
 		// The process ends with this transaction open.
 	})
+}
+
+func server() string { return os.Getenv("FIREBIRD_HOST") + ":" + os.Getenv("FIREBIRD_PORT") }
+
+func users() {
+	name := fmt.Sprintf("EVE_%d", os.Getpid())
+	manage := func(work func(*firebirdsql.UserManager)) {
+		manager, err := firebirdsql.NewUserManager(server(), user, password, firebirdsql.GetDefaultServiceManagerOptions(), firebirdsql.GetDefaultUserManagerOptions())
+		must(err)
+		work(manager)
+		must(manager.Close())
+	}
+	listed := func() (found bool) {
+		manage(func(manager *firebirdsql.UserManager) {
+			all, err := manager.GetUsers()
+			must(err)
+			found = slices.ContainsFunc(all, func(u firebirdsql.User) bool { return u.Username != nil && *u.Username == name })
+		})
+		return
+	}
+	made := firebirdsql.NewUser(firebirdsql.WithUsername(name), firebirdsql.WithPassword("first-secret"))
+	manage(func(manager *firebirdsql.UserManager) { must(manager.AddUser(made)) })
+	expect(listed(), true)
+	guest, err := attachAs(strings.ToLower(name), "firebirdsql", database, "first-secret")
+	must(err)
+	expect(strings.TrimSpace(guest.scalar("SELECT CURRENT_USER FROM RDB$DATABASE").(string)), name)
+	guest.close()
+	manage(func(manager *firebirdsql.UserManager) { must(manager.DeleteUser(made)) })
+	expect(listed(), false)
+	expectError(loginFailed, func() error { _, err := attachAs(name, "firebirdsql", database, "first-secret"); return err })
 }
 
 func afterRestart() {

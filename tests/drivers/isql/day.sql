@@ -661,6 +661,19 @@ SELECT COUNT(*) FROM ACCOUNT;
 COMMIT;
 
 -- skip: transaction: two in one attachment: isql has one transaction
+-- skip: service: server version: isql has no services
+-- check: users: created, logged in, dropped
+CREATE USER EVE_ISQL PASSWORD 'first secret';
+SELECT CAST(SEC$USER_NAME AS VARCHAR(10)) AS NAME FROM SEC$USERS WHERE SEC$USER_NAME = 'EVE_ISQL';
+COMMIT;
+CONNECT '{database}' USER 'eve_isql' PASSWORD 'first secret';
+SELECT CAST(CURRENT_USER AS VARCHAR(10)) AS ME FROM RDB$DATABASE;
+COMMIT;
+CONNECT '{database}' USER '{user}' PASSWORD '{password}';
+DROP USER EVE_ISQL;
+SELECT COUNT(*) FROM SEC$USERS WHERE SEC$USER_NAME = 'EVE_ISQL';
+COMMIT;
+
 -- check: transaction: left open
 INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99);
 SELECT BALANCE FROM ACCOUNT WHERE ID = 99;

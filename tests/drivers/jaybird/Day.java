@@ -38,6 +38,8 @@ import org.firebirdsql.gds.ng.FbTransaction;
 import org.firebirdsql.gds.ng.fields.RowValue;
 import org.firebirdsql.jaybird.fb.constants.TpbItems;
 import org.firebirdsql.jdbc.FirebirdConnection;
+import org.firebirdsql.management.FBUser;
+import org.firebirdsql.management.FBUserManager;
 
 public class Day {
     static final String HOST = System.getenv("FIREBIRD_HOST");
@@ -203,8 +205,12 @@ public class Day {
     }
 
     static Connection connect(String database, String password, boolean create) throws SQLException {
+        return connect(database, password, create, USER);
+    }
+
+    static Connection connect(String database, String password, boolean create, String user) throws SQLException {
         Properties properties = new Properties();
-        properties.setProperty("user", USER);
+        properties.setProperty("user", user);
         properties.setProperty("password", password);
         properties.setProperty("encoding", "UTF8");
         properties.setProperty("maxInlineBlobSize", WIRE ? "65535" : "0");
@@ -629,11 +635,40 @@ public class Day {
             expect(query("SELECT ID, BALANCE FROM ACCOUNT ORDER BY ID").toString(), "[[1, 116], [2, 0], [6, 0]]");
             connection.commit();
         });
+        check("service: server version", () -> {
+            String version = service().getServerVersion().getExtendedServerName() + " " + service().getServerVersion().getFullVersion();
+            expect(service().getServerVersion().getMajorVersion() >= 3, true);
+            expect(version.isBlank(), false);
+        });
+        check("users: created, logged in, dropped", Day::users);
         check("transaction: left open", () -> {
             execute("INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99)");
             expect(scalar("SELECT BALANCE FROM ACCOUNT WHERE ID = 99"), 99);
             // The process ends with this transaction open.
         });
+    }
+
+    static FBUserManager service() throws SQLException {
+        FBUserManager service = new FBUserManager();
+        service.setServerName(HOST);
+        service.setPortNumber(Integer.parseInt(PORT));
+        service.setUser(USER);
+        service.setPassword(PASSWORD);
+        return service;
+    }
+
+    static void users() throws Exception {
+        FBUser user = new FBUser();
+        user.setUserName("EVE_" + ProcessHandle.current().pid());
+        user.setPassword("first secret");
+        service().add(user);
+        expect(service().getUsers().containsKey(user.getUserName()), true);
+        try (Connection guest = connect(DATABASE, user.getPassword(), false, user.getUserName().toLowerCase())) {
+            expect(((String) scalar(guest, "SELECT CURRENT_USER FROM RDB$DATABASE")).strip(), user.getUserName());
+        }
+        service().delete(user);
+        expect(service().getUsers().containsKey(user.getUserName()), false);
+        expectError(() -> connect(DATABASE, user.getPassword(), false, user.getUserName()), ISCConstants.isc_login, "28000");
     }
 
     static void executeIn(FbDatabase attachment, FbTransaction transaction, String sql) throws SQLException {

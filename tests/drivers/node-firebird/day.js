@@ -505,11 +505,38 @@ async function transactions() {
         expect(await query('SELECT ID, BALANCE FROM ACCOUNT ORDER BY ID'), [[1, 116], [2, 0], [6, 0]]);
         await commit();
     });
+    await check('service: server version', async () => {
+        const service = await attach('attach', { manager: true });
+        const { fbversion } = await service.getFbserverInfosAsync({ fbversion: true });
+        expect(/\d+\.\d+/.test(fbversion), true);
+        await new Promise((resolve) => service.detach(resolve));
+    });
+    await check('users: created, logged in, dropped', users);
     await check('transaction: left open', async () => {
         await query('INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99)');
         expect(await scalar('SELECT BALANCE FROM ACCOUNT WHERE ID = 99'), 99);
         // The process ends with this transaction open.
     });
+}
+
+async function users() {
+    const name = `EVE_${process.pid}`;
+    const listed = async () => (await query('SELECT COUNT(*) FROM SEC$USERS WHERE SEC$USER_NAME = ?', [name]))[0][0];
+    await query(`CREATE USER ${name} PASSWORD 'first secret'`);
+    await commit();
+    expect(await listed(), '1');
+    const guest = await connect({ user: name.toLowerCase(), password: 'first secret' });
+    const who = await guest.executeAsync('SELECT CURRENT_USER FROM RDB$DATABASE');
+    expect(who[0][0].trim(), name);
+    await guest.detachAsync();
+    await query(`DROP USER ${name}`);
+    await commit();
+    expect(await listed(), '0');
+    await commit();
+    if (SERVER_VERSION !== 4) {
+        // See "connect: wrong password".
+        await expectError(() => connect({ user: name, password: 'first secret' }), [335544472, 'user name and password']);
+    }
 }
 
 async function afterRestart() {

@@ -23,8 +23,8 @@ class FirebirdDriver(working_day.Driver):
     def dsn(self, database):
         return f"inet://{self.host}:{self.port}/{database or self.database}"
 
-    def connect(self, database=None, password=None):
-        return firebird.connect(self.dsn(database), user=self.user, password=password or self.password, charset="UTF8")
+    def connect(self, database=None, password=None, user=None):
+        return firebird.connect(self.dsn(database), user=user or self.user, password=password or self.password, charset="UTF8")
 
     def create_database(self):
         return firebird.create_database(self.dsn(None), user=self.user, password=self.password, charset="UTF8")
@@ -33,6 +33,28 @@ class FirebirdDriver(working_day.Driver):
         transaction = connection.transaction_manager(firebird.tpb(ISOLATION[isolation], -1 if wait else 0))
         transaction.begin()
         return transaction
+
+    def service(self):
+        if firebird.driver_config.get_server("day") is None:
+            firebird.driver_config.register_server(
+                "day", f"[day]\nhost={self.host}\nport={self.port}\nuser={self.user}\npassword={self.password}\n")
+        return firebird.connect_server("day")
+
+    def version_from_service(self):
+        with self.service() as service:
+            return service.info.version
+
+    def make_user(self, connection, name, password):
+        with self.service() as service:
+            service.user.add(user_name=name, password=password)
+
+    def user_names(self, connection):
+        with self.service() as service:
+            return {user.user_name for user in service.user.get_all()}
+
+    def drop_user(self, connection, name):
+        with self.service() as service:
+            service.user.delete(name)
 
     def can_represent(self, declaration, value):
         # The driver cannot encode timestamps before day 0 of the Modified Julian Date.

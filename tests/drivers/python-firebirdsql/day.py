@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import firebirdsql
 import firebirdsql.consts
 import firebirdsql.fbcore
+import firebirdsql.services
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 import working_day  # noqa: E402
@@ -47,14 +48,14 @@ class Firebirdsql(working_day.Driver):
     # Offsets such as +02:00 are unknown to the driver, and its times take no zone by name.
     as_text = frozenset({"TIME WITH TIME ZONE"})
 
-    def options(self, database=None, password=None):
+    def options(self, database=None, password=None, user=None):
         return dict(
             host=self.host, port=self.port, database=database or self.database,
-            user=self.user, password=password or self.password, charset="UTF8",
+            user=user or self.user, password=password or self.password, charset="UTF8",
         )
 
-    def connect(self, database=None, password=None):
-        return firebirdsql.connect(**self.options(database, password))
+    def connect(self, database=None, password=None, user=None):
+        return firebirdsql.connect(**self.options(database, password, user))
 
     def connect_for_bulk(self):
         # Its ChaCha is Python too: 5 MB would take it half a minute. Firebird 3 refuses to go without a cipher.
@@ -66,6 +67,10 @@ class Firebirdsql(working_day.Driver):
     def transaction(self, connection, isolation="snapshot", wait=True):
         kind = firebirdsql.fbcore.Transaction if wait else NoWait
         return Transaction(kind(connection, isolation_level=ISOLATION[isolation]))
+
+    def version_from_service(self):
+        with firebirdsql.services.connect(host=self.host, port=self.port, user=self.user, password=self.password) as service:
+            return service.getServerVersion().partition("-V")[2] or service.getServerVersion()
 
     def bind(self, value):
         # The driver sends decimals, doubles and wide integers as 64-bit scaled integers.

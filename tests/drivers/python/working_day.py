@@ -6,6 +6,7 @@ what they expect are here. Reports one line per check to stdout: "ok NAME", "FAI
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 from datetime import date, datetime, time, timedelta, timezone
@@ -37,7 +38,7 @@ class Driver:
     # Column types that the driver cannot represent; they travel as text.
     as_text = frozenset()
 
-    def connect(self, database=None, password=None):
+    def connect(self, database=None, password=None, user=None):
         """Attaches with character set UTF8."""
         raise NotImplementedError
 
@@ -64,6 +65,23 @@ class Driver:
     def bind(self, value):
         """What to hand to the driver as a parameter that means `value`."""
         return value
+
+    def version_from_service(self):
+        """The server's version, as its services manager tells it."""
+        raise Skip("the driver has no services")
+
+    def make_user(self, connection, name, password):
+        connection.cursor().execute(f"CREATE USER {name} PASSWORD '{password}'")
+        connection.commit()
+
+    def user_names(self, connection):
+        cursor = connection.cursor()
+        cursor.execute("SELECT TRIM(SEC$USER_NAME) FROM SEC$USERS")
+        return {name for name, in cursor.fetchall()}
+
+    def drop_user(self, connection, name):
+        connection.cursor().execute(f"DROP USER {name}")
+        connection.commit()
 
     def can_represent(self, declaration, value):
         """Whether the driver can send and return this value of a column declared so."""
@@ -466,10 +484,30 @@ class Day:
             second.commit()
             expect(self.query("SELECT ID FROM ACCOUNT ORDER BY ID"), [(1,), (2,), (6,)])
             self.connection.commit()
+        with self.check("service: server version"):
+            version = self.driver.version_from_service()
+            assert re.match(r"\d+\.\d+", version), version
+        with self.check("users: created, logged in, dropped"):
+            self.users()
         with self.check("transaction: left open"):
             self.execute("INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99)")
             expect(self.scalar("SELECT BALANCE FROM ACCOUNT WHERE ID = 99"), 99)
             # The process ends with this transaction open.
+
+    def users(self):
+        name, driver = f"EVE_{os.getpid()}", self.driver
+        driver.make_user(self.connection, name, "first secret")
+        assert name in driver.user_names(self.connection), "the new user is not listed"
+        guest = driver.connect(user=name.lower(), password="first secret")
+        cursor = guest.cursor()
+        cursor.execute("SELECT CURRENT_USER FROM RDB$DATABASE")
+        expect(cursor.fetchone()[0].strip(), name)
+        cursor.close()
+        guest.commit()
+        guest.close()
+        driver.drop_user(self.connection, name)
+        assert name not in driver.user_names(self.connection), "the dropped user is listed"
+        self.expect_error(lambda: driver.connect(user=name, password="first secret"), {LOGIN_FAILED}, "28000")
 
     def after_restart(self):
         with self.check("restart: reconnect"):

@@ -458,11 +458,32 @@ fn transactions(day: &mut Day) {
     day.check("transaction: two in one attachment", |_| {
         Err(Skip("an attachment is lent to one transaction at a time").into())
     });
+    day.check("service: server version", |_| Err(Skip("the driver has no services").into()));
+    day.check("users: created, logged in, dropped", users);
     day.check("transaction: left open", |day| {
         day.execute("INSERT INTO ACCOUNT (ID, BALANCE) VALUES (99, 99)", ())?;
         // The process ends with this transaction open.
         expect(day.number("SELECT BALANCE FROM ACCOUNT WHERE ID = 99")?, 99)
     });
+}
+
+fn users(day: &mut Day) -> Outcome {
+    let name = format!("EVE_{}", std::process::id());
+    let listed = format!("SELECT COUNT(*) FROM SEC$USERS WHERE SEC$USER_NAME = '{name}'");
+    let database = environment("FIREBIRD_DATABASE");
+    day.execute(&format!("CREATE USER {name} PASSWORD 'first secret'"), ())?;
+    day.own.commit()?;
+    expect(day.number(&listed)?, 1)?;
+    let mut guest: SimpleConnection =
+        builder(&database, "first secret").user(name.to_lowercase()).connect()?.into();
+    let who = guest.query_first::<_, (String,)>("SELECT CURRENT_USER FROM RDB$DATABASE", ())?;
+    expect(who.map(|(who,)| who.trim().to_owned()), Some(name.clone()))?;
+    guest.close()?;
+    day.execute(&format!("DROP USER {name}"), ())?;
+    day.own.commit()?;
+    expect(day.number(&listed)?, 0)?;
+    day.own.commit()?;
+    expect_error(builder(&database, "first secret").user(name).connect(), "user name and password")
 }
 
 fn after_restart(server_version: u32) {
