@@ -300,6 +300,10 @@ fn faulty_blocks_are_refused_when_prepared() {
             "execute block as declare x int; begin if (x) then x = 1; end",
             "dsql_error sqlerr(-104) invalid_boolean_usage",
         ),
+        (
+            "execute block as begin if (inserting) then exit; end",
+            "dsql_error sqlerr(-104) token_err random(INSERTING/UPDATING/DELETING)",
+        ),
         ("execute block as begin return 5; end", "dsql_error sqlerr(-104) token_err random(RETURN)"),
         (
             "execute block as begin close c; end",

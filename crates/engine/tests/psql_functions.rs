@@ -275,6 +275,7 @@ fn context_variables() {
         ("rdb$set_context('SYSTEM', 'X', '1')", "ctx_namespace_invalid(SYSTEM, RDB$SET_CONTEXT)"),
         ("rdb$get_context('USER_SESSION', 'X')", "NULL"),
         ("rdb$get_context(null, 'X')", "ctx_bad_argument(RDB$GET_CONTEXT)"),
+        ("make_dbkey('RDB$DATABASE', 0) = rdb$db_key", "TRUE"),
         ("rdb$set_context('USER_SESSION', 'X', '1')", "0"),
         ("rdb$get_context('USER_SESSION', 'X')", "1"),
     ]);

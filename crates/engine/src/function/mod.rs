@@ -16,6 +16,7 @@ pub mod date;
 pub mod decfloat;
 pub mod encoding;
 pub mod number;
+pub mod record_key;
 pub mod result_type;
 pub mod text;
 
@@ -155,7 +156,7 @@ pub trait Accumulator: Send {
 
 /// The scalar function of this (upper-case) name.
 pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
-    const TABLES: [&[ScalarFunction]; 7] = [
+    const TABLES: [&[ScalarFunction]; 8] = [
         text::FUNCTIONS,
         number::FUNCTIONS,
         bits::FUNCTIONS,
@@ -163,6 +164,7 @@ pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
         encoding::FUNCTIONS,
         decfloat::FUNCTIONS,
         context_variable::FUNCTIONS,
+        record_key::FUNCTIONS,
     ];
     TABLES.into_iter().flatten().find(|function| function.name == name)
 }

@@ -9,7 +9,7 @@ use crate::catalog::privileges;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{Cursor, modify};
-use crate::expression::blob;
+use crate::expression::{BoundExpression, blob};
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
 use crate::psql::instruction::DynamicStatement;
@@ -92,12 +92,7 @@ pub(super) fn open(statement: &DynamicStatement, context: &mut ExecutionContext<
 
 /// Evaluates text and inputs and parses the text; gives the inputs in the order of its parameters.
 fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<(Parsed, Vec<Value>)> {
-    if let Some(source) = &statement.data_source {
-        let source = source.evaluate(context)?;
-        if !source.is_null() && !blob::text_of(&source, context)?.bytes().is_empty() {
-            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("EXECUTE STATEMENT ON EXTERNAL"));
-        }
-    }
+    refuse_elsewhere(statement, context)?;
     let sql = match statement.sql.evaluate(context)? {
         Value::Null => String::new(),
         text => blob::text_of(&text, context)?.decode_lossy().into_owned(),
@@ -115,6 +110,36 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         dialect,
     };
     Ok((Parsed { statement: parsed, environment }, inputs))
+}
+
+/// Refuses texts that should run in another database, or as somebody else: there are no connections to elsewhere.
+fn refuse_elsewhere(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<()> {
+    let refused =
+        |what: &str| Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("EXECUTE STATEMENT {what}"));
+    let source = optional_text(statement.data_source.as_ref(), context)?;
+    if source.is_some_and(|source| !source.is_empty()) {
+        return Err(refused("ON EXTERNAL"));
+    }
+    let user = optional_text(statement.user.as_ref(), context)?;
+    if user.is_some_and(|user| user != context.session.options.user) {
+        return Err(refused("AS USER"));
+    }
+    let role = optional_text(statement.role.as_ref(), context)?;
+    if role.is_some() && role != context.session.settings.lock().role {
+        return Err(refused("ROLE"));
+    }
+    Ok(())
+}
+
+fn optional_text(
+    value: Option<&BoundExpression>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    match value.evaluate(context)? {
+        Value::Null => Ok(None),
+        value => Ok(Some(blob::text_of(&value, context)?.decode_lossy().trim_end().to_owned())),
+    }
 }
 
 /// The values of the inputs in the order in which the text asks for them.

@@ -224,6 +224,10 @@ pub struct DynamicStatement {
     pub transaction: Option<StatementTransaction>,
     /// ON EXTERNAL: refused unless NULL or empty.
     pub data_source: Option<BoundExpression>,
+    /// AS USER and ROLE: refused unless NULL or what the session has.
+    pub user: Option<BoundExpression>,
+    /// ROLE
+    pub role: Option<BoundExpression>,
 }
 
 /// An input of EXECUTE STATEMENT.

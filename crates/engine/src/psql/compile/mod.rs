@@ -18,7 +18,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
 use crate::bind::{self, Access, AccessPrivilege, Environment, Variable};
 use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
-use crate::expression::BoundExpression;
+use crate::expression::{BoundExpression, Expression};
 use crate::psql::call;
 use crate::psql::instruction::{
     CursorDefinition, HandlerTable, Instruction, Procedure, ProcedureCall, Store,
@@ -163,6 +163,12 @@ fn inputs_of(routine: &Routine) -> Inputs {
         .collect();
     let defaults = routine.inputs.iter().rev().take_while(|input| input.default_source.is_some()).count();
     Inputs { types, required: routine.inputs.len() - defaults }
+}
+
+/// Whether a value is INSERTING or one of its siblings: only triggers have them.
+fn asks_what_fired(value: &Expression) -> bool {
+    use ast::ContextVariable::{Deleting, Inserting, Updating};
+    matches!(value, Expression::Context(Inserting | Updating | Deleting))
 }
 
 /// What calling a stored procedure needs.
@@ -373,6 +379,11 @@ impl<'a> Compiler<'a> {
         let (bound, accesses) =
             bind::bind_expression_with_accesses(self.environment, value, &self.scope, target)?;
         self.accesses.extend(accesses);
+        if let RoutineKind::Block | RoutineKind::Procedure | RoutineKind::Function = self.kind
+            && bound.expression.any(&asks_what_fired)
+        {
+            return Err(statement::misplaced("INSERTING/UPDATING/DELETING"));
+        }
         Ok(bound)
     }
 

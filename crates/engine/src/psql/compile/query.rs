@@ -317,8 +317,20 @@ impl Compiler<'_> {
             // What the text will give is not known: each value is converted.
             targets.push(self.store(column, &SqlType::Null, target)?);
         }
-        let data_source =
-            statement.data_source.as_ref().map(|source| self.expression(source, None)).transpose()?;
-        Ok(DynamicStatement { sql, parameters, targets, transaction: statement.transaction, data_source })
+        let mut optional = |value: &Option<ast::Expression>| {
+            value.as_ref().map(|value| self.expression(value, None)).transpose()
+        };
+        let data_source = optional(&statement.data_source)?;
+        let user = optional(&statement.user)?;
+        let role = optional(&statement.role)?;
+        Ok(DynamicStatement {
+            sql,
+            parameters,
+            targets,
+            transaction: statement.transaction,
+            data_source,
+            user,
+            role,
+        })
     }
 }

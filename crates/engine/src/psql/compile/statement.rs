@@ -48,7 +48,7 @@ fn positioned_in(statement: &ast::PsqlStatement, found: &mut HashSet<String>) {
 }
 
 /// A word that has no place here.
-fn misplaced(word: &str) -> Error {
+pub(super) fn misplaced(word: &str) -> Error {
     sql_error(-104).and(isc::TOKEN_ERR).and(isc::RANDOM).with(word)
 }
 
