@@ -220,6 +220,11 @@ fn subqueries() {
 }
 
 #[test]
+fn rows() {
+    check("rows");
+}
+
+#[test]
 fn plans() {
     check("plans");
 }

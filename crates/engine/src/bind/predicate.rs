@@ -1,7 +1,7 @@
 //! Predicates.
 
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
-use farbird_types::{CharacterSet, Collation, Result, SqlType, isc};
+use farbird_types::{CharacterSet, Collation, ExactSubtype, ExactWidth, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
@@ -10,6 +10,10 @@ use crate::expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 
 /// Length of a parameter that is a pattern for something that has no length itself.
 const PATTERN_CHARS: u32 = 255;
+
+/// What a text becomes beside an exact number: every BIGINT fits, with as many decimals as NUMERIC has elsewhere.
+const TEXT_BESIDE_EXACT: SqlType =
+    SqlType::Exact { width: ExactWidth::Int128, scale: -18, subtype: ExactSubtype::Numeric };
 
 impl Binder<'_> {
     /// Binds something that must be true, false or unknown.
@@ -236,9 +240,8 @@ fn beside(bound: Bound, other: &SqlType) -> Bound {
     }
     match other {
         SqlType::Null | SqlType::Text(_) | SqlType::Blob { .. } => bound,
-        SqlType::Exact { .. } | SqlType::DecFloat16 | SqlType::DecFloat34 => {
-            bound.converted(&SqlType::DecFloat34)
-        }
+        SqlType::Exact { .. } => bound.converted(&TEXT_BESIDE_EXACT),
+        SqlType::DecFloat16 | SqlType::DecFloat34 => bound.converted(&SqlType::DecFloat34),
         SqlType::Float | SqlType::Double => bound.converted(&SqlType::Double),
         other => bound.converted(other),
     }
