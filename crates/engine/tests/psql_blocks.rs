@@ -268,8 +268,10 @@ fn not_null_variables_refuse_null() {
 fn domains_bring_their_constraints() {
     let mut session = Session::with(&["create domain positive as int default 7 check (value > 0)"]);
     assert_eq!(
-        session.row("execute block returns (a int) as declare x positive; begin a = x; suspend; end"),
-        "7"
+        session.row(
+            "execute block returns (a int, o positive) as declare x positive; begin a = x; suspend; end"
+        ),
+        "7|7"
     );
     assert_eq!(
         session.error("execute block as\ndeclare x positive;\nbegin\n  x = -1;\nend"),

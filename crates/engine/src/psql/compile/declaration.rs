@@ -114,7 +114,23 @@ impl<'a> Compiler<'a> {
         let slot = self.slot();
         self.outputs.push(slot);
         self.name_slot(name, slot, column_type, constraint)?;
+        self.default_output(slot, column_type, resolved.domain.as_deref())?;
         Ok(column_type)
+    }
+
+    /// An output begins with the default of its domain.
+    pub(super) fn default_output(
+        &mut self,
+        slot: usize,
+        column_type: ColumnType,
+        domain: Option<&Domain>,
+    ) -> Result<()> {
+        if let Some(source) = domain.and_then(|domain| domain.default_source.as_ref()) {
+            let default = parsed_default(self.environment, source)?;
+            let value = self.expression(&default, Some(&column_type.sql_type))?;
+            self.emit(Instruction::Assign { value, slot });
+        }
+        Ok(())
     }
 
     pub(super) fn declaration(&mut self, declaration: &ast::Declaration) -> Result<()> {

@@ -467,6 +467,7 @@ impl<'a> Compiler<'a> {
         let column_type = ColumnType { sql_type: output.sql_type, nullable: !output.not_null };
         let slot = self.slot();
         self.outputs.push(slot);
+        self.default_output(slot, column_type, domain.as_deref())?;
         if self.kind == RoutineKind::Function {
             self.result = Some((slot, column_type, constraint));
             return Ok(());
