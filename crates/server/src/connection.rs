@@ -35,6 +35,8 @@ const OUTCOMES_MAX: usize = 4;
 const REQUESTS_WAITING_MAX: usize = 1024;
 /// How long a closing connection may take to deliver what was sent to it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same when the server is going down and the grace time is over.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +97,17 @@ struct Connection {
     logged_in: bool,
     login_deadline: Instant,
     closing: bool,
-    stopping: bool,
+    /// There once the server is going down.
+    stop: Option<Stop>,
+}
+
+/// How far the server's shutdown has come for this connection.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    /// When it goes on to the next step.
+    at: Instant,
+    /// Whether what runs has been told to stop.
+    told: bool,
 }
 
 /// Where the session is.
@@ -127,7 +139,7 @@ impl Connection {
             logged_in: false,
             login_deadline,
             closing: false,
-            stopping: false,
+            stop: None,
             shared,
         }
     }
@@ -146,8 +158,7 @@ impl Connection {
     async fn step(&mut self) -> Result<(), End> {
         self.start_work().await?;
         let idle = matches!(self.worker, State::Idle(_));
-        let nothing_left = idle && self.unwritten.is_empty();
-        if nothing_left && (self.closing || self.stopping) {
+        if idle && (self.closing || self.stop.is_some()) {
             return Err(End::Closed);
         }
         let wants_read = !self.closing && self.requests.len() < REQUESTS_WAITING_MAX;
@@ -159,13 +170,14 @@ impl Connection {
             // Outcomes are taken only when the last ones are written: that is what slows the session down.
             outcome = next_outcome(&mut self.worker), if !idle && !wants_write => self.take(outcome).await,
             _ = tokio::time::sleep_until(self.login_deadline), if !self.logged_in => Err(End::LoginTimeout),
-            () = told_to_stop(&mut stopping), if !self.stopping => { self.stop(); Ok(()) }
+            () = told_to_stop(&mut stopping), if self.stop.is_none() => { self.stop(); Ok(()) }
+            () = stop_deadline(self.stop) => self.go_on_stopping(),
         }
     }
 
     /// Hands waiting requests to the session if it is free.
     async fn start_work(&mut self) -> Result<(), End> {
-        if self.requests.is_empty() || self.stopping || !matches!(self.worker, State::Idle(_)) {
+        if self.requests.is_empty() || self.stop.is_some() || !matches!(self.worker, State::Idle(_)) {
             return Ok(());
         }
         // Logins are arithmetic on big numbers: a flood of them must not take all cores.
@@ -318,15 +330,22 @@ impl Connection {
 
     /// The server is going down: what runs may go on for the grace time.
     fn stop(&mut self) {
-        self.stopping = true;
         self.requests.clear();
-        if let (Some(interrupt), State::Busy { .. }) = (&self.interrupt, &self.worker) {
-            let interrupt = Arc::clone(interrupt);
-            let grace = self.shared.config.shutdown_grace;
-            tokio::spawn(async move {
-                tokio::time::sleep(grace).await;
+        self.stop = Some(Stop { at: Instant::now() + self.shared.config.shutdown_grace, told: false });
+    }
+
+    /// The grace time is over: what runs must stop. If its client does not take the answer, that is the end too.
+    fn go_on_stopping(&mut self) -> Result<(), End> {
+        match (&self.interrupt, self.stop) {
+            (Some(interrupt), Some(Stop { told: false, .. })) => {
                 interrupt.raise(StopReason::Shutdown);
-            });
+                self.stop = Some(Stop { at: Instant::now() + STOP_TIMEOUT, told: true });
+                Ok(())
+            }
+            _ => {
+                self.unwritten.clear();
+                Err(End::Closed)
+            }
         }
     }
 
@@ -364,6 +383,14 @@ impl Connection {
 async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
     // The sender lives as long as the server: if it is gone, so is the server.
     let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+/// Waits until the shutdown goes on to its next step; for ever if there is none.
+async fn stop_deadline(stop: Option<Stop>) {
+    match stop {
+        Some(stop) => tokio::time::sleep_until(stop.at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// What the busy session produces next; `None` when it has nothing more to do.

@@ -174,6 +174,41 @@ fn a_statement_may_finish_before_the_server_stops() {
 }
 
 #[test]
+fn a_client_that_does_not_read_does_not_hold_up_the_servers_end() {
+    let mut server = TestServer::with(|config| config.shutdown_grace = Duration::ZERO);
+    let mut sleepy = server.create("t.fbd");
+    let transaction = sleepy.start();
+    let sql = "SELECT RPAD('x', 8000, 'abc') FROM RDB$TYPES A, RDB$TYPES B";
+    let statement = sleepy.prepare(transaction, sql).unwrap();
+    sleepy.execute(transaction, &statement, &[]).unwrap();
+    let fetch = sleepy.fetch_request(&statement, 1000);
+    sleepy.send(&vec![Request::Fetch(fetch); 100]);
+    // The first row is here: the rest is on its way until nothing more fits.
+    assert!(matches!(sleepy.reply(), Reply::FetchResponse(_)));
+    server.shut_down();
+}
+
+#[test]
+fn cancels_can_be_turned_off_and_on() {
+    let server = TestServer::start();
+    let (mut owner, mut other) = locked_row(&server);
+    other.send(&[Request::Cancel { kind: cancel::DISABLE }]);
+    let transaction = other.start();
+    let text = other.text(transaction, Handle::NONE, "UPDATE T SET N = N + 10");
+    other.send(&[Request::ExecuteImmediate(text.clone())]);
+    wait_until_running(&mut owner, "UPDATE T SET N = N + 10");
+    other.send(&[Request::Cancel { kind: cancel::RAISE }]);
+    owner.ask(Request::Detach(Handle::NONE)).unwrap();
+    other.response().unwrap();
+    other.send(&[Request::Cancel { kind: cancel::ENABLE }]);
+    other.rollback(transaction);
+    let transaction = other.start();
+    let endless = other.text(transaction, Handle::NONE, ENDLESS);
+    other.send(&[Request::ExecuteImmediate(endless)]);
+    assert_eq!(error_of(other.cancel_until_answered()).gds_code(), isc::CANCELLED);
+}
+
+#[test]
 fn a_ping_is_answered() {
     let server = TestServer::start();
     let mut client = Client::log_in(server.address, &Login::default()).unwrap();

@@ -4,6 +4,7 @@
 mod common;
 
 mod batches;
+mod blobs;
 mod counters;
 mod fairness;
 mod files;
