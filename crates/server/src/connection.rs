@@ -18,6 +18,7 @@ use farbird_wire::layers::{Incoming, LayerError, Outgoing};
 use farbird_wire::packet::Request;
 use farbird_wire::protocol::cancel;
 use farbird_wire::xdr::DecodeError;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -33,6 +34,12 @@ const READ_BYTES: usize = 16 << 10;
 const OUTCOMES_MAX: usize = 4;
 /// Requests that may wait for a busy session; beyond it the socket is left unread until the session catches up.
 const REQUESTS_WAITING_MAX: usize = 1024;
+/// A client whose machine or network has vanished is noticed after a minute of silence and a minute of questions:
+/// until then it keeps its locks.
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(60))
+    .with_interval(Duration::from_secs(15))
+    .with_retries(4);
 /// How long a closing connection may take to deliver what was sent to it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same when the server is going down and the grace time is over.
@@ -65,6 +72,9 @@ enum End {
 pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "cannot turn off Nagle's algorithm");
+    }
+    if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE) {
+        tracing::debug!(%peer, %error, "cannot turn on keepalive");
     }
     let mut connection = Connection::new(stream, peer, shared);
     let end = connection.run().await;
