@@ -33,7 +33,7 @@ const NUMBER_OF_DATABASES: u8 = 6;
 pub(crate) struct ServiceSession {
     shared: Arc<Shared>,
     identity: Identity,
-    /// What the service that ran last has to say.
+    /// What the service that ran last has to say: text, or items for the users.
     lines: VecDeque<u8>,
     /// Users to be told by isc_info_svc_get_users.
     users: Vec<UserRecord>,
@@ -101,6 +101,10 @@ impl ServiceSession {
         self.users.retain(|user| {
             wanted.as_ref().is_none_or(|name| *name == user.name) && (sees_all || user.name == own)
         });
+        // Some clients ask for the users (isc_info_svc_get_users), others read what the service says: the same items.
+        let mut said = Vec::new();
+        self.users.iter().for_each(|user| write_user(user, &mut said));
+        self.lines.extend(said);
         Ok(())
     }
 

@@ -59,7 +59,9 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     }
     let session = &attachment.session;
     let mut settings = session.settings.lock();
-    settings.role = session.options.role.clone();
+    let catalog = attachment.database().catalog();
+    let original = session.options.role.clone();
+    settings.role = original.filter(|role| may_take_role(&catalog, &session.options.user, role));
     settings.time_zone = settings.original_time_zone;
     settings.statement_timeout = None;
     settings.bind_rules.clear();
