@@ -15,7 +15,7 @@ use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_o
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
 use crate::ddl::editor::Editor;
-use crate::ddl::table::{TableEdit, add_column_constraint};
+use crate::ddl::table::{TableEdit, add_column_constraints};
 use crate::ddl::{domain, error, reference, sequence};
 
 /// ALTER TABLE.
@@ -83,10 +83,7 @@ fn add_column(
         }
         _ => column::add(editor, edit, definition, NewColumn::OfExistingTable)?,
     }
-    for constraint in &definition.constraints {
-        add_column_constraint(editor, edit, definition.name.as_str(), constraint)?;
-    }
-    Ok(())
+    add_column_constraints(editor, edit, definition)
 }
 
 fn drop_column(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, name: &str) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{
-    ColumnConstraintKind, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, TableElement,
+    ColumnConstraintKind, ColumnDefinition, ColumnGeneration, CreateTable, DefineMode, SqlSecurity,
+    TableElement,
 };
 use farbird_store::LockLevel;
 use farbird_types::Result;
@@ -164,9 +165,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     for element in &ast.elements {
         match element {
             TableElement::Column(definition) => {
-                for constraint in &definition.constraints {
-                    add_column_constraint(editor, &mut edit, definition.name.as_str(), constraint)?;
-                }
+                add_column_constraints(editor, &mut edit, definition)?;
             }
             TableElement::Constraint(constraint) => {
                 constraint::add(editor, &mut edit, NewConstraint::of_table(constraint))?;
@@ -177,17 +176,25 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     Ok(())
 }
 
-/// A constraint written behind a column.
-pub(super) fn add_column_constraint(
+/// The constraints written behind a column. A primary key that does not say NOT NULL gets that constraint too, unless
+/// the column is an identity one, which needs no saying (observed on Firebird 4).
+pub(super) fn add_column_constraints(
     editor: &mut Editor<'_, '_>,
     edit: &mut TableEdit,
-    column: &str,
-    constraint: &farbird_sql::ast::ColumnConstraint,
+    definition: &ColumnDefinition,
 ) -> Result<()> {
-    if matches!(constraint.kind, ColumnConstraintKind::NotNull) {
-        return constraint::add_not_null(editor, edit, column, constraint.name.as_ref());
+    let column = definition.name.as_str();
+    let constraints = &definition.constraints;
+    let is_key = constraints.iter().any(|it| matches!(it.kind, ColumnConstraintKind::PrimaryKey(_)));
+    let says_not_null = constraints.iter().any(|it| matches!(it.kind, ColumnConstraintKind::NotNull))
+        || matches!(definition.generation, ColumnGeneration::Identity(_));
+    if is_key && !says_not_null {
+        constraint::add_not_null(editor, edit, column, None)?;
     }
-    constraint::add(editor, edit, NewConstraint::of_column(column, constraint))
+    for constraint in constraints {
+        constraint::add(editor, edit, NewConstraint::of_column(column, constraint))?;
+    }
+    Ok(())
 }
 
 /// Tables, views and procedures share their names.
