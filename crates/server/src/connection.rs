@@ -250,6 +250,16 @@ impl Connection {
         Ok(())
     }
 
+    /// All requests are answered: a cancel that came too late for them is not for those to come. Here and not in the
+    /// session, which does not know what has been read meanwhile.
+    fn forget_late_cancel(&self) {
+        if let Some(interrupt) = &self.interrupt
+            && self.is_at_rest()
+        {
+            interrupt.end();
+        }
+    }
+
     /// Whether no request runs or waits.
     fn is_at_rest(&self) -> bool {
         matches!(self.worker, State::Idle(_)) && self.requests.is_empty()
@@ -290,6 +300,7 @@ impl Connection {
                     self.worker = State::Gone;
                     self.worker = State::Idle(worker?);
                 }
+                self.forget_late_cancel();
                 Ok(())
             }
         }

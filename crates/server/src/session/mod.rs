@@ -102,13 +102,6 @@ impl Session {
         &mut self.output
     }
 
-    /// All requests are answered: a cancel that came too late is forgotten.
-    pub(crate) fn nothing_runs(&self) {
-        if let Some(attachment) = &self.attachment {
-            attachment.interrupt().end();
-        }
-    }
-
     /// Answers one request. `more`: others wait behind it. Gives false when the conversation has ended.
     pub(crate) fn handle(&mut self, request: Request, more: bool, counters: &Counters) -> bool {
         self.counters = *counters;

@@ -118,9 +118,6 @@ impl Worker {
                 break;
             }
         }
-        if let Stage::Database(session) = &self.stage {
-            session.nothing_runs();
-        }
         self.output_mut().disconnect();
     }
 

@@ -50,6 +50,20 @@ fn a_statement_is_cancelled() {
     assert_eq!(client.value("SELECT 1 FROM RDB$DATABASE"), Value::integer(1));
 }
 
+/// Both in one write: the cancel is read before the statement has begun.
+#[test]
+fn a_cancel_right_behind_its_statement_is_not_lost() {
+    let server = TestServer::start();
+    let mut client = server.create("t.fbd");
+    for _ in 0..10 {
+        let transaction = client.start();
+        let text = client.text(transaction, Handle::NONE, ENDLESS);
+        client.send(&[Request::ExecuteImmediate(text), Request::Cancel { kind: cancel::RAISE }]);
+        assert_eq!(error_of(client.reply()).gds_code(), isc::CANCELLED);
+        client.rollback(transaction);
+    }
+}
+
 #[test]
 fn a_wait_for_a_lock_is_cancelled() {
     let server = TestServer::start();
