@@ -9,7 +9,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unsupported};
-use crate::bind::literal::constant;
+use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::unknown;
 use crate::bind::{Access, Environment, VariableScope};
@@ -153,6 +153,9 @@ impl Binder<'_> {
     }
 
     fn bind_negation(&mut self, operand: &ast::Expression) -> Result<Bound> {
+        if let Some((value, sql_type)) = literal::lowest_negated(operand) {
+            return Ok(Bound::new(Expression::Constant(value), sql_type, false));
+        }
         let bound = self.bind_value(operand)?;
         // A negative number is one constant.
         if let Expression::Constant(Value::Integer { unscaled, scale }) = &bound.expression

@@ -1,6 +1,6 @@
 //! Constants.
 
-use farbird_sql::ast::Literal;
+use farbird_sql::ast::{Expression, ExpressionKind, Literal};
 use farbird_types::{
     CastContext, CharacterSet, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value, ZoneId,
     convert,
@@ -50,6 +50,24 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
             (cast(text, &sql_type)?, sql_type)
         }
     })
+}
+
+/// The lowest BIGINT or INT128, if that is what a minus before this value makes: without the minus the digits are beyond
+/// the type, and a constant of the next greater one.
+pub(crate) fn lowest_negated(operand: &Expression) -> Option<(Value, SqlType)> {
+    const BEYOND_BIGINT: i128 = 1 << 63;
+    const BEYOND_INT128: u128 = 1 << 127;
+    match &operand.kind {
+        ExpressionKind::Literal(Literal::Integer { value: BEYOND_BIGINT, .. }) => {
+            Some(exact(-BEYOND_BIGINT, 0, ExactWidth::Int64))
+        }
+        ExpressionKind::Literal(Literal::DecFloat(digits))
+            if digits.parse::<u128>().is_ok_and(|value| value == BEYOND_INT128) =>
+        {
+            Some(exact(i128::MIN, 0, ExactWidth::Int128))
+        }
+        _ => None,
+    }
 }
 
 fn cast(text: &str, to: &SqlType) -> Result<Value> {

@@ -63,3 +63,6 @@ select id from e order by sal;
 select id from e where id > 2 order by id desc;
 select max(id), min(id) from e;
 select singular_test.x from (select 1 x from rdb$database) singular_test where singular (select * from d where id = 1);
+select -170141183460469231731687303715884105728, -(9223372036854775808), 170141183460469231731687303715884105728 from rdb$database;
+select -170141183460469231731687303715884105728 - 1 from rdb$database;
+select cast(-170141183460469231731687303715884105728 as int128) from rdb$database;
