@@ -31,8 +31,8 @@ pub mod bind;
 pub mod catalog;
 pub mod clock;
 pub mod database;
-pub mod engine;
 pub mod ddl;
+pub mod engine;
 pub mod execute;
 pub mod expression;
 pub mod function;
@@ -44,4 +44,4 @@ pub mod transaction;
 pub mod users;
 mod watchdog;
 
-pub use farbird_store::{SegmentRead, SeekFrom, StoreOptions};
+pub use farbird_store::{SeekFrom, SegmentRead, StoreOptions};

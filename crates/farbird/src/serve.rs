@@ -14,8 +14,9 @@ use tracing_subscriber::EnvFilter;
 /// Environment variable with SYSDBA's password for the first start.
 const PASSWORD_VARIABLE: &str = "FARBIRD_SYSDBA_PASSWORD";
 
-/// Threads for calls into the engine: a call that waits for a lock occupies one.
-const ENGINE_THREADS_MAX: usize = 1024;
+/// Threads for calls into the engine beside one per connection. A call that waits for a lock occupies its thread: if they
+/// ran out, the holder's commit could not run. Threads are made only when needed.
+const ENGINE_THREADS_SPARE: usize = 64;
 
 /// Serve databases to Firebird drivers.
 ///
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .max_blocking_threads(ENGINE_THREADS_MAX)
+        .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(serve(config))

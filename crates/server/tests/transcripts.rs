@@ -26,7 +26,6 @@ use tape::{Packet, Player, load};
 /// What may differ from Firebird's answers, and why.
 ///
 /// - The value of fb_info_firebird_version: we say who we are, and it names the client's machine.
-/// - Columns of RETURNING are all described as nullable by Firebird; ours keep their NOT NULL.
 /// - DECFLOAT values may be another member of their cohort (125E98, 1250E97): the number is the same.
 const ACCEPTED_INFORMATION: [u8; 1] = [database::FIREBIRD_VERSION];
 
@@ -236,13 +235,9 @@ impl Replay {
             Request::ExecuteImmediate(text) if text.transaction == Handle::NONE => {
                 self.handles.insert(theirs.object, ours.object);
             }
-            Request::Prepare(text) => {
+            Request::Prepare(_) => {
                 self.same("flags", &ours.object, &theirs.object);
-                let (mut ours, mut theirs) = (described(&ours.data), described(&theirs.data));
-                if String::from_utf8_lossy(&text.sql).contains(" returning ") {
-                    without_nullability(&mut ours);
-                    without_nullability(&mut theirs);
-                }
+                let (ours, theirs) = (described(&ours.data), described(&theirs.data));
                 self.same("description", &ours, &theirs);
             }
             Request::DatabaseInformation(_) => {
@@ -302,13 +297,6 @@ fn described(data: &[u8]) -> StatementInformation {
     let mut information = StatementInformation::default();
     assert_eq!(information.read(data), Ok(None));
     information
-}
-
-/// Takes "may be NULL" out of the columns' types.
-fn without_nullability(information: &mut StatementInformation) {
-    for column in &mut information.outputs {
-        column.description.sql_type &= !1;
-    }
 }
 
 /// Items of database information, without the values that may differ.

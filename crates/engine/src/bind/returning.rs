@@ -50,7 +50,9 @@ impl Binder<'_> {
         qualified.tables.extend(returned.new.map(|offset| row("NEW", offset)));
         self.namespaces.insert(0, qualified);
         let items = self.bind_items(&returning.items)?;
-        let columns = items.iter().map(describe_column).collect();
+        // A statement may return no row, which the client sees as a row of NULLs: Firebird describes every column so.
+        let mut columns: Vec<_> = items.iter().map(describe_column).collect();
+        columns.iter_mut().for_each(|column| column.column_type.nullable = true);
         Ok((items.into_iter().map(|item| item.expression).collect(), columns))
     }
 }
