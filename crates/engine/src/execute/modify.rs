@@ -206,11 +206,10 @@ fn joined(mut row: Vec<Value>, new: Vec<Value>) -> Vec<Value> {
 
 /// Whether SKIP LOCKED leaves the row out.
 fn is_skipped(target: &Target, row: RowId, skip_locked: bool, context: &ExecutionContext<'_>) -> bool {
-    use farbird_store::StoreError::{LockConflict, LockTimeout};
     skip_locked
         && matches!(
-            context.transaction.store.lock_row(&target.layout, &context.view, row),
-            Err(LockConflict { .. } | LockTimeout { .. })
+            context.transaction.store.try_lock_row(&target.layout, &context.view, row),
+            Err(farbird_store::StoreError::LockConflict { .. })
         )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use farbird_store::{IndexScan, RelationScan, RowBatch, RowId, ScanDirection};
+use farbird_store::{IndexScan, RelationScan, RowBatch, RowId, ScanDirection, StoreError};
 use farbird_types::{Result, Value};
 
 use crate::execute::batch::Batch;
@@ -210,13 +210,15 @@ impl LockOperator {
     fn next_locked(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
         while self.input.next(context, batch)? {
             let Some(row) = batch.row(0).get(self.lock.row_number).and_then(row_id) else { return Ok(true) };
-            let locked = context.transaction.store.lock_row(&self.lock.layout, &context.view, row);
+            let (store, layout, view) = (&context.transaction.store, &self.lock.layout, &context.view);
+            // Nobody waits for a row that is to be skipped.
+            let locked = match self.lock.skip_locked {
+                true => store.try_lock_row(layout, view, row),
+                false => store.lock_row(layout, view, row),
+            };
             match locked {
                 Ok(()) => return Ok(true),
-                Err(
-                    farbird_store::StoreError::LockConflict { .. }
-                    | farbird_store::StoreError::LockTimeout { .. },
-                ) if self.lock.skip_locked => {}
+                Err(StoreError::LockConflict { .. }) if self.lock.skip_locked => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -83,6 +83,12 @@ impl Session {
             .get_or_insert_with(|| self.attachment.start_transaction(parameters).expect("a transaction"))
     }
 
+    /// Starts a transaction that waits for others without end.
+    pub fn start_waiting(&mut self) {
+        let parameters = TransactionParameters::default();
+        self.transaction = Some(self.attachment.start_transaction(parameters).expect("a transaction"));
+    }
+
     /// Commits the running transaction.
     pub fn commit(&mut self) {
         if let Some(transaction) = self.transaction.take() {
