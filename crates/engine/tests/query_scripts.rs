@@ -250,6 +250,11 @@ fn parameters() {
 }
 
 #[test]
+fn substring_similar() {
+    check("substring-similar");
+}
+
+#[test]
 fn blobs() {
     check("blobs");
 }

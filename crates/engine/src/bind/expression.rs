@@ -92,7 +92,9 @@ impl Binder<'_> {
             ExpressionKind::SystemPrivilege(_) => {
                 Ok(Bound::new(Expression::Constant(Value::Boolean(false)), SqlType::Boolean, false))
             }
-            ExpressionKind::SubstringSimilar { .. } => Err(unsupported("SUBSTRING ... SIMILAR")),
+            ExpressionKind::SubstringSimilar { operand, pattern, escape } => {
+                self.bind_substring_similar(operand, pattern, escape)
+            }
             ExpressionKind::Comparison { .. }
             | ExpressionKind::Quantified { .. }
             | ExpressionKind::Distinct { .. }

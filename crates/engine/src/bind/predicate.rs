@@ -1,12 +1,15 @@
 //! Predicates.
 
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
-use farbird_types::{CharacterSet, Collation, ExactSubtype, ExactWidth, Result, SqlType, isc};
+use farbird_types::{
+    CharacterSet, Collation, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc,
+};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
 use crate::expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
+use crate::function::{Argument, lookup_scalar};
 
 /// Length of a parameter that is a pattern for something that has no length itself.
 const PATTERN_CHARS: u32 = 255;
@@ -180,6 +183,34 @@ impl Binder<'_> {
         escape: Option<&ast::Expression>,
         negated: bool,
     ) -> Result<Expression> {
+        let (found, _) = self.pattern_match(kind, operand, pattern, escape)?;
+        Ok(negate_if(negated, Expression::Pattern(Box::new(found))))
+    }
+
+    /// `SUBSTRING(operand SIMILAR pattern ESCAPE escape)`: as long as the operand may be.
+    pub(crate) fn bind_substring_similar(
+        &mut self,
+        operand: &ast::Expression,
+        pattern: &ast::Expression,
+        escape: &ast::Expression,
+    ) -> Result<Bound> {
+        let (pattern, operand_type) =
+            self.pattern_match(PatternKind::SubstringSimilar, operand, pattern, Some(escape))?;
+        let arguments = [Argument { column_type: operand_type, constant: None }];
+        let column_type = substring_type(&arguments)?;
+        let expression =
+            Expression::SubstringSimilar { pattern: Box::new(pattern), result: column_type.sql_type };
+        Ok(Bound::new(expression, column_type.sql_type, true))
+    }
+
+    /// The parts of a pattern predicate, and the operand's type.
+    fn pattern_match(
+        &mut self,
+        kind: PatternKind,
+        operand: &ast::Expression,
+        pattern: &ast::Expression,
+        escape: Option<&ast::Expression>,
+    ) -> Result<(PatternMatch, ColumnType)> {
         let mut operand = self.bind_value(operand)?;
         let mut pattern = self.bind_value(pattern)?;
         let pattern_type = pattern_type(operand.sql_type());
@@ -187,20 +218,25 @@ impl Binder<'_> {
         let operand_type = *pattern.sql_type();
         self.infer(&mut operand, &operand_type);
         let escape = match escape {
-            Some(escape) => Some(self.bind_value_for(escape, &SqlType::varchar(1, CharacterSet::UTF8))?),
+            // Not converted: one that is too long is no escape, rather than a text that is cut off.
+            Some(escape) => {
+                let mut escape = self.bind_value(escape)?;
+                self.infer(&mut escape, &SqlType::varchar(1, CharacterSet::UTF8));
+                Some(escape.expression)
+            }
             None => None,
         };
         let place = self.frame.patterns;
         self.frame.patterns += 1;
-        let found = Expression::Pattern(Box::new(PatternMatch {
+        let found = PatternMatch {
             kind,
             collation: common_collation(&operand, &pattern),
             operand: operand.expression,
             pattern: pattern.expression,
             escape,
             place,
-        }));
-        Ok(negate_if(negated, found))
+        };
+        Ok((found, operand.column_type))
     }
 
     /// `? IS NULL`: a parameter that is only asked for NULL has the type of NULL.
@@ -245,6 +281,12 @@ fn beside(bound: Bound, other: &SqlType) -> Bound {
         SqlType::Float | SqlType::Double => bound.converted(&SqlType::Double),
         other => bound.converted(other),
     }
+}
+
+/// The type of a part of a text.
+fn substring_type(arguments: &[Argument<'_>]) -> Result<ColumnType> {
+    let function = lookup_scalar("SUBSTRING").ok_or_else(|| Error::new(isc::FUNMISMAT).with("SUBSTRING"))?;
+    (function.result)(function.name, arguments)
 }
 
 /// The type of a parameter that is a pattern: a VARCHAR as long as what it is matched with.

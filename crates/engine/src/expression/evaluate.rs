@@ -103,6 +103,7 @@ impl Expression {
                 Value::Integer { unscaled, .. } => Ok(db_key(*relation, unscaled.unsigned_abs())),
                 _ => Ok(Value::Null),
             },
+            Expression::SubstringSimilar { pattern, result } => pattern.substring(result, row, context),
             Expression::Comparison { .. }
             | Expression::Distinct { .. }
             | Expression::Between { .. }

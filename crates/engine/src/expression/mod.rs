@@ -119,6 +119,13 @@ pub enum Expression {
     },
     /// LIKE, STARTING WITH, CONTAINING, SIMILAR TO.
     Pattern(Box<PatternMatch>),
+    /// `SUBSTRING(operand SIMILAR pattern ESCAPE escape)`
+    SubstringSimilar {
+        /// Operand, pattern and escape.
+        pattern: Box<PatternMatch>,
+        /// Type of the result.
+        result: SqlType,
+    },
     /// `operand IS NULL`
     IsNull(Box<Expression>),
     /// `operand IS TRUE`, `IS FALSE`, `IS UNKNOWN`

@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, Collation, Error, Result, Text, Value, isc};
+use farbird_types::{CharacterSet, Collation, Error, Result, SqlType, Text, Value, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob::text_of;
 use crate::expression::like::LikePattern;
 use crate::expression::similar::SimilarPattern;
 use crate::expression::{Expression, PatternMatch};
+use crate::function::argument;
 
 /// Which of the pattern predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum PatternKind {
     Containing,
     /// SIMILAR TO
     Similar,
+    /// SUBSTRING ... SIMILAR: three patterns, of which the second one says what is wanted.
+    SubstringSimilar,
 }
 
 /// A pattern made ready for matching.
@@ -77,7 +80,7 @@ impl PatternMatch {
                 let operand = character_set.upper(operand.bytes());
                 Ok(Some(contains(&operand, &character_set.upper(part.bytes()))))
             }
-            PatternKind::Like | PatternKind::Similar => {
+            PatternKind::Like | PatternKind::Similar | PatternKind::SubstringSimilar => {
                 let compiled = self.compiled(pattern, escape, character_set, ignore_case, context)?;
                 match compiled.as_ref() {
                     CompiledPattern::Like(Like(like)) if ignore_case => {
@@ -90,6 +93,35 @@ impl PatternMatch {
                 }
             }
         }
+    }
+
+    /// What the middle one of three patterns matches; NULL if they do not match or any part is NULL.
+    ///
+    /// # Errors
+    /// As [`PatternMatch::matches`], and those of making a BLOB.
+    pub(crate) fn substring(
+        &self,
+        result: &SqlType,
+        row: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        let operand = self.operand.evaluate(row, context)?;
+        let pattern = self.pattern.evaluate(row, context)?;
+        let escape = match &self.escape {
+            Some(escape) => Some(escape.evaluate(row, context)?),
+            None => None,
+        };
+        if operand.is_null() || pattern.is_null() || escape.as_ref().is_some_and(Value::is_null) {
+            return Ok(Value::Null);
+        }
+        let operand = text_of(&operand, context)?;
+        let set = operand.character_set();
+        let compiled = self.compiled(pattern, escape, set, ignores_case(set, self.collation), context)?;
+        let CompiledPattern::Similar(Similar(similar)) = compiled.as_ref() else { return Ok(Value::Null) };
+        let Some((start, end)) = similar.middle(&operand.decode_lossy()) else { return Ok(Value::Null) };
+        let (start, end) = (set.byte_offset(operand.bytes(), start), set.byte_offset(operand.bytes(), end));
+        let part = operand.bytes().get(start..end).unwrap_or_default().to_vec();
+        argument::text_result(context, part, set, result)
     }
 
     /// The compiled pattern: the one of last time if the pattern is the same.
@@ -118,12 +150,16 @@ impl PatternMatch {
             return Err(Error::new(isc::ESCAPE_INVALID));
         }
         let compiled = Arc::new(match self.kind {
-            PatternKind::Similar => {
+            PatternKind::Similar | PatternKind::SubstringSimilar => {
                 let escape = match &escape {
                     Some(escape) => escape.decode()?.chars().next(),
                     None => None,
                 };
-                let compiled = SimilarPattern::compile(&text.decode_lossy(), escape, ignore_case)?;
+                let text = text.decode_lossy();
+                let compiled = match self.kind {
+                    PatternKind::Similar => SimilarPattern::compile(&text, escape, ignore_case)?,
+                    _ => SimilarPattern::compile_parts(&text, escape, ignore_case)?,
+                };
                 CompiledPattern::Similar(Similar(compiled))
             }
             _ => {

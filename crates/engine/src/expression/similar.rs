@@ -28,8 +28,12 @@ enum Instruction {
     Character(char),
     Any,
     Class(Box<Class>),
-    /// Go on at both.
+    /// Go on at both, rather at the first.
     Split(usize, usize),
+    /// The second one of three patterns begins here.
+    Start,
+    /// It ends here.
+    End,
     Jump(usize),
     Match,
 }
@@ -80,9 +84,84 @@ impl SimilarPattern {
             return Err(invalid());
         }
         let mut program = Vec::new();
-        emit(&node, &mut program)?;
+        emit(&node, false, &mut program)?;
         program.push(Instruction::Match);
         Ok(SimilarPattern { program, ignore_case })
+    }
+
+    /// Compiles the three patterns of SUBSTRING ... SIMILAR, which an escaped double quote separates. The first one
+    /// repeats as little as it can, the others as much as they can (Firebird 4 as observed).
+    ///
+    /// # Errors
+    /// As [`SimilarPattern::compile`]; `invalid_similar_pattern` if there are not three.
+    pub(crate) fn compile_parts(
+        pattern: &str,
+        escape: Option<char>,
+        ignore_case: bool,
+    ) -> Result<SimilarPattern> {
+        let characters: Vec<char> = pattern.chars().collect();
+        let mut program = Vec::new();
+        let parts = separated(&characters, escape);
+        let [first, middle, last] = parts.as_slice() else { return Err(invalid()) };
+        for (part, lazy, mark) in [
+            (first, true, Instruction::Start),
+            (middle, false, Instruction::End),
+            (last, false, Instruction::Match),
+        ] {
+            let mut parser = Parser { characters: part, place: 0, escape, depth: 0 };
+            let node = parser.alternatives()?;
+            if parser.place != part.len() {
+                return Err(invalid());
+            }
+            emit(&node, lazy, &mut program)?;
+            program.push(mark);
+        }
+        Ok(SimilarPattern { program, ignore_case })
+    }
+
+    /// Which characters of a text the second one of three patterns matches, if they match the whole text.
+    pub(crate) fn middle(&self, text: &str) -> Option<(usize, usize)> {
+        let mut known = vec![false; self.program.len()];
+        let mut current = Vec::new();
+        self.follow(Thread::default(), 0, &mut known, &mut current);
+        let mut passed = 0;
+        for character in text.chars() {
+            passed += 1;
+            known.fill(false);
+            let mut next = Vec::new();
+            for thread in current {
+                if self.program.get(thread.place).is_some_and(|step| self.accepts(step, character)) {
+                    self.follow(Thread { place: thread.place + 1, ..thread }, passed, &mut known, &mut next);
+                }
+            }
+            current = next;
+        }
+        let is_match = |thread: &&Thread| matches!(self.program.get(thread.place), Some(Instruction::Match));
+        current.iter().find(is_match).map(|thread| (thread.start, thread.end))
+    }
+
+    /// As [`SimilarPattern::add`], noting where the second pattern begins and ends; preferred threads come first.
+    fn follow(&self, thread: Thread, passed: usize, known: &mut [bool], threads: &mut Vec<Thread>) {
+        let mut open = vec![thread];
+        while let Some(mut thread) = open.pop() {
+            match known.get_mut(thread.place) {
+                Some(known) if !*known => *known = true,
+                _ => continue,
+            }
+            let next = thread.place + 1;
+            match self.program.get(thread.place) {
+                Some(Instruction::Jump(to)) => open.push(Thread { place: *to, ..thread }),
+                Some(Instruction::Split(first, second)) => {
+                    open.extend([*second, *first].map(|place| Thread { place, ..thread }));
+                }
+                Some(Instruction::Start) => open.push(Thread { place: next, start: passed, ..thread }),
+                Some(Instruction::End) => {
+                    thread.end = passed;
+                    open.push(Thread { place: next, ..thread });
+                }
+                _ => threads.push(thread),
+            }
+        }
     }
 
     /// Whether the whole text matches.
@@ -118,7 +197,11 @@ impl SimilarPattern {
                         && (character.to_uppercase().any(|c| class.contains(c))
                             || character.to_lowercase().any(|c| class.contains(c))))
             }
-            Instruction::Split(..) | Instruction::Jump(_) | Instruction::Match => false,
+            Instruction::Split(..)
+            | Instruction::Jump(_)
+            | Instruction::Start
+            | Instruction::End
+            | Instruction::Match => false,
         }
     }
 
@@ -131,11 +214,39 @@ impl SimilarPattern {
             }
             match self.program.get(place) {
                 Some(Instruction::Jump(to)) => open.push(*to),
+                Some(Instruction::Start | Instruction::End) => open.push(place + 1),
                 Some(Instruction::Split(first, second)) => open.extend([*second, *first]),
                 _ => {}
             }
         }
     }
+}
+
+/// A place in the program, and the characters that had been read when the second pattern began and ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Thread {
+    place: usize,
+    start: usize,
+    end: usize,
+}
+
+/// The parts of a pattern between escaped double quotes.
+fn separated(characters: &[char], escape: Option<char>) -> Vec<&[char]> {
+    let mut parts = Vec::new();
+    let (mut rest, mut place) = (characters, 0);
+    while let Some(character) = rest.get(place) {
+        let is_escape = Some(*character) == escape;
+        if is_escape && rest.get(place + 1) == Some(&'"') {
+            let (part, after) = rest.split_at(place);
+            parts.push(part);
+            rest = after.get(2..).unwrap_or_default();
+            place = 0;
+        } else {
+            place += if is_escape { 2 } else { 1 };
+        }
+    }
+    parts.push(rest);
+    parts
 }
 
 /// A set of instructions, in the order of insertion.
@@ -377,7 +488,7 @@ impl Parser<'_> {
     }
 }
 
-fn emit(node: &Node, program: &mut Vec<Instruction>) -> Result<()> {
+fn emit(node: &Node, lazy: bool, program: &mut Vec<Instruction>) -> Result<()> {
     if program.len() > INSTRUCTIONS_MAX {
         return Err(invalid());
     }
@@ -388,25 +499,25 @@ fn emit(node: &Node, program: &mut Vec<Instruction>) -> Result<()> {
         Node::Class(class) => program.push(Instruction::Class(class.clone())),
         Node::Sequence(list) => {
             for part in list {
-                emit(part, program)?;
+                emit(part, lazy, program)?;
             }
         }
-        Node::Alternatives(list) => emit_alternatives(list, program)?,
-        Node::Repeat { node, least, most } => emit_repeat(node, *least, *most, program)?,
+        Node::Alternatives(list) => emit_alternatives(list, lazy, program)?,
+        Node::Repeat { node, least, most } => emit_repeat(node, lazy, *least, *most, program)?,
     }
     Ok(())
 }
 
-fn emit_alternatives(list: &[Node], program: &mut Vec<Instruction>) -> Result<()> {
+fn emit_alternatives(list: &[Node], lazy: bool, program: &mut Vec<Instruction>) -> Result<()> {
     let mut jumps = Vec::new();
     for (index, part) in list.iter().enumerate() {
         if index + 1 == list.len() {
-            emit(part, program)?;
+            emit(part, lazy, program)?;
             break;
         }
         let split = program.len();
         program.push(Instruction::Match);
-        emit(part, program)?;
+        emit(part, lazy, program)?;
         jumps.push(program.len());
         program.push(Instruction::Match);
         program[split] = Instruction::Split(split + 1, program.len());
@@ -418,10 +529,21 @@ fn emit_alternatives(list: &[Node], program: &mut Vec<Instruction>) -> Result<()
     Ok(())
 }
 
-fn emit_repeat(node: &Node, least: usize, most: Option<usize>, program: &mut Vec<Instruction>) -> Result<()> {
+/// `lazy`: rather fewer times than more.
+fn emit_repeat(
+    node: &Node,
+    lazy: bool,
+    least: usize,
+    most: Option<usize>,
+    program: &mut Vec<Instruction>,
+) -> Result<()> {
+    let choice = |more: usize, fewer: usize| match lazy {
+        true => Instruction::Split(fewer, more),
+        false => Instruction::Split(more, fewer),
+    };
     for _ in 0..least {
         let before = program.len();
-        emit(node, program)?;
+        emit(node, lazy, program)?;
         // Repeating what matches nothing but the empty text changes nothing, however often it is asked for.
         if program.len() == before {
             return Ok(());
@@ -430,9 +552,9 @@ fn emit_repeat(node: &Node, least: usize, most: Option<usize>, program: &mut Vec
     let Some(most) = most else {
         let split = program.len();
         program.push(Instruction::Match);
-        emit(node, program)?;
+        emit(node, lazy, program)?;
         program.push(Instruction::Jump(split));
-        program[split] = Instruction::Split(split + 1, program.len());
+        program[split] = choice(split + 1, program.len());
         return Ok(());
     };
     let mut splits = Vec::new();
@@ -440,14 +562,14 @@ fn emit_repeat(node: &Node, least: usize, most: Option<usize>, program: &mut Vec
         splits.push(program.len());
         program.push(Instruction::Match);
         let before = program.len();
-        emit(node, program)?;
+        emit(node, lazy, program)?;
         if program.len() == before {
             break;
         }
     }
     let end = program.len();
     for split in splits {
-        program[split] = Instruction::Split(split + 1, end);
+        program[split] = choice(split + 1, end);
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ impl Expression {
                 visit(operand);
                 list.iter().for_each(visit);
             }
-            Expression::Pattern(pattern) => {
+            Expression::Pattern(pattern) | Expression::SubstringSimilar { pattern, .. } => {
                 visit(&pattern.operand);
                 visit(&pattern.pattern);
                 pattern.escape.iter().for_each(visit);
@@ -111,7 +111,7 @@ impl Expression {
                 visit(operand);
                 list.iter_mut().for_each(visit);
             }
-            Expression::Pattern(pattern) => {
+            Expression::Pattern(pattern) | Expression::SubstringSimilar { pattern, .. } => {
                 visit(&mut pattern.operand);
                 visit(&mut pattern.pattern);
                 pattern.escape.iter_mut().for_each(visit);
