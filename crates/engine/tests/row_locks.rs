@@ -20,3 +20,18 @@ fn nobody_waits_for_a_row_that_is_to_be_skipped() {
     assert_eq!(other.rows("update t set v = 2 skip locked returning id"), ["1", "3", "4"]);
     assert_eq!(other.rows("delete from t where id < 4 skip locked returning id"), ["1", "3"]);
 }
+
+#[test]
+fn a_parent_that_may_never_be_there_is_a_violation_not_a_lock() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table parent (id int not null primary key)");
+    session.execute("create table child (id int, constraint fk foreign key (id) references parent (id))");
+    session.commit();
+    session.execute("insert into parent values (1)");
+    let mut other = database.attach("SYSDBA", None);
+    assert!(other.error("insert into child values (1)").starts_with("foreign_key(FK, CHILD)"));
+    session.commit();
+    other.rollback();
+    other.execute("insert into child values (1)");
+    assert!(session.error("delete from parent where id = 1").starts_with("foreign_key(FK, CHILD)"));
+}

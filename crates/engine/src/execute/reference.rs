@@ -8,7 +8,7 @@ use farbird_types::{Error, Value, convert, isc};
 use crate::bind::table_target;
 use crate::catalog::ReferentialAction;
 use crate::execute::batch::BATCH_ROWS_MAX;
-use crate::execute::constraint::key_text;
+use crate::execute::constraint::{in_doubt_as, key_text};
 use crate::execute::context::ExecutionContext;
 use crate::execute::row_change::{self, Change};
 use crate::plan::modification::{ReferenceRule, Target};
@@ -78,7 +78,8 @@ fn apply(
     if action == ReferentialAction::Restrict {
         let layout = crate::catalog::layout(&rule.child);
         let itself = row.filter(|_| rule.child.id == target.relation.id && new.is_none());
-        if context.transaction.store.key_exists(&layout, rule.child_index, &keys, itself)? {
+        let referenced = context.transaction.store.key_exists(&layout, rule.child_index, &keys, itself);
+        if in_doubt_as(referenced, true)? {
             return Err(Error::new(isc::FOREIGN_KEY)
                 .with(rule.name.clone())
                 .with(rule.child.name.clone())
