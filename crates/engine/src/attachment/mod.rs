@@ -6,6 +6,8 @@
 
 mod blob_text;
 mod blobs;
+mod client_cursors;
+mod scroll;
 mod session_statement;
 mod statements;
 mod transaction_statement;

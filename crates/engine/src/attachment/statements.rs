@@ -13,8 +13,10 @@ use crate::api::{
     StatementHandle, StatementKind, TransactionHandle,
 };
 use crate::attachment::blob_text::{self, BlobTexts};
+use crate::attachment::client_cursors::ClientCursors;
+use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
-use crate::bind::{self, Action, Environment, Variable, VariableScope};
+use crate::bind::{self, Action, Environment};
 use crate::catalog::{Catalog, privileges};
 use crate::clock;
 use crate::ddl;
@@ -23,16 +25,13 @@ use crate::psql;
 use crate::session::StatementActivity;
 use crate::watchdog;
 
-/// Longest a scrollable cursor may get, in rows: they are kept in memory to be gone back to.
-const SCROLL_ROWS_MAX: usize = 1_000_000;
-
 /// A statement and what it is doing.
 pub(super) struct StatementSlot {
     /// MON$STATEMENT_ID.
     id: u64,
     prepared: Option<Prepared>,
     open: Option<OpenCursor>,
-    cursor_name: Option<String>,
+    pub(super) cursor_name: Option<String>,
     counts: RecordCounts,
 }
 
@@ -74,15 +73,6 @@ enum RowSource {
     Query(Box<Cursor>),
     Routine(Box<psql::Execution>),
     Finished(std::vec::IntoIter<Vec<Value>>),
-}
-
-/// The rows that a scrollable cursor has passed, and where it stands.
-#[derive(Default)]
-struct ScrollBuffer {
-    rows: Vec<Vec<Value>>,
-    /// 0 before the first row, 1 on the first.
-    position: usize,
-    complete: bool,
 }
 
 impl Attachment {
@@ -628,92 +618,6 @@ fn next_row(
         }
         RowSource::Routine(execution) => execution.resume(context),
         RowSource::Finished(rows) => Ok(rows.next()),
-    }
-}
-
-impl ScrollBuffer {
-    /// Goes to a row, reading as far ahead as that takes.
-    fn go(
-        &mut self,
-        to: Scroll,
-        mut next: impl FnMut() -> Result<Option<Vec<Value>>>,
-    ) -> Result<Option<Vec<Value>>> {
-        let current = i64::try_from(self.position).unwrap_or(i64::MAX);
-        let target = match to {
-            Scroll::Next => current.saturating_add(1),
-            Scroll::Prior => current - 1,
-            Scroll::First => 1,
-            Scroll::Relative(distance) => current.saturating_add(distance),
-            Scroll::Absolute(position) if position >= 0 => position,
-            Scroll::Last | Scroll::Absolute(_) => {
-                self.read_until(usize::MAX, &mut next)?;
-                let count = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
-                if let Scroll::Absolute(position) = to {
-                    count.saturating_add(position).saturating_add(1)
-                } else {
-                    count
-                }
-            }
-        };
-        let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
-        self.read_until(target, &mut next)?;
-        self.position = target.min(self.rows.len() + 1);
-        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
-    }
-
-    fn read_until(
-        &mut self,
-        position: usize,
-        next: &mut impl FnMut() -> Result<Option<Vec<Value>>>,
-    ) -> Result<()> {
-        while self.rows.len() < position && !self.complete {
-            match next()? {
-                None => self.complete = true,
-                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
-                Some(row) => self.rows.push(row),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The cursors of an attachment as WHERE CURRENT OF finds them.
-struct ClientCursors<'a> {
-    names: Vec<&'a str>,
-    parameters: usize,
-    used: std::cell::RefCell<Vec<(String, String)>>,
-}
-
-impl ClientCursors<'_> {
-    fn new(attachment: &Attachment, parameters: u32) -> ClientCursors<'_> {
-        ClientCursors {
-            names: attachment.statements.values().filter_map(|slot| slot.cursor_name.as_deref()).collect(),
-            parameters: usize::try_from(parameters).unwrap_or(usize::MAX),
-            used: std::cell::RefCell::new(Vec::new()),
-        }
-    }
-}
-
-impl VariableScope for ClientCursors<'_> {
-    fn variable(&self, _qualifier: Option<&str>, _name: &str) -> Option<Variable> {
-        None
-    }
-
-    fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
-        if !self.names.contains(&cursor) {
-            return None;
-        }
-        let mut used = self.used.borrow_mut();
-        let wanted = (cursor.to_owned(), relation.to_owned());
-        let index = used.iter().position(|own| *own == wanted).unwrap_or_else(|| {
-            used.push(wanted);
-            used.len() - 1
-        });
-        Some(self.parameters + index)
-    }
-
-    fn is_psql(&self) -> bool {
-        false
     }
 }
 

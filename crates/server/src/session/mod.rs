@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `worker` | the connection's work from its first packet on |
+//! | `attach_parameters` | what a DPB or SPB says |
 //! | `output` | replies on their way out |
 //! | `objects` | handles |
 //! | `statements`, `batches` | statements, cursors, batches |
@@ -10,6 +11,7 @@
 //! | `information` | the information calls |
 //! | `convert` | values between the engine's types and the client's |
 
+mod attach_parameters;
 mod batches;
 mod blobs;
 pub(crate) mod convert;

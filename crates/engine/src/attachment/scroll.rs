@@ -1,0 +1,63 @@
+//! Scrollable cursors: rows that have been passed are kept, to be gone back to.
+
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::api::Scroll;
+
+/// Longest a scrollable cursor may get, in rows: they are kept in memory to be gone back to.
+const SCROLL_ROWS_MAX: usize = 1_000_000;
+
+/// The rows that a scrollable cursor has passed, and where it stands.
+#[derive(Default)]
+pub(super) struct ScrollBuffer {
+    pub(super) rows: Vec<Vec<Value>>,
+    /// 0 before the first row, 1 on the first.
+    pub(super) position: usize,
+    pub(super) complete: bool,
+}
+
+impl ScrollBuffer {
+    /// Goes to a row, reading as far ahead as that takes.
+    pub(super) fn go(
+        &mut self,
+        to: Scroll,
+        mut next: impl FnMut() -> Result<Option<Vec<Value>>>,
+    ) -> Result<Option<Vec<Value>>> {
+        let current = i64::try_from(self.position).unwrap_or(i64::MAX);
+        let target = match to {
+            Scroll::Next => current.saturating_add(1),
+            Scroll::Prior => current - 1,
+            Scroll::First => 1,
+            Scroll::Relative(distance) => current.saturating_add(distance),
+            Scroll::Absolute(position) if position >= 0 => position,
+            Scroll::Last | Scroll::Absolute(_) => {
+                self.read_until(usize::MAX, &mut next)?;
+                let count = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
+                if let Scroll::Absolute(position) = to {
+                    count.saturating_add(position).saturating_add(1)
+                } else {
+                    count
+                }
+            }
+        };
+        let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
+        self.read_until(target, &mut next)?;
+        self.position = target.min(self.rows.len() + 1);
+        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
+    }
+
+    fn read_until(
+        &mut self,
+        position: usize,
+        next: &mut impl FnMut() -> Result<Option<Vec<Value>>>,
+    ) -> Result<()> {
+        while self.rows.len() < position && !self.complete {
+            match next()? {
+                None => self.complete = true,
+                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
+                Some(row) => self.rows.push(row),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! What an attach says in its parameter block: about the login, the session, and a database to be made.
+//!
+//! Source: wire-protocol.md, 1.5, 3.6 and 11.2. Unknown items are ignored, as Firebird does.
+
+use farbird_engine::api::CreateDatabaseOptions;
+use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_wire::auth::legacy;
+use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
+
+use super::worker::AttachKind;
+
+/// The login items of a DPB or SPB (wire-protocol.md, 3.6).
+#[derive(Default)]
+pub(super) struct LoginItems {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Vec<u8>>,
+    pub(super) password_encoded: Option<Vec<u8>>,
+    pub(super) plugin: Option<Vec<u8>>,
+    pub(super) plugin_list: Option<Vec<u8>>,
+    pub(super) data: Option<Vec<u8>>,
+}
+
+impl LoginItems {
+    pub(super) fn parse(bytes: &[u8], kind: AttachKind) -> Result<LoginItems> {
+        let mut items = LoginItems::default();
+        let service = kind == AttachKind::Service;
+        let reader = if service { ClumpletReader::spb_attach(bytes) } else { ClumpletReader::dpb(bytes) };
+        for item in reader.map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
+            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+            let data = || Some(item.data.to_vec());
+            match item.tag {
+                // One driver uses the numbers of the DPB in its SPB: both are taken there.
+                dpb::USER_NAME => items.user = Some(item.text()),
+                dpb::PASSWORD => items.password = data(),
+                dpb::PASSWORD_ENC => items.password_encoded = data(),
+                dpb::AUTH_PLUGIN_NAME => items.plugin = data(),
+                dpb::AUTH_PLUGIN_LIST => items.plugin_list = data(),
+                dpb::SPECIFIC_AUTH_DATA => items.data = data(),
+                spb::AUTH_PLUGIN_NAME if service => items.plugin = data(),
+                spb::AUTH_PLUGIN_LIST if service => items.plugin_list = data(),
+                spb::TRUSTED_AUTH if service => items.data = data(),
+                _ => {}
+            }
+        }
+        Ok(items)
+    }
+
+    pub(super) fn password_hash(&self) -> Option<[u8; legacy::HASH_BYTES]> {
+        match (&self.password_encoded, &self.password) {
+            (Some(encoded), _) => legacy::parse_hash(encoded),
+            (None, Some(plain)) => Some(legacy::hash(&String::from_utf8_lossy(plain))),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The items of a DPB that concern the attachment or a database to be made.
+pub(super) struct DatabaseParameters {
+    pub(super) user: Option<String>,
+    pub(super) role: Option<String>,
+    pub(super) character_set: CharacterSet,
+    pub(super) dialect: u8,
+    pub(super) time_zone: Option<String>,
+    pub(super) no_database_triggers: bool,
+    pub(super) process_name: String,
+    pub(super) process_id: Option<i32>,
+    pub(super) client_version: String,
+    pub(super) inline_blob_bytes: Option<u32>,
+    pub(super) create: CreateDatabaseOptions,
+}
+
+impl DatabaseParameters {
+    /// Understands a DPB; unknown items are ignored, as Firebird does.
+    pub(super) fn parse(bytes: &[u8]) -> Result<DatabaseParameters> {
+        let mut parameters = DatabaseParameters {
+            user: None,
+            role: None,
+            character_set: CharacterSet::NONE,
+            dialect: 3,
+            time_zone: None,
+            no_database_triggers: false,
+            process_name: String::new(),
+            process_id: None,
+            client_version: String::new(),
+            inline_blob_bytes: None,
+            create: CreateDatabaseOptions {
+                default_character_set: CharacterSet::NONE,
+                page_size: 8192,
+                overwrite: false,
+                dialect: 3,
+            },
+        };
+        for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
+            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+            let small = || item.integer().and_then(|number| u8::try_from(number).ok());
+            match item.tag {
+                dpb::USER_NAME => parameters.user = Some(item.text()),
+                dpb::SQL_ROLE_NAME => parameters.role = Some(item.text()).filter(|role| !role.is_empty()),
+                dpb::LC_CTYPE => parameters.character_set = character_set(&item.text())?,
+                dpb::SQL_DIALECT => parameters.dialect = small().filter(|d| (1..=3).contains(d)).unwrap_or(3),
+                dpb::SESSION_TIME_ZONE => {
+                    parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty())
+                }
+                dpb::NO_DB_TRIGGERS => parameters.no_database_triggers = item.flag(),
+                dpb::PROCESS_NAME => parameters.process_name = item.text(),
+                dpb::PROCESS_ID => {
+                    parameters.process_id = item.integer().and_then(|number| i32::try_from(number).ok());
+                }
+                dpb::CLIENT_VERSION => parameters.client_version = item.text(),
+                dpb::MAX_INLINE_BLOB_SIZE => {
+                    parameters.inline_blob_bytes =
+                        item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
+                }
+                dpb::SET_DB_CHARSET => parameters.create.default_character_set = character_set(&item.text())?,
+                dpb::PAGE_SIZE => {
+                    let size = item.integer().and_then(|size| u32::try_from(size).ok()).unwrap_or_default();
+                    parameters.create.page_size = size.clamp(4096, 32768).next_power_of_two();
+                }
+                dpb::OVERWRITE => parameters.create.overwrite = item.flag(),
+                _ => {}
+            }
+        }
+        parameters.create.dialect = parameters.dialect;
+        Ok(parameters)
+    }
+}
+
+/// A character set by name.
+fn character_set(name: &str) -> Result<CharacterSet> {
+    if name.is_empty() {
+        return Ok(CharacterSet::NONE);
+    }
+    CharacterSet::by_name(name)
+        .ok_or_else(|| Error::new(isc::BAD_DPB_CONTENT).and(isc::CHARSET_NOT_FOUND).with(name))
+}
