@@ -2,6 +2,8 @@
 //!
 //! Data goes to stdout, words to stderr. Exit codes: 0 done, 1 a statement failed or the answer is no, 2 could not run.
 
+mod bench;
+mod progress;
 mod serve;
 mod shell;
 
@@ -25,6 +27,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Run SQL on a database file: a shell, a script or one command.
     Sql(shell::Arguments),
+    /// Measure Farbird, alone or beside other databases.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Sql(arguments) => shell::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {
         Ok(code) => code,
