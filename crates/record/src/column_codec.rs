@@ -22,10 +22,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use farbird_types::{BlobId, Date, ExactWidth, SqlType, Text, Time, Timestamp, Value};
+use farbird_types::{SqlType, Text, Value};
 
 use crate::bytes::{Reader, put_varint};
 use crate::codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec};
+use crate::column_vector::{ColumnValues, ColumnVector, number_of_value, number_range, value_of_number};
 use crate::packed::{self, PackedNumbers};
 use crate::value_codec::{decode_row, decode_single, double_as_integer, encode_row, encode_single};
 use crate::{DecodeError, EncodeError, RecordFormat};
@@ -39,9 +40,6 @@ const KIND_NUMBERS: u8 = 1;
 const KIND_PLAIN: u8 = 2;
 const KIND_DICTIONARY: u8 = 3;
 const FLAG_NULL_BITS: u8 = 0x80;
-
-/// Ten-thousandths of a second in a day.
-const TICKS_PER_DAY: i64 = 864_000_000;
 
 impl RowCodec for ColumnCodec {
     fn id(&self) -> CodecId {
@@ -173,46 +171,17 @@ fn encode_plain<'s>(strings: impl Iterator<Item = &'s [u8]> + Clone, out: &mut V
 /// The value as a number, if its type, and it, can be one.
 fn as_number(sql_type: &SqlType, value: &Value) -> Option<i64> {
     match (sql_type, value) {
-        (SqlType::Boolean, Value::Boolean(value)) => Some(i64::from(*value)),
-        (SqlType::Exact { .. }, Value::Integer { unscaled, .. }) => Some(*unscaled),
-        (SqlType::Date, Value::Date(date)) => Some(i64::from(date.0)),
-        (SqlType::Time, Value::Time(time)) => Some(i64::from(time.0)),
-        (SqlType::Timestamp, Value::Timestamp(stamp)) if i64::from(stamp.time.0) < TICKS_PER_DAY => {
-            Some(i64::from(stamp.date.0) * TICKS_PER_DAY + i64::from(stamp.time.0))
-        }
-        (SqlType::Blob { .. }, Value::Blob(id)) => Some(id.0 as i64),
         (SqlType::Double, Value::Double(value)) => double_as_integer(*value),
-        _ => None,
+        _ => number_of_value(sql_type, value),
     }
 }
 
 /// Undoes [`as_number`]; `None` if the type has no such number.
 fn from_number(sql_type: &SqlType, number: i64) -> Option<Value> {
-    Some(match sql_type {
-        SqlType::Boolean => match number {
-            0 => Value::Boolean(false),
-            1 => Value::Boolean(true),
-            _ => return None,
-        },
-        SqlType::Exact { width, scale, .. } => {
-            match width {
-                ExactWidth::Short => drop(i16::try_from(number).ok()?),
-                ExactWidth::Long => drop(i32::try_from(number).ok()?),
-                ExactWidth::Int64 => {}
-                ExactWidth::Int128 => return None,
-            }
-            Value::Integer { unscaled: number, scale: *scale }
-        }
-        SqlType::Date => Value::Date(Date(i32::try_from(number).ok()?)),
-        SqlType::Time => Value::Time(Time(u32::try_from(number).ok()?)),
-        SqlType::Timestamp => Value::Timestamp(Timestamp {
-            date: Date(i32::try_from(number.div_euclid(TICKS_PER_DAY)).ok()?),
-            time: Time(u32::try_from(number.rem_euclid(TICKS_PER_DAY)).ok()?),
-        }),
-        SqlType::Blob { .. } => Value::Blob(BlobId(number as u64)),
-        SqlType::Double => Value::Double(number as f64),
-        _ => return None,
-    })
+    match sql_type {
+        SqlType::Double => Some(Value::Double(number as f64)),
+        _ => value_of_number(sql_type, number),
+    }
 }
 
 fn as_bytes(sql_type: &SqlType, value: &Value) -> Option<Vec<u8>> {
@@ -268,6 +237,10 @@ impl ColumnBlock<'_> {
 }
 
 impl BlockReader for ColumnBlock<'_> {
+    fn format(&self) -> &RecordFormat {
+        self.format
+    }
+
     fn decode_row(
         &self,
         index: usize,
@@ -298,6 +271,24 @@ impl BlockReader for ColumnBlock<'_> {
             self.decode_column(slot, range.clone(), places, width)?;
         }
         Ok(())
+    }
+
+    fn decode_column(
+        &self,
+        slot: u16,
+        range: Range<usize>,
+        out: &mut ColumnVector,
+    ) -> Result<(), DecodeError> {
+        if range.end > self.rows {
+            return Err(DecodeError::Invalid { what: "row place", offset: range.end });
+        }
+        let slot = usize::from(slot);
+        let (Some(sql_type), Some(bytes)) = (self.format.columns().get(slot), self.columns.get(slot)) else {
+            out.push_nulls(range.len());
+            return Ok(());
+        };
+        out.prepare(sql_type)?;
+        Column::open(self.rows, bytes)?.decode_into(sql_type, range, out)
     }
 
     fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
@@ -411,6 +402,118 @@ impl<'a> Column<'a> {
                 .ok()
                 .and_then(|index| dictionary.get(index).cloned())
                 .ok_or(invalid),
+        }
+    }
+
+    /// Appends the values of the rows of a range to a vector of the kind of `sql_type`.
+    fn decode_into(
+        &self,
+        sql_type: &SqlType,
+        range: Range<usize>,
+        out: &mut ColumnVector,
+    ) -> Result<(), DecodeError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if matches!(self.content, Content::AllNull) {
+            out.push_nulls(range.len());
+            return Ok(());
+        }
+        let ranks = self.rank(range.start)..self.rank(range.end);
+        let (values, null_bits) = out.parts_mut();
+        match values {
+            ColumnValues::Numbers(numbers) => {
+                let start = numbers.len();
+                self.numbers_into(sql_type, ranks, numbers)?;
+                self.spread(range.clone(), start, numbers);
+            }
+            ColumnValues::Doubles(doubles) => {
+                let start = doubles.len();
+                self.doubles_into(sql_type, ranks, doubles)?;
+                self.spread(range.clone(), start, doubles);
+            }
+            ColumnValues::Values(values) => {
+                let start = values.len();
+                let dictionary = self.dictionary(sql_type)?;
+                for rank in ranks {
+                    values.push(self.value(sql_type, rank, &dictionary)?);
+                }
+                self.spread(range.clone(), start, values);
+            }
+        }
+        match self.nulls {
+            None => null_bits.push_many(false, range.len()),
+            Some(bits) => null_bits.push_bits(bits, range),
+        }
+        Ok(())
+    }
+
+    fn numbers_into(
+        &self,
+        sql_type: &SqlType,
+        ranks: Range<usize>,
+        out: &mut Vec<i64>,
+    ) -> Result<(), DecodeError> {
+        if let Content::Numbers(packed) = &self.content {
+            let invalid = DecodeError::Invalid { what: "value of a column", offset: ranks.start };
+            let valid = number_range(sql_type).ok_or(invalid)?;
+            let before = out.len();
+            packed.unpack(ranks.clone(), out);
+            // What the width allows says enough for almost all columns.
+            let certain = packed
+                .bounds(ranks.end)
+                .is_some_and(|(least, greatest)| valid.contains(&least) && valid.contains(&greatest));
+            let fits = certain || out.iter().skip(before).all(|number| valid.contains(number));
+            return if fits { Ok(()) } else { Err(invalid) };
+        }
+        let dictionary = self.dictionary(sql_type)?;
+        for rank in ranks {
+            let invalid = DecodeError::Invalid { what: "value of a column", offset: rank };
+            let value = self.value(sql_type, rank, &dictionary)?;
+            out.push(number_of_value(sql_type, &value).ok_or(invalid)?);
+        }
+        Ok(())
+    }
+
+    fn doubles_into(
+        &self,
+        sql_type: &SqlType,
+        ranks: Range<usize>,
+        out: &mut Vec<f64>,
+    ) -> Result<(), DecodeError> {
+        if let Content::Numbers(packed) = &self.content {
+            let mut numbers = Vec::with_capacity(ranks.len());
+            packed.unpack(ranks, &mut numbers);
+            out.extend(numbers.into_iter().map(|number| number as f64));
+            return Ok(());
+        }
+        let dictionary = self.dictionary(sql_type)?;
+        for rank in ranks {
+            out.push(match self.value(sql_type, rank, &dictionary)? {
+                Value::Double(value) => value,
+                Value::Float(value) => f64::from(value),
+                _ => return Err(DecodeError::Invalid { what: "value of a column", offset: rank }),
+            });
+        }
+        Ok(())
+    }
+
+    /// Moves the values that are not NULL, which stand without gaps from `start` on, to the places of their rows.
+    fn spread<T: Default>(&self, range: Range<usize>, start: usize, values: &mut Vec<T>) {
+        if self.nulls.is_none() {
+            return;
+        }
+        let mut next = values.len();
+        values.resize_with(start + range.len(), T::default);
+        for (place, row) in (start..values.len()).zip(range).rev() {
+            // From here on the values are at their places.
+            if next == place + 1 {
+                break;
+            }
+            if !self.is_null(row) {
+                next -= 1;
+                values.swap(next, place);
+            }
         }
     }
 }

@@ -5,9 +5,11 @@
 //! Uses `types` only; used by `store`. The byte layouts are described in docs/store.md.
 #![forbid(unsafe_code)]
 
+mod bit_unpacking;
 pub mod bytes;
 pub mod codec;
 pub mod column_codec;
+mod column_vector;
 pub mod compression;
 mod error;
 mod format;
@@ -18,5 +20,6 @@ pub mod run_length;
 pub mod value_codec;
 
 pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, codec};
+pub use column_vector::{ColumnValues, ColumnVector, NullBits};
 pub use error::{DecodeError, EncodeError};
 pub use format::RecordFormat;

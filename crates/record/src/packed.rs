@@ -11,7 +11,10 @@
 //!
 //! The integer at index i is base + step x i + difference, modulo 2^64. Equal integers and counting ones take no bits.
 
+use std::ops::Range;
+
 use crate::DecodeError;
+use crate::bit_unpacking::unpack_differences;
 use crate::bytes::{Reader, put_signed};
 
 /// Appends a list.
@@ -97,6 +100,32 @@ impl<'a> PackedNumbers<'a> {
         on_line.wrapping_add(self.difference(index) as i64)
     }
 
+    /// The smallest and the largest number that may stand in a list of `count`; `None` if they could wrap around.
+    pub(crate) fn bounds(&self, count: usize) -> Option<(i64, i64)> {
+        let span = i64::try_from(mask(self.width)).ok()?;
+        let steps = i64::try_from(count.checked_sub(1)?).ok()?;
+        let last = self.base.checked_add(self.step.checked_mul(steps)?)?;
+        Some((self.base.min(last), self.base.max(last).checked_add(span)?))
+    }
+
+    /// Appends the integers of a range; arbitrary ones past the end.
+    pub(crate) fn unpack(&self, range: Range<usize>, out: &mut Vec<i64>) {
+        let before = out.len();
+        unpack_differences(self.width, self.differences, range.clone(), out);
+        let numbers = out.get_mut(before..).unwrap_or_default();
+        match (self.base, self.step) {
+            (0, 0) => {}
+            (base, 0) => numbers.iter_mut().for_each(|number| *number = number.wrapping_add(base)),
+            (base, step) => {
+                let mut on_line = base.wrapping_add(step.wrapping_mul(range.start as i64));
+                for number in numbers {
+                    *number = number.wrapping_add(on_line);
+                    on_line = on_line.wrapping_add(step);
+                }
+            }
+        }
+    }
+
     #[inline]
     fn difference(&self, index: usize) -> u64 {
         if self.width == 0 {
@@ -108,9 +137,14 @@ impl<'a> PackedNumbers<'a> {
         // Nine bytes hold 64 bits wherever they begin.
         let count = rest.len().min(9);
         window[..count].copy_from_slice(&rest[..count]);
-        let shifted = (u128::from_le_bytes(window) >> (bit % 8)) as u64;
-        if self.width == 64 { shifted } else { shifted & ((1 << self.width) - 1) }
+        (u128::from_le_bytes(window) >> (bit % 8)) as u64 & mask(self.width)
     }
+}
+
+/// The largest number of so many bits.
+#[inline]
+fn mask(width: usize) -> u64 {
+    u64::MAX.checked_shr(64 - width as u32).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -127,12 +161,21 @@ mod tests {
         for (index, number) in numbers.iter().enumerate() {
             assert_eq!(packed.number(index), *number, "{index} of {numbers:?}");
         }
+        for start in 0..=numbers.len().min(17) {
+            let mut unpacked = vec![1];
+            packed.unpack(start..numbers.len(), &mut unpacked);
+            assert_eq!(unpacked[1..], numbers[start..], "from {start}");
+        }
+        if let Some((least, greatest)) = packed.bounds(numbers.len()) {
+            assert!(numbers.iter().all(|number| (least..=greatest).contains(number)));
+        }
         out.len()
     }
 
     #[test]
     fn extremes_come_back_and_regular_lists_take_no_bits() {
         round_trip(&[]);
+        round_trip(&[0]);
         round_trip(&[i64::MIN, i64::MAX, 0]);
         round_trip(&[i64::MAX, i64::MIN]);
         assert_eq!(round_trip(&[7; 1_000]), 3);

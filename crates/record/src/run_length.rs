@@ -89,6 +89,10 @@ struct RunLengthBlock<'a> {
 }
 
 impl BlockReader for RunLengthBlock<'_> {
+    fn format(&self) -> &RecordFormat {
+        self.format
+    }
+
     fn decode_row(
         &self,
         index: usize,

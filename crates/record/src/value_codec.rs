@@ -406,6 +406,10 @@ struct ValueBlock<'a> {
 }
 
 impl BlockReader for ValueBlock<'_> {
+    fn format(&self) -> &RecordFormat {
+        self.format
+    }
+
     fn decode_row(
         &self,
         index: usize,

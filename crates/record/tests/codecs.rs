@@ -3,7 +3,7 @@
 mod common;
 
 use farbird_record::value_codec::{decode_row, encode_row};
-use farbird_record::{CodecId, ColumnSet, EncodedRows, RecordFormat, codec};
+use farbird_record::{CodecId, ColumnSet, ColumnVector, EncodedRows, RecordFormat, codec};
 use farbird_types::Value;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -28,6 +28,9 @@ fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
         let _ = reader.encoded_row(index, &mut Vec::new());
     }
     let _ = reader.decode_rows(0..rows, &ColumnSet::Slots(&[1, 0]), &mut out);
+    for slot in 0..format.len() as u16 {
+        let _ = reader.decode_column(slot, rows.min(1)..rows, &mut ColumnVector::default());
+    }
 }
 
 proptest! {
@@ -69,6 +72,18 @@ proptest! {
                 .flat_map(|row| slots.iter().map(|slot| row.get(usize::from(*slot)).cloned().unwrap_or_default()))
                 .collect();
             prop_assert_eq!(values, expected);
+            for (slot, sql_type) in format.columns().iter().enumerate() {
+                let mut vector = ColumnVector::default();
+                reader.decode_column(slot as u16, 0..1, &mut vector).expect("decodes");
+                reader.decode_column(slot as u16, 1..rows.len(), &mut vector).expect("decodes");
+                prop_assert_eq!(vector.len(), rows.len());
+                for (index, row) in rows.iter().enumerate() {
+                    prop_assert_eq!(vector.value(index, sql_type), row.get(slot).cloned());
+                }
+            }
+            let mut vector = ColumnVector::default();
+            reader.decode_column(u16::MAX, 0..rows.len(), &mut vector).expect("decodes");
+            prop_assert_eq!((vector.len(), vector.nulls().count()), (rows.len(), rows.len()));
             prop_assert!(reader.decode_row(rows.len(), &ColumnSet::All, &mut Vec::new()).is_err());
         }
     }
