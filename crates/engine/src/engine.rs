@@ -1,8 +1,13 @@
 //! The way in: databases by file, opened once however many attach, closed when the last one leaves.
+//!
+//! Whoever wants a database to stay open while nobody is attached keeps a [`Hold`] on it.
+
+mod hold;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use farbird_store::{FileKind, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result, isc};
@@ -14,12 +19,16 @@ use crate::catalog::Catalog;
 use crate::database::Database;
 use crate::users::UserDirectory;
 
+pub use hold::Hold;
+
 /// Opens databases and keeps count of them. One per process; shared by `Arc`.
 pub struct Engine {
     options: StoreOptions,
     /// A slot per file that is or was open. Its lock is held while the file is opened or closed, so that whoever comes
     /// at that moment waits instead of finding the file locked by ourselves.
     slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
+    /// How many databases in memory there have been: their names.
+    memory_databases: AtomicU64,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -30,13 +39,14 @@ struct Slot {
 
 struct OpenDatabase {
     database: Arc<Database>,
+    /// Attachments and holds.
     attachments: usize,
 }
 
 impl Engine {
     /// An engine that opens stores with these options.
     pub fn new(options: StoreOptions) -> Arc<Engine> {
-        Arc::new(Engine { options, slots: Mutex::new(HashMap::new()) })
+        Arc::new(Engine { options, slots: Mutex::new(HashMap::new()), memory_databases: AtomicU64::new(0) })
     }
 
     /// Creates a database file and attaches to it.
@@ -56,23 +66,7 @@ impl Engine {
         if open.is_some() {
             return Err(exists(path));
         }
-        match identify(path)? {
-            None => {}
-            Some(FileKind::Farbird) if create.overwrite => {
-                std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
-            }
-            Some(_) => return Err(exists(path)),
-        }
-        let store = Store::create(path, self.options.clone()).map_err(|error| store_error(path, error))?;
-        let catalog = Catalog::create(&store, create, &options.user).inspect_err(|_| {
-            // Nothing was acknowledged: a half-made file would only be in the way of the next attempt.
-            if let Err(error) = store.close().map_err(|e| e.to_string()).and_then(|()| {
-                std::fs::remove_file(path).map_err(|e| e.to_string())
-            }) {
-                tracing::warn!(path = %path.display(), error, "a database that could not be created was left behind");
-            }
-        })?;
-        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users));
+        let database = create_file(path, create, &self.options, &options.user, users)?;
         self.attach_open(&slot, &mut open, database, options)
     }
 
@@ -91,7 +85,7 @@ impl Engine {
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
-            None => Arc::new(self.open_file(path, users)?),
+            None => Arc::new(open_file(path, &self.options, users)?),
         };
         self.attach_open(&slot, &mut open, database, options)
     }
@@ -145,29 +139,6 @@ impl Engine {
         closed.and(deleted).map_err(|error| (None, error))
     }
 
-    fn open_file(&self, path: &Path, users: Arc<dyn UserDirectory>) -> Result<Database> {
-        match identify(path)? {
-            Some(FileKind::Farbird) => {}
-            None => {
-                return Err(Error::new(isc::IO_ERROR)
-                    .with("open")
-                    .with(shown(path))
-                    .and(isc::IO_OPEN_ERR)
-                    .and(isc::RANDOM)
-                    .with("No such file or directory"));
-            }
-            Some(other) => {
-                return Err(Error::new(isc::BAD_DB_FORMAT)
-                    .with(shown(path))
-                    .and(isc::RANDOM)
-                    .with(format!("the file is {other}; Farbird opens only databases that it created")));
-            }
-        }
-        let store = Store::open(path, self.options.clone()).map_err(|error| store_error(path, error))?;
-        let catalog = Catalog::load(&store)?;
-        Ok(Database::new(path, Arc::new(store), catalog, users))
-    }
-
     fn attach_open(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
@@ -193,6 +164,56 @@ impl Engine {
             slots.remove(path);
         }
     }
+}
+
+/// Makes a database file of `owner`'s.
+fn create_file(
+    path: &Path,
+    create: &CreateDatabaseOptions,
+    options: &StoreOptions,
+    owner: &str,
+    users: Arc<dyn UserDirectory>,
+) -> Result<Arc<Database>> {
+    match identify(path)? {
+        None => {}
+        Some(FileKind::Farbird) if create.overwrite => {
+            std::fs::remove_file(path).map_err(|error| io_error("delete", path, &error))?;
+        }
+        Some(_) => return Err(exists(path)),
+    }
+    let store = Store::create(path, options.clone()).map_err(|error| store_error(path, error))?;
+    let catalog = Catalog::create(&store, create, owner).inspect_err(|_| {
+        // Nothing was acknowledged: a half-made file would only be in the way of the next attempt.
+        if let Err(error) = store.close().map_err(|e| e.to_string()).and_then(|()| {
+            std::fs::remove_file(path).map_err(|e| e.to_string())
+        }) {
+            tracing::warn!(path = %path.display(), error, "a database that could not be created was left behind");
+        }
+    })?;
+    Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users)))
+}
+
+fn open_file(path: &Path, options: &StoreOptions, users: Arc<dyn UserDirectory>) -> Result<Database> {
+    match identify(path)? {
+        Some(FileKind::Farbird) => {}
+        None => {
+            return Err(Error::new(isc::IO_ERROR)
+                .with("open")
+                .with(shown(path))
+                .and(isc::IO_OPEN_ERR)
+                .and(isc::RANDOM)
+                .with("No such file or directory"));
+        }
+        Some(other) => {
+            return Err(Error::new(isc::BAD_DB_FORMAT)
+                .with(shown(path))
+                .and(isc::RANDOM)
+                .with(format!("the file is {other}; Farbird opens only databases that it created")));
+        }
+    }
+    let store = Store::open(path, options.clone()).map_err(|error| store_error(path, error))?;
+    let catalog = Catalog::load(&store)?;
+    Ok(Database::new(path, Arc::new(store), catalog, users))
 }
 
 /// What the file is; `None` if there is none.

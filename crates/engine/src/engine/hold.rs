@@ -1,0 +1,123 @@
+//! Databases that stay open while nobody is attached: what a program that embeds the engine keeps.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use farbird_store::{Store, StoreOptions};
+use farbird_types::Result;
+
+use super::{Engine, OpenDatabase, Slot, create_file, exists, open_file, store_error};
+use crate::api::{AttachOptions, CreateDatabaseOptions};
+use crate::attachment::Attachment;
+use crate::catalog::Catalog;
+use crate::database::Database;
+use crate::users::UserDirectory;
+
+/// Keeps a database open. It counts as an attachment but is none: MON$ATTACHMENTS does not show it.
+///
+/// Dropping the last hold or attachment closes the file.
+pub struct Hold {
+    engine: Arc<Engine>,
+    /// `None` once it has let go.
+    database: Option<Arc<Database>>,
+}
+
+impl Engine {
+    /// Opens a database file, or takes a share of it if it is open. `options` say how it is opened: they mean nothing
+    /// if it is.
+    ///
+    /// # Errors
+    /// As [`Engine::attach`].
+    pub fn hold(
+        self: &Arc<Self>,
+        path: &Path,
+        options: &StoreOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Hold> {
+        let slot = self.slot(path);
+        let mut open = slot.open.lock();
+        let database = match &*open {
+            Some(open) => Arc::clone(&open.database),
+            None => Arc::new(open_file(path, options, users)?),
+        };
+        Ok(self.hold_open(&mut open, database))
+    }
+
+    /// Creates a database file that belongs to `owner`, and keeps it open.
+    ///
+    /// # Errors
+    /// As [`Engine::create_database`].
+    pub fn hold_new(
+        self: &Arc<Self>,
+        path: &Path,
+        create: &CreateDatabaseOptions,
+        options: &StoreOptions,
+        owner: &str,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Hold> {
+        let slot = self.slot(path);
+        let mut open = slot.open.lock();
+        if open.is_some() {
+            return Err(exists(path));
+        }
+        let database = create_file(path, create, options, owner, users)?;
+        Ok(self.hold_open(&mut open, database))
+    }
+
+    /// Makes a database that lives in memory and ends with its last hold or attachment.
+    ///
+    /// # Errors
+    /// `isc_db_corrupt` if the store cannot be made.
+    pub fn hold_in_memory(
+        self: &Arc<Self>,
+        create: &CreateDatabaseOptions,
+        options: &StoreOptions,
+        owner: &str,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Hold> {
+        let number = self.memory_databases.fetch_add(1, Ordering::Relaxed);
+        // No file has such a name: paths are absolute by the time they come here.
+        let path = PathBuf::from(format!(":memory:{number}"));
+        let store = Store::in_memory(options.clone()).map_err(|error| store_error(&path, error))?;
+        let catalog = Catalog::create(&store, create, owner)?;
+        let database = Arc::new(Database::new(&path, Arc::new(store), catalog, users));
+        let slot = self.slot(&path);
+        let mut open = slot.open.lock();
+        Ok(self.hold_open(&mut open, database))
+    }
+
+    fn hold_open(self: &Arc<Self>, open: &mut Option<OpenDatabase>, database: Arc<Database>) -> Hold {
+        let shared = Arc::clone(&database);
+        open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
+        Hold { engine: Arc::clone(self), database: Some(shared) }
+    }
+}
+
+impl Hold {
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        self.database.as_ref().expect("a hold has its database until it is dropped")
+    }
+
+    /// Attaches to the database.
+    ///
+    /// # Errors
+    /// Those of attaching.
+    pub fn attach(&self, options: AttachOptions) -> Result<Attachment> {
+        let database = Arc::clone(self.database());
+        let slot: Arc<Slot> = self.engine.slot(&database.path);
+        let mut open = slot.open.lock();
+        self.engine.attach_open(&slot, &mut open, database, options)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let Some(database) = self.database.take() else { return };
+        let path = database.path.clone();
+        if let Err((_, error)) = self.engine.release(database, false) {
+            tracing::warn!(path = %path.display(), %error, "closing the database failed");
+        }
+    }
+}
