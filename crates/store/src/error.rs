@@ -40,6 +40,13 @@ pub enum StoreError {
         /// Who changed it.
         newer: TransactionId,
     },
+    /// Others have committed DDL of the relation since the layout was taken: take the new one and run the statement
+    /// again.
+    #[error("relation {} was changed meanwhile", relation.0)]
+    LayoutChanged {
+        /// The relation.
+        relation: RelationId,
+    },
     /// The row to be changed is not there (any more) for this transaction.
     #[error("row {} does not exist", row.0)]
     NoSuchRow {
@@ -190,6 +197,7 @@ impl From<StoreError> for farbird_types::Error {
                 .with(number(other)),
             StoreError::LockConflict { .. } => Error::new(isc::LOCK_CONFLICT),
             StoreError::LockTimeout { .. } => Error::new(isc::LOCK_TIMEOUT),
+            StoreError::LayoutChanged { .. } => Error::new(isc::OBSOLETE_METADATA),
             StoreError::ReadOnly => Error::new(isc::READ_ONLY_TRANS),
             StoreError::TransactionEnded => Error::new(isc::BAD_TRANS_HANDLE),
             StoreError::Cancelled => Error::new(isc::CANCELLED),

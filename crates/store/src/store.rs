@@ -1,6 +1,6 @@
 //! One database: opening, beginning transactions, and what all transactions share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +56,7 @@ pub(crate) struct Inner {
     pub(crate) sequences: Sequences,
     pub(crate) blob_numbers: Counter,
     transaction_numbers: Counter,
-    layouts: RwLock<HashMap<RelationId, RegisteredLayout>>,
+    layouts: RwLock<Layouts>,
     /// Transactions whose blocks carry their number, with their commits.
     spilled: RwLock<HashMap<TransactionId, CommitNumber>>,
 }
@@ -67,6 +67,22 @@ pub(crate) struct RegisteredLayout {
     pub(crate) layout: Arc<RelationLayout>,
     /// Transactions up to this one may know an older layout only.
     pub(crate) unknown_to: TransactionId,
+}
+
+/// The committed relations.
+#[derive(Debug, Default)]
+struct Layouts {
+    registered: HashMap<RelationId, RegisteredLayout>,
+    /// Relations that were registered and then dropped.
+    dropped: HashSet<RelationId>,
+}
+
+/// What the store knows of a layout.
+pub(crate) enum LayoutCheck {
+    /// It is the latest committed one.
+    Latest,
+    /// The relation is not committed yet, or the store was never told of it.
+    Unregistered,
 }
 
 struct LatestSnapshot(Arc<dyn Snapshot>);
@@ -169,12 +185,16 @@ impl Store {
     /// DDL (from its [`Transaction::commit_with`]). The sweep leaves relations alone that it was never told of.
     pub fn register_layout(&self, layout: Arc<RelationLayout>) {
         let unknown_to = self.inner.registry.newest_active();
-        self.inner.layouts.write().insert(layout.id, RegisteredLayout { layout, unknown_to });
+        let mut layouts = self.inner.layouts.write();
+        layouts.dropped.remove(&layout.id);
+        layouts.registered.insert(layout.id, RegisteredLayout { layout, unknown_to });
     }
 
     /// Forgets a dropped relation's layout.
     pub fn unregister_layout(&self, relation: RelationId) {
-        self.inner.layouts.write().remove(&relation);
+        let mut layouts = self.inner.layouts.write();
+        layouts.registered.remove(&relation);
+        layouts.dropped.insert(relation);
     }
 
     /// Begins a transaction. `cancel` interrupts its waits for locks and its long operations.
@@ -266,11 +286,24 @@ impl Inner {
     }
 
     pub(crate) fn registered_layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {
-        self.layouts.read().get(&relation).map(|registered| Arc::clone(&registered.layout))
+        self.layouts.read().registered.get(&relation).map(|registered| Arc::clone(&registered.layout))
+    }
+
+    /// Compares a layout with the registered one.
+    ///
+    /// # Errors
+    /// `LayoutChanged` if there is another one by now, or the relation was dropped.
+    pub(crate) fn check_layout(&self, layout: &RelationLayout) -> Result<LayoutCheck> {
+        let layouts = self.layouts.read();
+        match layouts.registered.get(&layout.id) {
+            Some(registered) if std::ptr::eq(&*registered.layout, layout) => Ok(LayoutCheck::Latest),
+            None if !layouts.dropped.contains(&layout.id) => Ok(LayoutCheck::Unregistered),
+            _ => Err(StoreError::LayoutChanged { relation: layout.id }),
+        }
     }
 
     pub(crate) fn layouts(&self) -> Vec<RegisteredLayout> {
-        let mut layouts: Vec<_> = self.layouts.read().values().cloned().collect();
+        let mut layouts: Vec<_> = self.layouts.read().registered.values().cloned().collect();
         layouts.sort_by_key(|registered| registered.layout.id);
         layouts
     }

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use farbird_store::{Access, Isolation, LockLevel, StoreError, TransactionOptions};
+use farbird_store::{Access, Isolation, KeyRange, LockLevel, ScanDirection, StoreError, TransactionOptions};
 
 fn store_with(names: &[&str]) -> (farbird_store::Store, Arc<farbird_store::RelationLayout>) {
     let store = memory_store();
@@ -235,4 +235,44 @@ fn a_snapshot_can_be_shared() {
     let unknown = TransactionOptions { snapshot_at: Some(farbird_store::CommitNumber(1_000)), ..SNAPSHOT };
     let refused = store.begin(unknown, farbird_store::CancelFlag::new()).expect_err("future");
     assert!(matches!(refused, StoreError::NoSuchSnapshot { .. }));
+}
+
+#[test]
+fn rows_in_a_layout_that_others_have_changed_are_refused() {
+    let store = memory_store();
+    let before = layout_with(vec![column_index(PRIMARY, 0, true, false)]);
+    let after = layout();
+    store.register_layout(Arc::clone(&before));
+    let first = begin(&store, SNAPSHOT);
+    insert(&first, &before, 1, "a");
+    first.commit().expect("commit");
+
+    let writer = begin(&store, SNAPSHOT);
+    let definer = begin(&store, SNAPSHOT);
+    for index in [NAME, NAME_DESCENDING] {
+        definer.build_index(&after, index).expect("an index");
+    }
+    // Its own rows are in its own layout.
+    definer.note_own_layout(after.id).expect("noted");
+    insert(&definer, &after, 2, "b");
+    let publish = (store.clone(), Arc::clone(&after));
+    definer.commit_with(move |_| publish.0.register_layout(publish.1)).expect("commit");
+
+    for _ in 0..2 {
+        let refused = writer.insert(&before, &mut row(3, "c")).expect_err("an old layout");
+        assert!(matches!(refused, StoreError::LayoutChanged { relation } if relation == before.id));
+    }
+    let refused = rename(&writer, &before, 1, "x").expect_err("an old layout");
+    assert!(matches!(refused, StoreError::LayoutChanged { .. }));
+    insert(&writer, &after, 3, "c");
+    rename(&writer, &after, 1, "x").expect("update");
+    writer.commit().expect("commit");
+    let reader = begin(&store, SNAPSHOT);
+    let by_name = by_index(&reader, &after, NAME, KeyRange::all(), ScanDirection::Ascending);
+    assert_eq!(by_name.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), [2, 3, 1]);
+
+    let late = begin(&store, SNAPSHOT);
+    store.unregister_layout(after.id);
+    let refused = late.insert(&after, &mut row(4, "d")).expect_err("a dropped relation");
+    assert!(matches!(refused, StoreError::LayoutChanged { .. }));
 }

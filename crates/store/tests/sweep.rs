@@ -229,6 +229,7 @@ fn an_old_transaction_meets_rows_of_a_format_that_it_does_not_know() {
     let bench = bench();
     bench.fill(0..2);
     let old = bench.begin();
+    insert(&old, &bench.layout, 9, "old");
     let mut altered = RelationLayout::clone(&bench.layout);
     let mut columns = altered.formats[0].columns().to_vec();
     columns.push(SqlType::BIGINT);
@@ -246,7 +247,7 @@ fn an_old_transaction_meets_rows_of_a_format_that_it_does_not_know() {
     let refused = old.insert(&bench.layout, &mut row(2, "x")).expect_err("duplicate");
     assert!(matches!(refused, StoreError::UniqueViolation { .. }));
     assert!(old.key_exists(&bench.layout, PRIMARY, &[Value::integer(1)], None).expect("known"));
-    assert_eq!(names(&old, &bench.layout), ["0", "1"]);
+    assert_eq!(names(&old, &bench.layout), ["0", "1", "old"]);
 }
 
 #[test]

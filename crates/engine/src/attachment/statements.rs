@@ -25,6 +25,9 @@ use crate::psql;
 use crate::session::StatementActivity;
 use crate::watchdog;
 
+/// How often a statement runs again because others' DDL came between its binding and its first lock.
+const METADATA_RESTARTS_MAX: usize = 100;
+
 /// A statement and what it is doing.
 pub(super) struct StatementSlot {
     /// MON$STATEMENT_ID.
@@ -169,8 +172,7 @@ impl Attachment {
             }
             (_, None) => Err(Error::new(isc::BAD_TRANS_HANDLE)),
             (_, Some(transaction)) => {
-                self.bind_again_if_stale(handle, transaction)?;
-                let execution = self.execute_in(handle, transaction, parameters, options)?;
+                let execution = self.execute_current(handle, transaction, parameters, options)?;
                 if self.transaction(transaction)?.parameters.auto_commit
                     && execution != Execution::CursorOpened
                 {
@@ -376,6 +378,25 @@ impl Attachment {
         }
         self.statements.get_mut(&handle).ok_or_else(bad_handle)?.prepared = Some(again);
         Ok(())
+    }
+
+    /// Runs a statement bound against the latest catalog; again if others' DDL comes between.
+    fn execute_current(
+        &mut self,
+        handle: StatementHandle,
+        transaction: TransactionHandle,
+        parameters: Vec<Value>,
+        options: ExecuteOptions,
+    ) -> Result<Execution> {
+        for _ in 0..METADATA_RESTARTS_MAX {
+            self.bind_again_if_stale(handle, transaction)?;
+            match self.execute_in(handle, transaction, parameters.clone(), options) {
+                Err(error) if error.has(isc::OBSOLETE_METADATA) => {}
+                execution => return execution,
+            }
+        }
+        self.bind_again_if_stale(handle, transaction)?;
+        self.execute_in(handle, transaction, parameters, options)
     }
 
     fn execute_in(

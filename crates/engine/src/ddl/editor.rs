@@ -59,8 +59,26 @@ impl<'e, 'a> Editor<'e, 'a> {
     pub(super) fn put(&mut self, object: CatalogObject) -> Result<()> {
         let (kind, name) = object.identity();
         self.context.transaction.store.catalog_put(&kind.key(&name), &object.encode()?)?;
+        self.check_current()?;
+        if let CatalogObject::Relation(relation) = &object {
+            self.context.transaction.store.note_own_layout(StoreRelation(relation.id.0))?;
+        }
         self.context.transaction.catalog.lock().put(object);
         Ok(())
+    }
+
+    /// Fails if others have committed definitions since the statement took its catalog, as they may have while it waited
+    /// for a lock: what it makes of the old ones would undo theirs.
+    ///
+    /// # Errors
+    /// `isc_obsolete_metadata`, on which the statement runs again.
+    fn check_current(&self) -> Result<()> {
+        let committed = self.context.database.catalog().version;
+        if self.catalog().base_version == committed {
+            Ok(())
+        } else {
+            Err(farbird_types::Error::new(farbird_types::isc::OBSOLETE_METADATA))
+        }
     }
 
     /// Creates or replaces a table or view.
@@ -73,17 +91,22 @@ impl<'e, 'a> Editor<'e, 'a> {
     /// Removes an object.
     pub(super) fn remove(&mut self, kind: ObjectKind, name: &str) -> Result<()> {
         self.context.transaction.store.catalog_delete(&kind.key(name))?;
+        self.check_current()?;
         self.context.transaction.catalog.lock().remove(kind, name);
         Ok(())
     }
 
     /// Locks a table until the end of the transaction.
     pub(super) fn lock(&self, relation: &Relation, level: LockLevel) -> Result<()> {
-        self.context.transaction.store.lock_relation(StoreRelation(relation.id.0), level).map_err(|error| {
-            let conflict = matches!(error, StoreError::LockConflict { .. } | StoreError::LockTimeout { .. });
-            let status = farbird_types::Error::from(error);
-            if conflict { error::table_in_use(&relation.name, status) } else { status }
-        })
+        self.context.transaction.store.lock_relation(StoreRelation(relation.id.0), level).map_err(
+            |error| {
+                let conflict =
+                    matches!(error, StoreError::LockConflict { .. } | StoreError::LockTimeout { .. });
+                let status = farbird_types::Error::from(error);
+                if conflict { error::table_in_use(&relation.name, status) } else { status }
+            },
+        )?;
+        self.check_current()
     }
 
     /// Fills an index from the rows that there are.

@@ -432,7 +432,8 @@ impl Execution {
             Some(Instruction::RaiseAgain | Instruction::ExecuteStatement(_))
         );
         let error = if again || !has_stack(&error) { with_stack(error, context) } else { error };
-        let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN];
+        // With obsolete metadata the whole statement runs again.
+        let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN, isc::OBSOLETE_METADATA];
         let handleable = !stops.into_iter().any(|code| error.has(code));
         let routine = Arc::clone(&self.routine);
         while self.waiting.len() > base {

@@ -89,6 +89,11 @@ impl Session {
         self.transaction = Some(self.attachment.start_transaction(parameters).expect("a transaction"));
     }
 
+    /// Starts a transaction with these parameters.
+    pub fn start(&mut self, parameters: TransactionParameters) {
+        self.transaction = Some(self.attachment.start_transaction(parameters).expect("a transaction"));
+    }
+
     /// Commits the running transaction.
     pub fn commit(&mut self) {
         if let Some(transaction) = self.transaction.take() {

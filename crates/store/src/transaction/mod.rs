@@ -20,11 +20,12 @@ use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
 use crate::locks::{Levels, Waiter};
+use crate::store::LayoutCheck;
 use crate::view::ReadView;
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
-    Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, Result, Store, StoreError,
-    TransactionId, TransactionOptions,
+    Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout, Result,
+    Store, StoreError, TransactionId, TransactionOptions,
 };
 use commit::CommitContent;
 use ddl::DdlChange;
@@ -55,6 +56,9 @@ pub(crate) struct Core {
     /// Row numbers taken, by relation; the latest range is in use.
     row_numbers: HashMap<RelationId, Vec<Reservation>>,
     levels: HashMap<RelationId, Levels>,
+    /// Relations whose layout cannot change any more for this transaction: it has locked them and knows the latest
+    /// layout, or has made one of its own.
+    known_layouts: HashSet<RelationId>,
     ddl: Vec<(u64, DdlChange)>,
     /// Formats of the rows written, for the commit.
     formats: HashMap<(RelationId, u16), RecordFormat>,
@@ -99,6 +103,7 @@ impl Core {
             blobs: BlobSet::default(),
             row_numbers: HashMap::new(),
             levels: HashMap::new(),
+            known_layouts: HashSet::new(),
             ddl: Vec::new(),
             formats: HashMap::new(),
             spilled: HashSet::new(),
@@ -256,6 +261,32 @@ impl Transaction {
         };
         let levels = self.store.inner.locks.lock_relation(relation, level, &mut self.waiter(id))?;
         self.core()?.levels.insert(relation, levels);
+        Ok(())
+    }
+
+    /// Locks a relation for a write in this layout.
+    ///
+    /// # Errors
+    /// `LayoutChanged` if others have committed another layout since this one was taken: its rows would lack the keys of
+    /// new indexes.
+    fn lock_to_write(&self, layout: &RelationLayout) -> Result<()> {
+        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        let mut core = self.core()?;
+        if core.known_layouts.contains(&layout.id) {
+            return Ok(());
+        }
+        // Whoever adds an index locks out writers, so from here on the layout stays as it is.
+        match self.store.inner.check_layout(layout)? {
+            LayoutCheck::Latest => drop(core.known_layouts.insert(layout.id)),
+            LayoutCheck::Unregistered => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that this transaction's own DDL has changed the relation, whose layouts from now on are not those that are
+    /// registered. To be called with the relation's catalog entry written, which keeps others from changing it.
+    pub fn note_own_layout(&self, relation: RelationId) -> Result<()> {
+        self.core()?.known_layouts.insert(relation);
         Ok(())
     }
 

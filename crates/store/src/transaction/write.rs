@@ -44,10 +44,10 @@ impl Transaction {
     ///
     /// # Errors
     /// `UniqueViolation`; `LockConflict`, `LockTimeout`, `Deadlock` if another transaction is about to commit the same
-    /// key.
+    /// key; `LayoutChanged`.
     pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
         self.check_writable()?;
-        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        self.lock_to_write(layout)?;
         let (row_id, id) = {
             let mut core = self.core()?;
             self.adopt_blobs(&mut core, layout, row, &[])?;
@@ -76,6 +76,8 @@ impl Transaction {
         row_id: RowId,
         row: &mut [Value],
     ) -> Result<()> {
+        self.check_writable()?;
+        self.lock_to_write(layout)?;
         let LockedRow { id, values: old, is_uncommitted } =
             self.lock_and_read(layout, view, row_id, self.options.wait)?;
         let keys = new_keys(layout, row_id, row, Some(&old))?;
@@ -99,6 +101,8 @@ impl Transaction {
 
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
+        self.check_writable()?;
+        self.lock_to_write(layout)?;
         let LockedRow { values: old, is_uncommitted, .. } =
             self.lock_and_read(layout, view, row_id, self.options.wait)?;
         self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), ChangedKeys::All);
@@ -113,15 +117,27 @@ impl Transaction {
     /// Locks a row until the end of the transaction without changing it (WITH LOCK). Errors as
     /// [`Transaction::update`].
     pub fn lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        self.lock_and_read(layout, view, row_id, self.options.wait).map(|_| ())
+        self.lock_without_change(layout, view, row_id, self.options.wait)
     }
 
     /// As [`Transaction::lock_row`], but `LockConflict` at once if another transaction holds the row (SKIP LOCKED).
     pub fn try_lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
-        self.lock_and_read(layout, view, row_id, Wait::No).map(|_| ())
+        self.lock_without_change(layout, view, row_id, Wait::No)
     }
 
-    /// Locks a row for a change and reads it as it is now, checking that the view sees that version.
+    fn lock_without_change(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        wait: Wait,
+    ) -> Result<()> {
+        self.check_writable()?;
+        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        self.lock_and_read(layout, view, row_id, wait).map(|_| ())
+    }
+
+    /// Locks a row of a locked relation and reads it as it is now, checking that the view sees that version.
     fn lock_and_read(
         &self,
         layout: &RelationLayout,
@@ -129,8 +145,6 @@ impl Transaction {
         row_id: RowId,
         wait: Wait,
     ) -> Result<LockedRow> {
-        self.check_writable()?;
-        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
         let projection = Projection::all();
         let decoder = RowDecoder::new(&self.store.inner, layout, &projection);
         let mut values = Vec::new();
