@@ -29,13 +29,40 @@ impl<'a> RowDecoder<'a> {
         layout: &'a RelationLayout,
         projection: &'a Projection,
     ) -> RowDecoder<'a> {
+        RowDecoder::with_latest(layout, latest_layout(inner, layout), projection)
+    }
+
+    /// As [`RowDecoder::new`], given what [`latest_layout`] gave before.
+    pub(crate) fn with_latest(
+        layout: &'a RelationLayout,
+        latest: Option<Arc<RelationLayout>>,
+        projection: &'a Projection,
+    ) -> RowDecoder<'a> {
         let columns = match projection.slots() {
             None => ColumnSet::All,
             Some(slots) => ColumnSet::Slots(slots),
         };
-        let latest =
-            inner.registered_layout(layout.id).filter(|latest| latest.formats.len() > layout.formats.len());
         RowDecoder { layout, latest, columns }
+    }
+
+    /// The slot of a column of the projection.
+    pub(crate) fn slot(&self, position: usize) -> Option<u16> {
+        match self.columns {
+            ColumnSet::All => u16::try_from(position).ok(),
+            ColumnSet::Slots(slots) => slots.get(position).copied(),
+        }
+    }
+
+    /// The type of the column at a slot, as readers see it.
+    pub(crate) fn column_type(&self, slot: u16) -> SqlType {
+        let format = self.layout.current_format();
+        format.and_then(|format| format.columns().get(usize::from(slot))).copied().unwrap_or(SqlType::Null)
+    }
+
+    /// Whether the column at a slot has the same type in rows of this format as readers see it with.
+    pub(crate) fn is_unchanged(&self, format: u16, slot: u16) -> Result<bool> {
+        let written = self.format(format)?.columns().get(usize::from(slot));
+        Ok(self.is_current(format) || written == Some(&self.column_type(slot)))
     }
 
     /// Values per row.
@@ -79,25 +106,34 @@ impl<'a> RowDecoder<'a> {
             return Ok(());
         }
         values.resize(start + self.width(), Value::Null);
-        let written = self.format(format)?.columns();
-        let current = self.format(self.layout.current)?.columns();
         let Some(row) = values.get_mut(start..) else { return Ok(()) };
         for (position, value) in row.iter_mut().enumerate() {
-            let slot = match self.columns {
-                ColumnSet::All => position,
-                ColumnSet::Slots(slots) => slots.get(position).copied().map_or(usize::MAX, usize::from),
-            };
-            match (written.get(slot), current.get(slot)) {
-                (_, None | Some(SqlType::Null)) => *value = Value::Null,
-                (None | Some(SqlType::Null), Some(_)) => {
-                    *value = self.layout.added_defaults.get(slot).cloned().unwrap_or_default();
-                }
-                (Some(from), Some(to)) if from == to || value.is_null() => {}
-                (Some(_), Some(to)) => *value = cast(value, to, &STORED)?,
+            match self.slot(position) {
+                Some(slot) => self.adapt_value(format, slot, value)?,
+                None => *value = Value::Null,
             }
         }
         Ok(())
     }
+
+    /// Turns a value of the column at a slot from an older format into the current one.
+    pub(crate) fn adapt_value(&self, format: u16, slot: u16, value: &mut Value) -> Result<()> {
+        let written = self.format(format)?.columns().get(usize::from(slot));
+        match (written, self.column_type(slot)) {
+            (_, SqlType::Null) => *value = Value::Null,
+            (None | Some(SqlType::Null), _) => {
+                *value = self.layout.added_defaults.get(usize::from(slot)).cloned().unwrap_or_default();
+            }
+            (Some(from), to) if *from == to || value.is_null() => {}
+            (Some(_), to) => *value = cast(value, &to, &STORED)?,
+        }
+        Ok(())
+    }
+}
+
+/// The latest layout of a relation, if it has formats that this one does not.
+pub(crate) fn latest_layout(inner: &Inner, layout: &RelationLayout) -> Option<Arc<RelationLayout>> {
+    inner.registered_layout(layout.id).filter(|latest| latest.formats.len() > layout.formats.len())
 }
 
 /// The error for a row that cannot be decoded.

@@ -16,6 +16,7 @@
 mod blob;
 mod block;
 mod cancel;
+mod column_batch;
 mod commit;
 mod committed;
 mod decoder;
@@ -48,6 +49,7 @@ mod write_set;
 pub(crate) use blob::BlobKey;
 pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 pub use cancel::CancelFlag;
+pub use column_batch::ColumnBatch;
 pub use error::{Result, StoreError};
 pub use file_kind::{FileKind, identify};
 pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, TransactionId};
@@ -59,5 +61,5 @@ pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
 
-pub use farbird_record::CodecId;
+pub use farbird_record::{CodecId, ColumnValues, ColumnVector, NullBits};
 pub use view::ReadView;

@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 use std::ops::{Bound, Range};
+use std::sync::Arc;
 
 use crate::block::Block;
 use crate::committed::{Sight, block_of};
@@ -119,11 +120,16 @@ impl<'a> MergedRows<'a> {
         Ok(batch.rows.last().map_or(u64::MAX, |row| row.0 + 1))
     }
 
-    /// Passes over rows of the stretch that [`MergedRows::next`] gave.
-    pub(crate) fn skip_in_block(&mut self, places: Range<usize>) {
-        if let Some(open) = &mut self.blocks.current {
-            open.place = places.end;
-        }
+    /// The block that the stretch that [`MergedRows::next`] gave is in.
+    pub(crate) fn block(&self) -> Option<&Arc<Block>> {
+        self.blocks.current.as_ref().map(|open| &open.block)
+    }
+
+    /// Passes over rows of the stretch that [`MergedRows::next`] gave, not none; gives the number of the row after them.
+    pub(crate) fn skip_in_block(&mut self, places: Range<usize>) -> u64 {
+        let Some(open) = &mut self.blocks.current else { return u64::MAX };
+        open.place = places.end;
+        open.row_at(places.end.saturating_sub(1)).map_or(u64::MAX, |row| row + 1)
     }
 }
 
@@ -195,7 +201,7 @@ struct VisibleBlocks<'a> {
 }
 
 struct OpenBlock {
-    block: Block,
+    block: Arc<Block>,
     place: usize,
     /// So many of its rows are seen.
     rows: usize,
@@ -206,16 +212,20 @@ struct OpenBlock {
 impl OpenBlock {
     fn new(block: Block, place: usize, rows: usize) -> OpenBlock {
         let listed = block.has_gaps().then(|| block.row_ids_from(0).collect());
-        OpenBlock { block, place, rows, listed }
+        OpenBlock { block: Arc::new(block), place, rows, listed }
     }
 
     fn row(&self) -> Option<u64> {
         if self.place >= self.rows {
             return None;
         }
+        self.row_at(self.place)
+    }
+
+    fn row_at(&self, place: usize) -> Option<u64> {
         match &self.listed {
-            Some(listed) => listed.get(self.place).copied(),
-            None => Some(self.block.first + self.place as u64),
+            Some(listed) => listed.get(place).copied(),
+            None => Some(self.block.first + place as u64),
         }
     }
 }

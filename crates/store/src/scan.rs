@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use farbird_types::Value;
 
-use crate::decoder::RowDecoder;
+use crate::column_batch::ColumnBatch;
+use crate::decoder::{RowDecoder, latest_layout};
 use crate::merge::{MergedRow, MergedRows};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{ReadView, RelationLayout, Result, RowId, Transaction};
@@ -154,6 +155,55 @@ impl RelationScan {
                 Some(MergedRow::Block(places)) => {
                     let taken = places.start..places.end.min(places.start + room);
                     self.next = rows.take_from_block(taken, &decoder, batch)?;
+                }
+            }
+        }
+        Ok(!batch.is_empty())
+    }
+
+    /// As [`RelationScan::next_batch`], for readers of columns: the rows come with nothing decoded but those that no block
+    /// holds.
+    pub fn next_columns(
+        &mut self,
+        transaction: &Transaction,
+        rows_max: usize,
+        batch: &mut ColumnBatch,
+    ) -> Result<bool> {
+        let inner = &transaction.store().inner;
+        batch.start(&self.layout, latest_layout(inner, &self.layout), &self.columns);
+        let core = transaction.core()?;
+        let snapshot = inner.snapshot();
+        let mut rows = MergedRows::new(inner, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        while batch.len() < rows_max.max(1) {
+            let room = rows_max.max(1) - batch.len();
+            match rows.next()? {
+                None => {
+                    self.next = u64::MAX;
+                    break;
+                }
+                Some(MergedRow::Own(row, format, bytes)) => {
+                    batch.push_row(row, format, bytes)?;
+                    self.next = row.0 + 1;
+                }
+                Some(MergedRow::Version(row, slice)) => {
+                    if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content
+                    {
+                        batch.push_row(row, format, bytes)?;
+                    }
+                    self.next = row.0 + 1;
+                }
+                Some(MergedRow::Block(places)) => {
+                    let taken = places.start..places.end.min(places.start + room);
+                    let Some(block) = rows.block().filter(|block| batch.push_block(block, taken.clone()))
+                    else {
+                        break;
+                    };
+                    let is_end = taken.end == block.rows;
+                    self.next = rows.skip_in_block(taken);
+                    // A batch has one block: to look for the next one would be to open it twice.
+                    if is_end {
+                        break;
+                    }
                 }
             }
         }

@@ -1,0 +1,332 @@
+//! Batches of rows whose columns are decoded side by side, when they are asked for.
+//!
+//! For whoever works on columns: a filter loads the columns that it looks at, and the others are decoded only for the rows
+//! that are left. A batch holds what it still has to decode, a block among it: it is dropped or cleared before the call
+//! that made it returns to a client, as everything that keeps pages of the substrate.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use farbird_record::{BlockReader, ColumnVector};
+use farbird_types::{SqlType, Value};
+
+use crate::block::Block;
+use crate::decoder::RowDecoder;
+use crate::{Projection, RelationLayout, Result, RowId, StoreError};
+
+/// A block that is read in more pieces than these is decoded whole first.
+const PIECES_MAX: usize = 32;
+/// Of a batch of which fewer rows than one in so many are wanted, these are decoded one by one.
+const SPARSE_ROWS: usize = 32;
+
+/// Rows of a scan ([`crate::RelationScan::next_columns`]), in scan order: of at most one block, with the newer versions of
+/// its rows and the transaction's own rows in their places.
+#[derive(Debug, Default)]
+pub struct ColumnBatch {
+    source: Option<Source>,
+    block: Option<Arc<Block>>,
+    pieces: Vec<Piece>,
+    /// Values of the rows that are not in the block, row after row.
+    loose: Vec<Value>,
+    width: usize,
+    len: usize,
+    columns: Vec<LoadedColumn>,
+}
+
+/// What the rows are read by.
+#[derive(Debug)]
+struct Source {
+    layout: Arc<RelationLayout>,
+    latest: Option<Arc<RelationLayout>>,
+    projection: Projection,
+}
+
+impl Source {
+    fn decoder(&self) -> RowDecoder<'_> {
+        RowDecoder::with_latest(&self.layout, self.latest.clone(), &self.projection)
+    }
+}
+
+/// Rows that stand together.
+#[derive(Debug)]
+enum Piece {
+    /// At these places of the block.
+    Block(Range<usize>),
+    /// The next of the loose rows.
+    Loose(RowId),
+}
+
+#[derive(Debug)]
+struct LoadedColumn {
+    loaded: bool,
+    sql_type: SqlType,
+    vector: ColumnVector,
+}
+
+impl Default for LoadedColumn {
+    fn default() -> LoadedColumn {
+        LoadedColumn { loaded: false, sql_type: SqlType::Null, vector: ColumnVector::default() }
+    }
+}
+
+impl ColumnBatch {
+    /// An empty batch.
+    pub fn new() -> ColumnBatch {
+        ColumnBatch::default()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many columns there are: the length of the scan's projection.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Empties it; the memory of its columns stays for the next rows.
+    pub fn clear(&mut self) {
+        self.source = None;
+        self.block = None;
+        self.pieces.clear();
+        self.loose.clear();
+        self.len = 0;
+        for column in &mut self.columns {
+            column.loaded = false;
+        }
+    }
+
+    /// The numbers of its rows, in order.
+    pub fn row_ids(&self) -> Vec<RowId> {
+        let mut rows = Vec::with_capacity(self.len);
+        for piece in &self.pieces {
+            match (piece, &self.block) {
+                (Piece::Loose(row), _) => rows.push(*row),
+                (Piece::Block(places), Some(block)) => {
+                    rows.extend(block.row_ids_from(places.start).take(places.len()).map(RowId));
+                }
+                (Piece::Block(_), None) => {}
+            }
+        }
+        rows
+    }
+
+    /// Decodes columns, by position in the projection, that are not decoded yet.
+    ///
+    /// # Errors
+    /// `Corrupt`; those of converting rows of an older format.
+    pub fn load(&mut self, positions: impl IntoIterator<Item = usize>) -> Result<()> {
+        let Some(source) = &self.source else { return Ok(()) };
+        let decoder = source.decoder();
+        let block = self.block.clone();
+        let mut reader = None;
+        for position in positions {
+            if self.columns.get(position).is_none_or(|column| column.loaded) {
+                continue;
+            }
+            if let (None, Some(block)) = (&reader, &block) {
+                reader = Some((block.as_ref(), block.reader(decoder.format(block.format)?)?));
+            }
+            let slot = decoder.slot(position).unwrap_or(u16::MAX);
+            let sql_type = decoder.column_type(slot);
+            let mut vector = self
+                .columns
+                .get_mut(position)
+                .map(|column| std::mem::take(&mut column.vector))
+                .unwrap_or_default();
+            vector.clear();
+            let block_column = reader.as_ref().map(|(block, reader)| BlockColumn {
+                decoder: &decoder,
+                block,
+                reader: &**reader,
+                slot,
+            });
+            self.append_column(position, &sql_type, block_column.as_ref(), &mut vector)?;
+            if let Some(column) = self.columns.get_mut(position) {
+                *column = LoadedColumn { loaded: true, sql_type, vector };
+            }
+        }
+        Ok(())
+    }
+
+    fn append_column(
+        &self,
+        position: usize,
+        sql_type: &SqlType,
+        block: Option<&BlockColumn<'_>>,
+        out: &mut ColumnVector,
+    ) -> Result<()> {
+        let misfit = |_| StoreError::corrupt(format!("a value in column {position} that is not of its type"));
+        let whole = match (block, self.pieces.len() > PIECES_MAX) {
+            (Some(block), true) => Some(self.decode_span(block)?),
+            _ => None,
+        };
+        let mut loose = self.loose.iter().skip(position).step_by(self.width.max(1));
+        for piece in &self.pieces {
+            match (piece, block, &whole) {
+                (Piece::Loose(_), ..) => {
+                    out.push(sql_type, loose.next().cloned().unwrap_or_default()).map_err(misfit)?;
+                }
+                (Piece::Block(places), _, Some((start, whole))) => {
+                    for place in places.clone() {
+                        let value = whole.value(place - start, sql_type).unwrap_or_default();
+                        out.push(sql_type, value).map_err(misfit)?;
+                    }
+                }
+                (Piece::Block(places), Some(block), None) => block.append(places.clone(), sql_type, out)?,
+                (Piece::Block(_), None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// All places of the block from the first to the last that is in the batch, and which the first is.
+    fn decode_span(&self, block: &BlockColumn<'_>) -> Result<(usize, ColumnVector)> {
+        let places = || {
+            self.pieces.iter().filter_map(|piece| match piece {
+                Piece::Block(places) => Some(places),
+                Piece::Loose(_) => None,
+            })
+        };
+        let start = places().map(|places| places.start).min().unwrap_or(0);
+        let end = places().map(|places| places.end).max().unwrap_or(0);
+        let mut whole = ColumnVector::default();
+        block.append(start..end, &block.decoder.column_type(block.slot), &mut whole)?;
+        Ok((start, whole))
+    }
+
+    /// A column decoded before, by position in the projection.
+    pub fn column(&self, position: usize) -> Option<&ColumnVector> {
+        self.columns.get(position).filter(|column| column.loaded).map(|column| &column.vector)
+    }
+
+    /// Appends all columns of some rows, ascending by place, row after row.
+    ///
+    /// # Errors
+    /// As [`ColumnBatch::load`].
+    pub fn read_rows(&mut self, rows: &[u32], out: &mut Vec<Value>) -> Result<()> {
+        let is_loaded = self.columns.iter().all(|column| column.loaded);
+        if !is_loaded && rows.len() < self.len / SPARSE_ROWS {
+            return self.decode_rows(rows, out);
+        }
+        self.load(0..self.width)?;
+        let start = out.len();
+        out.resize(start + rows.len() * self.width, Value::Null);
+        for (position, column) in self.columns.iter().take(self.width).enumerate() {
+            let places = out.iter_mut().skip(start + position).step_by(self.width.max(1));
+            for (row, place) in rows.iter().zip(places) {
+                *place = column.vector.value(*row as usize, &column.sql_type).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends some rows that are worth no column.
+    fn decode_rows(&self, rows: &[u32], out: &mut Vec<Value>) -> Result<()> {
+        let Some(source) = &self.source else { return Ok(()) };
+        let decoder = source.decoder();
+        let block = match &self.block {
+            Some(block) => Some((block, block.reader(decoder.format(block.format)?)?)),
+            None => None,
+        };
+        let mut rows = rows.iter().map(|row| *row as usize).peekable();
+        let (mut place, mut loose) = (0, 0);
+        for piece in &self.pieces {
+            let end = place + piece.len();
+            while let Some(row) = rows.next_if(|row| *row < end) {
+                match (piece, &block) {
+                    (Piece::Loose(_), _) => {
+                        let values = self.loose.get(loose * self.width..(loose + 1) * self.width);
+                        out.extend_from_slice(values.unwrap_or_default());
+                    }
+                    (Piece::Block(places), Some((block, reader))) => {
+                        let start = out.len();
+                        reader
+                            .decode_row(places.start + row - place, decoder.columns(), out)
+                            .map_err(|error| block.damaged(&error))?;
+                        decoder.adapt(block.format, start, out)?;
+                    }
+                    (Piece::Block(_), None) => {}
+                }
+            }
+            loose += usize::from(matches!(piece, Piece::Loose(_)));
+            place = end;
+        }
+        Ok(())
+    }
+
+    /// Begins to be filled with rows of a layout; gives how to decode those that are not in a block.
+    pub(crate) fn start(
+        &mut self,
+        layout: &Arc<RelationLayout>,
+        latest: Option<Arc<RelationLayout>>,
+        projection: &Projection,
+    ) {
+        self.clear();
+        let source = Source { layout: Arc::clone(layout), latest, projection: projection.clone() };
+        self.width = source.decoder().width();
+        self.columns.resize_with(self.width, LoadedColumn::default);
+        self.source = Some(source);
+    }
+
+    /// Appends a row in value encoding.
+    pub(crate) fn push_row(&mut self, row: RowId, format: u16, bytes: &[u8]) -> Result<()> {
+        if let Some(source) = &self.source {
+            source.decoder().decode(row, format, bytes, &mut self.loose)?;
+            self.pieces.push(Piece::Loose(row));
+            self.len += 1;
+        }
+        Ok(())
+    }
+
+    /// Appends rows of a block; false, and nothing is done, if there are rows of another one already.
+    pub(crate) fn push_block(&mut self, block: &Arc<Block>, places: Range<usize>) -> bool {
+        if self.block.get_or_insert_with(|| Arc::clone(block)).first != block.first {
+            return false;
+        }
+        self.len += places.len();
+        self.pieces.push(Piece::Block(places));
+        true
+    }
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Piece::Block(places) => places.len(),
+            Piece::Loose(_) => 1,
+        }
+    }
+}
+
+/// A column of an opened block.
+struct BlockColumn<'a> {
+    decoder: &'a RowDecoder<'a>,
+    block: &'a Block,
+    reader: &'a dyn BlockReader,
+    slot: u16,
+}
+
+impl BlockColumn<'_> {
+    /// Appends the values at some places, as readers see them.
+    fn append(&self, places: Range<usize>, sql_type: &SqlType, out: &mut ColumnVector) -> Result<()> {
+        let damaged = |error| self.block.damaged(&error);
+        if self.decoder.is_unchanged(self.block.format, self.slot)? {
+            return self.reader.decode_column(self.slot, places, out).map_err(damaged);
+        }
+        let mut values = Vec::with_capacity(places.len());
+        let columns = farbird_record::ColumnSet::Slots(std::slice::from_ref(&self.slot));
+        self.reader.decode_rows(places, &columns, &mut values).map_err(damaged)?;
+        for mut value in values {
+            self.decoder.adapt_value(self.block.format, self.slot, &mut value)?;
+            out.push(sql_type, value).map_err(damaged)?;
+        }
+        Ok(())
+    }
+}

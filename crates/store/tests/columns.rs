@@ -1,0 +1,218 @@
+//! Scans by column see what scans by row see: blocks, newer versions over them, deleted rows, a transaction's own changes,
+//! rows of older formats.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use farbird_record::RecordFormat;
+use farbird_store::{
+    ColumnBatch, Projection, ReadView, RelationId, RelationLayout, RelationScan, RowBatch, RowId, Store,
+    Transaction,
+};
+use farbird_types::{CharacterSet, ExactSubtype, ExactWidth, SqlType, Value};
+use proptest::prelude::*;
+
+const CENTS: SqlType = SqlType::Exact { width: ExactWidth::Int64, scale: -2, subtype: ExactSubtype::Numeric };
+
+/// T (ID BIGINT, PRICE NUMERIC(18, 2), NAME VARCHAR(100), RATIO DOUBLE PRECISION).
+fn first_layout() -> RelationLayout {
+    let name = SqlType::varchar(100, CharacterSet::UTF8);
+    RelationLayout {
+        id: RelationId(128),
+        formats: vec![RecordFormat::new(vec![SqlType::BIGINT, CENTS, name, SqlType::Double])],
+        current: 0,
+        added_defaults: Vec::new(),
+        indexes: Vec::new(),
+    }
+}
+
+/// The same after PRICE became a DOUBLE, NAME was dropped, and STOCK INTEGER DEFAULT 7 added.
+fn second_layout() -> RelationLayout {
+    let mut layout = first_layout();
+    layout.formats.push(RecordFormat::new(vec![
+        SqlType::BIGINT,
+        SqlType::Double,
+        SqlType::Null,
+        SqlType::Double,
+        SqlType::INTEGER,
+    ]));
+    layout.current = 1;
+    layout.added_defaults = vec![Value::Null, Value::Null, Value::Null, Value::Null, Value::integer(7)];
+    layout
+}
+
+/// A row of any layout; every third value is NULL.
+fn values(id: i64, layout: &RelationLayout) -> Vec<Value> {
+    let types = layout.current_format().expect("a format").columns();
+    let value = |(slot, sql_type): (usize, &SqlType)| match sql_type {
+        _ if slot > 0 && (id + slot as i64) % 3 == 0 => Value::Null,
+        SqlType::Exact { scale, .. } => Value::Integer { unscaled: id * 11 % 1_000, scale: *scale },
+        SqlType::Double => Value::Double(id as f64 / 4.0),
+        SqlType::Text(_) => Value::text(&format!("name {}", id % 7)),
+        _ => Value::Null,
+    };
+    types.iter().enumerate().map(value).collect()
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Insert(usize),
+    Update {
+        first: usize,
+        every: usize,
+    },
+    Delete {
+        first: usize,
+        every: usize,
+    },
+    Commit,
+    Sweep,
+    NewFormat,
+    /// Another snapshot to look at everything from then on.
+    Look,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let spread = || (0usize..200, prop_oneof![Just(1usize), 2usize..40]);
+    prop_oneof![
+        3 => prop_oneof![1usize..5, 40usize..300].prop_map(Step::Insert),
+        2 => spread().prop_map(|(first, every)| Step::Update { first, every }),
+        2 => spread().prop_map(|(first, every)| Step::Delete { first, every }),
+        2 => Just(Step::Commit),
+        2 => Just(Step::Sweep),
+        1 => Just(Step::NewFormat),
+        1 => Just(Step::Look),
+    ]
+}
+
+fn by_rows(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+    columns: &Projection,
+) -> Vec<(RowId, Vec<Value>)> {
+    let mut scan = RelationScan::new(Arc::clone(layout), view.clone(), columns.clone());
+    let (mut batch, mut rows) = (RowBatch::new(), Vec::new());
+    while scan.next_batch(transaction, 50, &mut batch).expect("scan") {
+        rows.extend((0..batch.len()).map(|index| (batch.row_id(index), batch.take_row(index))));
+    }
+    rows
+}
+
+/// The same by columns: whole columns, and every `every`th row alone.
+fn by_columns(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+    columns: &Projection,
+    (rows_max, every): (usize, usize),
+) -> Vec<(RowId, Vec<Value>)> {
+    let format = layout.current_format().expect("a format").columns();
+    let slots = columns.slots().expect("slots");
+    let types: Vec<SqlType> =
+        slots.iter().map(|slot| format.get(usize::from(*slot)).copied().unwrap_or(SqlType::Null)).collect();
+    let mut scan = RelationScan::new(Arc::clone(layout), view.clone(), columns.clone());
+    let (mut batch, mut rows) = (ColumnBatch::new(), Vec::new());
+    while scan.next_columns(transaction, rows_max, &mut batch).expect("scan") {
+        assert!(batch.len() <= rows_max && !batch.is_empty());
+        let some: Vec<u32> = (0..batch.len() as u32).step_by(every).collect();
+        let mut before = Vec::new();
+        batch.read_rows(&some, &mut before).expect("read");
+        batch.load(0..batch.width()).expect("load");
+        let ids = batch.row_ids();
+        assert_eq!(ids.len(), batch.len());
+        let start = rows.len();
+        for (index, id) in ids.into_iter().enumerate() {
+            let value = |(position, sql_type)| {
+                batch.column(position).expect("loaded").value(index, sql_type).expect("of its type")
+            };
+            rows.push((id, types.iter().enumerate().map(value).collect()));
+        }
+        for (row, values) in some.iter().zip(before.chunks(batch.width().max(1))) {
+            assert_eq!(rows[start + *row as usize].1, values);
+        }
+    }
+    rows
+}
+
+struct World {
+    store: Store,
+    layout: Arc<RelationLayout>,
+    transaction: Transaction,
+    looking: Transaction,
+    next_id: i64,
+}
+
+impl World {
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Insert(count) => {
+                for _ in 0..count {
+                    let mut row = values(self.next_id, &self.layout);
+                    self.transaction.insert(&self.layout, &mut row).expect("insert");
+                    self.next_id += 1;
+                }
+            }
+            Step::Update { first, every } => {
+                for (view, row) in self.some_rows(first, every) {
+                    let mut row_values = values(self.next_id, &self.layout);
+                    self.transaction.update(&self.layout, &view, row, &mut row_values).expect("update");
+                    self.next_id += 1;
+                }
+            }
+            Step::Delete { first, every } => {
+                for (view, row) in self.some_rows(first, every) {
+                    self.transaction.delete(&self.layout, &view, row).expect("delete");
+                }
+            }
+            Step::Commit => {
+                let next = begin(&self.store, READ_COMMITTED);
+                std::mem::replace(&mut self.transaction, next).commit().expect("commit");
+            }
+            Step::Sweep => while self.store.sweep(50).expect("sweep") > 0 {},
+            Step::Look => self.looking = begin(&self.store, SNAPSHOT),
+            Step::NewFormat => {
+                self.take(Step::Commit);
+                self.layout = Arc::new(second_layout());
+                self.store.register_layout(Arc::clone(&self.layout));
+            }
+        }
+    }
+
+    fn some_rows(&self, first: usize, every: usize) -> Vec<(ReadView, RowId)> {
+        let view = self.transaction.view().expect("view");
+        let rows = by_rows(&self.transaction, &self.layout, &view, &Projection::of([]));
+        rows.into_iter().skip(first).step_by(every).take(60).map(|(row, _)| (view.clone(), row)).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn columns_hold_what_rows_hold(
+        steps in prop::collection::vec(step(), 1..14),
+        rows_max in prop_oneof![1usize..20, 64usize..9_000],
+        every in prop_oneof![1usize..3, 33usize..70],
+    ) {
+        let store = memory_store();
+        let layout = Arc::new(first_layout());
+        store.register_layout(Arc::clone(&layout));
+        let transaction = begin(&store, READ_COMMITTED);
+        let looking = begin(&store, SNAPSHOT);
+        let mut world = World { store, layout, transaction, looking, next_id: 1 };
+        for step in steps {
+            world.take(step);
+            for transaction in [&world.transaction, &world.looking] {
+                let view = transaction.view().expect("view");
+                for columns in [Projection::of([0, 1, 2, 3, 4]), Projection::of([3, 1]), Projection::of([])] {
+                    let expected = by_rows(transaction, &world.layout, &view, &columns);
+                    let found = by_columns(transaction, &world.layout, &view, &columns, (rows_max, every));
+                    prop_assert_eq!(found, expected);
+                }
+            }
+        }
+    }
+}
