@@ -1,0 +1,244 @@
+//! The batch API of Firebird 4 and later: rows of one statement in large packets, executed by the server together.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use farbird_types::{BlobId, Error, Result, Value, isc};
+use farbird_wire::blob_stream::{ALIGNMENT, BlobStreamItem, BlobStreamPortion, HEADER_BYTES};
+use farbird_wire::clumplet::{ClumpletWriter, batch, bpb};
+use farbird_wire::message::{MessageFormat, MessageRun};
+use farbird_wire::packet::{BatchBlobs, BatchCreate, BatchMessages, Reply, Request};
+
+use crate::connection::Connection;
+use crate::conversation::Ticket;
+use crate::error;
+use crate::link::checked;
+use crate::pipeline::Outcome;
+use crate::statement::Statement;
+use crate::transaction::Transaction;
+
+/// Bytes of one packet of rows, or of BLOBs.
+const PACKET_BYTES: usize = 256 * 1024;
+/// Bytes, as the server counts them, after which it is told to execute what it has: a quarter of its default limit, so
+/// that it works while the next rows travel.
+const EXECUTE_BYTES: usize = 4 * 1024 * 1024;
+/// Parameter block of the BLOBs that travel: streams, which have no segments to keep apart.
+const STREAM_BPB: [u8; 4] = [bpb::VERSION1, bpb::TYPE, 1, bpb::TYPE_STREAM];
+
+/// Rows for one statement, sent and executed together.
+///
+/// After a row that fails, the others are executed all the same.
+#[derive(Debug)]
+pub struct Batch<'c> {
+    connection: &'c mut Connection,
+    transaction: &'c Transaction,
+    statement: &'c Statement,
+    rows: MessageRun,
+    /// Bytes that the server holds, rows and BLOBs.
+    held_rows: usize,
+    held_blobs: usize,
+    row_bytes: usize,
+    blobs: u64,
+    /// Rows sent and not executed.
+    waiting: u64,
+    /// Executions under way, each with the position of its first row.
+    under_way: VecDeque<(Ticket, u64)>,
+    sent: u64,
+    /// Packets whose answers tell only of failures.
+    packets: VecDeque<Ticket>,
+    outcome: Outcome,
+}
+
+impl Connection {
+    /// Begins a batch of a statement with parameters and without rows of its own.
+    ///
+    /// # Round trips
+    /// None yet. All of a batch is one flight for every 4 MiB of rows.
+    ///
+    /// # Errors
+    /// `isc_wish_list` if the server's protocol has no batches (before Firebird 4), or the statement no parameters.
+    pub fn batch<'c>(
+        &'c mut self,
+        transaction: &'c Transaction,
+        statement: &'c Statement,
+    ) -> Result<Batch<'c>> {
+        let format = statement.input_format().filter(|_| self.version().has_statement_timeout());
+        let Some(format) = format.map(Arc::clone) else {
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(
+                "batches need protocol 16 (Firebird 4) and a statement with parameters; use a pipeline",
+            ));
+        };
+        self.send_releases()?;
+        let packets = VecDeque::from([self.link.send(&create(statement, &format))?]);
+        Ok(Batch {
+            connection: self,
+            transaction,
+            statement,
+            row_bytes: format.aligned_length() as usize,
+            rows: MessageRun::new(format),
+            held_rows: 0,
+            held_blobs: 0,
+            blobs: 0,
+            waiting: 0,
+            under_way: VecDeque::new(),
+            sent: 0,
+            packets,
+            outcome: Outcome::default(),
+        })
+    }
+}
+
+fn create(statement: &Statement, format: &Arc<MessageFormat>) -> Request {
+    let mut parameters = ClumpletWriter::batch();
+    parameters.integer(batch::MULTIERROR, 1);
+    parameters.integer(batch::BLOB_POLICY, i32::from(batch::BLOB_STREAM));
+    Request::BatchCreate(BatchCreate {
+        statement: statement.handle(),
+        blr: format.to_blr(),
+        message_length: format.length(),
+        parameters: parameters.into_bytes(),
+        format: Arc::clone(format),
+    })
+}
+
+impl Batch<'_> {
+    /// Adds a row. Its values must be of the parameters' own types: nothing is converted.
+    ///
+    /// # Errors
+    /// A value that does not suit its parameter (the row is then not added), or a lost connection.
+    pub fn add(&mut self, values: &[Value]) -> Result<()> {
+        self.rows.push(values)?;
+        if self.rows.wire().len() >= PACKET_BYTES {
+            self.send_rows()?;
+        }
+        if self.held_rows >= EXECUTE_BYTES || self.held_blobs >= EXECUTE_BYTES {
+            self.execute()?;
+        }
+        Ok(())
+    }
+
+    /// Sends a BLOB for a row to be added after it; gives the value by which that row names it.
+    ///
+    /// # Errors
+    /// A BLOB of more than 4 GiB, or a lost connection.
+    pub fn add_blob(&mut self, contents: &[u8]) -> Result<Value> {
+        let too_long = || Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG);
+        let length = u32::try_from(contents.len() + STREAM_BPB.len()).map_err(|_| too_long())?;
+        self.blobs += 1;
+        let id = BlobId(self.blobs);
+        let bpb_length = u32::try_from(STREAM_BPB.len()).unwrap_or_default();
+        let mut items =
+            vec![BlobStreamItem::Header { id, length, bpb_length }, BlobStreamItem::Bpb(STREAM_BPB.to_vec())];
+        let mut head_bytes = HEADER_BYTES + bpb_length;
+        let mut pieces = contents.chunks(PACKET_BYTES).peekable();
+        loop {
+            let piece = pieces.next().unwrap_or_default();
+            if !piece.is_empty() {
+                items.push(BlobStreamItem::Data(piece.to_vec()));
+            }
+            let bytes = head_bytes + u32::try_from(piece.len()).unwrap_or_default();
+            let portion = BlobStreamPortion {
+                length: bytes.next_multiple_of(ALIGNMENT),
+                items: std::mem::take(&mut items),
+            };
+            self.held_blobs += portion.length as usize;
+            self.send(&Request::BatchBlobStream(BatchBlobs { statement: self.statement.handle(), portion }))?;
+            head_bytes = 0;
+            if pieces.peek().is_none() {
+                return Ok(Value::Blob(id));
+            }
+        }
+    }
+
+    fn send(&mut self, request: &Request) -> Result<()> {
+        let ticket = self.connection.link.send(request)?;
+        self.packets.push_back(ticket);
+        Ok(())
+    }
+
+    fn send_rows(&mut self) -> Result<()> {
+        if self.rows.count() == 0 {
+            return Ok(());
+        }
+        let next = MessageRun::new(Arc::clone(self.rows.format()));
+        let rows = std::mem::replace(&mut self.rows, next);
+        self.held_rows += rows.count() as usize * self.row_bytes;
+        self.waiting += u64::from(rows.count());
+        self.send(&Request::BatchMessages(BatchMessages { statement: self.statement.handle(), rows }))
+    }
+
+    /// Has the server execute what it holds; takes the answers of earlier times.
+    fn execute(&mut self) -> Result<()> {
+        self.send_rows()?;
+        if self.waiting == 0 {
+            return Ok(());
+        }
+        let request = Request::BatchExecute {
+            statement: self.statement.handle(),
+            transaction: self.transaction.handle(),
+        };
+        let ticket = self.connection.link.send(&request)?;
+        self.connection.link.flush()?;
+        self.under_way.push_back((ticket, self.sent));
+        self.sent += self.waiting;
+        (self.waiting, self.held_rows, self.held_blobs) = (0, 0, 0);
+        self.wait_until(1)
+    }
+
+    fn wait_until(&mut self, most: usize) -> Result<()> {
+        while self.under_way.len() > most
+            && let Some((ticket, first)) = self.under_way.pop_front()
+        {
+            self.wait_for_packets(Some(ticket))?;
+            match self.connection.link.next(ticket)? {
+                Reply::BatchCompletion(completion) => {
+                    self.outcome.executed += u64::from(completion.record_count);
+                    for (row, status) in completion.errors {
+                        let error = status.error().unwrap_or_else(|| Error::new(isc::RANDOM));
+                        self.outcome.fail(first + u64::from(row), error);
+                    }
+                    self.outcome.failed += completion.errors_without_detail.len() as u64;
+                }
+                Reply::Response(response) => {
+                    return Err(match checked(response) {
+                        Err(error) => error,
+                        Ok(_) => error::unexpected("op_batch_exec"),
+                    });
+                }
+                _ => return Err(error::unexpected("op_batch_exec")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the answers to the packets before an execution, or to all.
+    fn wait_for_packets(&mut self, before: Option<Ticket>) -> Result<()> {
+        while let Some(ticket) = self.packets.front().copied()
+            && before.is_none_or(|before| ticket < before)
+        {
+            self.packets.pop_front();
+            self.connection.link.response(ticket)?;
+        }
+        Ok(())
+    }
+
+    /// Executes what is left and waits for everything.
+    ///
+    /// # Errors
+    /// What the server says of the batch as a whole. What it says of single rows is in the [`Outcome`].
+    pub fn finish(mut self) -> Result<Outcome> {
+        self.execute()?;
+        self.wait_until(0)?;
+        Ok(std::mem::take(&mut self.outcome))
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        let releases = &self.connection.releases;
+        for ticket in self.packets.drain(..).chain(self.under_way.drain(..).map(|(ticket, _)| ticket)) {
+            releases.abandon(ticket);
+        }
+        releases.add(Request::BatchRelease(self.statement.handle()));
+    }
+}

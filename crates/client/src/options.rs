@@ -1,0 +1,161 @@
+//! Where to connect, as whom, and with which wire.
+
+use std::time::Duration;
+
+use farbird_types::{Error, Result, isc};
+use farbird_wire::auth::AuthPlugin;
+use farbird_wire::auth::srp::ProofHash;
+use farbird_wire::crypt::CryptPlugin;
+pub use farbird_wire::negotiation::WireCrypt;
+pub use farbird_wire::protocol::ProtocolVersion;
+
+/// The port of servers that name none.
+pub const DEFAULT_PORT: u16 = 3050;
+
+/// A database on a server: `host:database`, `host/port:database`, `[::1]/3050:database`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Name or address of the machine.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path or alias, as the server knows it.
+    pub database: String,
+}
+
+impl Location {
+    /// Understands a location as Firebird's tools write it.
+    ///
+    /// # Errors
+    /// `isc_io_error` for a text that names no host, or no port where one should stand.
+    pub fn parse(text: &str) -> Result<Location> {
+        let bad = || {
+            Error::new(isc::IO_ERROR)
+                .with("connect")
+                .with(text)
+                .and(isc::RANDOM)
+                .with("a database on a server is written host:database or host/port:database")
+        };
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(bracketed) => bracketed.split_once(']').ok_or_else(bad)?,
+            None => text.split_at(text.find(['/', ':']).ok_or_else(bad)?),
+        };
+        let (port, database) = match rest.strip_prefix('/') {
+            Some(rest) => {
+                let (port, database) = rest.split_once(':').ok_or_else(bad)?;
+                (port.parse().map_err(|_| bad())?, database)
+            }
+            None => (DEFAULT_PORT, rest.strip_prefix(':').ok_or_else(bad)?),
+        };
+        if host.is_empty() || database.is_empty() {
+            return Err(bad());
+        }
+        Ok(Location { host: host.to_owned(), port, database: database.to_owned() })
+    }
+}
+
+/// How to connect. Start from [`ConnectOptions::new`] and change what differs.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Login name, as typed.
+    pub user: String,
+    /// Password.
+    pub password: String,
+    /// Role to take on.
+    pub role: Option<String>,
+    /// Ways to prove the password, the preferred first. `Legacy_Auth` is not among the default ones: whoever overhears
+    /// its hash can log in with it.
+    pub plugins: Vec<AuthPlugin>,
+    /// Whether the line is to be encrypted.
+    pub wire_crypt: WireCrypt,
+    /// Ciphers, the preferred first.
+    pub ciphers: Vec<CryptPlugin>,
+    /// Whether the line is to be compressed: worth it on slow lines.
+    pub compress: bool,
+    /// Newest protocol to offer; 13 (Firebird 3) is the oldest.
+    pub newest: ProtocolVersion,
+    /// Largest BLOB, in bytes, that is to travel with its row, up to 65,535; 0 for none. Protocol 19 and later.
+    pub inline_blob_bytes: u32,
+    /// How long to try to connect.
+    pub connect_timeout: Duration,
+    /// How long to wait for an answer; `None`: as long as it takes.
+    pub read_timeout: Option<Duration>,
+    /// Name of the program, shown in MON$ATTACHMENTS.
+    pub program: String,
+}
+
+impl ConnectOptions {
+    /// A user with a password, everything else as usual: SRP, encryption if the server can, no compression.
+    pub fn new(user: impl Into<String>, password: impl Into<String>) -> ConnectOptions {
+        ConnectOptions {
+            user: user.into(),
+            password: password.into(),
+            role: None,
+            plugins: vec![AuthPlugin::Srp(ProofHash::Sha256), AuthPlugin::Srp(ProofHash::Sha1)],
+            wire_crypt: WireCrypt::Enabled,
+            ciphers: CryptPlugin::ALL.to_vec(),
+            compress: false,
+            newest: ProtocolVersion::NEWEST,
+            inline_blob_bytes: 65_535,
+            connect_timeout: Duration::from_secs(20),
+            read_timeout: None,
+            program: std::env::args().next().unwrap_or_default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for ConnectOptions {
+    /// Leaves the password out: options end up in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectOptions")
+            .field("user", &self.user)
+            .field("plugins", &self.plugins)
+            .field("wire_crypt", &self.wire_crypt)
+            .field("compress", &self.compress)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a new database is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Default character set.
+    pub character_set: String,
+    /// Page size in bytes; the server's default if `None`.
+    pub page_size: Option<u32>,
+    /// Whether a database of that name is replaced.
+    pub overwrite: bool,
+    /// Whether each commit waits for the disk (Firebird's forced writes); the server's default if `None`.
+    pub forced_writes: Option<bool>,
+}
+
+impl Default for CreateOptions {
+    fn default() -> Self {
+        CreateOptions {
+            character_set: "UTF8".to_owned(),
+            page_size: None,
+            overwrite: false,
+            forced_writes: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_read_as_firebird_writes_them() {
+        let location = |text| {
+            let Location { host, port, database } = Location::parse(text).unwrap();
+            (host, port, database)
+        };
+        let is = |host: &str, port, database: &str| (host.to_owned(), port, database.to_owned());
+        assert_eq!(location("db:app"), is("db", 3050, "app"));
+        assert_eq!(location("127.0.0.1/3054:/data/app.fdb"), is("127.0.0.1", 3054, "/data/app.fdb"));
+        assert_eq!(location("[::1]/3051:C:\\app.fdb"), is("::1", 3051, "C:\\app.fdb"));
+        for bad in ["app", "db:", ":app", "db/x:app", "db/3050", "[::1:app", ""] {
+            assert!(Location::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Prepared statements: what the server says of them, and how values become their parameters.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use farbird_types::{Error, Result, Value, isc};
+use farbird_wire::info::{RecordCounts, StatementInformation, Variable, statement_type};
+use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, MessageType};
+use farbird_wire::packet::{Execute, Output, Request};
+use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement, prepare_reply};
+
+use crate::releases::Releases;
+
+/// A column of a result, or a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its label: the alias, or the name.
+    pub label: String,
+    /// Name of the column it comes from; empty for expressions and parameters.
+    pub name: String,
+    /// The table it comes from; empty for expressions and parameters.
+    pub relation: String,
+    /// How its values travel.
+    pub message_type: MessageType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+}
+
+/// A prepared statement of one connection. Dropped, it is released on the server with the next flight.
+#[derive(Debug)]
+pub struct Statement {
+    handle: Handle,
+    information: StatementInformation,
+    parameters: Vec<Column>,
+    columns: Vec<Column>,
+    input: Option<Input>,
+    output: Option<Arc<MessageFormat>>,
+    /// One row at a time (SELECT ... FOR UPDATE).
+    row_by_row: bool,
+    releases: Releases,
+}
+
+#[derive(Debug)]
+struct Input {
+    format: Arc<MessageFormat>,
+    blr: Vec<u8>,
+    /// Whether the server has been told this format last: then it need not be told again.
+    is_bound: Cell<bool>,
+}
+
+impl Statement {
+    /// What prepare answered.
+    pub(crate) fn new(
+        handle: Handle,
+        flags: u16,
+        information: StatementInformation,
+        version: ProtocolVersion,
+        releases: &Releases,
+    ) -> Result<Statement> {
+        let columns = |variables: &[Variable]| {
+            variables.iter().map(|variable| column(variable, version)).collect::<Result<Vec<_>>>()
+        };
+        let (parameters, outputs) = (columns(&information.inputs)?, columns(&information.outputs)?);
+        let format = |columns: &[Column]| {
+            let types = columns.iter().map(|column| column.message_type);
+            (!columns.is_empty()).then(|| Arc::new(MessageFormat::from_columns(types)))
+        };
+        let input = format(&parameters).map(|format| Input {
+            blr: format.to_blr(),
+            format,
+            is_bound: Cell::new(false),
+        });
+        Ok(Statement {
+            handle,
+            output: format(&outputs),
+            input,
+            parameters,
+            columns: outputs,
+            information,
+            row_by_row: flags & prepare_reply::NO_BATCH != 0,
+            releases: releases.clone(),
+        })
+    }
+
+    /// The parameters, in order.
+    pub fn parameters(&self) -> &[Column] {
+        &self.parameters
+    }
+
+    /// The columns of its rows.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Whether executing it opens a cursor, as opposed to giving one row or none.
+    pub fn has_cursor(&self) -> bool {
+        match self.information.flags {
+            // Servers before Firebird 3 do not tell.
+            0 => matches!(
+                u8::try_from(self.information.statement_type),
+                Ok(statement_type::SELECT | statement_type::SELECT_FOR_UPD)
+            ),
+            flags => flags & HAS_CURSOR != 0,
+        }
+    }
+
+    /// Kind of the statement: a number of `isc_info_sql_stmt_*`.
+    pub fn kind(&self) -> u32 {
+        self.information.statement_type
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    pub(crate) fn input_format(&self) -> Option<&Arc<MessageFormat>> {
+        self.input.as_ref().map(|input| &input.format)
+    }
+
+    pub(crate) fn output(&self) -> Output {
+        Output::new(self.output.clone())
+    }
+
+    /// Rows to ask for at a time.
+    pub(crate) fn fetch_count(&self, version: ProtocolVersion) -> u16 {
+        match &self.output {
+            Some(format) if !self.row_by_row => format.fetch_count(version.has_packed_messages()),
+            _ => 1,
+        }
+    }
+
+    /// op_execute with these parameters.
+    ///
+    /// # Errors
+    /// `isc_dsql_sqlda_err` for another number of values than there are parameters.
+    pub(crate) fn execute(
+        &self,
+        transaction: Handle,
+        values: &[Value],
+        version: ProtocolVersion,
+        inline_blob_bytes: u32,
+    ) -> Result<Execute> {
+        let (input_blr, message) = self.message(values, MessageForm::of_sql(version))?;
+        Ok(Execute {
+            statement: self.handle,
+            transaction,
+            input_blr,
+            message_number: 0,
+            message,
+            timeout_ms: 0,
+            cursor_flags: 0,
+            inline_blob_bytes,
+        })
+    }
+
+    fn message(&self, values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
+        let Some(input) = &self.input else {
+            return match values.len() {
+                0 => Ok((Vec::new(), None)),
+                given => Err(wrong_count(0, given)),
+            };
+        };
+        match Message::new(Arc::clone(&input.format), form, values) {
+            Ok(message) => {
+                let blr = if input.is_bound.replace(true) { Vec::new() } else { input.blr.clone() };
+                Ok((blr, Some(message)))
+            }
+            Err(error) => match error.fault {
+                EncodeFault::ColumnCount { expected, given } => Err(wrong_count(expected, given)),
+                _ => {
+                    // The server converts: it is told what the values are instead of what they should be.
+                    let types =
+                        input.format.columns().zip(values).map(|(wanted, value)| natural(value, *wanted));
+                    let format = Arc::new(MessageFormat::from_columns(types));
+                    let message = Message::new(Arc::clone(&format), form, values)?;
+                    input.is_bound.set(false);
+                    Ok((format.to_blr(), Some(message)))
+                }
+            },
+        }
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        self.releases.add(Request::FreeStatement { statement: self.handle, option: free_statement::DROP });
+    }
+}
+
+/// Bit of the statement's flags.
+const HAS_CURSOR: u32 = 1;
+
+/// Rows that a statement has touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Inserted.
+    pub inserted: u32,
+    /// Updated.
+    pub updated: u32,
+    /// Deleted.
+    pub deleted: u32,
+    /// Read.
+    pub selected: u32,
+}
+
+impl From<RecordCounts> for Counts {
+    fn from(counts: RecordCounts) -> Counts {
+        let RecordCounts { selected, inserted, updated, deleted } = counts;
+        Counts { inserted, updated, deleted, selected }
+    }
+}
+
+fn column(variable: &Variable, version: ProtocolVersion) -> Result<Column> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let message_type = MessageType::described(&variable.description, version).ok_or_else(|| {
+        Error::new(isc::DSQL_SQLDA_ERR)
+            .and(isc::RANDOM)
+            .with(format!("the server describes a type {} that is not known", variable.description.sql_type))
+    })?;
+    Ok(Column {
+        label: text(if variable.alias.is_empty() { &variable.field } else { &variable.alias }),
+        name: text(&variable.field),
+        relation: text(&variable.relation),
+        message_type,
+        nullable: variable.description.sql_type & 1 != 0,
+    })
+}
+
+/// The type in which a value travels as it is; NULL travels as what is wanted.
+fn natural(value: &Value, wanted: MessageType) -> MessageType {
+    match value {
+        Value::Null => wanted,
+        Value::Boolean(_) => MessageType::Boolean,
+        Value::Integer { scale, .. } => MessageType::Int64 { scale: *scale },
+        Value::Int128 { scale, .. } => MessageType::Int128 { scale: *scale },
+        Value::Float(_) => MessageType::Float,
+        Value::Double(_) => MessageType::Double,
+        Value::DecFloat(_) => MessageType::DecFloat34,
+        Value::Date(_) => MessageType::Date,
+        Value::Time(_) => MessageType::Time,
+        Value::Timestamp(_) => MessageType::Timestamp,
+        Value::TimeTz(_) => MessageType::TimeTz,
+        Value::TimestampTz(_) => MessageType::TimestampTz,
+        Value::Text(text) => MessageType::Varying {
+            length: u16::try_from(text.bytes().len()).unwrap_or(u16::MAX),
+            charset: Some(u16::from(text.character_set().0)),
+        },
+        Value::Blob(_) => MessageType::Quad { scale: 0 },
+    }
+}
+
+fn wrong_count(expected: usize, given: usize) -> Error {
+    Error::new(isc::DSQL_SQLDA_ERR)
+        .and(isc::RANDOM)
+        .with(format!("{given} values were given for {expected} parameters"))
+}

@@ -1,0 +1,90 @@
+//! BLOBs, long and short.
+
+use std::io::{Read, Write};
+
+use farbird_client::{BlobOptions, Connection, Value};
+
+use crate::servers::{all, begin, run};
+
+fn insert(connection: &mut Connection, contents: &[&[u8]]) {
+    run(connection, &["create table t (id integer not null primary key, b blob)"]);
+    let transaction = begin(connection);
+    let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
+    for (id, contents) in (1..).zip(contents) {
+        let blob = connection.write_blob(&transaction, contents).unwrap();
+        connection.execute(&transaction, &insert, &[Value::integer(id), Value::Blob(blob)]).unwrap();
+    }
+    connection.commit(transaction).unwrap();
+}
+
+#[test]
+fn contents_come_back_as_they_went() {
+    let long: Vec<u8> = (0..1_000_000_u32).map(|i| (i / 7) as u8).collect();
+    let contents: [&[u8]; 5] = [b"", b"small", &long[..32_000], &long[..64_001], &long];
+    for place in all() {
+        let mut connection = place.create();
+        insert(&mut connection, &contents);
+        let transaction = begin(&mut connection);
+        let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
+        for (row, wanted) in rows.iter().zip(contents) {
+            let Value::Blob(id) = row[0] else { panic!("{row:?}") };
+            let read = connection.read_blob(&transaction, id).unwrap();
+            assert!(read == wanted, "{} bytes instead of {}", read.len(), wanted.len());
+            // A second time it cannot have come with its row.
+            assert!(connection.read_blob(&transaction, id).unwrap() == wanted);
+        }
+        connection.commit(transaction).unwrap();
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn small_blobs_cost_no_round_trip_where_the_protocol_lets_them_travel_with_their_rows() {
+    for place in all() {
+        let mut connection = place.create();
+        insert(&mut connection, &[b"one", b"two"]);
+        let transaction = begin(&mut connection);
+        let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
+        let before = connection.counters().round_trips;
+        for (row, wanted) in rows.iter().zip([b"one", b"two"]) {
+            let Value::Blob(id) = row[0] else { panic!("{row:?}") };
+            assert_eq!(connection.read_blob(&transaction, id).unwrap(), wanted);
+        }
+        let trips = connection.counters().round_trips - before;
+        assert_eq!(trips, if connection.version().has_inline_blobs() { 0 } else { 2 });
+        drop(transaction);
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn blobs_are_read_and_written_by_the_traits_of_std() {
+    for place in all() {
+        let mut connection = place.create();
+        run(&mut connection, &["create table t (b blob)"]);
+        let transaction = begin(&mut connection);
+        let mut writer = connection.create_blob(&transaction, BlobOptions { stream: true }).unwrap();
+        for n in 0..10_000 {
+            writeln!(writer, "line {n}").unwrap();
+        }
+        let id = writer.finish().unwrap();
+        let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
+        connection.execute(&transaction, &insert, &[Value::Blob(id)]).unwrap();
+        // A writer that is dropped leaves nothing.
+        connection.create_blob(&transaction, BlobOptions::default()).unwrap().put(b"lost").unwrap();
+        let rows = connection.query_all(&transaction, "select b from t").unwrap();
+        let Value::Blob(id) = rows[0][0] else { panic!("{rows:?}") };
+        let mut text = String::new();
+        connection.open_blob(&transaction, id).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text.lines().count(), 10_000);
+        assert!(text.ends_with("line 9999\n"));
+        // A reader that is dropped early leaves the connection in order.
+        let mut start = [0; 6];
+        connection.open_blob(&transaction, id).unwrap().read_exact(&mut start).unwrap();
+        assert_eq!(&start, b"line 0");
+        connection.ping().unwrap();
+        drop(insert);
+        connection.commit(transaction).unwrap();
+        connection.drop_database().unwrap();
+    }
+}

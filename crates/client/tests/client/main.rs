@@ -1,0 +1,14 @@
+//! The driver against a Farbird server in this process, and against real Firebird servers if they are named:
+//!
+//! ```text
+//! FARBIRD_TEST_FIREBIRD="127.0.0.1/3050:/tmp/fbdata/client,SYSDBA,secret 127.0.0.1/3054:/tmp,SYSDBA,masterkey"
+//! ```
+//!
+//! Each is a folder on the server, where databases are made and dropped, a user and a password.
+
+mod batches;
+mod blobs;
+mod logins;
+mod pipelines;
+mod servers;
+mod statements;

@@ -1,0 +1,107 @@
+//! The servers that the tests talk to.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use farbird_client::{ConnectOptions, Connection, CreateOptions, Transaction, TransactionOptions, Value};
+use farbird_server::Server;
+use farbird_server::config::{Config, Overrides};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+const PASSWORD: &str = "masterkey";
+
+/// A server and how to log in there.
+pub struct Place {
+    /// Where databases lie: the location without a name.
+    prefix: String,
+    pub options: ConnectOptions,
+    /// Farbird's own, which ends with this.
+    _own: Option<OwnServer>,
+}
+
+struct OwnServer {
+    runtime: Runtime,
+    server: Option<Server>,
+    _folder: TempDir,
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.runtime.block_on(server.shutdown());
+        }
+    }
+}
+
+/// Farbird, with these authentication plugins.
+pub fn farbird() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let overrides = Overrides {
+        listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+        data: Some(folder.path().join("data")),
+        ..Overrides::default()
+    };
+    let config = Config::load(None, overrides).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (server, _) = runtime.block_on(Server::start(config, Some(PASSWORD.to_owned()))).unwrap();
+    let port = server.local_address().port();
+    Place {
+        prefix: format!("127.0.0.1/{port}:"),
+        options: ConnectOptions::new("sysdba", PASSWORD),
+        _own: Some(OwnServer { runtime, server: Some(server), _folder: folder }),
+    }
+}
+
+/// All servers.
+pub fn all() -> Vec<Place> {
+    let named = std::env::var("FARBIRD_TEST_FIREBIRD").unwrap_or_default();
+    let foreign = named.split_whitespace().map(|place| {
+        let [folder, user, password] = place.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{place} is not FOLDER,USER,PASSWORD")
+        };
+        Place { prefix: format!("{folder}/"), options: ConnectOptions::new(user, password), _own: None }
+    });
+    std::iter::once(farbird()).chain(foreign).collect()
+}
+
+impl Place {
+    /// A location that no other test uses.
+    pub fn location(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        format!("{}client_{}_{number}.fdb", self.prefix, std::process::id())
+    }
+
+    /// A new database.
+    pub fn create(&self) -> Connection {
+        self.create_with(&self.options)
+    }
+
+    /// A new database through other options.
+    pub fn create_with(&self, options: &ConnectOptions) -> Connection {
+        Connection::create(&self.location(), &CreateOptions::default(), options)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.prefix))
+    }
+}
+
+/// Runs statements, each in a transaction of its own.
+pub fn run(connection: &mut Connection, statements: &[&str]) {
+    for statement in statements {
+        let transaction = begin(connection);
+        connection.run(&transaction, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+        connection.commit(transaction).unwrap();
+    }
+}
+
+pub fn begin(connection: &mut Connection) -> Transaction {
+    connection.begin(&TransactionOptions::default()).unwrap()
+}
+
+/// The one value of a query, in a transaction of its own.
+pub fn value(connection: &mut Connection, query: &str) -> Value {
+    let transaction = begin(connection);
+    let rows = connection.query_all(&transaction, query).unwrap();
+    connection.commit(transaction).unwrap();
+    rows[0][0].clone()
+}
