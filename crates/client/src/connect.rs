@@ -94,8 +94,8 @@ fn answer_key_question(link: &mut Link, reply: &Reply) -> Result<bool> {
 }
 
 fn encrypt(link: &mut Link, login: &Login<'_>) -> Result<()> {
-    let Some((plugin, key, data)) = login.cipher()? else { return Ok(()) };
-    let ticket = link.conversation().send_crypt(plugin, key, data)?;
+    let Some(cipher) = login.cipher()? else { return Ok(()) };
+    let ticket = link.conversation().send_crypt(cipher.plugin, cipher.key, cipher.data)?;
     link.expect(ticket);
     link.response(ticket).map(|_| ())
 }

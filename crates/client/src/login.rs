@@ -29,6 +29,13 @@ pub(crate) enum Step {
     AtAttach,
 }
 
+/// A cipher that both sides have.
+pub(crate) struct ChosenCipher<'a> {
+    pub(crate) plugin: CryptPlugin,
+    pub(crate) key: &'a [u8],
+    pub(crate) data: &'a [u8],
+}
+
 /// A login under way.
 pub(crate) struct Login<'o> {
     options: &'o ConnectOptions,
@@ -187,15 +194,17 @@ impl<'o> Login<'o> {
         Ok(())
     }
 
-    /// The cipher to switch on, its key and its data; `None` if there is none or none is wanted.
+    /// The cipher to switch on; `None` if there is none or none is wanted.
     ///
     /// # Errors
     /// `isc_wirecrypt_incompatible` if encryption is required and impossible.
-    pub(crate) fn cipher(&self) -> Result<Option<(CryptPlugin, &[u8], &[u8])>> {
+    pub(crate) fn cipher(&self) -> Result<Option<ChosenCipher<'_>>> {
         let wanted = self.options.ciphers.iter().find(|cipher| self.keys.plugins.contains(cipher));
         match (self.options.wire_crypt, wanted, &self.session_key) {
             (WireCrypt::Disabled, _, _) => Ok(None),
-            (_, Some(plugin), Some(key)) => Ok(Some((*plugin, key, self.keys.data_of(*plugin)))),
+            (_, Some(plugin), Some(key)) => {
+                Ok(Some(ChosenCipher { plugin: *plugin, key, data: self.keys.data_of(*plugin) }))
+            }
             (WireCrypt::Required, _, _) => Err(Error::new(isc::WIRECRYPT_INCOMPATIBLE)),
             (WireCrypt::Enabled, _, _) => Ok(None),
         }
