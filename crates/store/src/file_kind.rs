@@ -61,7 +61,8 @@ pub fn identify(path: &Path) -> Result<FileKind> {
     Ok(identify_bytes(&head))
 }
 
-fn identify_bytes(head: &[u8]) -> FileKind {
+/// What a file that begins with these bytes is.
+pub(crate) fn identify_bytes(head: &[u8]) -> FileKind {
     if head.is_empty() {
         return FileKind::Empty;
     }

@@ -13,6 +13,7 @@
 //! names, SQL and privileges are the engine's. Uses `types` and `record`. Byte layouts: docs/store.md.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 mod blob;
 mod block;
 mod cancel;

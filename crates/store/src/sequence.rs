@@ -117,6 +117,14 @@ impl Store {
         Ok(())
     }
 
+    /// The current values of all sequences that have one, by number.
+    pub(crate) fn sequence_values(&self) -> Vec<(SequenceId, i64)> {
+        let states = self.inner.sequences.states.lock();
+        let mut values: Vec<_> = states.iter().map(|(sequence, state)| (*sequence, state.value)).collect();
+        values.sort_unstable_by_key(|(sequence, _)| *sequence);
+        values
+    }
+
     /// Forgets a dropped sequence.
     pub fn sequence_drop(&self, sequence: SequenceId) -> Result<()> {
         let mut states = self.inner.sequences.states.lock();

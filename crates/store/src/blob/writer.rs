@@ -87,8 +87,17 @@ impl BlobWriter {
 
     /// Appends a segment (of a stream: just bytes).
     pub fn write_segment(&mut self, transaction: &Transaction, bytes: &[u8]) -> Result<()> {
-        let length = bytes.len() as u64;
-        self.contents.push(transaction, self.blob, bytes)?;
+        self.begin_segment(transaction, bytes)?;
+        self.end_segment(transaction, bytes.len() as u64)
+    }
+
+    /// Appends a part of a segment, which takes any number of them and then [`BlobWriter::end_segment`].
+    pub(crate) fn begin_segment(&mut self, transaction: &Transaction, part: &[u8]) -> Result<()> {
+        self.contents.push(transaction, self.blob, part)
+    }
+
+    /// Ends a segment of `length` bytes in all its parts.
+    pub(crate) fn end_segment(&mut self, transaction: &Transaction, length: u64) -> Result<()> {
         if !self.properties.options.stream {
             let mut item = Vec::new();
             put_varint(length, &mut item);

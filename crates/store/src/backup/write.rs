@@ -1,0 +1,211 @@
+//! From a database to a stream.
+
+use std::io::Write;
+
+use farbird_record::bytes::put_bytes;
+use farbird_record::value_codec::encode_row;
+use farbird_record::{CodecId, EncodedRows, RecordFormat, codec};
+use farbird_types::{BlobId, Value};
+
+use super::error::BackupResult;
+use super::frame::{CHUNK_BYTES_MAX, FrameWriter};
+use super::item::Item;
+use super::{
+    BackupContents, BackupProgress, BackupRelation, BackupStage, BackupSummary, ProgressObserver,
+    ROWS_PER_STEP,
+};
+use crate::{Projection, ReadView, RelationScan, RowBatch, SegmentRead, StoreError, Transaction};
+
+/// How rows are packed: the smallest in all that was measured (docs/store.md, "Record codecs").
+const CODEC: CodecId = CodecId::COLUMN;
+/// Rows are packed together until they have so many bytes in value encoding.
+const PACKED_ROWS_BYTES: usize = 256 << 10;
+/// And at most so many of them.
+pub(super) const PACKED_ROWS_MAX: usize = 8_192;
+/// BLOB contents of one item, in bytes.
+const BLOB_ITEM_BYTES: usize = 64 << 10;
+
+/// Writes what a transaction sees of its database: the rows of `contents.relations`, their BLOBs, all sequences, and the
+/// catalog entries given.
+///
+/// `transaction` must be a SNAPSHOT, begun at the moment to which `contents` belong ([`crate::Store::begin_with`]). Its
+/// cancel flag ends the backup. Sequences are not part of transactions: they have the values of a moment after the
+/// snapshot, so no row of the backup has a value that a restored sequence would give again.
+///
+/// # Errors
+/// [`super::BackupError::Write`] from `out`, [`super::BackupError::Database`] from the database. What was written before has no end mark,
+/// so no restore takes it for whole.
+pub fn write_backup<W: Write>(
+    transaction: &Transaction,
+    contents: &BackupContents,
+    out: W,
+    observer: &mut ProgressObserver<'_>,
+) -> BackupResult<BackupSummary> {
+    let view = transaction.view()?;
+    let commit = view.commit_number();
+    let mut frame = FrameWriter::begin(out, contents.time_us)?;
+    put(&mut frame, &Item::Database { commit, producer: contents.producer.as_bytes() })?;
+    for (key, value) in &contents.catalog {
+        put(&mut frame, &Item::Catalog { key, value })?;
+    }
+    for (sequence, value) in transaction.store().sequence_values() {
+        put(&mut frame, &Item::Sequence { sequence, value })?;
+    }
+    let mut row_counts = Vec::with_capacity(contents.relations.len());
+    for relation in &contents.relations {
+        transaction.cancel_flag().check()?;
+        row_counts.push(transaction.count_rows(&relation.layout, &view)?);
+    }
+    let mut writer = Writer {
+        transaction,
+        view,
+        frame,
+        observer,
+        summary: BackupSummary { commit, ..BackupSummary::default() },
+        rows_total: row_counts.iter().sum(),
+    };
+    for (relation, rows) in contents.relations.iter().zip(row_counts) {
+        writer.relation(relation, rows)?;
+    }
+    writer.finish()
+}
+
+fn put<W: Write>(frame: &mut FrameWriter<W>, item: &Item<'_>) -> BackupResult<()> {
+    let mut encoded = Vec::new();
+    item.encode(&mut encoded);
+    // A chunk takes an item more when it is nearly full.
+    if encoded.len() > CHUNK_BYTES_MAX / 2 + CHUNK_BYTES_MAX / 4 + CHUNK_BYTES_MAX / 8 {
+        return Err(StoreError::corrupt("an object or a row is too large to be backed up").into());
+    }
+    frame.item(|chunk| chunk.extend_from_slice(&encoded))
+}
+
+struct Writer<'a, 'o, W> {
+    transaction: &'a Transaction,
+    view: ReadView,
+    frame: FrameWriter<W>,
+    observer: &'a mut ProgressObserver<'o>,
+    summary: BackupSummary,
+    rows_total: u64,
+}
+
+impl<W: Write> Writer<'_, '_, W> {
+    fn relation(&mut self, relation: &BackupRelation, rows: u64) -> BackupResult<()> {
+        let layout = &relation.layout;
+        let format = layout
+            .current_format()
+            .ok_or(StoreError::BadLayout { relation: layout.id, what: "current format" })?;
+        let begin = Item::Relation {
+            relation: layout.id,
+            name: relation.name.as_bytes(),
+            format: layout.current,
+            columns: format.len() as u64,
+            rows,
+        };
+        put(&mut self.frame, &begin)?;
+        let written = self.rows(relation, format)?;
+        if written != rows {
+            return Err(StoreError::corrupt(format!(
+                "table {} has {written} rows, but its row blocks say {rows}",
+                relation.name
+            ))
+            .into());
+        }
+        self.summary.relations += 1;
+        put(&mut self.frame, &Item::RelationEnd { rows: written })
+    }
+
+    /// Writes the rows; gives their number.
+    fn rows(&mut self, relation: &BackupRelation, format: &RecordFormat) -> BackupResult<u64> {
+        let mut scan = RelationScan::new(relation.layout.clone(), self.view.clone(), Projection::all());
+        let mut batch = RowBatch::new();
+        let mut rows = EncodedRows::new();
+        let mut written = 0;
+        self.report(BackupStage::Rows, &relation.name);
+        while scan.next_batch(self.transaction, ROWS_PER_STEP, &mut batch)? {
+            self.transaction.cancel_flag().check()?;
+            for index in 0..batch.len() {
+                let row = batch.take_row(index);
+                for value in &row {
+                    if let Value::Blob(blob) = value {
+                        self.blob(*blob)?;
+                    }
+                }
+                rows.push_with(|out| encode_row(format, &row, out)).map_err(StoreError::from)?;
+                if rows.len() >= PACKED_ROWS_MAX || rows.bytes().len() >= PACKED_ROWS_BYTES {
+                    self.packed_rows(format, &mut rows)?;
+                }
+            }
+            written += batch.len() as u64;
+            self.summary.rows += batch.len() as u64;
+            self.report(BackupStage::Rows, &relation.name);
+        }
+        self.packed_rows(format, &mut rows)?;
+        Ok(written)
+    }
+
+    fn packed_rows(&mut self, format: &RecordFormat, rows: &mut EncodedRows) -> BackupResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let codec = codec(CODEC).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        let mut packed = Vec::new();
+        codec.encode_block(format, rows, &mut packed).map_err(StoreError::from)?;
+        let item = Item::Rows { codec: CODEC, rows: rows.len() as u64, packed: &packed };
+        *rows = EncodedRows::new();
+        put(&mut self.frame, &item)
+    }
+
+    fn blob(&mut self, id: BlobId) -> BackupResult<()> {
+        let mut reader = self.transaction.open_blob(id)?;
+        let properties = reader.properties();
+        let begin = Item::Blob {
+            blob: id.0,
+            options: properties.options,
+            bytes: properties.bytes,
+            segments: properties.segments,
+        };
+        put(&mut self.frame, &begin)?;
+        let mut pieces = Vec::new();
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            let read = reader.read_segment(self.transaction, BLOB_ITEM_BYTES, &mut piece)?;
+            if read == SegmentRead::End {
+                break;
+            }
+            put_bytes(&piece, &mut pieces);
+            let goes_on = read == SegmentRead::Incomplete;
+            if goes_on || pieces.len() >= BLOB_ITEM_BYTES {
+                put(&mut self.frame, &Item::BlobContents { goes_on, pieces: &pieces })?;
+                pieces.clear();
+                self.transaction.cancel_flag().check()?;
+            }
+        }
+        if !pieces.is_empty() {
+            put(&mut self.frame, &Item::BlobContents { goes_on: false, pieces: &pieces })?;
+        }
+        self.summary.blobs += 1;
+        self.summary.blob_bytes += properties.bytes;
+        Ok(())
+    }
+
+    fn finish(mut self) -> BackupResult<BackupSummary> {
+        put(&mut self.frame, &Item::End(self.summary))?;
+        self.report(BackupStage::Finishing, "");
+        let bytes = self.frame.end()?;
+        Ok(BackupSummary { bytes, ..self.summary })
+    }
+
+    fn report(&mut self, stage: BackupStage, object: &str) {
+        (self.observer)(&BackupProgress {
+            stage,
+            object,
+            rows: self.summary.rows,
+            rows_total: self.rows_total,
+            indexes: 0,
+            indexes_total: 0,
+            bytes: self.frame.bytes(),
+        });
+    }
+}
