@@ -139,7 +139,11 @@ pub enum StoreError {
     /// Reading or writing failed.
     #[error("input/output: {0}")]
     Io(io::Error),
-    /// An earlier write failed: nothing more is written until the database is opened again, since a retry might lie.
+    /// The database was opened again under this reader or writer after a failed write: run the statement, or after a
+    /// write the transaction, again.
+    #[error("the database was opened again after a failed write")]
+    Reopened,
+    /// An earlier write failed, and so did opening the database again: nothing more is written, since a retry might lie.
     #[error("the store refuses writes since an earlier one failed")]
     Poisoned,
 }

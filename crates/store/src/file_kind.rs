@@ -44,8 +44,6 @@ impl fmt::Display for FileKind {
 
 /// Bytes looked at.
 const HEAD_BYTES: u64 = 64;
-/// First bytes of a redb file (redb, docs/design.md, "Super-header").
-const REDB_MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// First bytes of a SQLite file.
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 /// Bit of the ODS version that says Firebird rather than InterBase (FirebirdSQL/firebird src/jrd/ods.h).
@@ -66,7 +64,7 @@ pub(crate) fn identify_bytes(head: &[u8]) -> FileKind {
     if head.is_empty() {
         return FileKind::Empty;
     }
-    if head.starts_with(REDB_MAGIC) {
+    if head.starts_with(crate::substrate::MAGIC) {
         return FileKind::Farbird;
     }
     if head.starts_with(SQLITE_MAGIC) {

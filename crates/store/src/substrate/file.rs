@@ -1,27 +1,52 @@
 //! The default substrate: redb, one file, one table per space. Why redb: docs/store.md, "Substrate".
+//!
+//! redb stands on [`CheckedPages`], so what it reads is sound; its errors and panics end here ([`fault::catch`]).
+//!
+//! # Failures
+//! - A read that fails is an error of that read; nothing else is touched.
+//! - After a failed write redb refuses everything. [`Substrate::reopen`] opens it again on the same storage: at the latest
+//!   durable state, to be written to if the storage can be, else over an [`Overlay`] that takes no more than redb's own
+//!   housekeeping.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend,
-    TableDefinition, TableError, backends::InMemoryBackend,
+    BackendError, Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    StorageBackend, TableDefinition, TableError, WriteTransaction,
+    backends::{FileBackend, InMemoryBackend},
 };
 
+use super::fault;
+use super::overlay::Overlay;
+use super::pages::{CheckedPages, HeadState};
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch,
-    is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeySpan, Reopened, Slice, Snapshot, Space, Substrate,
+    WriteBatch, is_empty_span,
 };
 use crate::{Result, StoreError};
 
 /// A redb database, in a file or on another storage backend.
 #[derive(Debug)]
 pub struct RedbSubstrate {
+    file: Arc<dyn StorageBackend>,
+    cache_bytes: usize,
+    /// Empty only if opening it again has failed.
+    open: RwLock<Option<Open>>,
+    /// Whether redb must be opened again before it can be written to.
+    broken: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Open {
     database: Database,
+    writable: bool,
 }
 
 impl RedbSubstrate {
@@ -35,14 +60,16 @@ impl RedbSubstrate {
             io::ErrorKind::AlreadyExists => StoreError::Exists,
             _ => error.into(),
         })?;
-        let database = builder(cache_bytes).create_file(file).map_err(failed)?;
-        Ok(RedbSubstrate { database })
+        RedbSubstrate::on_backend(FileBackend::new(file).map_err(failed)?, cache_bytes)
     }
 
     /// Opens a file, repairing it if it was not closed.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<RedbSubstrate> {
-        let database = builder(cache_bytes).open(path).map_err(failed)?;
-        Ok(RedbSubstrate { database })
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Err(StoreError::WrongKind(crate::FileKind::Empty));
+        }
+        RedbSubstrate::on_backend(FileBackend::new(file).map_err(failed)?, cache_bytes)
     }
 
     /// A substrate without a file.
@@ -50,17 +77,161 @@ impl RedbSubstrate {
         RedbSubstrate::on_backend(InMemoryBackend::new(), cache_bytes)
     }
 
-    /// A substrate on another storage: tests own the disk that way.
+    /// A substrate on another storage, created there if it is empty: tests own the disk that way.
     pub fn on_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<RedbSubstrate> {
-        let database = builder(cache_bytes).create_with_backend(backend).map_err(failed)?;
-        Ok(RedbSubstrate { database })
+        let file: Arc<dyn StorageBackend> = Arc::new(backend);
+        lock(&*file, LockMode::Exclusive)?;
+        let database = open_database(&file, cache_bytes)?;
+        let open = RwLock::new(Some(Open { database, writable: true }));
+        Ok(RedbSubstrate { file, cache_bytes, open, broken: AtomicBool::new(false) })
+    }
+
+    /// Opens a file to look at it: nothing is written, not even a repair.
+    pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<RedbSubstrate> {
+        let file = std::fs::File::open(path)?;
+        RedbSubstrate::on_unchanged_backend(FileBackend::new(file).map_err(failed)?, cache_bytes)
+    }
+
+    /// As [`RedbSubstrate::open_unchanged`], on another storage.
+    pub fn on_unchanged_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<RedbSubstrate> {
+        let file: Arc<dyn StorageBackend> = Arc::new(backend);
+        lock(&*file, LockMode::Shared)?;
+        let database = open_database(&overlay(&file)?, cache_bytes)?;
+        let open = RwLock::new(Some(Open { database, writable: false }));
+        Ok(RedbSubstrate { file, cache_bytes, open, broken: AtomicBool::new(false) })
+    }
+
+    /// Merges what was acknowledged elsewhere (in the commit log) also over a storage that is not written to: it stays
+    /// in memory then.
+    pub(crate) fn write_relaxed_anyway(&self, batch: WriteBatch) -> Result<()> {
+        match self.open.read().as_ref() {
+            Some(open) => self.write_to(open, batch, Durability::Relaxed),
+            None => Err(StoreError::Poisoned),
+        }
+    }
+
+    /// Whether it can be written to.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.open.read().as_ref().is_some_and(|open| open.writable)
+    }
+
+    fn write_to(&self, open: &Open, batch: WriteBatch, durability: Durability) -> Result<()> {
+        let transaction = fault::catch(|| open.database.begin_write().map_err(failed))
+            .inspect_err(|_| self.broken.store(true, Ordering::SeqCst))?;
+        let applied = fault::catch(|| apply(&transaction, batch));
+        // A commit that fails half-way may or may not be in the file; what fails before it is not, and redb goes on
+        // unless it was a write.
+        let ended = fault::catch(|| match applied {
+            Ok(()) => {
+                let mut transaction = transaction;
+                transaction.set_durability(redb_durability(durability)).map_err(failed)?;
+                transaction.commit().map_err(failed)
+            }
+            Err(_) => transaction.abort().map_err(failed),
+        });
+        if ended.is_err() {
+            self.broken.store(true, Ordering::SeqCst);
+        }
+        applied.and(ended)
+    }
+
+
+    /// Whether one of the two copies of the file's head is damaged.
+    pub(crate) fn head_is_damaged(&self) -> Result<bool> {
+        Ok(CheckedPages::new(Arc::clone(&self.file))?.head_is_damaged())
+    }
+
+    /// Compares redb's own checksums of everything in the file, and its list of free pages; whether all is well. Other
+    /// snapshots must be gone.
+    pub(crate) fn check_integrity(&self) -> Result<bool> {
+        let mut open = self.open.write();
+        let Some(open) = open.as_mut() else { return Err(StoreError::Poisoned) };
+        fault::catch(|| open.database.check_integrity().map_err(failed))
     }
 }
 
-fn builder(cache_bytes: usize) -> Builder {
+impl Drop for RedbSubstrate {
+    fn drop(&mut self) {
+        close(self.open.write().take());
+        // Snapshots may keep the storage; nobody shall have to wait for them.
+        let _ = self.file.close();
+    }
+}
+
+/// Drops a database; what its last writes meet is told by the next open.
+fn close(open: Option<Open>) {
+    let closed = fault::catch(|| {
+        drop(open);
+        Ok(())
+    });
+    if let Err(error) = closed {
+        tracing::warn!(%error, "the database file was not closed in order; its next open repairs it");
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LockMode {
+    Shared,
+    Exclusive,
+}
+
+/// Locks the storage, where it knows locks.
+fn lock(file: &dyn StorageBackend, mode: LockMode) -> Result<()> {
+    let locked = match mode {
+        LockMode::Exclusive => file.try_lock_range(Bound::Unbounded, Bound::Unbounded),
+        LockMode::Shared => file.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded),
+    };
+    match locked {
+        Ok(true) | Err(BackendError::Unsupported) => Ok(()),
+        Ok(false) => Err(StoreError::InUse),
+        Err(BackendError::Io(error)) => Err(error.into()),
+        Err(other) => Err(io::Error::other(other.to_string()).into()),
+    }
+}
+
+fn overlay(file: &Arc<dyn StorageBackend>) -> Result<Arc<dyn StorageBackend>> {
+    Ok(Arc::new(Overlay::new(Arc::clone(file))?))
+}
+
+/// Lets redb open what is there, or create it on an empty storage.
+fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<Database> {
+    let pages = CheckedPages::new(Arc::clone(file))?;
+    match pages.head() {
+        HeadState::Unfinished => {
+            return Err(StoreError::corrupt("the creation of this database was interrupted: delete the file"));
+        }
+        HeadState::Open => pages.begin_recovery(),
+        HeadState::Empty | HeadState::Closed => {}
+    }
+    if pages.head_is_damaged() {
+        tracing::warn!("one of the two copies of the file's head is damaged; the other one is used");
+    }
+    let repaired = Arc::new(AtomicBool::new(false));
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
-    builder
+    builder.set_repair_callback({
+        let (pages, repaired) = (pages.clone(), Arc::clone(&repaired));
+        move |session| {
+            repaired.store(true, Ordering::Relaxed);
+            let percent = (100.0 * session.progress()).round();
+            tracing::info!(percent, "the database was not closed: comparing the checksums of its pages");
+            // Between the first and the second look redb goes back by a commit.
+            if (0.2..0.5).contains(&session.progress()) {
+                tracing::warn!("the last commit had not reached the disk whole; the one before it is taken");
+                pages.forget_suspects();
+            }
+        }
+    });
+    let opened = fault::catch(|| builder.create_with_backend(pages.clone()).map_err(failed));
+    let database = match (opened, pages.suspects().first()) {
+        (Ok(database), _) => database,
+        (Err(StoreError::Corrupt { what }), Some(page)) => {
+            return Err(StoreError::Corrupt { what: format!("{}; {what}", super::pages::damaged_page(*page)) });
+        }
+        (Err(error), _) => return Err(error),
+    };
+    pages.end_recovery(repaired.load(Ordering::Relaxed))?;
+    Ok(database)
 }
 
 /// The one place where redb's errors become ours.
@@ -70,6 +241,7 @@ fn failed(error: impl Into<redb::Error>) -> StoreError {
         redb::Error::DatabaseAlreadyOpen => StoreError::InUse,
         redb::Error::Corrupted(what) => StoreError::Corrupt { what },
         redb::Error::PreviousIo => StoreError::Poisoned,
+        redb::Error::DatabaseClosed => StoreError::Reopened,
         other => StoreError::Io(io::Error::other(other)),
     }
 }
@@ -84,6 +256,7 @@ fn table_name(space: Space) -> String {
         Space::Sequences => write!(name, "sequences"),
         Space::Blobs => write!(name, "blobs"),
         Space::Versions(relation) => write!(name, "versions/{}", relation.0),
+        Space::Changes(relation) => write!(name, "changes/{}", relation.0),
         Space::Blocks(relation) => write!(name, "blocks/{}", relation.0),
         Space::Index(index) => write!(name, "index/{}", index.0),
     };
@@ -93,36 +266,67 @@ fn table_name(space: Space) -> String {
 
 impl Substrate for RedbSubstrate {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
-        let transaction = self.database.begin_read().map_err(failed)?;
+        let open = self.open.read();
+        let Some(open) = open.as_ref() else { return Err(StoreError::Poisoned) };
+        let transaction = fault::catch(|| open.database.begin_read().map_err(failed))?;
         Ok(Arc::new(RedbSnapshot { transaction, tables: Mutex::default(), bounds: Mutex::default() }))
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
-        let (cleared, spaces) = batch.into_sorted();
-        let mut transaction = self.database.begin_write().map_err(failed)?;
-        transaction
-            .set_durability(match durability {
-                Durability::Durable => redb::Durability::Immediate,
-                Durability::Relaxed => redb::Durability::None,
-            })
-            .map_err(failed)?;
-        for space in cleared {
-            let name = table_name(space);
-            transaction.delete_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
+        let open = self.open.read();
+        match open.as_ref().filter(|open| open.writable) {
+            Some(open) => self.write_to(open, batch, durability),
+            None => Err(StoreError::Poisoned),
         }
-        for (space, changes) in spaces {
-            let name = table_name(space);
-            let mut table =
-                transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
-            for (key, value) in changes {
-                match value {
-                    Some(value) => table.insert(key.as_slice(), value.as_slice()).map_err(failed)?,
-                    None => table.remove(key.as_slice()).map_err(failed)?,
-                };
-            }
-        }
-        transaction.commit().map_err(failed)
     }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::SeqCst)
+    }
+
+    fn reopen(&self) -> Result<Reopened> {
+        let mut open = self.open.write();
+        close(open.take());
+        let failure = match open_database(&self.file, self.cache_bytes) {
+            Ok(database) => {
+                *open = Some(Open { database, writable: true });
+                self.broken.store(false, Ordering::SeqCst);
+                return Ok(Reopened::Writable);
+            }
+            Err(failure) => failure,
+        };
+        tracing::warn!(error = %failure, "the database can only be read for now");
+        let database = open_database(&overlay(&self.file)?, self.cache_bytes)?;
+        *open = Some(Open { database, writable: false });
+        Ok(Reopened::ReadOnly)
+    }
+}
+
+fn redb_durability(durability: Durability) -> redb::Durability {
+    match durability {
+        Durability::Durable => redb::Durability::Immediate,
+        Durability::Relaxed => redb::Durability::None,
+    }
+}
+
+fn apply(transaction: &WriteTransaction, batch: WriteBatch) -> Result<()> {
+    let (cleared, spaces) = batch.into_sorted();
+    for space in cleared {
+        let name = table_name(space);
+        transaction.delete_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
+    }
+    for (space, changes) in spaces {
+        let name = table_name(space);
+        let mut table =
+            transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
+        for (key, value) in changes {
+            match value {
+                Some(value) => table.insert(key.as_slice(), value.as_slice()).map_err(failed)?,
+                None => table.remove(key.as_slice()).map_err(failed)?,
+            };
+        }
+    }
+    Ok(())
 }
 
 struct RedbSnapshot {
@@ -139,11 +343,12 @@ impl RedbSnapshot {
             return Ok(table.clone());
         }
         let name = table_name(space);
-        let table = match self.transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)) {
-            Ok(table) => Some(Arc::new(table)),
-            Err(TableError::TableDoesNotExist(_)) => None,
-            Err(error) => return Err(failed(error)),
-        };
+        let definition = TableDefinition::<&[u8], &[u8]>::new(&name);
+        let table = fault::catch(|| match self.transaction.open_table(definition) {
+            Ok(table) => Ok(Some(Arc::new(table))),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(failed(error)),
+        })?;
         tables.insert(space, table.clone());
         Ok(table)
     }
@@ -152,7 +357,7 @@ impl RedbSnapshot {
 impl Snapshot for RedbSnapshot {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         match self.table(space)? {
-            Some(table) => Ok(table.get(key).map_err(failed)?.map(Slice::page)),
+            Some(table) => fault::catch(|| Ok(table.get(key).map_err(failed)?.map(Slice::page))),
             None => Ok(None),
         }
     }
@@ -162,10 +367,12 @@ impl Snapshot for RedbSnapshot {
             return Ok(known.clone());
         }
         let Some(table) = self.table(space)? else { return Ok(None) };
-        let ends = table.first().map_err(failed)?.zip(table.last().map_err(failed)?);
-        let bounds = ends.map(|((first, _), (last, _))| {
-            Arc::new(KeyBounds { first: first.value().to_vec(), last: last.value().to_vec() })
-        });
+        let bounds = fault::catch(|| {
+            let ends = table.first().map_err(failed)?.zip(table.last().map_err(failed)?);
+            Ok(ends.map(|((first, _), (last, _))| {
+                Arc::new(KeyBounds { first: first.value().to_vec(), last: last.value().to_vec() })
+            }))
+        })?;
         self.bounds.lock().insert(space, bounds.clone());
         Ok(bounds)
     }
@@ -175,14 +382,36 @@ impl Snapshot for RedbSnapshot {
         if is_empty_span(span) {
             return Ok(Box::new(std::iter::empty()));
         }
-        let range = table.range::<&[u8]>(span).map_err(failed)?;
-        let entry = |entry: std::result::Result<_, redb::StorageError>| {
-            let (key, value) = entry.map_err(failed)?;
-            Ok((Slice::page(key), Slice::page(value)))
-        };
-        Ok(match direction {
-            Direction::Forward => Box::new(range.map(entry)),
-            Direction::Backward => Box::new(range.rev().map(entry)),
-        })
+        let range = fault::catch(|| table.range::<&[u8]>(span).map_err(failed))?;
+        Ok(Box::new(RedbEntries { range: Some(range), direction }))
+    }
+}
+
+/// A scan; ends with its first error.
+struct RedbEntries {
+    range: Option<redb::Range<'static, &'static [u8], &'static [u8]>>,
+    direction: Direction,
+}
+
+impl Iterator for RedbEntries {
+    type Item = Result<(Slice, Slice)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let range = self.range.as_mut()?;
+        let entry = fault::catch(|| {
+            let entry = match self.direction {
+                Direction::Forward => range.next(),
+                Direction::Backward => range.next_back(),
+            };
+            let (key, value) = match entry {
+                None => return Ok(None),
+                Some(entry) => entry.map_err(failed)?,
+            };
+            Ok(Some((Slice::page(key), Slice::page(value))))
+        });
+        if entry.is_err() {
+            self.range = None;
+        }
+        entry.transpose()
     }
 }

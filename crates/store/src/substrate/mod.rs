@@ -3,8 +3,11 @@
 //! Nothing above this trait knows which substrate it stands on. Snapshots are short: one batch of rows, never a whole
 //! transaction. What a transaction sees is decided by commit numbers, above.
 
+mod fault;
 mod file;
 mod memory;
+mod overlay;
+mod pages;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,6 +18,7 @@ use crate::{IndexId, RelationId, Result};
 
 pub use file::RedbSubstrate;
 pub use memory::MemorySubstrate;
+pub(crate) use pages::MAGIC;
 
 /// A keyspace of its own within the substrate, so that appends to one stay appends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +33,8 @@ pub enum Space {
     Blobs,
     /// Recent versions of a relation's rows.
     Versions(RelationId),
+    /// Changes of a relation's rows that large transactions have spilled before their end.
+    Changes(RelationId),
     /// Row blocks of a relation.
     Blocks(RelationId),
     /// Entries of an index.
@@ -80,7 +86,31 @@ pub trait Substrate: fmt::Debug + Send + Sync {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>>;
 
     /// Writes a batch, all or nothing. Batches take effect in the order of the calls.
+    ///
+    /// # Errors
+    /// Nothing of the batch is there then, unless the substrate [is broken](Substrate::is_broken) by it.
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()>;
+
+    /// Whether a write has failed such that its outcome is unknown, and nothing more can be written before
+    /// [`Substrate::reopen`].
+    fn is_broken(&self) -> bool {
+        false
+    }
+
+    /// Goes back to the latest durable state that the storage holds. Snapshots taken before give
+    /// [`crate::StoreError::Reopened`].
+    fn reopen(&self) -> Result<Reopened> {
+        Ok(Reopened::Writable)
+    }
+}
+
+/// What can be done after [`Substrate::reopen`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reopened {
+    /// All.
+    Writable,
+    /// Reading only: the storage refuses to be written to.
+    ReadOnly,
 }
 
 /// A state of the substrate that does not change any more.
@@ -148,7 +178,7 @@ pub struct WriteBatch {
 }
 
 /// A key with its new value, or `None` if it is deleted.
-type KeyChange = (Vec<u8>, Option<Vec<u8>>);
+pub(crate) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
 
 impl WriteBatch {
     /// A batch without changes.
@@ -190,6 +220,16 @@ impl WriteBatch {
         for (space, changes) in other.changes {
             self.changes.entry(space).or_default().extend(changes);
         }
+    }
+
+    /// The spaces that are cleared first.
+    pub(crate) fn cleared(&self) -> &[Space] {
+        &self.cleared
+    }
+
+    /// The changes by space, in the order in which they were made.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (Space, &[KeyChange])> {
+        self.changes.iter().map(|(space, changes)| (*space, changes.as_slice()))
     }
 
     /// The changes by space, each in key order, the latest of a key last.
