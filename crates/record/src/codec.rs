@@ -3,32 +3,104 @@
 //! Rows travel between memory, versions and blocks in value encoding ([`crate::value_codec`]); a codec turns many of
 //! them into a block and gives single rows or single columns of it back.
 
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
 use farbird_types::Value;
 
 use crate::column_codec::ColumnCodec;
 use crate::column_vector::ColumnVector;
-use crate::run_length::RunLengthCodec;
+use crate::compression::Compression;
+use crate::run_length::{RunLength, RunLengthCodec};
 use crate::value_codec::ValueCodec;
 use crate::{DecodeError, EncodeError, RecordFormat};
 
-/// The byte by which a block names its codec.
+/// The byte by which a block names its codec and the compression on top of it.
+///
+/// The low four bits are the codec, the next two the compression: 0: none, 1: LZ4, 2: Zstandard. Its text form is
+/// `column`, `column+lz4`, `column+zstd`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodecId(pub u8);
 
 impl CodecId {
     /// [`ValueCodec`].
     pub const VALUE: CodecId = CodecId(1);
-    /// [`RunLengthCodec::Classic`].
+    /// [`RunLength::Classic`].
     pub const CLASSIC: CodecId = CodecId(2);
-    /// [`RunLengthCodec::LongRun`].
+    /// [`RunLength::LongRun`].
     pub const LONG_RUN: CodecId = CodecId(3);
-    /// [`RunLengthCodec::Elekt`].
+    /// [`RunLength::Elekt`].
     pub const ELEKT: CodecId = CodecId(4);
     /// [`ColumnCodec`].
     pub const COLUMN: CodecId = CodecId(5);
+
+    const NAMES: [(CodecId, &str); 5] = [
+        (CodecId::VALUE, "value"),
+        (CodecId::CLASSIC, "classic"),
+        (CodecId::LONG_RUN, "long-run"),
+        (CodecId::ELEKT, "elekt"),
+        (CodecId::COLUMN, "column"),
+    ];
+
+    const COMPRESSION_SHIFT: u32 = 4;
+
+    /// The codec without its compression, with this one instead.
+    pub const fn with(self, compression: Compression) -> CodecId {
+        let bits = match compression {
+            Compression::None => 0,
+            Compression::Lz4 => 1,
+            Compression::Zstandard => 2,
+        };
+        CodecId(self.0 & 0x0F | bits << CodecId::COMPRESSION_SHIFT)
+    }
+
+    /// The codec without its compression.
+    pub const fn alone(self) -> CodecId {
+        self.with(Compression::None)
+    }
+
+    /// The compression on top of the codec; `None` for a byte that names none.
+    pub const fn compression(self) -> Option<Compression> {
+        match self.0 >> CodecId::COMPRESSION_SHIFT {
+            0 => Some(Compression::None),
+            1 => Some(Compression::Lz4),
+            2 => Some(Compression::Zstandard),
+            _ => None,
+        }
+    }
+
+    /// All codecs, each under each compression.
+    pub fn all() -> impl Iterator<Item = CodecId> {
+        let alone = CodecId::NAMES.into_iter().map(|(id, _)| id);
+        alone.flat_map(|id| Compression::ALL.into_iter().map(move |compression| id.with(compression)))
+    }
 }
+
+impl fmt::Display for CodecId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = CodecId::NAMES.iter().find(|(id, _)| *id == self.alone()).map(|(_, name)| name);
+        match (name, self.compression()) {
+            (Some(name), Some(Compression::None)) => f.write_str(name),
+            (Some(name), Some(compression)) => write!(f, "{name}+{}", compression.name()),
+            _ => write!(f, "codec {}", self.0),
+        }
+    }
+}
+
+impl FromStr for CodecId {
+    type Err = UnknownCodecName;
+
+    /// Upper and lower case are the same.
+    fn from_str(text: &str) -> Result<CodecId, UnknownCodecName> {
+        CodecId::all().find(|id| id.to_string().eq_ignore_ascii_case(text)).ok_or(UnknownCodecName)
+    }
+}
+
+/// A text that names no codec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a codec: value, classic, long-run, elekt or column, alone or with +lz4 or +zstd")]
+pub struct UnknownCodecName;
 
 /// Which columns to decode, by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,12 +283,67 @@ pub trait BlockReader {
 
 /// The codec that a block names.
 pub fn codec(id: CodecId) -> Result<&'static dyn RowCodec, DecodeError> {
-    match id {
-        CodecId::VALUE => Ok(&ValueCodec),
-        CodecId::CLASSIC => Ok(&RunLengthCodec::Classic),
-        CodecId::LONG_RUN => Ok(&RunLengthCodec::LongRun),
-        CodecId::ELEKT => Ok(&RunLengthCodec::Elekt),
-        CodecId::COLUMN => Ok(&ColumnCodec),
-        CodecId(codec) => Err(DecodeError::UnknownCodec { codec }),
+    static VALUE: [ValueCodec; 3] = each_compression!(compression => ValueCodec { compression });
+    static COLUMN: [ColumnCodec; 3] = each_compression!(compression => ColumnCodec { compression });
+    static CLASSIC: [RunLengthCodec; 3] =
+        each_compression!(compression => RunLengthCodec { run_length: RunLength::Classic, compression });
+    static LONG_RUN: [RunLengthCodec; 3] =
+        each_compression!(compression => RunLengthCodec { run_length: RunLength::LongRun, compression });
+    static ELEKT: [RunLengthCodec; 3] =
+        each_compression!(compression => RunLengthCodec { run_length: RunLength::Elekt, compression });
+    let unknown = DecodeError::UnknownCodec { codec: id.0 };
+    let index = match id.compression().ok_or(unknown)? {
+        Compression::None => 0,
+        Compression::Lz4 => 1,
+        Compression::Zstandard => 2,
+    };
+    match id.alone() {
+        CodecId::VALUE => Ok(&VALUE[index]),
+        CodecId::CLASSIC => Ok(&CLASSIC[index]),
+        CodecId::LONG_RUN => Ok(&LONG_RUN[index]),
+        CodecId::ELEKT => Ok(&ELEKT[index]),
+        CodecId::COLUMN => Ok(&COLUMN[index]),
+        _ => Err(unknown),
+    }
+}
+
+/// An array with one codec for each of [`Compression::ALL`], in their order.
+macro_rules! each_compression {
+    ($compression:ident => $codec:expr) => {
+        [
+            {
+                let $compression = Compression::None;
+                $codec
+            },
+            {
+                let $compression = Compression::Lz4;
+                $codec
+            },
+            {
+                let $compression = Compression::Zstandard;
+                $codec
+            },
+        ]
+    };
+}
+use each_compression;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_codec_has_a_name_and_a_byte_of_its_own() {
+        let all: Vec<CodecId> = CodecId::all().collect();
+        assert_eq!(all.len(), 15);
+        for id in &all {
+            assert_eq!(id.to_string().parse(), Ok(*id));
+            assert_eq!(codec(*id).map(|codec| codec.id()), Ok(*id));
+        }
+        assert_eq!("Column+ZSTD".parse(), Ok(CodecId(0x25)));
+        assert_eq!("column+none".parse::<CodecId>(), Err(UnknownCodecName));
+        for unknown in [0, 6, 0x35, 0x85] {
+            assert!(codec(CodecId(unknown)).is_err());
+        }
     }
 }

@@ -27,13 +27,17 @@ use farbird_types::{SqlType, Text, Value};
 use crate::bytes::{Reader, put_varint};
 use crate::codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec};
 use crate::column_vector::{ColumnValues, ColumnVector, number_of_value, number_range, value_of_number};
+use crate::compression::Compression;
 use crate::packed::{self, PackedNumbers};
 use crate::value_codec::{decode_row, decode_single, double_as_integer, encode_row, encode_single};
 use crate::{DecodeError, EncodeError, RecordFormat};
 
 /// The codec of blocks of columns.
 #[derive(Debug, Clone, Copy)]
-pub struct ColumnCodec;
+pub struct ColumnCodec {
+    /// On top of each column.
+    pub compression: Compression,
+}
 
 const KIND_NULL: u8 = 0;
 const KIND_NUMBERS: u8 = 1;
@@ -43,7 +47,7 @@ const FLAG_NULL_BITS: u8 = 0x80;
 
 impl RowCodec for ColumnCodec {
     fn id(&self) -> CodecId {
-        CodecId::COLUMN
+        CodecId::COLUMN.with(self.compression)
     }
 
     fn encode_block(

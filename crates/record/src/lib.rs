@@ -19,7 +19,8 @@ mod row_list;
 pub mod run_length;
 pub mod value_codec;
 
-pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, codec};
+pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, UnknownCodecName, codec};
 pub use column_vector::{ColumnValues, ColumnVector, NullBits};
+pub use compression::Compression;
 pub use error::{DecodeError, EncodeError};
 pub use format::RecordFormat;

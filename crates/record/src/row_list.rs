@@ -8,20 +8,46 @@
 //! | 4 x ceil(rows / 32) | else: starts | of every 32nd row, from the first row's beginning, little-endian |
 //! | w x rows | and: lengths | of each row, little-endian |
 //! | ... | rows | one after the other |
+//!
+//! Under a compression the whole list is a packed piece ([`crate::compression`]).
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::bytes::{Reader, put_varint};
 use crate::codec::EncodedRows;
+use crate::compression::{self, Compression, Worth};
 use crate::value_codec::ROW_BYTES_MAX;
 use crate::{DecodeError, EncodeError};
 
 /// Rows per entry of the list of starts.
 const ROWS_PER_START: usize = 32;
 
+/// The longest list under a compression, in bytes: room for the longest row, and for more rows than anybody packs.
+const LIST_BYTES_MAX: usize = 2 * ROW_BYTES_MAX;
+
 /// Appends the list of these rows.
 ///
 /// # Errors
-/// If they are larger than 4 GiB together.
-pub(crate) fn encode(rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+/// If they are too large together: 4 GiB, under a compression 32 MiB.
+pub(crate) fn encode(
+    rows: &EncodedRows,
+    compression: Compression,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    if compression == Compression::None {
+        return encode_plain(rows, out);
+    }
+    let mut list = Vec::with_capacity(rows.bytes().len() + 2 * rows.len());
+    encode_plain(rows, &mut list)?;
+    if list.len() > LIST_BYTES_MAX {
+        return Err(EncodeError::TooLarge { size: list.len() });
+    }
+    compression::pack_with(compression, Worth::Eighth, &list, out);
+    Ok(())
+}
+
+fn encode_plain(rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let longest = rows.iter().map(<[u8]>::len).max().unwrap_or(0);
     if rows.iter().all(|row| row.len() == longest) {
         out.push(0);
@@ -52,19 +78,34 @@ pub(crate) fn encode(rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), Encode
 /// A list to look rows up in.
 pub(crate) struct RowList<'a> {
     rows: usize,
-    lengths: Lengths<'a>,
-    bytes: &'a [u8],
+    list: Cow<'a, [u8]>,
+    lengths: Lengths,
+    /// Where the first row begins in the list.
+    first_row: usize,
 }
 
-enum Lengths<'a> {
+enum Lengths {
     Uniform(usize),
-    Listed { width: usize, starts: &'a [u8], lengths: &'a [u8] },
+    /// Where in the list the starts and the lengths stand.
+    Listed {
+        width: usize,
+        starts: Range<usize>,
+        lengths: Range<usize>,
+    },
 }
 
 impl<'a> RowList<'a> {
     /// Looks into a list of `rows` rows.
-    pub(crate) fn open(rows: usize, bytes: &'a [u8]) -> Result<RowList<'a>, DecodeError> {
-        let mut reader = Reader::new(bytes);
+    pub(crate) fn open(
+        rows: usize,
+        compression: Compression,
+        bytes: &'a [u8],
+    ) -> Result<RowList<'a>, DecodeError> {
+        let list = match compression {
+            Compression::None => Cow::Borrowed(bytes),
+            _ => compression::unpack(bytes, LIST_BYTES_MAX)?,
+        };
+        let mut reader = Reader::new(&list);
         let lengths = match reader.u8()? {
             0 => {
                 let offset = reader.offset();
@@ -77,35 +118,43 @@ impl<'a> RowList<'a> {
             width @ (1 | 2 | 4) => {
                 let width = usize::from(width);
                 let truncated = DecodeError::Truncated { offset: reader.offset() };
-                let starts = reader.take(rows.div_ceil(ROWS_PER_START).checked_mul(4).ok_or(truncated)?)?;
-                let lengths = reader.take(rows.checked_mul(width).ok_or(truncated)?)?;
-                Lengths::Listed { width, starts, lengths }
+                let starts = reader.offset();
+                reader.take(rows.div_ceil(ROWS_PER_START).checked_mul(4).ok_or(truncated)?)?;
+                let lengths = reader.offset();
+                reader.take(rows.checked_mul(width).ok_or(truncated)?)?;
+                Lengths::Listed { width, starts: starts..lengths, lengths: lengths..reader.offset() }
             }
             _ => return Err(DecodeError::Invalid { what: "length width", offset: 0 }),
         };
-        Ok(RowList { rows, lengths, bytes: reader.rest() })
+        let first_row = reader.offset();
+        Ok(RowList { rows, lengths, first_row, list })
     }
 
     /// The bytes of the row at `index`.
-    pub(crate) fn row(&self, index: usize) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn row(&self, index: usize) -> Result<&[u8], DecodeError> {
         let damaged = DecodeError::Invalid { what: "row place", offset: index };
         if index >= self.rows {
             return Err(damaged);
         }
-        let (start, length) = match self.lengths {
-            Lengths::Uniform(length) => (index.checked_mul(length), length),
+        let (start, length) = match &self.lengths {
+            Lengths::Uniform(length) => (index.checked_mul(*length), *length),
             Lengths::Listed { width, starts, lengths } => {
+                let starts = self.list.get(starts.clone()).unwrap_or_default();
+                let lengths = self.list.get(lengths.clone()).unwrap_or_default();
                 let group = index / ROWS_PER_START;
                 let start =
                     starts.get(group * 4..group * 4 + 4).and_then(|b| b.try_into().ok()).ok_or(damaged)?;
                 let mut start = Some(u32::from_le_bytes(start) as usize);
                 for before in group * ROWS_PER_START..index {
-                    start = start.and_then(|at| at.checked_add(length_at(lengths, width, before)));
+                    start = start.and_then(|at| at.checked_add(length_at(lengths, *width, before)));
                 }
-                (start, length_at(lengths, width, index))
+                (start, length_at(lengths, *width, index))
             }
         };
-        start.and_then(|start| self.bytes.get(start..start.checked_add(length)?)).ok_or(damaged)
+        start
+            .and_then(|start| start.checked_add(self.first_row))
+            .and_then(|start| self.list.get(start..start.checked_add(length)?))
+            .ok_or(damaged)
     }
 }
 

@@ -34,6 +34,7 @@ use crate::bytes::{
     Reader, put_bytes, put_signed, put_varint, put_wide_varint, unzigzag, unzigzag_wide, zigzag, zigzag_wide,
 };
 use crate::codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec};
+use crate::compression::Compression;
 use crate::row_list::{self, RowList};
 use crate::{DecodeError, EncodeError, RecordFormat};
 
@@ -374,11 +375,14 @@ fn skip_value(sql_type: &SqlType, reader: &mut Reader<'_>) -> Result<(), DecodeE
 
 /// The codec of blocks of rows in value encoding.
 #[derive(Debug, Clone, Copy)]
-pub struct ValueCodec;
+pub struct ValueCodec {
+    /// On top of it.
+    pub compression: Compression,
+}
 
 impl RowCodec for ValueCodec {
     fn id(&self) -> CodecId {
-        CodecId::VALUE
+        CodecId::VALUE.with(self.compression)
     }
 
     fn encode_block(
@@ -387,7 +391,7 @@ impl RowCodec for ValueCodec {
         rows: &EncodedRows,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
-        row_list::encode(rows, out)
+        row_list::encode(rows, self.compression, out)
     }
 
     fn open_block<'a>(
@@ -396,7 +400,7 @@ impl RowCodec for ValueCodec {
         rows: usize,
         bytes: &'a [u8],
     ) -> Result<Box<dyn BlockReader + 'a>, DecodeError> {
-        Ok(Box::new(ValueBlock { format, rows: RowList::open(rows, bytes)? }))
+        Ok(Box::new(ValueBlock { format, rows: RowList::open(rows, self.compression, bytes)? }))
     }
 }
 

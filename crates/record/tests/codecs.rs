@@ -8,9 +8,6 @@ use farbird_types::Value;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const CODECS: [CodecId; 5] =
-    [CodecId::VALUE, CodecId::CLASSIC, CodecId::LONG_RUN, CodecId::ELEKT, CodecId::COLUMN];
-
 fn encoded(format: &RecordFormat, rows: &[Vec<Value>]) -> EncodedRows {
     let mut encoded = EncodedRows::new();
     for row in rows {
@@ -53,7 +50,7 @@ proptest! {
     #[test]
     fn blocks_come_back_by_row_and_by_column((format, rows) in common::rows(70), slots in vec(0u16..24, 0..6)) {
         let encoded = encoded(&format, &rows);
-        for id in CODECS {
+        for id in CodecId::all() {
             let mut block = Vec::new();
             codec(id).expect("known").encode_block(&format, &encoded, &mut block).expect("encodes");
             let reader = codec(id).expect("known").open_block(&format, rows.len(), &block).expect("opens");
@@ -95,7 +92,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let encoded = encoded(&format, &rows);
-        for id in CODECS {
+        for id in CodecId::all() {
             let mut block = Vec::new();
             codec(id).expect("known").encode_block(&format, &encoded, &mut block).expect("encodes");
             // A row of no columns takes nothing.
@@ -115,7 +112,7 @@ proptest! {
     #[test]
     fn noise_never_panics((format, _) in common::rows(1), noise in vec(any::<u8>(), 0..200), rows in 0usize..100) {
         let _ = decode_row(&format, &noise, &ColumnSet::All, &mut Vec::new());
-        for id in CODECS {
+        for id in CodecId::all() {
             decode_all(id, &format, rows, &noise);
         }
     }
