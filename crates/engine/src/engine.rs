@@ -152,6 +152,22 @@ impl Engine {
         Ok(attachment)
     }
 
+    /// Runs while nobody has a file open through this engine, and nobody can open it.
+    ///
+    /// # Errors
+    /// `isc_obj_in_use` if somebody has; those of `run`.
+    pub(crate) fn while_closed<T>(&self, path: &Path, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        let slot = self.slot(path);
+        let open = slot.open.lock();
+        let result = match &*open {
+            Some(_) => Err(Error::new(isc::OBJ_IN_USE).with("DATABASE").with(shown(path))),
+            None => run(),
+        };
+        drop(open);
+        self.forget_if_idle(path, &slot);
+        result
+    }
+
     fn slot(&self, path: &Path) -> Arc<Slot> {
         Arc::clone(self.slots.lock().entry(path.to_owned()).or_default())
     }
@@ -193,7 +209,11 @@ fn create_file(
     Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users)))
 }
 
-fn open_file(path: &Path, options: &StoreOptions, users: Arc<dyn UserDirectory>) -> Result<Database> {
+pub(crate) fn open_file(
+    path: &Path,
+    options: &StoreOptions,
+    users: Arc<dyn UserDirectory>,
+) -> Result<Database> {
     match identify(path)? {
         Some(FileKind::Farbird) => {}
         None => {
@@ -226,11 +246,11 @@ fn identify(path: &Path) -> Result<Option<FileKind>> {
 }
 
 /// A path as messages show it.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn exists(path: &Path) -> Error {
+pub(crate) fn exists(path: &Path) -> Error {
     Error::new(isc::IO_ERROR).with("open O_CREAT").with(shown(path)).and(isc::DB_OR_FILE_EXISTS)
 }
 
@@ -248,7 +268,7 @@ fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// A failure to open or close a store, with the file's name.
-fn store_error(path: &Path, error: StoreError) -> Error {
+pub(crate) fn store_error(path: &Path, error: StoreError) -> Error {
     match error {
         StoreError::InUse => Error::new(isc::IO_ERROR).with("lock").with(shown(path)).and(isc::RANDOM).with(
             "another process has the database open; connect to it through that server, or stop it first",

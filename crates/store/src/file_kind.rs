@@ -17,6 +17,8 @@ pub enum FileKind {
         /// Major ODS version: 12 is Firebird 3, 13 Firebird 4 and 5.
         ods: u16,
     },
+    /// A backup made by `farbird backup`.
+    FarbirdBackup,
     /// A backup made by gbak.
     FirebirdBackup,
     /// A SQLite database.
@@ -33,6 +35,9 @@ impl fmt::Display for FileKind {
             FileKind::Farbird => write!(f, "a Farbird database"),
             FileKind::Firebird { ods } => {
                 write!(f, "a Firebird database (ODS {ods}), which only a Firebird server can open")
+            }
+            FileKind::FarbirdBackup => {
+                write!(f, "a Farbird backup, of which `farbird restore` makes a database")
             }
             FileKind::FirebirdBackup => write!(f, "a gbak backup"),
             FileKind::Sqlite => write!(f, "a SQLite database"),
@@ -66,6 +71,9 @@ pub(crate) fn identify_bytes(head: &[u8]) -> FileKind {
     }
     if head.starts_with(crate::substrate::MAGIC) {
         return FileKind::Farbird;
+    }
+    if head.starts_with(&crate::backup::MAGIC) {
+        return FileKind::FarbirdBackup;
     }
     if head.starts_with(SQLITE_MAGIC) {
         return FileKind::Sqlite;

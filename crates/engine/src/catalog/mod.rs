@@ -35,3 +35,4 @@ pub use declared_type::{DeclaredType, character_set_named, declared_type, with_c
 pub use edit::{CatalogMark, publication};
 pub use layout::{LayoutCache, layout};
 pub use model::*;
+pub(crate) use persistence::new_guid;

@@ -109,7 +109,7 @@ impl Catalog {
 }
 
 /// A GUID as MON$DATABASE shows it, of random bits.
-fn new_guid() -> String {
+pub(crate) fn new_guid() -> String {
     // Each RandomState has keys of its own from the system's source of randomness.
     let bits = || RandomState::new().build_hasher().finish();
     let (high, low) = (bits(), bits());

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use crate::{CommitNumber, RelationLayout};
 
 pub use error::{BackupError, BackupResult};
+pub(crate) use frame::MAGIC;
 pub use read::{BackupReader, verify_backup};
 pub use write::write_backup;
 

@@ -1,0 +1,242 @@
+//! Backup and restore of whole databases: what the store needs of the catalog, files that appear when they are whole,
+//! and Firebird's status for what goes wrong. The bytes of a backup: docs/backup.md.
+//!
+//! # Promises
+//! - A backup is the database as of one commit, made while others work; it holds no lock that they wait for.
+//! - A file, be it a backup or a restored database, has its name only when it is whole and on the disk. Until then it is
+//!   called [`PENDING_SUFFIX`] behind its name, and goes if the work is given up; what a crash leaves behind, the next
+//!   attempt removes. A file that is to be replaced stays until then, too.
+//! - Neither touches the database that is backed up, or the backup that is restored.
+
+mod catalog;
+mod pending_file;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use farbird_store::backup::{BackupContents, BackupError, BackupReader, verify_backup, write_backup};
+use farbird_store::{FileKind, Isolation, Store, StoreError, StoreOptions, TransactionOptions, Wait};
+use farbird_types::{Error, Result, isc};
+
+use crate::attachment::Attachment;
+use crate::catalog::privileges::Actor;
+use crate::clock;
+use crate::database::Database;
+use crate::engine::{Engine, open_file, shown, store_error};
+use crate::users::NoUsers;
+
+pub use farbird_store::CancelFlag;
+pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
+pub use pending_file::{PENDING_SUFFIX, PendingFile, pending_backup};
+
+/// What stands in a backup as its maker.
+const PRODUCER: &str = concat!("farbird ", env!("CARGO_PKG_VERSION"));
+
+/// A backup's other end in messages: a file's name, `standard output`.
+pub type BackupName<'a> = &'a str;
+
+impl Attachment {
+    /// Writes a backup of the database as it is now, for those who may: its owner and administrators.
+    ///
+    /// # Errors
+    /// `isc_miss_prvlg`, and those of [`Database::back_up`].
+    pub fn back_up(
+        &self,
+        out: impl Write,
+        name: BackupName<'_>,
+        cancel: &Arc<CancelFlag>,
+        observer: &mut ProgressObserver<'_>,
+    ) -> Result<BackupSummary> {
+        if !Actor::of(self.session()).is_administrator(&self.database().catalog()) {
+            return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
+        }
+        self.database().back_up(out, name, cancel, observer)
+    }
+}
+
+impl Database {
+    /// Writes a backup of the database as it is now. See [`farbird_store::backup::write_backup`].
+    ///
+    /// # Errors
+    /// `isc_io_error` from `out`, called `name`; `isc_cancelled`; and what damage in the database gives.
+    pub fn back_up(
+        &self,
+        out: impl Write,
+        name: BackupName<'_>,
+        cancel: &Arc<CancelFlag>,
+        observer: &mut ProgressObserver<'_>,
+    ) -> Result<BackupSummary> {
+        let options = TransactionOptions {
+            isolation: Isolation::Snapshot,
+            // It locks nothing that it could wait for, and writes nothing.
+            access: farbird_store::Access::ReadOnly,
+            wait: Wait::No,
+            snapshot_at: None,
+        };
+        let (transaction, (catalog, time_us)) = self
+            .store
+            .begin_with(options, Arc::clone(cancel), |_| (self.catalog(), clock::now_us()))
+            .map_err(|error| store_error(&self.path, error))?;
+        let contents = BackupContents {
+            producer: PRODUCER.to_owned(),
+            time_us,
+            catalog: catalog::entries(&catalog)?,
+            relations: catalog::relations(&catalog),
+        };
+        write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &self.path, name))
+    }
+}
+
+/// How a backup is restored.
+#[derive(Debug, Clone)]
+pub struct RestoreOptions {
+    /// Replace a database that is there already, once the restored one is whole.
+    pub replace: bool,
+    /// How the new database is written.
+    pub store: StoreOptions,
+}
+
+impl Default for RestoreOptions {
+    fn default() -> Self {
+        // Nobody works in it yet: there is nothing to sweep.
+        let store = StoreOptions { background_sweep: false, ..StoreOptions::default() };
+        RestoreOptions { replace: false, store }
+    }
+}
+
+impl Engine {
+    /// Makes a database of a backup.
+    ///
+    /// # Durability
+    /// The database is whole and on the disk when this returns; before, it is not there (or the old one is).
+    ///
+    /// # Errors
+    /// `isc_db_or_file_exists`; `isc_obj_in_use` if the database to be replaced is open here, `isc_io_error` if it is
+    /// open elsewhere, or for trouble with the backup, called `name`; `isc_no_dup` naming the index for which two rows
+    /// have the same key; `isc_cancelled`; a text for a backup that is damaged, cut off or none of ours.
+    pub fn restore(
+        &self,
+        input: impl Read,
+        name: BackupName<'_>,
+        target: &Path,
+        options: &RestoreOptions,
+        cancel: &Arc<CancelFlag>,
+        observer: &mut ProgressObserver<'_>,
+    ) -> Result<BackupSummary> {
+        let check_target = || match options.replace {
+            true => pending_file::check_replaceable(target, FileKind::Farbird),
+            false => pending_file::check_absent(target),
+        };
+        self.while_closed(target, check_target)?;
+        let reader = BackupReader::open(input).map_err(|error| status(error, target, name))?;
+        let mut pending = PendingFile::reserve(target, options.replace)?;
+        let store = Store::create(pending.path(), options.store.clone())
+            .map_err(|error| store_error(pending.path(), error))?;
+        let filled = fill(reader, &store, cancel, observer).map_err(|error| match error {
+            FillError::Backup(error) => status(error, target, name),
+            FillError::Catalog(error) => error,
+        });
+        // The file's lock goes with the store, whether it was filled or not.
+        let closed = store.close().map_err(|error| store_error(target, error));
+        drop(store);
+        let summary = filled?;
+        closed?;
+        self.while_closed(target, || {
+            check_target()?;
+            pending.publish()
+        })?;
+        Ok(summary)
+    }
+}
+
+enum FillError {
+    Backup(BackupError),
+    Catalog(Error),
+}
+
+fn fill(
+    reader: BackupReader<impl Read>,
+    store: &Store,
+    cancel: &Arc<CancelFlag>,
+    observer: &mut ProgressObserver<'_>,
+) -> std::result::Result<BackupSummary, FillError> {
+    let restored = catalog::restored(reader.catalog()).map_err(FillError::Catalog)?;
+    let entries = catalog::entries(&restored).map_err(FillError::Catalog)?;
+    let relations = catalog::relations(&restored);
+    reader.restore(store, &entries, &relations, cancel, observer).map_err(FillError::Backup)
+}
+
+/// Reads a whole backup and checks all that can be checked without restoring it.
+///
+/// # Errors
+/// As [`Engine::restore`], as far as they concern the backup.
+pub fn verify(
+    input: impl Read,
+    name: BackupName<'_>,
+    cancel: &CancelFlag,
+    observer: &mut ProgressObserver<'_>,
+) -> Result<BackupSummary> {
+    verify_backup(input, cancel, observer).map_err(|error| status(error, Path::new(""), name))
+}
+
+fn about(name: BackupName<'_>, text: impl std::fmt::Display) -> Error {
+    Error::new(isc::RANDOM).with(format!("{name}: {text}"))
+}
+
+/// Firebird's status for what went wrong. `database` is the one that is read or made.
+fn status(error: BackupError, database: &Path, name: BackupName<'_>) -> Error {
+    match error {
+        BackupError::Database(StoreError::Cancelled) => Error::new(isc::CANCELLED),
+        BackupError::Database(StoreError::Full) => full(&shown(database)),
+        BackupError::Database(StoreError::Io(error)) => {
+            io_error("write", &shown(database), isc::IO_WRITE_ERR, &error)
+        }
+        BackupError::Database(error @ StoreError::Corrupt { .. }) => store_error(database, error),
+        BackupError::Database(error) => error.into(),
+        BackupError::Write(error) if error.kind() == std::io::ErrorKind::StorageFull => full(name),
+        BackupError::Write(error) => io_error("write", name, isc::IO_WRITE_ERR, &error),
+        BackupError::Read(error) => io_error("read", name, isc::IO_READ_ERR, &error),
+        BackupError::NotABackup(FileKind::FirebirdBackup) => about(
+            name,
+            "this is a backup made by Firebird's gbak; only Firebird restores it. Restore it there with gbak -c, then copy \
+             it here: isql -x extracts its tables and procedures as a script, and a program copies the rows",
+        ),
+        BackupError::NotABackup(FileKind::Farbird) => {
+            about(name, "this is a Farbird database, not a backup of one; open it as it is")
+        }
+        BackupError::Index { index, relation, error: StoreError::UniqueViolation { .. } } => {
+            Error::new(isc::NO_DUP)
+                .with(index)
+                .and(isc::RANDOM)
+                .with(format!("two rows of table {relation} have the same key; nothing was restored"))
+        }
+        other => about(name, other),
+    }
+}
+
+fn full(file: &str) -> Error {
+    io_error("write", file, isc::IO_WRITE_ERR, &std::io::ErrorKind::StorageFull.into())
+}
+
+fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) -> Error {
+    Error::new(isc::IO_ERROR).with(operation).with(file).and(detail).and(isc::RANDOM).with(error.to_string())
+}
+
+/// Makes a backup of a database file that nobody has open, as its owner would.
+///
+/// # Errors
+/// As [`Database::back_up`]; a refusal if another process has the file open.
+pub fn back_up_file(
+    database: &Path,
+    out: impl Write,
+    name: BackupName<'_>,
+    cancel: &Arc<CancelFlag>,
+    observer: &mut ProgressObserver<'_>,
+) -> Result<BackupSummary> {
+    let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
+    let opened = open_file(database, &options, Arc::new(NoUsers))?;
+    let made = opened.back_up(out, name, cancel, observer);
+    let closed = opened.store.close().map_err(|error| store_error(database, error));
+    made.and_then(|summary| closed.map(|()| summary))
+}
