@@ -108,11 +108,11 @@ impl Batch<'_> {
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
     pub fn add(&mut self, values: &[Value]) -> Result<()> {
         self.rows.push(values)?;
-        if self.rows.wire().len() >= PACKET_BYTES {
-            self.send_rows()?;
-        }
-        if self.held_rows >= EXECUTE_BYTES || self.held_blobs >= EXECUTE_BYTES {
+        let rows_bytes = self.held_rows + self.rows.count() as usize * self.row_bytes;
+        if rows_bytes >= EXECUTE_BYTES || self.held_blobs >= EXECUTE_BYTES {
             self.execute()?;
+        } else if self.rows.wire().len() >= PACKET_BYTES {
+            self.send_rows()?;
         }
         Ok(())
     }

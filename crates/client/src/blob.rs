@@ -244,18 +244,27 @@ impl BlobReader<'_> {
             if self.at_end {
                 return Ok(false);
             }
-            while self.pieces.len() < PIECES_AHEAD {
-                let ticket = self.connection.link.send(&get_segment(self.handle))?;
-                self.pieces.push_back(ticket);
-            }
             let Some(ticket) = self.pieces.pop_front() else { return Ok(false) };
             let Response { object, data, .. } = self.connection.link.response(ticket)?;
             self.data.clear();
             self.taken = 0;
             append_segments(&data, &mut self.data);
             self.at_end = object.0 == segment_state::END_OF_BLOB;
+            self.read_ahead()?;
         }
         Ok(true)
+    }
+
+    /// Sees to it that pieces are on their way. Short BLOBs have ended by now and ask for none.
+    fn read_ahead(&mut self) -> Result<()> {
+        if self.at_end || self.pieces.len() > PIECES_AHEAD / 2 {
+            return Ok(());
+        }
+        while self.pieces.len() < PIECES_AHEAD {
+            let ticket = self.connection.link.send(&get_segment(self.handle))?;
+            self.pieces.push_back(ticket);
+        }
+        self.connection.link.flush()
     }
 }
 

@@ -12,10 +12,10 @@ use tokio::runtime::Runtime;
 const PASSWORD: &str = "masterkey";
 
 /// A server and how to log in there.
-pub struct Place {
+pub(crate) struct Place {
     /// Where databases lie: the location without a name.
     prefix: String,
-    pub options: ConnectOptions,
+    pub(crate) options: ConnectOptions,
     /// Farbird's own, which ends with this.
     _own: Option<OwnServer>,
 }
@@ -35,7 +35,7 @@ impl Drop for OwnServer {
 }
 
 /// Farbird, with these authentication plugins.
-pub fn farbird() -> Place {
+pub(crate) fn farbird() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let overrides = Overrides {
         listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
@@ -54,7 +54,7 @@ pub fn farbird() -> Place {
 }
 
 /// All servers.
-pub fn all() -> Vec<Place> {
+pub(crate) fn all() -> Vec<Place> {
     let named = std::env::var("FARBIRD_TEST_FIREBIRD").unwrap_or_default();
     let foreign = named.split_whitespace().map(|place| {
         let [folder, user, password] = place.split(',').collect::<Vec<_>>()[..] else {
@@ -67,26 +67,26 @@ pub fn all() -> Vec<Place> {
 
 impl Place {
     /// A location that no other test uses.
-    pub fn location(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         format!("{}client_{}_{number}.fdb", self.prefix, std::process::id())
     }
 
     /// A new database.
-    pub fn create(&self) -> Connection {
+    pub(crate) fn create(&self) -> Connection {
         self.create_with(&self.options)
     }
 
     /// A new database through other options.
-    pub fn create_with(&self, options: &ConnectOptions) -> Connection {
+    pub(crate) fn create_with(&self, options: &ConnectOptions) -> Connection {
         Connection::create(&self.location(), &CreateOptions::default(), options)
             .unwrap_or_else(|error| panic!("{}: {error}", self.prefix))
     }
 }
 
 /// Runs statements, each in a transaction of its own.
-pub fn run(connection: &mut Connection, statements: &[&str]) {
+pub(crate) fn run(connection: &mut Connection, statements: &[&str]) {
     for statement in statements {
         let transaction = begin(connection);
         connection.run(&transaction, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
@@ -94,12 +94,12 @@ pub fn run(connection: &mut Connection, statements: &[&str]) {
     }
 }
 
-pub fn begin(connection: &mut Connection) -> Transaction {
+pub(crate) fn begin(connection: &mut Connection) -> Transaction {
     connection.begin(&TransactionOptions::default()).unwrap()
 }
 
 /// The one value of a query, in a transaction of its own.
-pub fn value(connection: &mut Connection, query: &str) -> Value {
+pub(crate) fn value(connection: &mut Connection, query: &str) -> Value {
     let transaction = begin(connection);
     let rows = connection.query_all(&transaction, query).unwrap();
     connection.commit(transaction).unwrap();
