@@ -135,7 +135,6 @@ impl RedbSubstrate {
         applied.and(ended)
     }
 
-
     /// Whether one of the two copies of the file's head is damaged.
     pub(crate) fn head_is_damaged(&self) -> Result<bool> {
         Ok(CheckedPages::new(Arc::clone(&self.file))?.head_is_damaged())
@@ -198,7 +197,9 @@ fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<D
     let pages = CheckedPages::new(Arc::clone(file))?;
     match pages.head() {
         HeadState::Unfinished => {
-            return Err(StoreError::corrupt("the creation of this database was interrupted: delete the file"));
+            return Err(StoreError::corrupt(
+                "the creation of this database was interrupted: delete the file",
+            ));
         }
         HeadState::Open => pages.begin_recovery(),
         HeadState::Empty | HeadState::Closed => {}
@@ -226,7 +227,9 @@ fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<D
     let database = match (opened, pages.suspects().first()) {
         (Ok(database), _) => database,
         (Err(StoreError::Corrupt { what }), Some(page)) => {
-            return Err(StoreError::Corrupt { what: format!("{}; {what}", super::pages::damaged_page(*page)) });
+            return Err(StoreError::Corrupt {
+                what: format!("{}; {what}", super::pages::damaged_page(*page)),
+            });
         }
         (Err(error), _) => return Err(error),
     };

@@ -26,7 +26,7 @@
 //! and remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
 //! ([`CheckedPages::end_recovery`]). A sector is written whole or not at all, or its twin is used.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ struct State {
     head: HeadState,
     /// Whether one of the two head sectors is damaged.
     head_is_damaged: bool,
-    groups: HashMap<u64, Group>,
+    groups: BTreeMap<u64, Group>,
     /// While redb repairs: pages that did not fit their checksum, with the checksum of what they hold.
     suspects: Option<HashMap<u64, u64>>,
 }
@@ -117,7 +117,7 @@ impl CheckedPages {
             header: [0; HEADER_BYTES],
             head: HeadState::Empty,
             head_is_damaged: false,
-            groups: HashMap::new(),
+            groups: BTreeMap::new(),
             suspects: None,
         };
         if file.len()? >= PAGE {
@@ -269,8 +269,8 @@ impl State {
             self.groups.retain(|_, group| !group.unwritten.is_empty());
         }
         match self.groups.entry(number) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(unknown) => {
+            std::collections::btree_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            std::collections::btree_map::Entry::Vacant(unknown) => {
                 let mut bytes = vec![0; PAGE_BYTES];
                 file.read(place_of_sums(number), &mut bytes)?;
                 let sums = bytes.chunks_exact(SUM_BYTES).map(|sum| sum.try_into().unwrap_or_default());
