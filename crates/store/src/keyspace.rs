@@ -20,6 +20,8 @@ pub(crate) mod meta {
     pub(crate) const FORMAT: &[u8] = b"format";
     /// The latest commit number: 8 bytes, little-endian.
     pub(crate) const LAST_COMMIT: &[u8] = b"last commit";
+    /// The latest batch of the commit log that the tree has: generation and number, 8 bytes each, little-endian.
+    pub(crate) const LOG: &[u8] = b"log";
     /// Transaction numbers below this one may have been used.
     pub(crate) const TRANSACTIONS_RESERVED: &[u8] = b"transactions reserved";
     /// Blob numbers below this one may have been used.

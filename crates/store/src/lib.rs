@@ -29,6 +29,7 @@ mod keys;
 mod keyspace;
 mod layout;
 mod locks;
+pub mod log;
 mod merge;
 mod numbers;
 mod options;

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use crate::commit::CommitQueue;
 use crate::keyspace::meta;
 use crate::locks::LockTable;
+use crate::log::LoggedSubstrate;
 use crate::numbers::{Counter, read_number};
 use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
@@ -102,7 +103,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Exists`] if there is one.
     pub fn create(path: &Path, options: StoreOptions) -> Result<Store> {
-        Store::on_substrate(Arc::new(RedbSubstrate::create(path, options.cache_bytes)?), options)
+        Store::on_substrate(Arc::new(LoggedSubstrate::create(path, options.cache_bytes)?), options)
     }
 
     /// Opens a file.
@@ -114,7 +115,7 @@ impl Store {
             FileKind::Farbird => {}
             kind => return Err(StoreError::WrongKind(kind)),
         }
-        Store::on_substrate(Arc::new(RedbSubstrate::open(path, options.cache_bytes)?), options)
+        Store::on_substrate(Arc::new(LoggedSubstrate::open(path, options.cache_bytes)?), options)
     }
 
     /// A database that lives in memory and ends with its last clone.

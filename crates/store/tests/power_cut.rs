@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::disk::{Failure, Random, SimulatedDisk};
 use common::*;
-use farbird_store::substrate::RedbSubstrate;
+use farbird_store::log::LoggedSubstrate;
 use farbird_store::{
     BlobOptions, KeyRange, Projection, RelationLayout, Result, ScanDirection, Store, StoreError,
     StoreOptions, Transaction,
@@ -23,7 +23,7 @@ type Model = BTreeMap<i64, (String, u64)>;
 fn open(disk: &SimulatedDisk) -> Result<Store> {
     // A little memory only, so that transactions spill.
     let options = StoreOptions { cache_bytes: 1 << 20, write_set_bytes_max: 4_000, ..options() };
-    Store::on_substrate(Arc::new(RedbSubstrate::on_backend(disk.clone(), 1 << 20)?), options)
+    Store::on_substrate(Arc::new(LoggedSubstrate::on_backend(disk.clone(), 1 << 20, 16 << 10)?), options)
 }
 
 /// What a workload has reached when its disk failed.

@@ -1,0 +1,401 @@
+//! The commit log: what makes a commit durable with one short write, before it is merged into the tree.
+//!
+//! A durable commit of redb writes a page of each level of each table that it touches. A logged one writes its changes
+//! once, into a room at the front of the file ([`room`]), syncs, and is merged into redb's tree in memory only. When the
+//! room is full, or a batch is too large for it, redb makes everything up to now durable (a checkpoint), and the room is
+//! used again from its beginning. An open after a crash merges what the log has beyond the tree.
+//!
+//! # Promises
+//! - What was acknowledged is in the tree or in the log, whole. A record counts only if it is whole, of the tree's
+//!   generation, and next in number.
+//! - Batches take effect in their order: if one is not logged, no later one is, up to the next checkpoint.
+//! - Of a batch whose write failed nothing comes back, as long as the disk lets its record be erased.
+
+mod record;
+mod room;
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+
+use crate::keyspace::meta;
+use crate::substrate::{Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch};
+use crate::{FileKind, Result, StoreError};
+use record::{RECORD_BYTES_MAX, RecordNumber};
+pub use room::ROOM_BYTES_DEFAULT;
+use room::Room;
+
+/// redb behind a commit log, in one file.
+#[derive(Debug)]
+pub struct LoggedSubstrate {
+    base: RedbSubstrate,
+    room: Room,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The number of the latest batch.
+    latest: RecordNumber,
+    /// Where the next record goes. Those before it were acknowledged.
+    position: u64,
+    /// Records that the next sync takes along.
+    unsynced: Vec<u8>,
+    /// Whether there are batches that the log does not have: the next durable one is a checkpoint.
+    needs_checkpoint: bool,
+    /// Whether the log may hold a record that was not acknowledged.
+    is_broken: bool,
+}
+
+impl State {
+    /// Behind the records that an open has found.
+    ///
+    /// The numbers behind the latest may stand in records that were never acknowledged: a new generation begins.
+    fn after(latest: RecordNumber, position: u64) -> State {
+        State { latest, position, unsynced: Vec::new(), needs_checkpoint: true, is_broken: false }
+    }
+}
+
+impl LoggedSubstrate {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// `Exists` if there is one already.
+    pub fn create(path: &Path, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists,
+            _ => error.into(),
+        })?;
+        LoggedSubstrate::on_backend(backend(file)?, cache_bytes, ROOM_BYTES_DEFAULT)
+    }
+
+    /// Opens a file, repairing it if it was not closed.
+    pub fn open(path: &Path, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Err(StoreError::WrongKind(FileKind::Empty));
+        }
+        LoggedSubstrate::on_backend(backend(file)?, cache_bytes, ROOM_BYTES_DEFAULT)
+    }
+
+    /// Opens a file to look at it: nothing is written, not even a repair.
+    pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let room = Room::new(Arc::new(backend(std::fs::File::open(path)?)?), ROOM_BYTES_DEFAULT)?;
+        let base = RedbSubstrate::on_unchanged_backend(room.clone(), cache_bytes)?;
+        LoggedSubstrate::over(base, room)
+    }
+
+    /// Opens what is on another storage, or creates it there with a log of `room_bytes`. Tests own the disk that way.
+    pub fn on_backend(
+        backend: impl StorageBackend,
+        cache_bytes: usize,
+        room_bytes: u64,
+    ) -> Result<LoggedSubstrate> {
+        let room = Room::new(Arc::new(backend), room_bytes)?;
+        let base = RedbSubstrate::on_backend(room.clone(), cache_bytes)?;
+        LoggedSubstrate::over(base, room)
+    }
+
+    fn over(base: RedbSubstrate, room: Room) -> Result<LoggedSubstrate> {
+        let (latest, position) = replay(&base, &room, room.capacity())?;
+        Ok(LoggedSubstrate { base, room, state: Mutex::new(State::after(latest, position)) })
+    }
+
+    fn write_in(&self, state: &mut State, batch: WriteBatch, durability: Durability) -> Result<()> {
+        if batch.is_empty() && !state.needs_checkpoint && state.unsynced.is_empty() {
+            return Ok(());
+        }
+        let next = state.latest.next();
+        match (self.record(state, next, &batch), durability) {
+            (Some(record), Durability::Durable) => self.log(state, next, &record, batch),
+            (Some(record), Durability::Relaxed) => {
+                self.merge(state, next, batch, durability)?;
+                state.unsynced.extend_from_slice(&record);
+                Ok(())
+            }
+            (None, Durability::Durable) => self.checkpoint(state, batch),
+            (None, Durability::Relaxed) => {
+                self.merge(state, next, batch, durability)?;
+                state.needs_checkpoint = true;
+                state.unsynced = Vec::new();
+                Ok(())
+            }
+        }
+    }
+
+    /// The record of a batch, if the log has room for it.
+    fn record(&self, state: &State, number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>> {
+        if state.needs_checkpoint {
+            return None;
+        }
+        let record = record::encode(number, batch)?;
+        let end = state.position + (state.unsynced.len() + record.len()) as u64;
+        (end <= self.room.capacity()).then_some(record)
+    }
+
+    /// Makes a batch durable by its record, and merges it into the tree.
+    fn log(&self, state: &mut State, number: RecordNumber, record: &[u8], batch: WriteBatch) -> Result<()> {
+        let place = state.position + state.unsynced.len() as u64;
+        state.unsynced.extend_from_slice(record);
+        let synced = self.room.write(state.position, &state.unsynced).and_then(|()| self.room.sync());
+        if let Err(error) = synced {
+            state.is_broken = true;
+            return Err(error.into());
+        }
+        if let Err(error) = self.merge(state, number, batch, Durability::Relaxed) {
+            // Nothing of a batch that fails may come back.
+            state.is_broken = record::erase(&self.room, place).is_err();
+            state.needs_checkpoint = true;
+            return Err(error);
+        }
+        state.position += state.unsynced.len() as u64;
+        state.unsynced.clear();
+        state.unsynced.shrink_to(RECORD_BYTES_MAX);
+        Ok(())
+    }
+
+    /// Writes a batch under its number to the tree.
+    fn merge(
+        &self,
+        state: &mut State,
+        number: RecordNumber,
+        mut batch: WriteBatch,
+        durability: Durability,
+    ) -> Result<()> {
+        batch.put(Space::Meta, meta::LOG.to_vec(), number.to_bytes());
+        self.base.write(batch, durability)?;
+        state.latest = number;
+        Ok(())
+    }
+
+    /// Makes the tree durable with everything up to this batch; the log begins anew.
+    fn checkpoint(&self, state: &mut State, batch: WriteBatch) -> Result<()> {
+        let number = state.latest.next_generation();
+        self.merge(state, number, batch, Durability::Durable)?;
+        state.position = 0;
+        state.unsynced.clear();
+        state.needs_checkpoint = false;
+        Ok(())
+    }
+}
+
+fn backend(file: std::fs::File) -> Result<FileBackend> {
+    FileBackend::new(file).map_err(|error| match error {
+        redb::DatabaseError::Storage(redb::StorageError::Io(error)) => error.into(),
+        _ => StoreError::InUse,
+    })
+}
+
+/// Merges the records before `end` that the tree does not have yet; gives the number of the latest batch, and the place
+/// behind the last record.
+fn replay(base: &RedbSubstrate, room: &Room, end: u64) -> Result<(RecordNumber, u64)> {
+    let mark = base.snapshot()?.get(Space::Meta, meta::LOG)?;
+    let Some(mark) = mark else { return Ok((RecordNumber::default(), 0)) };
+    let merged = RecordNumber::from_bytes(&mark).ok_or_else(|| StoreError::corrupt("the mark of the log"))?;
+    let mut latest = merged.begin();
+    let mut position = 0;
+    let mut replayed = 0;
+    while position < end
+        && let Some((mut batch, size)) = record::read(room, position, latest.next())?
+    {
+        latest = latest.next();
+        position += size;
+        if latest > merged {
+            batch.put(Space::Meta, meta::LOG.to_vec(), latest.to_bytes());
+            base.write_relaxed_anyway(batch)?;
+            replayed += 1;
+        }
+    }
+    if replayed > 0 {
+        tracing::info!(records = replayed, "merged the log of a database that was not closed");
+    }
+    Ok((latest.max(merged), position))
+}
+
+impl Substrate for LoggedSubstrate {
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+        self.base.snapshot()
+    }
+
+    fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_broken {
+            return Err(StoreError::Poisoned);
+        }
+        self.write_in(&mut state, batch, durability)
+    }
+
+    fn is_broken(&self) -> bool {
+        self.state.lock().is_broken || self.base.is_broken()
+    }
+
+    fn reopen(&self) -> Result<Reopened> {
+        let mut state = self.state.lock();
+        // What was not acknowledged shall not come back, nor if the next open finds it.
+        let erased = if state.is_broken { record::erase(&self.room, state.position) } else { Ok(()) };
+        let reopened = self.base.reopen()?;
+        let (latest, position) = replay(&self.base, &self.room, state.position)?;
+        *state = State::after(latest, position);
+        match (reopened, erased) {
+            (Reopened::Writable, Err(error)) => {
+                tracing::warn!(%error, "the commit log refuses to be written to: the database can only be read for now");
+                state.is_broken = true;
+                Ok(Reopened::ReadOnly)
+            }
+            (reopened, _) => Ok(reopened),
+        }
+    }
+}
+
+impl Drop for LoggedSubstrate {
+    /// Leaves a tree that needs no log.
+    fn drop(&mut self) {
+        let is_broken = self.is_broken();
+        let mut state = self.state.lock();
+        let is_merged = state.position == 0 && state.unsynced.is_empty();
+        if is_broken || is_merged || !self.base.is_writable() {
+            return;
+        }
+        if let Err(error) = self.checkpoint(&mut state, WriteBatch::new()) {
+            tracing::warn!(%error, "cannot merge the log; the next open does");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::substrate::{ALL_KEYS, Direction};
+    use redb::backends::InMemoryBackend;
+
+    fn batch(changes: &[(&[u8], Option<&[u8]>)]) -> WriteBatch {
+        let mut batch = WriteBatch::new();
+        for (key, value) in changes {
+            match value {
+                Some(value) => batch.put(Space::Catalog, key.to_vec(), value.to_vec()),
+                None => batch.delete(Space::Catalog, key.to_vec()),
+            }
+        }
+        batch
+    }
+
+    /// A storage whose file can be looked at as a crash would leave it.
+    #[derive(Debug, Clone, Default)]
+    struct Disk(Arc<Mutex<Vec<u8>>>);
+
+    impl StorageBackend for Disk {
+        fn len(&self) -> std::io::Result<u64> {
+            Ok(self.0.lock().len() as u64)
+        }
+        fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+            let start = offset as usize;
+            out.copy_from_slice(&self.0.lock()[start..start + out.len()]);
+            Ok(())
+        }
+        fn set_len(&self, size: u64) -> std::io::Result<()> {
+            self.0.lock().resize(size as usize, 0);
+            Ok(())
+        }
+        fn sync_data(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+        fn write(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+            let start = offset as usize;
+            self.0.lock()[start..start + bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    fn open(disk: &Disk) -> LoggedSubstrate {
+        LoggedSubstrate::on_backend(disk.clone(), 1 << 20, 16 << 10).expect("open")
+    }
+
+    fn copy(disk: &Disk) -> Disk {
+        Disk(Arc::new(Mutex::new(disk.0.lock().clone())))
+    }
+
+    fn contents(substrate: &LoggedSubstrate) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let snapshot = substrate.snapshot().expect("snapshot");
+        let entries = snapshot.scan(Space::Catalog, ALL_KEYS, Direction::Forward).expect("scan");
+        entries
+            .map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("entry"))
+            .collect()
+    }
+
+    #[test]
+    fn a_crash_after_any_durable_write_keeps_it_and_all_before_it() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        for number in 0..200u32 {
+            let key = (number % 17).to_be_bytes();
+            let value = vec![number as u8; 1 + (number as usize * 37) % 900];
+            let change = (number % 5 != 0).then_some(&value[..]);
+            let durability = if number % 3 == 0 { Durability::Relaxed } else { Durability::Durable };
+            substrate.write(batch(&[(&key, change)]), durability).expect("write");
+            if durability == Durability::Durable {
+                let survivor = open(&copy(&disk));
+                assert_eq!(contents(&survivor), contents(&substrate), "after write {number}");
+                // And it can be written to and crash again.
+                survivor.write(batch(&[(b"more", Some(b"x"))]), Durability::Durable).expect("write");
+            }
+        }
+    }
+
+    #[test]
+    fn records_of_an_earlier_life_are_not_taken_for_new_ones() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        let write = |substrate: &LoggedSubstrate, value: &[u8]| {
+            substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
+        };
+        write(&substrate, b"checkpoint");
+        write(&substrate, b"a");
+        write(&substrate, b"b");
+        let mut lost = disk.0.lock().clone();
+        // The first record was torn, the second reached the disk.
+        let at = room::first_record_offset() as usize;
+        lost[at + 40] ^= 0xFF;
+        let disk = Disk(Arc::new(Mutex::new(lost)));
+        let survivor = open(&disk);
+        assert_eq!(contents(&survivor)[0].1, b"checkpoint");
+        write(&survivor, b"c");
+        write(&survivor, b"d");
+        assert_eq!(contents(&open(&copy(&disk)))[0].1, b"d");
+    }
+
+    #[test]
+    fn a_large_relaxed_batch_is_not_overtaken_by_a_logged_one() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        substrate.write(batch(&[(b"a", Some(b"1"))]), Durability::Durable).expect("write");
+        let large = vec![7; 40 << 10];
+        substrate.write(batch(&[(b"large", Some(&large))]), Durability::Relaxed).expect("write");
+        substrate.write(batch(&[(b"a", Some(b"2"))]), Durability::Durable).expect("write");
+        assert_eq!(contents(&open(&copy(&disk))), contents(&substrate));
+    }
+
+    #[test]
+    fn a_close_leaves_nothing_in_the_log() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        for value in [b"1", b"2", b"3"] {
+            substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
+        }
+        drop(substrate);
+        disk.0.lock()[4_096..20_480].fill(0);
+        assert_eq!(contents(&open(&disk))[0].1, b"3");
+    }
+
+    #[test]
+    fn an_in_memory_storage_serves_too() {
+        let substrate = LoggedSubstrate::on_backend(InMemoryBackend::new(), 1 << 20, 16 << 10).expect("open");
+        substrate.write(batch(&[(b"key", Some(b"1"))]), Durability::Durable).expect("write");
+        assert_eq!(contents(&substrate).len(), 1);
+    }
+}

@@ -1,0 +1,208 @@
+//! A record of the log: one write batch.
+//!
+//! # Layout
+//! Records begin at multiples of 512 bytes, so that a torn write of one does not touch the one before it.
+//!
+//! | bytes | item |
+//! |---|---|
+//! | 8 | checksum: XXH3-64 of all that follows, little-endian |
+//! | 4 | bytes of the changes, little-endian |
+//! | 4 | zero |
+//! | 8 | generation, little-endian |
+//! | 8 | number within the generation, from 1, little-endian |
+//! | ... | the changes |
+//!
+//! The changes: for each space that is cleared the byte 0 and the space; for each space with changes the byte 1, the space,
+//! a varint with their number, and each of them: key (varint length, bytes), then a varint that is 0 if the key is
+//! deleted, else the length of its value plus 1, and the value. A space is a byte, followed by a varint with the number of the
+//! relation or index for those of relations and indexes.
+
+use std::io;
+
+use farbird_record::DecodeError;
+use farbird_record::bytes::{Reader, put_bytes, put_varint};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::room::Room;
+use crate::substrate::{Space, WriteBatch};
+use crate::{IndexId, RelationId, Result, StoreError};
+
+/// Larger batches are not logged: they would fill the room, and a checkpoint costs them little.
+pub(super) const RECORD_BYTES_MAX: usize = 256 << 10;
+/// Records begin at multiples of this.
+const ALIGNMENT_BYTES: usize = 512;
+const CHECKSUM_BYTES: usize = 8;
+const HEADER_BYTES: usize = 32;
+
+const CLEARED: u8 = 0;
+const CHANGED: u8 = 1;
+
+/// Which batch a record holds: they are numbered from 1 within a generation, and a checkpoint begins a generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct RecordNumber {
+    generation: u64,
+    number: u64,
+}
+
+impl RecordNumber {
+    pub(super) fn next(self) -> RecordNumber {
+        RecordNumber { number: self.number + 1, ..self }
+    }
+
+    /// Before the first record of the generation.
+    pub(super) fn begin(self) -> RecordNumber {
+        RecordNumber { number: 0, ..self }
+    }
+
+    pub(super) fn next_generation(self) -> RecordNumber {
+        RecordNumber { generation: self.generation + 1, number: 0 }
+    }
+
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        [self.generation.to_le_bytes(), self.number.to_le_bytes()].concat()
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<RecordNumber> {
+        let (generation, number) = bytes.split_at_checked(8)?;
+        Some(RecordNumber {
+            generation: u64::from_le_bytes(generation.try_into().ok()?),
+            number: u64::from_le_bytes(number.try_into().ok()?),
+        })
+    }
+}
+
+/// The record of a batch, padded; `None` if it would be too large.
+pub(super) fn encode(number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>> {
+    if batch.bytes() > RECORD_BYTES_MAX {
+        return None;
+    }
+    let mut out = Vec::with_capacity((HEADER_BYTES + batch.bytes() + 64).next_multiple_of(ALIGNMENT_BYTES));
+    out.resize(HEADER_BYTES, 0);
+    for space in batch.cleared() {
+        out.push(CLEARED);
+        put_space(*space, &mut out);
+    }
+    for (space, changes) in batch.changes() {
+        out.push(CHANGED);
+        put_space(space, &mut out);
+        put_varint(changes.len() as u64, &mut out);
+        for (key, value) in changes {
+            put_bytes(key, &mut out);
+            match value {
+                None => put_varint(0, &mut out),
+                Some(value) => {
+                    put_varint(value.len() as u64 + 1, &mut out);
+                    out.extend_from_slice(value);
+                }
+            }
+        }
+    }
+    let size = u32::try_from(out.len() - HEADER_BYTES).ok()?;
+    if out.len() > RECORD_BYTES_MAX {
+        return None;
+    }
+    out[8..12].copy_from_slice(&size.to_le_bytes());
+    out[16..24].copy_from_slice(&number.generation.to_le_bytes());
+    out[24..32].copy_from_slice(&number.number.to_le_bytes());
+    let checksum = xxh3_64(&out[CHECKSUM_BYTES..]);
+    out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    out.resize(out.len().next_multiple_of(ALIGNMENT_BYTES), 0);
+    Some(out)
+}
+
+/// Reads the record at `position` if it is whole and of this number; with it the space that it takes.
+///
+/// # Errors
+/// `Corrupt` if it is, and makes no sense all the same.
+pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<Option<(WriteBatch, u64)>> {
+    if position + HEADER_BYTES as u64 > room.capacity() {
+        return Ok(None);
+    }
+    let mut header = [0; HEADER_BYTES];
+    room.read(position, &mut header)?;
+    let size = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
+    let is_next = RecordNumber::from_bytes(&header[16..]) == Some(number);
+    let end = position + (HEADER_BYTES + size) as u64;
+    if !is_next || size > RECORD_BYTES_MAX || end > room.capacity() {
+        return Ok(None);
+    }
+    let mut record = vec![0; HEADER_BYTES + size];
+    room.read(position, &mut record)?;
+    if record[..CHECKSUM_BYTES] != xxh3_64(&record[CHECKSUM_BYTES..]).to_le_bytes() {
+        return Ok(None);
+    }
+    let batch =
+        decode(&record[HEADER_BYTES..]).map_err(|_| StoreError::corrupt("a record of the commit log"))?;
+    Ok(Some((batch, record.len().next_multiple_of(ALIGNMENT_BYTES) as u64)))
+}
+
+/// Makes sure that what stands at `position` is no record.
+pub(super) fn erase(room: &Room, position: u64) -> io::Result<()> {
+    let sector = [0; ALIGNMENT_BYTES];
+    if position + ALIGNMENT_BYTES as u64 <= room.capacity() {
+        room.write(position, &sector)?;
+        room.sync()?;
+    }
+    Ok(())
+}
+
+fn decode(changes: &[u8]) -> std::result::Result<WriteBatch, DecodeError> {
+    let mut reader = Reader::new(changes);
+    let mut batch = WriteBatch::new();
+    while reader.offset() < changes.len() {
+        let is_cleared = reader.u8()? == CLEARED;
+        let space = take_space(&mut reader)?;
+        if is_cleared {
+            batch.clear(space);
+            continue;
+        }
+        for _ in 0..reader.varint()? {
+            let size = reader.varint()? as usize;
+            let key = reader.take(size)?.to_vec();
+            match (reader.varint()? as usize).checked_sub(1) {
+                None => batch.delete(space, key),
+                Some(size) => {
+                    let value = reader.take(size)?.to_vec();
+                    batch.put(space, key, value);
+                }
+            }
+        }
+    }
+    Ok(batch)
+}
+
+fn put_space(space: Space, out: &mut Vec<u8>) {
+    let (kind, number) = match space {
+        Space::Meta => (0, None),
+        Space::Catalog => (1, None),
+        Space::Sequences => (2, None),
+        Space::Blobs => (3, None),
+        Space::Versions(relation) => (4, Some(relation.0)),
+        Space::Blocks(relation) => (5, Some(relation.0)),
+        Space::Index(index) => (6, Some(index.0)),
+        Space::Changes(relation) => (7, Some(relation.0)),
+    };
+    out.push(kind);
+    if let Some(number) = number {
+        put_varint(u64::from(number), out);
+    }
+}
+
+fn take_space(reader: &mut Reader<'_>) -> std::result::Result<Space, DecodeError> {
+    let kind = reader.u8()?;
+    Ok(match kind {
+        0 => Space::Meta,
+        1 => Space::Catalog,
+        2 => Space::Sequences,
+        3 => Space::Blobs,
+        _ => {
+            let number = u32::try_from(reader.varint()?).unwrap_or(u32::MAX);
+            match kind {
+                4 => Space::Versions(RelationId(number)),
+                5 => Space::Blocks(RelationId(number)),
+                7 => Space::Changes(RelationId(number)),
+                _ => Space::Index(IndexId(number)),
+            }
+        }
+    })
+}
