@@ -1,4 +1,5 @@
-//! Unpacking numbers of equal width in bits, fast: one loop per width, so that all shifts are constants.
+//! Numbers of equal width in bits, packed and, above all, unpacked fast: one loop per width, so that all shifts are
+//! constants.
 //!
 //! This is what a scan of packed columns spends its time in. The layout is that of [`crate::packed`]: the first number in
 //! the lowest bits of the first byte, nothing between two numbers.
@@ -10,8 +11,26 @@ const GROUP: usize = 8;
 /// Numbers up to here can be read as eight bytes and shifted, wherever in a byte they begin.
 const WORD_WIDTH_MAX: usize = 57;
 
+/// Appends numbers, each of at most `width` bits (1 to 64).
+pub(crate) fn pack(width: u32, numbers: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+    let mut word = 0u64;
+    let mut filled = 0;
+    for number in numbers {
+        word |= number << filled;
+        filled += width;
+        if filled >= 64 {
+            out.extend_from_slice(&word.to_le_bytes());
+            filled -= 64;
+            // What did not fit; nothing if all of the number did.
+            word = number.checked_shr(width - filled).unwrap_or(0);
+        }
+    }
+    let rest = word.to_le_bytes();
+    out.extend_from_slice(rest.get(..filled.div_ceil(8) as usize).unwrap_or_default());
+}
+
 /// Appends the numbers of a range, each `width` bits (at most 64) wide; arbitrary ones past the end of `bytes`.
-pub(crate) fn unpack_differences(width: usize, bytes: &[u8], range: Range<usize>, out: &mut Vec<i64>) {
+pub(crate) fn unpack(width: usize, bytes: &[u8], range: Range<usize>, out: &mut Vec<i64>) {
     let count = range.len();
     if width == 0 {
         out.resize(out.len() + count, 0);

@@ -268,9 +268,7 @@ pub(crate) fn number_of_value(sql_type: &SqlType, value: &Value) -> Option<i64> 
         (SqlType::Exact { .. }, Value::Integer { unscaled, .. }) => Some(*unscaled),
         (SqlType::Date, Value::Date(date)) => Some(i64::from(date.0)),
         (SqlType::Time, Value::Time(time)) => Some(i64::from(time.0)),
-        (SqlType::Timestamp, Value::Timestamp(stamp)) if i64::from(stamp.time.0) < TICKS_PER_DAY => {
-            Some(i64::from(stamp.date.0) * TICKS_PER_DAY + i64::from(stamp.time.0))
-        }
+        (SqlType::Timestamp, Value::Timestamp(stamp)) => timestamp_number(stamp),
         (SqlType::Blob { .. }, Value::Blob(id)) => Some(id.0 as i64),
         _ => None,
     }
@@ -286,13 +284,23 @@ pub(crate) fn value_of_number(sql_type: &SqlType, number: i64) -> Option<Value> 
         SqlType::Exact { scale, .. } => Value::Integer { unscaled: number, scale: *scale },
         SqlType::Date => Value::Date(Date(i32::try_from(number).ok()?)),
         SqlType::Time => Value::Time(Time(u32::try_from(number).ok()?)),
-        SqlType::Timestamp => Value::Timestamp(Timestamp {
-            date: Date(i32::try_from(number.div_euclid(TICKS_PER_DAY)).ok()?),
-            time: Time(u32::try_from(number.rem_euclid(TICKS_PER_DAY)).ok()?),
-        }),
+        SqlType::Timestamp => Value::Timestamp(timestamp_of_number(number)?),
         SqlType::Blob { .. } => Value::Blob(BlobId(number as u64)),
         _ => return None,
     })
+}
+
+/// Day x 864,000,000 + time; `None` for a time past the day's end.
+pub(crate) fn timestamp_number(stamp: &Timestamp) -> Option<i64> {
+    let time = i64::from(stamp.time.0);
+    (time < TICKS_PER_DAY).then(|| i64::from(stamp.date.0) * TICKS_PER_DAY + time)
+}
+
+/// Undoes [`timestamp_number`].
+pub(crate) fn timestamp_of_number(number: i64) -> Option<Timestamp> {
+    let date = Date(i32::try_from(number.div_euclid(TICKS_PER_DAY)).ok()?);
+    let time = Time(u32::try_from(number.rem_euclid(TICKS_PER_DAY)).ok()?);
+    Some(Timestamp { date, time })
 }
 
 /// The numbers that stand for values of a type; `None` if its values are no such numbers.

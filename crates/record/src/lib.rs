@@ -5,7 +5,7 @@
 //! Uses `types` only; used by `store`. The byte layouts are described in docs/store.md.
 #![forbid(unsafe_code)]
 
-mod bit_unpacking;
+mod bit_packing;
 pub mod bytes;
 pub mod codec;
 pub mod column_codec;

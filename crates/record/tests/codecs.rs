@@ -31,6 +31,9 @@ fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
 }
 
 proptest! {
+    // Each case goes through fifteen codecs.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn rows_come_back_whole_and_projected((format, rows) in common::rows(3), slots in vec(0u16..24, 0..6)) {
         for row in &rows {

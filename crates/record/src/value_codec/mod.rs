@@ -24,6 +24,8 @@
 //!
 //! A block is a list of rows ([`crate::row_list`]).
 
+pub(crate) mod raw;
+
 use farbird_types::character_set::CharacterSet;
 use farbird_types::decimal::Decimal;
 use farbird_types::{
@@ -271,12 +273,24 @@ fn decode_padded(declared: &TextType, reader: &mut Reader<'_>) -> Result<Value, 
     let count = match explicit {
         Some(count) if count <= PADDING_BYTES_MAX => count as usize,
         Some(_) => return Err(invalid),
-        None => padding_count(content, declared).ok_or(invalid)?,
+        None => return padded_to_length(content, declared).map_err(|_| invalid),
     };
+    Ok(padded(content, count, declared))
+}
+
+fn padded(content: &[u8], count: usize, declared: &TextType) -> Value {
     let mut bytes = Vec::with_capacity(content.len() + count);
     bytes.extend_from_slice(content);
     bytes.resize(content.len() + count, padding(declared.character_set));
-    Ok(Value::Text(Text::new(bytes, declared.character_set)))
+    Value::Text(Text::new(bytes, declared.character_set))
+}
+
+/// The CHAR value that is `content` padded to the declared length.
+pub(crate) fn padded_to_length(content: &[u8], declared: &TextType) -> Result<Value, DecodeError> {
+    let count = padding_count(content, declared)
+        .filter(|&count| count as u64 <= PADDING_BYTES_MAX)
+        .ok_or(DecodeError::Invalid { what: "text padding", offset: 0 })?;
+    Ok(padded(content, count, declared))
 }
 
 fn decode_value(sql_type: &SqlType, reader: &mut Reader<'_>) -> Result<Value, DecodeError> {

@@ -1,0 +1,410 @@
+//! One column of a block, to read from.
+
+use std::ops::Range;
+
+use farbird_types::{ExactWidth, SqlType, Text, Time, TimeTz, TimestampTz, Value, ZoneId};
+
+use super::encode::{FRACTION_DIGITS_MAX, POWERS_OF_TEN};
+use super::strings::Strings;
+use super::{
+    FLAG_NULL_BITS, FLAG_TRIMMED, KIND_DICTIONARY, KIND_FRACTIONS, KIND_NULL, KIND_NUMBER_DICTIONARY,
+    KIND_NUMBERS, KIND_PLAIN, KIND_WORDS, KIND_ZONED,
+};
+use crate::DecodeError;
+use crate::bytes::Reader;
+use crate::column_vector::{
+    ColumnValues, ColumnVector, number_of_value, number_range, timestamp_of_number, value_of_number,
+};
+use crate::packed::PackedNumbers;
+use crate::value_codec::{decode_single, padded_to_length};
+
+/// A column to read from.
+pub(super) struct Column<'a> {
+    sql_type: &'a SqlType,
+    rows: usize,
+    nulls: Option<&'a [u8]>,
+    /// CHAR values without their padding.
+    is_trimmed: bool,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    AllNull,
+    Numbers(PackedNumbers<'a>),
+    NumberDictionary { count: usize, different: PackedNumbers<'a>, indexes: PackedNumbers<'a> },
+    Plain(Strings<'a>),
+    Dictionary { count: usize, different: Strings<'a>, indexes: PackedNumbers<'a> },
+    Words(&'a [u8]),
+    Fractions { power: f64, numbers: PackedNumbers<'a> },
+    Zoned { moments: PackedNumbers<'a>, zones: PackedNumbers<'a> },
+}
+
+fn invalid(offset: usize) -> DecodeError {
+    DecodeError::Invalid { what: "value of a column", offset }
+}
+
+impl<'a> Column<'a> {
+    pub(super) fn open(
+        sql_type: &'a SqlType,
+        rows: usize,
+        bytes: &'a [u8],
+    ) -> Result<Column<'a>, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u8()?;
+        let nulls = match kind & FLAG_NULL_BITS {
+            0 => None,
+            _ => Some(reader.take(rows.div_ceil(8))?),
+        };
+        let is_trimmed = kind & FLAG_TRIMMED != 0;
+        if is_trimmed && !matches!(sql_type, SqlType::Text(declared) if !declared.varying) {
+            return Err(DecodeError::Invalid { what: "kind of column", offset: 0 });
+        }
+        let mut column = Column { sql_type, rows, nulls, is_trimmed, content: Content::AllNull };
+        let present = column.rank(rows);
+        let dictionary_size = |reader: &mut Reader<'a>| {
+            let offset = reader.offset();
+            let count = usize::try_from(reader.varint()?).ok().filter(|&count| count <= present);
+            count.ok_or(DecodeError::Invalid { what: "size of a dictionary", offset })
+        };
+        column.content = match kind & !(FLAG_NULL_BITS | FLAG_TRIMMED) {
+            KIND_NULL => Content::AllNull,
+            KIND_NUMBERS => Content::Numbers(PackedNumbers::take(present, &mut reader)?),
+            KIND_NUMBER_DICTIONARY => {
+                let count = dictionary_size(&mut reader)?;
+                let different = PackedNumbers::take(count, &mut reader)?;
+                let indexes = PackedNumbers::take(present, &mut reader)?;
+                Content::NumberDictionary { count, different, indexes }
+            }
+            KIND_PLAIN => Content::Plain(Strings::take_rest(present, &mut reader)?),
+            KIND_DICTIONARY => {
+                let count = dictionary_size(&mut reader)?;
+                let different = Strings::take(count, &mut reader)?;
+                Content::Dictionary { count, different, indexes: PackedNumbers::take(present, &mut reader)? }
+            }
+            KIND_WORDS => {
+                let width = match sql_type {
+                    SqlType::Double => 8,
+                    SqlType::Float => 4,
+                    _ => return Err(DecodeError::Invalid { what: "kind of column", offset: 0 }),
+                };
+                let size =
+                    present.checked_mul(width).ok_or(DecodeError::Truncated { offset: reader.offset() })?;
+                Content::Words(reader.take(size)?)
+            }
+            KIND_FRACTIONS if *sql_type == SqlType::Double => {
+                let offset = reader.offset();
+                let digits = reader.u8()?;
+                let power = POWERS_OF_TEN.get(usize::from(digits)).filter(|_| digits <= FRACTION_DIGITS_MAX);
+                let power = *power.ok_or(DecodeError::Invalid { what: "digits of fractions", offset })?;
+                Content::Fractions { power, numbers: PackedNumbers::take(present, &mut reader)? }
+            }
+            KIND_ZONED => {
+                let moments = PackedNumbers::take(present, &mut reader)?;
+                Content::Zoned { moments, zones: PackedNumbers::take(present, &mut reader)? }
+            }
+            _ => return Err(DecodeError::Invalid { what: "kind of column", offset: 0 }),
+        };
+        Ok(column)
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match (&self.content, self.nulls) {
+            (Content::AllNull, _) => true,
+            (_, None) => false,
+            (_, Some(bits)) => bits.get(row / 8).is_none_or(|byte| byte & (1 << (row % 8)) != 0),
+        }
+    }
+
+    /// How many values that are not NULL stand before a row.
+    fn rank(&self, row: usize) -> usize {
+        let Some(bits) = self.nulls else { return row.min(self.rows) };
+        let words = row / 64;
+        let whole: usize = bits
+            .chunks_exact(8)
+            .take(words)
+            .map(|word| word.try_into().map_or(0, |word| u64::from_le_bytes(word).count_zeros() as usize))
+            .sum();
+        let rest = words * 64..row;
+        whole + rest.filter(|row| !self.is_set(bits, *row)).count()
+    }
+
+    fn is_set(&self, bits: &[u8], row: usize) -> bool {
+        bits.get(row / 8).is_none_or(|byte| byte & (1 << (row % 8)) != 0)
+    }
+
+    /// Puts the values of the rows of a range into `places`, which hold NULL, one for each row.
+    pub(super) fn values_into<'v>(
+        &self,
+        range: Range<usize>,
+        places: impl Iterator<Item = &'v mut Value>,
+    ) -> Result<(), DecodeError> {
+        if matches!(self.content, Content::AllNull) {
+            return Ok(());
+        }
+        let ranks = self.rank(range.start)..self.rank(range.end);
+        if self.nulls.is_none() {
+            let mut places = places;
+            return self.for_each_value(ranks, |value| {
+                if let Some(place) = places.next() {
+                    *place = value;
+                }
+            });
+        }
+        let mut places = range.zip(places).filter(|(row, _)| !self.is_null(*row));
+        self.for_each_value(ranks, |value| {
+            if let Some((_, place)) = places.next() {
+                *place = value;
+            }
+        })
+    }
+
+    /// Hands the values at these ranks, which are not NULL, to `sink`.
+    fn for_each_value(&self, ranks: Range<usize>, mut sink: impl FnMut(Value)) -> Result<(), DecodeError> {
+        match &self.content {
+            Content::AllNull => {}
+            Content::Plain(strings) if ranks.len() == 1 => {
+                sink(self.value_of_string(strings.string(ranks.start)?)?);
+            }
+            Content::Plain(strings) => strings.for_each(ranks, |string| {
+                sink(self.value_of_string(string)?);
+                Ok(())
+            })?,
+            Content::Dictionary { count, different, indexes } if ranks.len() == 1 => {
+                let index = index_below(indexes.number(ranks.start), *count)?;
+                sink(self.value_of_string(different.string(index)?)?);
+            }
+            Content::Dictionary { count, different, indexes } => {
+                // Rows with the same string share one value.
+                let mut values: Vec<Option<Value>> = vec![None; *count];
+                for index in unpacked(indexes, ranks) {
+                    let index = index_below(index, *count)?;
+                    let Some(place) = values.get_mut(index) else { return Err(invalid(index)) };
+                    let value = match place {
+                        Some(value) => value,
+                        None => place.insert(self.value_of_string(different.string(index)?)?),
+                    };
+                    sink(value.clone());
+                }
+            }
+            Content::Numbers(_) | Content::NumberDictionary { .. } => {
+                for number in self.numbers(ranks)? {
+                    sink(self.value_of_number(number)?);
+                }
+            }
+            Content::Words(_) | Content::Fractions { .. } => {
+                let is_float = *self.sql_type == SqlType::Float;
+                self.for_each_double(ranks, |double| {
+                    sink(if is_float { Value::Float(double as f32) } else { Value::Double(double) });
+                })?;
+            }
+            Content::Zoned { moments, zones } => {
+                let zones = unpacked(zones, ranks.clone());
+                for (moment, zone) in unpacked(moments, ranks).into_iter().zip(zones) {
+                    sink(self.zoned_value(moment, zone).ok_or(invalid(0))?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value_of_string(&self, bytes: &[u8]) -> Result<Value, DecodeError> {
+        match self.sql_type {
+            SqlType::Text(declared) if declared.varying => {
+                Ok(Value::Text(Text::new(bytes, declared.character_set)))
+            }
+            SqlType::Text(declared) if self.is_trimmed => padded_to_length(bytes, declared),
+            sql_type => decode_single(sql_type, bytes),
+        }
+    }
+
+    fn value_of_number(&self, number: i64) -> Result<Value, DecodeError> {
+        match self.sql_type {
+            SqlType::Double => Ok(Value::Double(number as f64)),
+            SqlType::Exact { width: ExactWidth::Int128, scale, .. } => {
+                Ok(Value::Int128 { unscaled: i128::from(number), scale: *scale })
+            }
+            sql_type => value_of_number(sql_type, number).ok_or(invalid(0)),
+        }
+    }
+
+    fn zoned_value(&self, moment: i64, zone: i64) -> Option<Value> {
+        let zone = ZoneId(u16::try_from(zone).ok()?);
+        match self.sql_type {
+            SqlType::TimeTz => Some(Value::TimeTz(TimeTz { utc: Time(u32::try_from(moment).ok()?), zone })),
+            SqlType::TimestampTz => {
+                Some(Value::TimestampTz(TimestampTz { utc: timestamp_of_number(moment)?, zone }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers at these ranks of a column of numbers.
+    fn numbers(&self, ranks: Range<usize>) -> Result<Vec<i64>, DecodeError> {
+        let mut numbers = Vec::new();
+        self.numbers_into(ranks, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    fn numbers_into(&self, ranks: Range<usize>, out: &mut Vec<i64>) -> Result<(), DecodeError> {
+        match &self.content {
+            Content::Numbers(packed) if ranks.len() == 1 => out.push(packed.number(ranks.start)),
+            Content::Numbers(packed) => packed.unpack(ranks, out),
+            Content::NumberDictionary { count, different, indexes } if ranks.len() == 1 => {
+                out.push(different.number(index_below(indexes.number(ranks.start), *count)?));
+            }
+            Content::NumberDictionary { count, different, indexes } => {
+                let different = unpacked(different, 0..*count);
+                let before = out.len();
+                indexes.unpack(ranks, out);
+                for place in out.iter_mut().skip(before) {
+                    let index = usize::try_from(*place).ok();
+                    *place = *index.and_then(|index| different.get(index)).ok_or(invalid(0))?;
+                }
+            }
+            _ => return Err(invalid(ranks.start)),
+        }
+        Ok(())
+    }
+
+    /// Hands the doubles, or widened floats, at these ranks of a column of such to `sink`.
+    fn for_each_double(&self, ranks: Range<usize>, mut sink: impl FnMut(f64)) -> Result<(), DecodeError> {
+        match (&self.content, self.sql_type) {
+            (Content::Words(bytes), SqlType::Float) => {
+                let bytes = bytes.get(ranks.start * 4..ranks.end * 4).ok_or(invalid(ranks.start))?;
+                for word in bytes.chunks_exact(4) {
+                    sink(f64::from(f32::from_le_bytes(word.try_into().unwrap_or_default())));
+                }
+            }
+            (Content::Words(bytes), _) => {
+                let bytes = bytes.get(ranks.start * 8..ranks.end * 8).ok_or(invalid(ranks.start))?;
+                for word in bytes.chunks_exact(8) {
+                    sink(f64::from_le_bytes(word.try_into().unwrap_or_default()));
+                }
+            }
+            (Content::Fractions { power, numbers }, _) => {
+                for number in unpacked(numbers, ranks) {
+                    sink(number as f64 / power);
+                }
+            }
+            _ => {
+                for number in self.numbers(ranks)? {
+                    sink(number as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the values of the rows of a range to a vector.
+    pub(super) fn vector_into(&self, range: Range<usize>, out: &mut ColumnVector) -> Result<(), DecodeError> {
+        out.prepare(self.sql_type)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        if matches!(self.content, Content::AllNull) {
+            out.push_nulls(range.len());
+            return Ok(());
+        }
+        let ranks = self.rank(range.start)..self.rank(range.end);
+        let (values, null_bits) = out.parts_mut();
+        match values {
+            ColumnValues::Numbers(numbers) => {
+                let start = numbers.len();
+                self.checked_numbers_into(ranks, numbers)?;
+                self.spread(range.clone(), start, numbers);
+            }
+            ColumnValues::Doubles(doubles) => {
+                let start = doubles.len();
+                self.doubles_into(ranks, doubles)?;
+                self.spread(range.clone(), start, doubles);
+            }
+            ColumnValues::Values(values) => {
+                let start = values.len();
+                self.for_each_value(ranks, |value| values.push(value))?;
+                self.spread(range.clone(), start, values);
+            }
+        }
+        match self.nulls {
+            None => null_bits.push_many(false, range.len()),
+            Some(bits) => null_bits.push_bits(bits, range),
+        }
+        Ok(())
+    }
+
+    /// Appends the numbers at these ranks, which stand for values of the column's type.
+    fn checked_numbers_into(&self, ranks: Range<usize>, out: &mut Vec<i64>) -> Result<(), DecodeError> {
+        let before = out.len();
+        let certain = match &self.content {
+            Content::Numbers(packed) => {
+                // What the width allows says enough for almost all columns.
+                let valid = number_range(self.sql_type).ok_or(invalid(ranks.start))?;
+                let bounds = packed.bounds(ranks.end);
+                self.numbers_into(ranks, out)?;
+                bounds.is_some_and(|(least, greatest)| valid.contains(&least) && valid.contains(&greatest))
+            }
+            Content::NumberDictionary { .. } => {
+                self.numbers_into(ranks, out)?;
+                false
+            }
+            // Values without such a form: some of them would not have fit.
+            _ => {
+                let mut fits = true;
+                self.for_each_value(ranks, |value| match number_of_value(self.sql_type, &value) {
+                    Some(number) => out.push(number),
+                    None => fits = false,
+                })?;
+                return if fits { Ok(()) } else { Err(invalid(before)) };
+            }
+        };
+        let valid = number_range(self.sql_type).ok_or(invalid(before))?;
+        match certain || out.iter().skip(before).all(|number| valid.contains(number)) {
+            true => Ok(()),
+            false => Err(invalid(before)),
+        }
+    }
+
+    fn doubles_into(&self, ranks: Range<usize>, out: &mut Vec<f64>) -> Result<(), DecodeError> {
+        if matches!(self.content, Content::Plain(_) | Content::Dictionary { .. }) {
+            let mut fits = true;
+            self.for_each_value(ranks, |value| match value {
+                Value::Double(value) => out.push(value),
+                Value::Float(value) => out.push(f64::from(value)),
+                _ => fits = false,
+            })?;
+            return if fits { Ok(()) } else { Err(invalid(0)) };
+        }
+        self.for_each_double(ranks, |double| out.push(double))
+    }
+
+    /// Moves the values that are not NULL, which stand without gaps from `start` on, to the places of their rows.
+    fn spread<T: Default>(&self, range: Range<usize>, start: usize, values: &mut Vec<T>) {
+        if self.nulls.is_none() {
+            return;
+        }
+        let mut next = values.len();
+        values.resize_with(start + range.len(), T::default);
+        for (place, row) in (start..values.len()).zip(range).rev() {
+            // From here on the values are at their places.
+            if next == place + 1 {
+                break;
+            }
+            if !self.is_null(row) {
+                next -= 1;
+                values.swap(next, place);
+            }
+        }
+    }
+}
+
+fn unpacked(packed: &PackedNumbers<'_>, range: Range<usize>) -> Vec<i64> {
+    if range.len() == 1 {
+        return vec![packed.number(range.start)];
+    }
+    let mut numbers = Vec::with_capacity(range.len());
+    packed.unpack(range, &mut numbers);
+    numbers
+}
+
+fn index_below(number: i64, count: usize) -> Result<usize, DecodeError> {
+    usize::try_from(number).ok().filter(|index| *index < count).ok_or(invalid(0))
+}
