@@ -1,12 +1,14 @@
-//! Committed rows in the substrate: versions over blocks.
+//! Rows in the substrate: versions, and spilled changes, over blocks.
 //!
-//! A row's versions, newest first, cover what a block says of it; the block is the oldest of all.
+//! A row's versions, newest first, cover what a block says of it; the block is the oldest of all. Changes that large
+//! transactions have spilled stand beside the versions: the one of the newest commit counts.
 
 use std::ops::Bound;
 
 use farbird_types::Value;
 
 use crate::block::{Block, Stamp};
+use crate::changes::{OWN, find_change};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
 use crate::substrate::{Direction, Slice, Snapshot, Space};
@@ -87,6 +89,16 @@ pub(crate) enum CommittedContent {
 }
 
 impl CommittedRow {
+    fn of_version(commit: CommitNumber, row: RowId, value: Slice) -> Result<CommittedRow> {
+        let version = StoredVersion::decode(&value, row)?;
+        let writer = version.writer;
+        let content = match version.content {
+            VersionContent::Deleted => CommittedContent::Deleted,
+            VersionContent::Row { .. } => CommittedContent::Version(value),
+        };
+        Ok(CommittedRow { commit, writer, content })
+    }
+
     pub(crate) fn is_deleted(&self) -> bool {
         matches!(self.content, CommittedContent::Deleted)
     }
@@ -113,7 +125,7 @@ impl CommittedRow {
 pub(crate) fn block_commit(inner: &Inner, stamp: Stamp) -> Option<CommitNumber> {
     match stamp {
         Stamp::Commit(commit) => Some(commit),
-        Stamp::Transaction(transaction) => inner.spilled_commit(transaction),
+        Stamp::Transaction(transaction) => inner.spilled.commit_of(transaction),
     }
 }
 
@@ -140,7 +152,7 @@ pub(crate) fn spiller_of(
     row: RowId,
 ) -> Result<Option<TransactionId>> {
     Ok(block_of(snapshot, relation, row)?.and_then(|block| match block.stamp {
-        Stamp::Transaction(spiller) if inner.spilled_commit(spiller).is_none() => Some(spiller),
+        Stamp::Transaction(spiller) if inner.spilled.is_running(spiller) => Some(spiller),
         _ => None,
     }))
 }
@@ -153,8 +165,16 @@ pub(crate) fn find_row(
     row: RowId,
     sight: Sight<'_>,
 ) -> Result<Option<CommittedRow>> {
-    if let Some(version) = find_version(snapshot, relation, row, sight)? {
-        return Ok(Some(version));
+    let version = find_version(snapshot, relation, row, sight)?;
+    if let Some(change) = find_change(inner, snapshot, relation, row, sight)?
+        && version.as_ref().is_none_or(|version| version.commit < change.commit)
+    {
+        // Own work is older than whatever others commit from now on.
+        let commit = if change.commit == OWN { CommitNumber(0) } else { change.commit };
+        return CommittedRow::of_version(commit, row, change.value).map(Some);
+    }
+    if version.is_some() {
+        return Ok(version);
     }
     let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
     let (Some(seen), Some(index)) = (sight.of_block(inner, &block), block.index_of(row.0)) else {
@@ -187,13 +207,7 @@ fn find_version(
         let (_, commit) =
             keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
         if sight.sees(commit) {
-            let version = StoredVersion::decode(&value, row)?;
-            let writer = version.writer;
-            let content = match version.content {
-                VersionContent::Deleted => CommittedContent::Deleted,
-                VersionContent::Row { .. } => CommittedContent::Version(value),
-            };
-            return Ok(Some(CommittedRow { commit, writer, content }));
+            return CommittedRow::of_version(commit, row, value).map(Some);
         }
     }
     Ok(None)

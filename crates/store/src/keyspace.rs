@@ -3,6 +3,7 @@
 //! | space | key | value |
 //! |---|---|---|
 //! | versions of a relation | row (8), complement of the commit number (8): newest first | [`crate::version`] |
+//! | changes of a relation | row (8), transaction (8), complement of the change number (8): newest first | [`crate::version`] |
 //! | blocks of a relation | first row (8) | [`crate::block`] |
 //! | an index | encoded key, row (8) | empty |
 //! | blobs | blob (8), part (1), chunk (4) | see [`crate::blob`] |
@@ -10,7 +11,7 @@
 //! | catalog | the engine's | the engine's |
 //! | meta | see [`meta`] | |
 
-use crate::{BlobKey, CommitNumber, RowId};
+use crate::{BlobKey, CommitNumber, RowId, TransactionId};
 
 /// Keys of the meta space.
 pub(crate) mod meta {
@@ -31,10 +32,16 @@ pub(crate) mod meta {
     pub(crate) const PENDING_BLOB: &[u8] = b"pending blob/";
     /// Index that is being filled; no value.
     pub(crate) const PENDING_INDEX: &[u8] = b"pending index/";
-    /// Row blocks that a running transaction has spilled: transaction, relation; no value.
+    /// Rows that a transaction has spilled and not committed: transaction, relation. The value of a relation that the
+    /// transaction itself has created is [`CREATED`] and the numbers of its indexes (4 bytes each); else none.
     pub(crate) const PENDING_ROWS: &[u8] = b"pending rows/";
-    /// Transaction whose spilled blocks are committed, with its commit number.
+    /// See [`PENDING_ROWS`].
+    pub(crate) const CREATED: u8 = 1;
+    /// Transaction whose spilled rows are committed, with its commit number and the changes that it had undone: pairs of
+    /// the last change before and the last one of them (8 bytes each, little-endian).
     pub(crate) const SPILLED: &[u8] = b"spilled/";
+    /// Spilled changes of a committed transaction that are not versions yet: transaction, relation; no value.
+    pub(crate) const UNSETTLED: &[u8] = b"unsettled/";
     /// Index dropped by a commit, with the commit's number.
     pub(crate) const DROPPED_INDEX: &[u8] = b"dropped index/";
     /// Relation dropped by a commit, with the commit's number.
@@ -52,6 +59,10 @@ pub(crate) mod meta {
 
     pub(crate) fn pending_rows(transaction: TransactionId, relation: RelationId) -> Vec<u8> {
         [PENDING_ROWS, &transaction.0.to_be_bytes(), &relation.0.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn unsettled(transaction: TransactionId, relation: RelationId) -> Vec<u8> {
+        [UNSETTLED, &transaction.0.to_be_bytes(), &relation.0.to_be_bytes()].concat()
     }
 
     pub(crate) fn spilled(transaction: TransactionId) -> Vec<u8> {
@@ -91,6 +102,22 @@ pub(crate) fn version(row: RowId, commit: CommitNumber) -> [u8; 16] {
 pub(crate) fn parse_version(key: &[u8]) -> Option<(RowId, CommitNumber)> {
     let (row, commit) = key.split_at_checked(8)?;
     Some((RowId(number(row)?), CommitNumber(!number(commit)?)))
+}
+
+/// Key of a spilled change of a row.
+pub(crate) fn change(row: RowId, transaction: TransactionId, change: u64) -> [u8; 24] {
+    let mut key = [0; 24];
+    key[..8].copy_from_slice(&row.0.to_be_bytes());
+    key[8..16].copy_from_slice(&transaction.0.to_be_bytes());
+    key[16..].copy_from_slice(&(!change).to_be_bytes());
+    key
+}
+
+/// Reads the key of a spilled change.
+pub(crate) fn parse_change(key: &[u8]) -> Option<(RowId, TransactionId, u64)> {
+    let (row, rest) = key.split_at_checked(8)?;
+    let (transaction, change) = rest.split_at_checked(8)?;
+    Some((RowId(number(row)?), TransactionId(number(transaction)?), !number(change)?))
 }
 
 /// Key of a block.

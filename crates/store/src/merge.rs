@@ -5,6 +5,7 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use crate::block::Block;
+use crate::changes::{SeenChange, SeenChanges};
 use crate::committed::{Sight, block_of};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
@@ -47,7 +48,7 @@ impl<'a> MergedRows<'a> {
         let sight = core.sight(relation, view);
         let change = view.change();
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
-        let versions = VisibleVersions::new(snapshot, relation, sight, from)?;
+        let versions = VisibleVersions::new(inner, snapshot, relation, sight, from)?;
         let blocks = VisibleBlocks::new(inner, snapshot, relation, sight, from)?;
         Ok(MergedRows { core, relation, change, own, versions, blocks })
     }
@@ -133,15 +134,19 @@ impl<'a> MergedRows<'a> {
     }
 }
 
-/// The newest visible version of each row that has one in the version layer.
+/// The newest visible version, or spilled change, of each row that has one.
 struct VisibleVersions<'a> {
     entries: Peekable<Entries>,
     sight: Sight<'a>,
+    changes: SeenChanges<'a>,
+    version: Option<(RowId, CommitNumber, Slice)>,
+    change: Option<(RowId, SeenChange)>,
     current: Option<(RowId, Slice)>,
 }
 
 impl<'a> VisibleVersions<'a> {
     fn new(
+        inner: &'a Inner,
         snapshot: &dyn Snapshot,
         relation: RelationId,
         sight: Sight<'a>,
@@ -150,7 +155,8 @@ impl<'a> VisibleVersions<'a> {
         let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
         let span = (Bound::Included(&first[..]), Bound::Unbounded);
         let entries = snapshot.scan(Space::Versions(relation), span, Direction::Forward)?.peekable();
-        Ok(VisibleVersions { entries, sight, current: None })
+        let changes = SeenChanges::new(inner, snapshot, relation, sight, RowId(from), RowId(u64::MAX))?;
+        Ok(VisibleVersions { entries, sight, changes, version: None, change: None, current: None })
     }
 
     /// The number of the next row; the greatest number if there is none.
@@ -169,6 +175,33 @@ impl<'a> VisibleVersions<'a> {
     }
 
     fn advance(&mut self) -> Result<()> {
+        if self.version.is_none() {
+            self.version = self.next_version()?;
+        }
+        if self.change.is_none() {
+            self.change = self.changes.next()?;
+        }
+        let (Some((row, commit, _)), Some((changed, change))) = (&self.version, &self.change) else {
+            let version = self.version.take().map(|(row, _, value)| (row, value));
+            self.current = version.or_else(|| self.change.take().map(|(row, change)| (row, change.value)));
+            return Ok(());
+        };
+        let is_same = row == changed;
+        if changed < row || is_same && *commit < change.commit {
+            self.current = self.change.take().map(|(row, change)| (row, change.value));
+            if is_same {
+                self.version = None;
+            }
+        } else {
+            self.current = self.version.take().map(|(row, _, value)| (row, value));
+            if is_same {
+                self.change = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_version(&mut self) -> Result<Option<(RowId, CommitNumber, Slice)>> {
         while let Some(entry) = self.entries.next() {
             let (key, value) = entry?;
             let (row, commit) = parse(&key)?;
@@ -180,11 +213,10 @@ impl<'a> VisibleVersions<'a> {
                     }
                     self.entries.next();
                 }
-                self.current = Some((row, value));
-                break;
+                return Ok(Some((row, commit, value)));
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -1,14 +1,15 @@
 //! What an open does after a crash: the substrate recovers itself; here the traces of unfinished transactions go.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Bound;
 
-use crate::block::{Block, Stamp};
 use crate::keyspace::{self, meta};
-use crate::substrate::{ALL_KEYS, Direction, Durability, Snapshot, Space, Substrate, WriteBatch};
-use crate::{BlobKey, CommitNumber, IndexId, RelationId, Result, StoreError, TransactionId};
+use crate::spilled::parse_mark;
+use crate::substrate::{Direction, Durability, Snapshot, Space, Substrate, WriteBatch};
+use crate::{BlobKey, IndexId, RelationId, Result};
 
-/// Deletes spilled blocks, BLOBs and half-filled indexes of transactions that were running when the database was left.
+/// Deletes BLOBs, half-filled indexes and new relations of transactions that were running when the database was left.
+/// Rows that they have spilled into other relations are seen by nobody; the sweep, which knows the relations' indexes,
+/// removes them.
 pub(crate) fn remove_unfinished(substrate: &dyn Substrate) -> Result<()> {
     let snapshot = substrate.snapshot()?;
     let mut batch = WriteBatch::new();
@@ -24,37 +25,35 @@ pub(crate) fn remove_unfinished(substrate: &dyn Substrate) -> Result<()> {
         }
         batch.delete(Space::Meta, key);
     }
-    let mut relations = HashSet::new();
-    let mut transactions = HashSet::new();
     for key in marks(&*snapshot, meta::PENDING_ROWS)? {
-        let numbers = key.get(meta::PENDING_ROWS.len()..).and_then(|numbers| numbers.split_at_checked(8));
-        if let Some((transaction, relation)) = numbers {
-            transactions.extend(keyspace::number(transaction).map(TransactionId));
-            relations.extend(id(relation).map(RelationId));
-        }
+        let mark = key.get(meta::PENDING_ROWS.len()..).and_then(parse_mark);
+        let value = snapshot.get(Space::Meta, &key)?;
+        let Some((relation, indexes)) = mark.zip(value.as_deref().and_then(created_indexes)) else {
+            continue;
+        };
+        clear_created(relation.1, indexes, &mut batch);
         batch.delete(Space::Meta, key);
-    }
-    for relation in relations {
-        delete_blocks(&*snapshot, relation, &transactions, &mut batch)?;
     }
     if batch.is_empty() { Ok(()) } else { substrate.write(batch, Durability::Durable) }
 }
 
-/// Deletes the blocks that these transactions spilled.
-pub(crate) fn delete_blocks(
-    snapshot: &dyn Snapshot,
+/// The indexes that a mark of uncommitted rows names, if its transaction created the relation.
+fn created_indexes(value: &[u8]) -> Option<impl Iterator<Item = IndexId>> {
+    let numbers = value.strip_prefix(&[meta::CREATED])?;
+    Some(numbers.chunks(4).filter_map(id).map(IndexId))
+}
+
+/// Removes all that a transaction has spilled of a relation that it had created itself.
+pub(crate) fn clear_created(
     relation: RelationId,
-    transactions: &HashSet<TransactionId>,
+    indexes: impl Iterator<Item = IndexId>,
     batch: &mut WriteBatch,
-) -> Result<()> {
-    for entry in snapshot.scan(Space::Blocks(relation), ALL_KEYS, Direction::Forward)? {
-        let (key, value) = entry?;
-        let block = Block::open(&key, value)?;
-        if matches!(block.stamp, Stamp::Transaction(transaction) if transactions.contains(&transaction)) {
-            batch.delete(Space::Blocks(relation), key.to_vec());
-        }
+) {
+    batch.clear(Space::Blocks(relation));
+    batch.clear(Space::Changes(relation));
+    for index in indexes {
+        batch.clear(Space::Index(index));
     }
-    Ok(())
 }
 
 /// Deletes all parts of a BLOB.
@@ -66,22 +65,6 @@ pub(crate) fn delete_blob(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteB
         batch.delete(Space::Blobs, entry?.0.to_vec());
     }
     Ok(())
-}
-
-/// Transactions whose committed blocks carry their number, with their commits.
-pub(crate) fn spilled_commits(snapshot: &dyn Snapshot) -> Result<HashMap<TransactionId, CommitNumber>> {
-    let mut commits = HashMap::new();
-    for key in marks(snapshot, meta::SPILLED)? {
-        let transaction = key.get(meta::SPILLED.len()..).and_then(keyspace::number);
-        let commit = crate::numbers::read_number(snapshot, &key)?;
-        match (transaction, commit) {
-            (Some(transaction), Some(commit)) => {
-                commits.insert(TransactionId(transaction), CommitNumber(commit))
-            }
-            _ => return Err(StoreError::corrupt("a mark of spilled rows")),
-        };
-    }
-    Ok(commits)
 }
 
 /// Keys of the meta space that begin with `prefix`.

@@ -17,6 +17,7 @@ use crate::registry::Registry;
 use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
 use crate::substrate::{
+use crate::spilled::SpilledTransactions;
     ALL_KEYS, Direction, Durability, RedbSubstrate, Snapshot, Space, Substrate, WriteBatch,
 };
 use crate::sweep::Sweeper;
@@ -58,8 +59,8 @@ pub(crate) struct Inner {
     pub(crate) blob_numbers: Counter,
     transaction_numbers: Counter,
     layouts: RwLock<Layouts>,
-    /// Transactions whose blocks carry their number, with their commits.
-    spilled: RwLock<HashMap<TransactionId, CommitNumber>>,
+    /// Transactions whose rows in the file carry their number.
+    pub(crate) spilled: SpilledTransactions,
 }
 
 /// The latest committed layout of a relation.
@@ -160,7 +161,7 @@ impl Store {
                 TRANSACTIONS_RESERVED,
             )?,
             layouts: RwLock::default(),
-            spilled: RwLock::new(recovery::spilled_commits(&*snapshot)?),
+            spilled: SpilledTransactions::load(&*snapshot)?,
             latest: RwLock::new(LatestSnapshot(snapshot)),
             substrate,
         };
@@ -307,14 +308,6 @@ impl Inner {
         let mut layouts: Vec<_> = self.layouts.read().registered.values().cloned().collect();
         layouts.sort_by_key(|registered| registered.layout.id);
         layouts
-    }
-
-    pub(crate) fn spilled_commit(&self, transaction: TransactionId) -> Option<CommitNumber> {
-        self.spilled.read().get(&transaction).copied()
-    }
-
-    pub(crate) fn note_spilled_commit(&self, transaction: TransactionId, commit: CommitNumber) {
-        self.spilled.write().insert(transaction, commit);
     }
 
     /// Waits for the right to write.

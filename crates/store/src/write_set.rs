@@ -156,9 +156,52 @@ impl RelationWrites {
         self.runs.get(after.checked_sub(1)?)
     }
 
-    /// Whether the row is an inserted one that stands in a block of the file.
-    fn is_spilled(&self, row: RowId) -> bool {
-        self.run_of(row.0).is_some_and(|run| row.0 < run.end() && matches!(run.rows, RunRows::Spilled(_)))
+    /// Whether the row is an inserted one that stands in memory.
+    fn is_in_memory(&self, row: RowId) -> bool {
+        self.run_of(row.0).is_some_and(|run| row.0 < run.end() && matches!(run.rows, RunRows::InMemory(_)))
+    }
+
+    fn take_runs(&mut self, relation: RelationId, spill: &mut Spill) {
+        let finished = self.runs.len().saturating_sub(1);
+        for run in self.runs.iter_mut().take(finished) {
+            let count = run.len();
+            if let RunRows::InMemory(rows) = &mut run.rows {
+                spill.runs.push((relation, run.first, run.format, std::mem::take(rows)));
+                run.rows = RunRows::Spilled(count);
+                run.changes.shrink_to_fit();
+            }
+        }
+    }
+
+    fn take_changes(&mut self, relation: RelationId, spill: &mut Spill) {
+        let mut kept = BTreeMap::new();
+        for (row, chain) in std::mem::take(&mut self.changed) {
+            if self.is_in_memory(RowId(row)) {
+                kept.insert(row, chain);
+            } else {
+                spill.changes.extend(chain.into_iter().map(|RowChange { change, content }| SpilledChange {
+                    relation,
+                    row: RowId(row),
+                    change,
+                    content,
+                }));
+            }
+        }
+        self.changed = kept;
+    }
+
+    /// Memory used, roughly.
+    fn bytes(&self) -> usize {
+        let inserted = self.runs.iter().map(|run| match &run.rows {
+            RunRows::InMemory(rows) => rows.bytes().len() + 4 * rows.len(),
+            RunRows::Spilled(_) => 0,
+        });
+        let changed = self
+            .changed
+            .values()
+            .flatten()
+            .map(|change| OVERHEAD_BYTES + change.content.as_ref().map_or(0, |(_, bytes)| bytes.len()));
+        inserted.sum::<usize>() + changed.sum::<usize>()
     }
 
     fn inserted(&self, row: u64, change: u64) -> Option<OwnRow<'_>> {
@@ -227,10 +270,10 @@ impl RelationWrites {
         spilled
     }
 
-    /// Puts the rows of a spilled run that an undo left back, in memory.
-    pub(crate) fn restore(&mut self, mut run: Run, rows: EncodedRows, change: u64) {
+    /// Puts a spilled run of which an undo left some rows back, with those.
+    pub(crate) fn keep_spilled(&mut self, mut run: Run, rows: usize, change: u64) {
         run.changes.retain(|(made, _)| *made <= change);
-        run.rows = RunRows::InMemory(rows);
+        run.rows = RunRows::Spilled(rows);
         self.runs.push(run);
     }
 }
@@ -258,9 +301,21 @@ pub(crate) struct Undone {
 pub(crate) struct Spill {
     /// Runs, as relation, first row, format and rows.
     pub(crate) runs: Vec<(RelationId, u64, u16, EncodedRows)>,
+    /// By relation and row.
+    pub(crate) changes: Vec<SpilledChange>,
     pub(crate) entries: HashMap<IndexId, Vec<Arc<[u8]>>>,
     /// Entries that need not be kept at all.
     pub(crate) dropped: HashMap<IndexId, Vec<Arc<[u8]>>>,
+}
+
+/// What an update or a delete left of a row, to be spilled.
+#[derive(Debug)]
+pub(crate) struct SpilledChange {
+    pub(crate) relation: RelationId,
+    pub(crate) row: RowId,
+    pub(crate) change: u64,
+    /// `None`: deleted.
+    pub(crate) content: Option<(u16, Box<[u8]>)>,
 }
 
 /// A catalog key's changes: change number and new value, or `None` if deleted.
@@ -272,6 +327,8 @@ pub(crate) type OwnEntries = BTreeMap<Arc<[u8]>, OwnEntry>;
 /// What is known of an entry.
 #[derive(Debug, Default)]
 pub(crate) struct OwnEntry {
+    /// At which change it was added.
+    added: u64,
     /// At which change its row, never committed with this key, got another one: the entry need not be committed.
     superseded: Option<u64>,
 }
@@ -279,6 +336,11 @@ pub(crate) struct OwnEntry {
 impl OwnEntry {
     pub(crate) fn is_superseded(&self) -> bool {
         self.superseded.is_some()
+    }
+
+    /// Whether somebody sees, or may see again after an undo, a row with its key.
+    fn is_needed(&self, live: &LiveChanges) -> bool {
+        self.superseded.is_none_or(|superseded| live.separates(self.added, superseded))
     }
 }
 
@@ -330,6 +392,11 @@ impl WriteSet {
             && self.relations.values().all(|writes| writes.runs.is_empty() && writes.changed.is_empty())
     }
 
+    /// The relation to which an index's own entries belong.
+    pub(crate) fn relation_of(&self, index: IndexId) -> Option<RelationId> {
+        self.entry_relations.get(&index).copied()
+    }
+
     pub(crate) fn relation(&self, relation: RelationId) -> Option<&RelationWrites> {
         self.relations.get(&relation)
     }
@@ -364,47 +431,54 @@ impl WriteSet {
         self.bytes += bytes.len() + 4;
     }
 
-    /// Takes out what can be spilled: finished runs of inserted rows, and their index entries.
-    pub(crate) fn take_spill(&mut self) -> Spill {
+    /// Takes out what can be spilled: finished runs of inserted rows, changes of rows that are not of an unfinished run,
+    /// and the index entries of both.
+    pub(crate) fn take_spill(&mut self, live: &LiveChanges) -> Spill {
         let mut spill = Spill::default();
         for (relation, writes) in &mut self.relations {
-            let finished = writes.runs.len().saturating_sub(1);
-            for run in writes.runs.iter_mut().take(finished) {
-                let count = run.len();
-                if let RunRows::InMemory(rows) = &mut run.rows {
-                    let rows = std::mem::take(rows);
-                    self.bytes = self.bytes.saturating_sub(rows.bytes().len() + 4 * count);
-                    spill.runs.push((*relation, run.first, run.format, rows));
-                    run.rows = RunRows::Spilled(count);
-                }
-            }
+            writes.take_runs(*relation, &mut spill);
+            writes.take_changes(*relation, &mut spill);
         }
         for (index, entries) in &mut self.entries {
-            let Some(writes) =
-                self.entry_relations.get(index).and_then(|relation| self.relations.get(relation))
-            else {
-                continue;
-            };
+            let writes = self.entry_relations.get(index).and_then(|relation| self.relations.get(relation));
             entries.retain(|entry, known| {
                 let row = crate::keyspace::parse_entry(entry).map(|(_, row)| row);
-                let is_spilled = row.is_some_and(|row| writes.is_spilled(row));
-                if is_spilled {
-                    self.bytes = self.bytes.saturating_sub(entry.len() + OVERHEAD_BYTES);
-                    let list = if known.is_superseded() { &mut spill.dropped } else { &mut spill.entries };
+                let stays = row.is_some_and(|row| writes.is_some_and(|writes| writes.is_in_memory(row)));
+                if !stays {
+                    let list = if known.is_needed(live) { &mut spill.entries } else { &mut spill.dropped };
                     list.entry(*index).or_default().push(Arc::clone(entry));
                 }
-                !is_spilled
+                stays
             });
         }
-        // Spilled entries are not undone: without their rows they lead nowhere.
-        let entries = &self.entries;
+        // What is spilled is not undone one by one: the file keeps it, and readers are told what was undone.
+        let (relations, entries) = (&self.relations, &self.entries);
         self.journal.retain(|(_, undo)| match undo {
+            Undo::Row(relation, row) => {
+                relations.get(relation).is_some_and(|writes| writes.changed.contains_key(row))
+            }
             Undo::Entry(index, entry) | Undo::Supersession(index, entry) => {
                 entries.get(index).is_some_and(|entries| entries.contains_key(entry))
             }
-            Undo::Row(..) | Undo::CatalogEntry(_) => true,
+            Undo::CatalogEntry(_) => true,
         });
+        self.journal.shrink_to_fit();
+        self.bytes = self.measure();
         spill
+    }
+
+    /// Memory used, roughly, counted anew.
+    fn measure(&self) -> usize {
+        let rows: usize = self.relations.values().map(RelationWrites::bytes).sum();
+        let entries: usize =
+            self.entries.values().flat_map(BTreeMap::keys).map(|entry| entry.len() + OVERHEAD_BYTES).sum();
+        let catalog: usize = self
+            .catalog
+            .iter()
+            .flat_map(|(key, chain)| chain.iter().map(move |(_, value)| (key, value)))
+            .map(|(key, value)| OVERHEAD_BYTES + key.len() + value.as_ref().map_or(0, Vec::len))
+            .sum();
+        rows + entries + catalog
     }
 
     /// Notes what an update (or, with `None`, a delete) made of a row.
@@ -437,7 +511,7 @@ impl WriteSet {
             known.superseded = None;
             return;
         }
-        entries.insert(Arc::clone(&entry), OwnEntry::default());
+        entries.insert(Arc::clone(&entry), OwnEntry { added: self.change, superseded: None });
         self.bytes += entry.len() + OVERHEAD_BYTES;
         self.log(Undo::Entry(index, entry));
     }

@@ -9,7 +9,8 @@ use common::*;
 use farbird_record::RecordFormat;
 use farbird_store::substrate::{ALL_KEYS, Direction, MemorySubstrate, Space, Substrate};
 use farbird_store::{
-    BlobOptions, IndexId, KeyRange, Projection, RelationLayout, ScanDirection, Store, StoreError, Transaction,
+    BlobOptions, IndexId, KeyRange, Projection, RelationLayout, ScanDirection, Store, StoreError,
+    StoreOptions, Transaction,
 };
 use farbird_types::character_set::CharacterSet;
 use farbird_types::{SqlType, Value};
@@ -21,8 +22,12 @@ struct Bench {
 }
 
 fn bench() -> Bench {
+    bench_with(options())
+}
+
+fn bench_with(options: StoreOptions) -> Bench {
     let substrate = Arc::new(MemorySubstrate::new());
-    let store = Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options()).expect("open");
+    let store = Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options).expect("open");
     let layout = layout();
     store.register_layout(Arc::clone(&layout));
     Bench { substrate, store, layout }
@@ -289,13 +294,22 @@ impl Random {
 
 type Model = BTreeMap<i64, String>;
 
-/// Random transactions over a few rows, swept, crashed and reopened at random, against a model.
 #[test]
 fn random_transactions_agree_with_a_model() {
+    run_random_transactions(&options());
+}
+
+#[test]
+fn random_transactions_that_spill_all_they_write_agree_with_a_model() {
+    run_random_transactions(&StoreOptions { write_set_bytes_max: 200, ..options() });
+}
+
+/// Random transactions over a few rows, swept, crashed and reopened at random, against a model.
+fn run_random_transactions(options: &StoreOptions) {
     let seed = std::env::var("FARBIRD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_251_120);
     println!("FARBIRD_SEED={seed}");
     let mut random = Random(seed);
-    let mut bench = bench();
+    let mut bench = bench_with(options.clone());
     let mut committed = Model::new();
     let mut open: Vec<(Transaction, Model)> = Vec::new();
     for step in 0..3_000 {
@@ -320,7 +334,8 @@ fn random_transactions_agree_with_a_model() {
             5 if random.below(20) == 0 => {
                 open.clear();
                 let substrate = Arc::new(bench.substrate.after_crash());
-                let store = Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options()).expect("open");
+                let store =
+                    Store::on_substrate(Arc::clone(&substrate) as Arc<_>, options.clone()).expect("open");
                 store.register_layout(Arc::clone(&bench.layout));
                 bench = Bench { substrate, store, layout: bench.layout };
             }
@@ -331,6 +346,19 @@ fn random_transactions_agree_with_a_model() {
                 let id = random.below(60) as i64;
                 let name = format!("{step}");
                 let exists = model.contains_key(&id);
+                if random.below(4) == 0 {
+                    // Done and undone.
+                    let savepoint = transaction.savepoint();
+                    for _ in 0..random.below(4) {
+                        let id = random.below(60) as i64;
+                        let _conflicts_are_not_the_point = match model.contains_key(&id) {
+                            true if random.below(3) == 0 => try_delete(transaction, &bench.layout, id),
+                            true => try_rename(transaction, &bench.layout, id, &format!("undone {step}")),
+                            false => transaction.insert(&bench.layout, &mut row(id, "undone")).map(|_| ()),
+                        };
+                    }
+                    transaction.rollback_to(savepoint).expect("rollback");
+                }
                 let outcome = match action {
                     6 if !exists => {
                         // Enough for a block of its own.
@@ -374,7 +402,28 @@ fn random_transactions_agree_with_a_model() {
     bench.sweep_all();
     check(&bench, &bench.begin(), &committed, 0);
     assert_eq!(bench.sizes()[0], 0);
-    assert_eq!(bench.sizes()[2], committed.len());
+    assert_eq!(bench.count(Space::Changes(bench.layout.id)), 0);
+    for index in [PRIMARY, NAME, NAME_DESCENDING] {
+        assert_eq!(bench.count(Space::Index(index)), committed.len(), "{index:?}");
+    }
+}
+
+/// As [`delete`], of a row that may be gone.
+fn try_delete(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) -> farbird_store::Result<()> {
+    let view = transaction.view()?;
+    find(transaction, layout, &view, id).map_or(Ok(()), |row_id| transaction.delete(layout, &view, row_id))
+}
+
+/// As [`rename`], of a row that may be gone.
+fn try_rename(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    id: i64,
+    name: &str,
+) -> farbird_store::Result<()> {
+    let view = transaction.view()?;
+    find(transaction, layout, &view, id)
+        .map_or(Ok(()), |row_id| transaction.update(layout, &view, row_id, &mut row(id, name)))
 }
 
 /// What a transaction saw when it began.

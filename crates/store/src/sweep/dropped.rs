@@ -38,6 +38,13 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
         let blobs = marks(&*snapshot, &prefix)?;
         if blobs.is_empty() {
             batch.clear(Space::Versions(relation));
+            batch.clear(Space::Changes(relation));
+            let unsettled = inner.spilled.unsettled(relation);
+            for transaction in &unsettled {
+                batch.delete(Space::Meta, meta::pending_rows(*transaction, relation));
+                batch.delete(Space::Meta, meta::unsettled(*transaction, relation));
+            }
+            inner.spilled.settled(relation, &unsettled);
             batch.clear(Space::Blocks(relation));
             batch.delete(Space::Meta, key);
         }

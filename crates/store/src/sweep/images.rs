@@ -7,21 +7,20 @@ use farbird_record::value_codec::decode_row;
 use farbird_types::{BlobId, Value};
 
 use crate::block::Block;
-use crate::decoder::damaged_row;
+use crate::decoder::{RowDecoder, damaged_row};
 use crate::recovery::delete_blob;
 use crate::substrate::{Slice, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
-use crate::{RelationLayout, Result, RowId, StoreError, keyspace};
+use crate::{RelationLayout, Result, RowId};
 
-/// Deletes the index entries and BLOBs that only dead images of a row refer to.
-pub(super) fn forget(
-    snapshot: &dyn Snapshot,
+/// Deletes the index entries that only dead images of a row have.
+pub(super) fn forget_entries(
     layout: &RelationLayout,
     row: RowId,
     dead: &[Vec<Value>],
     alive: &[Vec<Value>],
     batch: &mut WriteBatch,
-) -> Result<()> {
+) {
     for index in layout.indexes.iter().filter(|index| index.active) {
         // An entry too many is only a hint that leads nowhere: not worth failing for an expression that does.
         let keys = |images: &[Vec<Value>]| -> HashSet<Vec<u8>> {
@@ -36,6 +35,32 @@ pub(super) fn forget(
             batch.delete(Space::Index(index.id), entry.clone());
         }
     }
+}
+
+/// The values that a stored version has, or `None` if it is a deletion.
+pub(super) fn image_of_version(
+    decoder: &RowDecoder<'_>,
+    row: RowId,
+    value: &[u8],
+) -> Result<Option<Vec<Value>>> {
+    let VersionContent::Row { format, bytes } = StoredVersion::decode(value, row)?.content else {
+        return Ok(None);
+    };
+    let mut values = Vec::new();
+    decoder.decode(row, format, bytes, &mut values)?;
+    Ok(Some(values))
+}
+
+/// Deletes the index entries and BLOBs that only dead images of a row refer to.
+pub(super) fn forget(
+    snapshot: &dyn Snapshot,
+    layout: &RelationLayout,
+    row: RowId,
+    dead: &[Vec<Value>],
+    alive: &[Vec<Value>],
+    batch: &mut WriteBatch,
+) -> Result<()> {
+    forget_entries(layout, row, dead, alive, batch);
     let alive: HashSet<BlobId> = alive.iter().flatten().filter_map(blob_id).collect();
     let dead: HashSet<BlobId> = dead.iter().flatten().filter_map(blob_id).collect();
     for blob in dead.difference(&alive) {
@@ -47,11 +72,10 @@ pub(super) fn forget(
 /// Appends the BLOBs that a version refers to.
 pub(crate) fn blobs_of_version(
     layout: &RelationLayout,
-    key: &[u8],
+    row: RowId,
     value: &[u8],
     blobs: &mut Vec<BlobId>,
 ) -> Result<()> {
-    let (row, _) = keyspace::parse_version(key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
     let VersionContent::Row { format, bytes } = StoredVersion::decode(value, row)?.content else {
         return Ok(());
     };

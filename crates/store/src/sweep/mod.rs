@@ -1,22 +1,25 @@
 //! The sweep: moves versions that no snapshot can tell apart into row blocks, and gives back what nobody needs: dead
 //! versions with their index entries and BLOBs, dropped relations and indexes.
 //!
-//! It goes in steps, each of which holds the right to write for a few thousand rows at most, so that commits never wait
-//! long. Nothing depends on it but space and speed; a crash between steps loses nothing, within a step nothing either.
+//! It goes in steps, each of which holds the right to write for a few milliseconds at most, so that commits never wait
+//! long: the number of rows of a step follows the time that the latest ones took. Nothing depends on it but space and speed; a crash between steps loses nothing, within a step nothing either.
 
 mod dropped;
 mod images;
 mod relation;
+mod settle;
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::store::{Inner, Store};
 use crate::substrate::{Durability, WriteBatch};
 use crate::{CommitNumber, RelationId, Result};
+
+use settle::Settling;
 
 pub(crate) use images::{blobs_of_block, blobs_of_version};
 
@@ -36,15 +39,58 @@ struct Control {
 }
 
 /// Where the sweep goes on.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Place {
     relation: Option<RelationId>,
     row: u64,
+    /// Where the settling of the relation is, if anything is left to settle.
+    settling: Option<Settling>,
+    pace: Pace,
     /// Whether this round over all relations has found anything to do.
     useful: bool,
     /// What the last useless round saw: while nothing changes another one would be useless too.
-    idle_at: Option<(CommitNumber, CommitNumber)>,
+    idle_at: Option<Outlook>,
 }
+
+/// What may give the sweep something to do when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outlook {
+    published: CommitNumber,
+    horizon: CommitNumber,
+    times_left: u64,
+}
+
+/// How many rows a step looks at: as many as take about the right time.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    rows: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { rows: ROWS_AT_FIRST }
+    }
+}
+
+impl Pace {
+    /// Learns from a step that held the right to write for this time.
+    fn note(&mut self, held: Duration) {
+        if held > STEP_TIME {
+            self.rows = (self.rows / 2).max(ROWS_MIN);
+        } else if held < STEP_TIME / 4 {
+            self.rows = (self.rows + self.rows / 4).min(ROWS_MAX);
+        }
+    }
+}
+
+/// A step should not hold the right to write for longer.
+const STEP_TIME: Duration = Duration::from_millis(2);
+/// Rows of the first step, when nothing is known yet of how long they take.
+const ROWS_AT_FIRST: usize = 200;
+/// A step looks at no fewer rows.
+const ROWS_MIN: usize = 32;
+/// And at no more.
+const ROWS_MAX: usize = 4_000;
 
 /// Steps that the background thread does without a pause.
 const STEPS_PER_TURN: usize = 8;
@@ -127,7 +173,8 @@ impl Store {
         for _ in 0..steps {
             let published = inner.last_commit();
             let horizon = inner.registry.horizon(published);
-            if place.idle_at == Some((published, horizon)) {
+            let outlook = Outlook { published, horizon, times_left: inner.spilled.times_left() };
+            if place.idle_at == Some(outlook) {
                 break;
             }
             if self.step(&mut place)? {
@@ -135,19 +182,19 @@ impl Store {
                 place.useful = true;
             }
             if place.relation.is_none() {
-                self.end_round(&mut place, published, horizon)?;
+                self.end_round(&mut place, outlook)?;
             }
         }
         Ok(useful)
     }
 
-    fn end_round(&self, place: &mut Place, published: CommitNumber, horizon: CommitNumber) -> Result<()> {
+    fn end_round(&self, place: &mut Place, outlook: Outlook) -> Result<()> {
         if std::mem::take(&mut place.useful) {
             // The space that became free can be used again only once that is on the disk.
             self.inner.write(WriteBatch::new(), Durability::Durable)?;
             place.idle_at = None;
         } else {
-            place.idle_at = Some((published, horizon));
+            place.idle_at = Some(outlook);
         }
         Ok(())
     }
@@ -159,7 +206,8 @@ impl Store {
             .iter()
             .find(|registered| place.relation.is_none_or(|relation| registered.layout.id >= relation));
         let Some(registered) = current else {
-            *place = Place { relation: None, row: 0, ..*place };
+            place.relation = None;
+            place.row = 0;
             return dropped::sweep(&self.inner);
         };
         let id = registered.layout.id;
@@ -167,7 +215,16 @@ impl Store {
             place.relation = Some(id);
             place.row = 0;
         }
-        let step = relation::sweep(&self.inner, registered, place.row)?;
+        let guard = self.inner.begin_write();
+        let began = Instant::now();
+        if !self.inner.spilled.unsettled(id).is_empty() {
+            settle::step(&self.inner, &guard, &registered.layout, &mut place.settling, place.pace.rows)?;
+            place.pace.note(began.elapsed());
+            return Ok(true);
+        }
+        let step = relation::sweep(&self.inner, &guard, registered, place.row, place.pace.rows)?;
+        drop(guard);
+        place.pace.note(began.elapsed());
         match step.next_row {
             Some(row) => place.row = row,
             None => {

@@ -6,13 +6,14 @@ use farbird_record::value_codec::encode_row;
 use farbird_record::{EncodedRows, RecordFormat};
 use farbird_types::Value;
 
-use super::images::forget;
+use super::images::{forget, image_of_version};
 use crate::block::{
     BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, BLOCK_SPAN_MAX, Block, BlockLabel, RowIds, Stamp, encode_block,
 };
+use crate::changes;
 use crate::committed::{block_commit, block_of};
 use crate::decoder::RowDecoder;
-use crate::store::{Inner, RegisteredLayout};
+use crate::store::{Inner, RegisteredLayout, WriteGuard};
 use crate::substrate::{Direction, Durability, Slice, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{CommitNumber, Projection, RelationLayout, Result, RowId, StoreError, TransactionId, keyspace};
@@ -23,9 +24,6 @@ pub(super) struct Step {
     /// Where the next one goes on; `None` at the end of the relation.
     pub(super) next_row: Option<u64>,
 }
-
-/// Versions looked at in one step.
-const VERSIONS_PER_STEP: usize = 2_000;
 
 /// All versions of a row, newest first.
 struct RowVersions {
@@ -43,11 +41,17 @@ struct Verdict<'a> {
     settled: bool,
 }
 
-/// Sweeps the rows from `from` on, as far as one step goes.
-pub(super) fn sweep(inner: &Inner, registered: &RegisteredLayout, from: u64) -> Result<Step> {
-    // Under the right to write no commit comes between: what is not in the snapshot is in rows that running
-    // transactions have reserved.
-    let guard = inner.begin_write();
+/// Sweeps the rows from `from` on, as far as one step of about `versions_max` versions goes.
+///
+/// Under the right to write no commit comes between: what is not in the snapshot is in rows that running transactions have
+/// reserved.
+pub(super) fn sweep(
+    inner: &Inner,
+    guard: &WriteGuard<'_>,
+    registered: &RegisteredLayout,
+    from: u64,
+    versions_max: usize,
+) -> Result<Step> {
     let snapshot = inner.snapshot();
     let sweep = RelationSweep {
         inner,
@@ -56,6 +60,7 @@ pub(super) fn sweep(inner: &Inner, registered: &RegisteredLayout, from: u64) -> 
         published: inner.last_commit(),
         horizon: inner.registry.horizon(inner.last_commit()),
         all_know_layout: inner.registry.oldest_active() > registered.unknown_to,
+        versions_max,
     };
     let (rows, is_end) = sweep.read_versions(from)?;
     let Some(first) = rows.first() else { return Ok(Step { useful: false, next_row: None }) };
@@ -71,7 +76,7 @@ pub(super) fn sweep(inner: &Inner, registered: &RegisteredLayout, from: u64) -> 
     sweep.sweep_stretch(stretch, container, &mut batch)?;
     let useful = !batch.is_empty();
     if useful {
-        inner.write_under(&guard, batch, Durability::Relaxed)?;
+        inner.write_under(guard, batch, Durability::Relaxed)?;
     }
     Ok(Step { useful, next_row })
 }
@@ -85,6 +90,7 @@ struct RelationSweep<'a> {
     horizon: CommitNumber,
     /// Whether rows may be rewritten in the current format.
     all_know_layout: bool,
+    versions_max: usize,
 }
 
 impl RelationSweep<'_> {
@@ -100,7 +106,7 @@ impl RelationSweep<'_> {
                 keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
             match rows.last_mut() {
                 Some(last) if last.row == row => last.versions.push((commit, value)),
-                _ if count >= VERSIONS_PER_STEP => return Ok((rows, false)),
+                _ if count >= self.versions_max => return Ok((rows, false)),
                 _ => rows.push(RowVersions { row, versions: vec![(commit, value)] }),
             }
         }
@@ -219,22 +225,13 @@ impl RelationSweep<'_> {
         }
         let projection = Projection::all();
         let decoder = RowDecoder::new(self.inner, self.layout, &projection);
-        let image = |(_, slice): &(CommitNumber, Slice)| -> Result<Option<Vec<Value>>> {
-            let VersionContent::Row { format, bytes } = StoredVersion::decode(slice, verdict.row)?.content
-            else {
-                return Ok(None);
-            };
-            let mut values = Vec::new();
-            decoder.decode(verdict.row, format, bytes, &mut values)?;
-            Ok(Some(values))
-        };
-        let mut alive = Vec::new();
-        for version in &verdict.kept {
-            alive.extend(image(version)?);
+        let mut alive = self.uncommitted_images(verdict.row, &decoder)?;
+        for (_, value) in &verdict.kept {
+            alive.extend(image_of_version(&decoder, verdict.row, value)?);
         }
         let mut dead = Vec::new();
         for version in &verdict.dead {
-            dead.extend(image(version)?);
+            dead.extend(image_of_version(&decoder, verdict.row, &version.1)?);
             let key = keyspace::version(verdict.row, version.0);
             batch.delete(Space::Versions(self.layout.id), key.to_vec());
         }
@@ -250,6 +247,17 @@ impl RelationSweep<'_> {
             if merged { dead.push(values) } else { alive.push(values) }
         }
         forget(self.snapshot, self.layout, verdict.row, &dead, &alive, batch)
+    }
+
+    /// What running transactions have spilled of a row: nothing else is there, since all others' changes are settled.
+    fn uncommitted_images(&self, row: RowId, decoder: &RowDecoder<'_>) -> Result<Vec<Vec<Value>>> {
+        let mut images = Vec::new();
+        if self.snapshot.bounds(Space::Changes(self.layout.id))?.is_some() {
+            for entry in changes::scan(self.snapshot, self.layout.id, row, row)? {
+                images.extend(image_of_version(decoder, row, &entry?.1)?);
+            }
+        }
+        Ok(images)
     }
 
     fn is_deletion(&self, verdict: &Verdict<'_>) -> Result<bool> {

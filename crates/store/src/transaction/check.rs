@@ -7,10 +7,12 @@ use farbird_types::Value;
 
 use super::Transaction;
 use super::write::NewKey;
+use crate::changes;
 use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
 use crate::locks::Resource;
 use crate::substrate::{Direction, Snapshot, Space};
+use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
 use crate::{
     IndexDefinition, IndexId, Projection, RelationLayout, Result, RowId, StoreError, TransactionId, keyspace,
@@ -230,6 +232,11 @@ impl Transaction {
         let core = self.core()?;
         let found = find_row(&self.store.inner, latest, layout.id, row, core.full_sight(layout.id))?;
         drop(core);
+        if lock.is_none_or(|(holder, _)| holder != id)
+            && let Some(writer) = self.spilled_writer_of_key(latest, layout, index, prefix, row)?
+        {
+            return Ok(KeyState::Undecided(writer));
+        }
         let Some(found) = found else {
             let spiller =
                 spiller_of(&self.store.inner, latest, layout.id, row)?.filter(|spiller| *spiller != id);
@@ -248,6 +255,41 @@ impl Transaction {
             Some((holder, true)) if holder != id => Ok(KeyState::Undecided(holder)),
             _ => Ok(KeyState::Present),
         }
+    }
+}
+
+impl Transaction {
+    /// Another running transaction that has given the row this key, and has spilled that.
+    fn spilled_writer_of_key(
+        &self,
+        snapshot: &dyn Snapshot,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        row: RowId,
+    ) -> Result<Option<TransactionId>> {
+        let inner = &self.store.inner;
+        if snapshot.bounds(Space::Changes(layout.id))?.is_none() {
+            return Ok(None);
+        }
+        let projection = Projection::all();
+        let decoder = RowDecoder::new(inner, layout, &projection);
+        for entry in changes::scan(snapshot, layout.id, row, row)? {
+            let (key, value) = entry?;
+            let (_, writer, change) = changes::parse(&key)?;
+            let spilled = inner.spilled.find(writer);
+            if !spilled.is_some_and(|spilled| spilled.commit.is_none() && !spilled.is_undone(change)) {
+                continue;
+            }
+            // The row is locked by one of them, whose newest change comes first.
+            let VersionContent::Row { format, bytes } = StoredVersion::decode(&value, row)?.content else {
+                return Ok(None);
+            };
+            let mut values = Vec::new();
+            decoder.decode(row, format, bytes, &mut values)?;
+            return Ok(has_key(index, &values, prefix)?.then_some(writer));
+        }
+        Ok(None)
     }
 }
 

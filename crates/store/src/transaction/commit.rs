@@ -10,6 +10,8 @@ use super::ddl::DdlChange;
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
 use crate::keyspace::{self, meta};
+use crate::spilled::SpilledTransaction;
+use crate::store::Inner;
 use crate::substrate::{Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::{OwnEntries, OwnRow, RelationWrites, Run, RunRows};
@@ -25,24 +27,32 @@ pub(super) struct CommitContent {
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
     ddl: Vec<DdlChange>,
-    spilled: Vec<RelationId>,
+    /// What it has spilled before.
+    spilled: Option<SpilledTransaction>,
+    /// Relations with spilled rows, and whether there are changes of rows among those.
+    spilled_relations: Vec<(RelationId, bool)>,
 }
 
 impl CommitContent {
     /// Takes it out of the transaction. Its index entries stay visible to other transactions' checks.
-    pub(super) fn take(core: &mut Core, codec: CodecId) -> CommitContent {
+    pub(super) fn take(core: &mut Core, inner: &Inner) -> CommitContent {
         let entries = Arc::new(std::mem::take(&mut core.writes.entries));
         core.committed_entries = Arc::clone(&entries);
         CommitContent {
             id: core.id,
-            codec,
+            codec: inner.options.codec,
             relations: std::mem::take(&mut core.writes.relations),
             formats: std::mem::take(&mut core.formats),
             entries,
             catalog: core.writes.take_catalog(),
             blobs: core.blobs.to_commit(),
             ddl: core.ddl.iter().map(|(_, change)| change.clone()).collect(),
-            spilled: core.spilled.iter().copied().collect(),
+            spilled: inner.spilled.find(core.id),
+            spilled_relations: core
+                .spilled
+                .iter()
+                .map(|(relation, spilled)| (*relation, spilled.has_changes))
+                .collect(),
         }
     }
 
@@ -62,11 +72,14 @@ impl CommitContent {
             }
         }
         self.blobs.write(batch);
-        if !self.spilled.is_empty() {
-            batch.put(Space::Meta, meta::spilled(self.id), number.0.to_le_bytes().to_vec());
+        if let Some(spilled) = &self.spilled {
+            batch.put(Space::Meta, meta::spilled(self.id), spilled.encode(number));
         }
-        for relation in &self.spilled {
+        for (relation, has_changes) in &self.spilled_relations {
             batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
+            if *has_changes {
+                batch.put(Space::Meta, meta::unsettled(self.id, *relation), Vec::new());
+            }
         }
         for change in &self.ddl {
             change.write(number, batch);

@@ -180,7 +180,14 @@ impl Transaction {
         let snapshot = self.store.inner.snapshot();
         for entry in snapshot.scan(Space::Versions(layout.id), ALL_KEYS, Direction::Forward)? {
             let (key, value) = entry?;
-            crate::sweep::blobs_of_version(layout, &key, &value, &mut blobs)?;
+            let (row, _) =
+                keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+            crate::sweep::blobs_of_version(layout, row, &value, &mut blobs)?;
+        }
+        for entry in snapshot.scan(Space::Changes(layout.id), ALL_KEYS, Direction::Forward)? {
+            let (key, value) = entry?;
+            let (row, ..) = crate::changes::parse(&key)?;
+            crate::sweep::blobs_of_version(layout, row, &value, &mut blobs)?;
         }
         for entry in snapshot.scan(Space::Blocks(layout.id), ALL_KEYS, Direction::Forward)? {
             let (key, value) = entry?;

@@ -9,7 +9,7 @@ mod read;
 mod spill;
 mod write;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
 use crate::locks::{Levels, Waiter};
-use crate::store::LayoutCheck;
+use crate::store::{Inner, LayoutCheck};
 use crate::view::ReadView;
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
@@ -30,6 +30,7 @@ use crate::{
 use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::RecordFormat;
+use spill::SpilledRelation;
 
 /// A running transaction. Dropping it rolls it back.
 ///
@@ -63,7 +64,9 @@ pub(crate) struct Core {
     /// Formats of the rows written, for the commit.
     formats: HashMap<(RelationId, u16), RecordFormat>,
     /// Relations of which it has spilled rows.
-    spilled: HashSet<RelationId>,
+    spilled: BTreeMap<RelationId, SpilledRelation>,
+    /// The latest change that may be spilled.
+    spilled_until: u64,
     /// When its work is larger than this, it is spilled.
     spill_at_bytes: usize,
     /// Index entries handed to the commit; others must not overlook them before it is done.
@@ -106,7 +109,8 @@ impl Core {
             known_layouts: HashSet::new(),
             ddl: Vec::new(),
             formats: HashMap::new(),
-            spilled: HashSet::new(),
+            spilled: BTreeMap::new(),
+            spilled_until: 0,
             spill_at_bytes: 0,
             committed_entries: Arc::default(),
         }
@@ -247,6 +251,7 @@ impl Transaction {
         if let Some(core) = self.core.lock().as_mut() {
             core.writes.end_savepoint(savepoint.0, &self.live);
         }
+        self.hide_undone(&mut core, savepoint.0);
     }
 
     /// Locks a relation until the end of the transaction, waiting as the transaction's parameters say.
@@ -393,7 +398,7 @@ impl Transaction {
     fn write_commit(&self, mut core: Core, publish: crate::commit::Publish) -> Result<CommitNumber> {
         let inner = &self.store.inner;
         let outcome = if core.has_changes() {
-            let content = CommitContent::take(&mut core, inner.options.codec);
+            let content = CommitContent::take(&mut core, inner);
             let publish = spill::publish(inner, &core, publish);
             inner.commit(Box::new(move |number, batch| content.write(number, batch)), publish)
         } else {
@@ -419,7 +424,7 @@ impl Transaction {
             inner.pending_keys.remove(*index, entries.keys());
         }
         // What cannot be removed now stays under its mark until the next open.
-        if let Err(error) = spill::discard(inner, &core) {
+        if let Err(error) = spill::roll_back(inner, &core) {
             tracing::warn!(%error, "cannot remove spilled rows");
         }
         if let Err(error) = core.blobs.discard(inner) {

@@ -1,12 +1,13 @@
-//! Transactions larger than memory: finished runs of inserted rows, and their index entries, go to the file before the
-//! commit.
+//! Transactions larger than memory: finished runs of inserted rows, changed rows, and the index entries of both, go to
+//! the file before the commit.
 //!
-//! Spilled blocks carry the transaction's number instead of a commit number, and its relations stand under a mark. The
-//! commit removes the mark and notes the commit number of the transaction, by which all its blocks become visible at
-//! once; an open after a crash removes the blocks of those who still have a mark. Index entries are only hints, so early
+//! What is spilled carries the transaction's number instead of a commit number, and its relations stand under a mark. The
+//! commit replaces the mark and notes the commit number of the transaction, by which all becomes visible at once. What a
+//! rollback or a crash leaves behind is seen by nobody, and removed by the sweep. Index entries are only hints, so early
 //! ones harm nobody.
 
-use std::collections::HashSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farbird_record::EncodedRows;
@@ -16,11 +17,24 @@ use crate::block::{Block, BlockLabel, RowIds, Stamp, encode_block};
 use crate::commit::Publish;
 use crate::decoder::RowDecoder;
 use crate::keyspace::{self, meta};
-use crate::recovery::delete_blocks;
+use crate::recovery::clear_created;
 use crate::store::Inner;
 use crate::substrate::{Durability, Space, WriteBatch};
-use crate::write_set::Run;
-use crate::{Projection, RelationId, RelationLayout, Result, RowId, StoreError};
+use crate::version::{StoredVersion, VersionContent};
+use crate::write_set::{Run, Spill, SpilledChange};
+use crate::{IndexId, Projection, RelationId, Result, RowId, StoreError};
+
+/// Entries written or removed in one batch, in bytes: others can write between two of them.
+const BYTES_PER_WRITE: usize = 2 << 20;
+
+/// What a transaction has spilled of a relation.
+#[derive(Debug)]
+pub(super) struct SpilledRelation {
+    /// Whether there are changes of rows, beside inserted ones.
+    pub(super) has_changes: bool,
+    /// If the relation is the transaction's own creation: the indexes of which entries were spilled.
+    created: Option<BTreeSet<IndexId>>,
+}
 
 impl Transaction {
     /// Spills what can be if there is too much of it.
@@ -30,30 +44,33 @@ impl Transaction {
         if core.writes.bytes() <= core.spill_at_bytes.max(limit) {
             return Ok(());
         }
-        let spill = core.writes.take_spill();
+        inner.spilled.begin(core.id);
+        core.spilled_until = core.writes.now();
+        let spill = core.writes.take_spill(&self.live);
         // What is left cannot be spilled: wait for as much again.
         core.spill_at_bytes = core.writes.bytes() + limit;
-        let mut batch = WriteBatch::new();
-        for (relation, first, format, rows) in spill.runs {
-            if core.spilled.insert(relation) {
-                batch.put(Space::Meta, meta::pending_rows(core.id, relation), Vec::new());
-            }
-            let record_format = core
-                .formats
-                .get(&(relation, format))
-                .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
-            let codec = inner.options.codec;
-            let label = BlockLabel { codec, stamp: Stamp::Transaction(core.id), writer: core.id, format };
-            let row_ids = RowIds::Dense(first..first + rows.len() as u64);
-            let value = encode_block(&label, record_format, &row_ids, &rows)?;
-            batch.put(Space::Blocks(relation), keyspace::block(RowId(first)).to_vec(), value);
+        let mut out = SpillWriter { inner, batch: WriteBatch::new() };
+        note_relations(core, &spill, &mut out)?;
+        for (relation, first, format, rows) in &spill.runs {
+            let value = spilled_block(core, inner, *relation, *first, *format, rows)?;
+            out.put(Space::Blocks(*relation), keyspace::block(RowId(*first)).to_vec(), value)?;
+        }
+        for SpilledChange { relation, row, change, content } in &spill.changes {
+            let content = match content {
+                None => VersionContent::Deleted,
+                Some((format, bytes)) => VersionContent::Row { format: *format, bytes },
+            };
+            let value = StoredVersion { writer: core.id, content }.encode(*row);
+            let key = keyspace::change(*row, core.id, *change).to_vec();
+            out.put(Space::Changes(*relation), key, value)?;
         }
         for (index, entries) in &spill.entries {
             for entry in entries {
-                batch.put(Space::Index(*index), entry.to_vec(), Vec::new());
+                out.put(Space::Index(*index), entry.to_vec(), Vec::new())?;
             }
         }
-        inner.write(batch, Durability::Relaxed)?;
+        // Space that the file gave up while it was rewritten can be used again only after something durable.
+        out.finish(Durability::Durable)?;
         // Only now: until here others had to find the keys in memory.
         for (index, entries) in spill.entries.iter().chain(&spill.dropped) {
             inner.pending_keys.remove(*index, entries.iter());
@@ -61,7 +78,15 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes undone rows out of the file; what the undo leaves of a block goes back into memory.
+    /// Lets nobody see spilled changes that were made after a savepoint any more.
+    pub(super) fn hide_undone(&self, core: &mut Core, savepoint: u64) {
+        if core.spilled_until > savepoint {
+            let until = core.writes.mark();
+            self.store.inner.spilled.undo(core.id, savepoint, until);
+        }
+    }
+
+    /// Takes undone rows out of the file; of a block that loses only some of its rows the others stay.
     pub(super) fn take_back(
         &self,
         core: &mut Core,
@@ -73,17 +98,19 @@ impl Transaction {
             return Ok(());
         }
         let snapshot = inner.snapshot();
-        let mut batch = WriteBatch::new();
+        let mut out = SpillWriter { inner, batch: WriteBatch::new() };
         // Runs come latest first; in each relation the earliest may keep some of its rows.
         for (relation, run) in runs {
-            let key = keyspace::block(RowId(run.first));
-            batch.delete(Space::Blocks(relation), key.to_vec());
+            let first = run.first;
+            let key = keyspace::block(RowId(first));
+            let damaged = || StoreError::corrupt(format!("spilled block at row {first}"));
+            let block = Block::open(&key, snapshot.get(Space::Blocks(relation), &key)?.ok_or_else(damaged)?)?;
             let left = run.visible(savepoint);
+            out.delete_entries(relation, &block, left)?;
             if left == 0 {
+                out.batch.delete(Space::Blocks(relation), key.to_vec());
                 continue;
             }
-            let damaged = || StoreError::corrupt(format!("spilled block at row {}", run.first));
-            let block = Block::open(&key, snapshot.get(Space::Blocks(relation), &key)?.ok_or_else(damaged)?)?;
             let format = core.formats.get(&(relation, run.format)).ok_or_else(damaged)?;
             let reader = block.reader(format)?;
             let mut rows = EncodedRows::new();
@@ -91,71 +118,160 @@ impl Transaction {
                 rows.push_with(|out| reader.encoded_row(index, out))
                     .map_err(|error| block.damaged(&error))?;
             }
+            let value = spilled_block(core, inner, relation, first, run.format, &rows)?;
+            out.put(Space::Blocks(relation), key.to_vec(), value)?;
             if let Some(writes) = core.writes.relations.get_mut(&relation) {
-                writes.restore(run, rows, savepoint);
+                writes.keep_spilled(run, left, savepoint);
             }
         }
-        inner.write(batch, Durability::Relaxed)
+        out.finish(Durability::Relaxed)
     }
 }
 
-/// Lets others see the spilled blocks with the commit.
-pub(super) fn publish(inner: &Arc<Inner>, core: &Core, publish: Publish) -> Publish {
-    if core.spilled.is_empty() {
-        return publish;
-    }
-    let (inner, id) = (Arc::clone(inner), core.id);
-    Box::new(move |number| {
-        inner.note_spilled_commit(id, number);
-        publish(number);
-    })
+/// A block of a run of inserted rows.
+fn spilled_block(
+    core: &Core,
+    inner: &Inner,
+    relation: RelationId,
+    first: u64,
+    format: u16,
+    rows: &EncodedRows,
+) -> Result<Vec<u8>> {
+    let record_format = core
+        .formats
+        .get(&(relation, format))
+        .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
+    let codec = inner.options.codec;
+    let label = BlockLabel { codec, stamp: Stamp::Transaction(core.id), writer: core.id, format };
+    encode_block(&label, record_format, &RowIds::Dense(first..first + rows.len() as u64), rows)
 }
 
-/// Entries and blocks removed in one write, in bytes.
-const BYTES_PER_WRITE: usize = 8 << 20;
+/// Writes in bounded batches.
+struct SpillWriter<'a> {
+    inner: &'a Inner,
+    batch: WriteBatch,
+}
 
-/// Removes what was spilled, after a rollback.
-pub(super) fn discard(inner: &Inner, core: &Core) -> Result<()> {
-    for relation in &core.spilled {
-        if let Some(layout) = inner.registered_layout(*relation) {
-            discard_entries(inner, core, &layout)?;
+impl SpillWriter<'_> {
+    fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
+        self.batch.put(space, key, value);
+        self.write_if_large()
+    }
+
+    fn write_if_large(&mut self) -> Result<()> {
+        if self.batch.bytes() < BYTES_PER_WRITE {
+            return Ok(());
         }
-        let mut batch = WriteBatch::new();
-        delete_blocks(&*inner.snapshot(), *relation, &HashSet::from([core.id]), &mut batch)?;
-        batch.delete(Space::Meta, meta::pending_rows(core.id, *relation));
-        inner.write(batch, Durability::Relaxed)?;
+        self.inner.write(std::mem::take(&mut self.batch), Durability::Relaxed)
     }
-    Ok(())
-}
 
-/// Removes the index entries of spilled rows.
-fn discard_entries(inner: &Inner, core: &Core, layout: &RelationLayout) -> Result<()> {
-    let Some(writes) = core.writes.relation(layout.id) else { return Ok(()) };
-    let snapshot = inner.snapshot();
-    let projection = Projection::all();
-    let decoder = RowDecoder::new(inner, layout, &projection);
-    let mut batch = WriteBatch::new();
-    for run in writes.runs() {
-        let key = keyspace::block(RowId(run.first));
-        let Some(value) = snapshot.get(Space::Blocks(layout.id), &key)? else { continue };
-        let block = Block::open(&key, value)?;
+    fn finish(self, durability: Durability) -> Result<()> {
+        self.inner.write(self.batch, durability)
+    }
+
+    /// Removes the index entries of a block's rows from the place `from` on.
+    fn delete_entries(&mut self, relation: RelationId, block: &Block, from: usize) -> Result<()> {
+        let Some(layout) = self.inner.registered_layout(relation) else { return Ok(()) };
+        let projection = Projection::all();
+        let decoder = RowDecoder::new(self.inner, &layout, &projection);
         let reader = block.reader(decoder.format(block.format)?)?;
-        for (index, row) in block.row_ids_from(0).enumerate() {
+        for (index, row) in block.row_ids_from(from).enumerate() {
             let mut values = Vec::new();
             reader
-                .decode_row(index, decoder.columns(), &mut values)
+                .decode_row(from + index, decoder.columns(), &mut values)
                 .map_err(|error| block.damaged(&error))?;
             decoder.adapt(block.format, 0, &mut values)?;
             for definition in layout.indexes.iter().filter(|definition| definition.active) {
                 // An entry too many is only a hint that leads nowhere: not worth failing for an expression that does.
                 if let Ok(Some(key)) = definition.key(&values) {
-                    batch.delete(Space::Index(definition.id), key.entry(RowId(row)));
+                    self.batch.delete(Space::Index(definition.id), key.entry(RowId(row)));
                 }
             }
+            self.write_if_large()?;
         }
-        if batch.bytes() > BYTES_PER_WRITE {
-            inner.write(std::mem::take(&mut batch), Durability::Relaxed)?;
+        Ok(())
+    }
+}
+
+/// Puts the relations of which something is spilled under marks.
+fn note_relations(core: &mut Core, spill: &Spill, out: &mut SpillWriter<'_>) -> Result<()> {
+    let mut relations: BTreeMap<RelationId, bool> = BTreeMap::new();
+    for (relation, ..) in &spill.runs {
+        relations.entry(*relation).or_default();
+    }
+    for change in &spill.changes {
+        relations.insert(change.relation, true);
+    }
+    for (relation, has_changes) in relations {
+        let indexes = spill.entries.keys().filter(|index| core.writes.relation_of(**index) == Some(relation));
+        let is_new = !core.spilled.contains_key(&relation);
+        let spilled = match core.spilled.entry(relation) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let created = is_created(out.inner, relation)?.then(BTreeSet::new);
+                new.insert(SpilledRelation { has_changes, created })
+            }
+        };
+        spilled.has_changes |= has_changes;
+        let mut grows = is_new;
+        if let Some(created) = &mut spilled.created {
+            for index in indexes {
+                grows |= created.insert(*index);
+            }
+        }
+        if grows {
+            let value = pending_mark(spilled.created.as_ref());
+            out.put(Space::Meta, meta::pending_rows(core.id, relation), value)?;
         }
     }
+    Ok(())
+}
+
+/// Whether the relation is a running transaction's own creation: nobody else can have rows in it.
+fn is_created(inner: &Inner, relation: RelationId) -> Result<bool> {
+    let snapshot = inner.snapshot();
+    for space in [Space::Versions(relation), Space::Changes(relation), Space::Blocks(relation)] {
+        if snapshot.bounds(space)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(inner.registered_layout(relation).is_none())
+}
+
+/// The value of a mark of uncommitted rows.
+fn pending_mark(created: Option<&BTreeSet<IndexId>>) -> Vec<u8> {
+    let Some(indexes) = created else { return Vec::new() };
+    std::iter::once(meta::CREATED).chain(indexes.iter().flat_map(|index| index.0.to_be_bytes())).collect()
+}
+
+/// Lets others see what was spilled with the commit.
+pub(super) fn publish(inner: &Arc<Inner>, core: &Core, publish: Publish) -> Publish {
+    if core.spilled.is_empty() {
+        return publish;
+    }
+    let (inner, id) = (Arc::clone(inner), core.id);
+    let changed = core.spilled.iter().filter(|(_, spilled)| spilled.has_changes);
+    let changed: Vec<RelationId> = changed.map(|(relation, _)| *relation).collect();
+    Box::new(move |number| {
+        inner.spilled.commit(id, number, changed.into_iter());
+        publish(number);
+    })
+}
+
+/// Leaves what was spilled to the sweep, after a rollback. Relations that the transaction created go at once, since
+/// the sweep will never know them.
+pub(super) fn roll_back(inner: &Inner, core: &Core) -> Result<()> {
+    if core.spilled.is_empty() {
+        return Ok(());
+    }
+    let mut batch = WriteBatch::new();
+    for (relation, spilled) in &core.spilled {
+        if let Some(indexes) = &spilled.created {
+            clear_created(*relation, indexes.iter().copied(), &mut batch);
+            batch.delete(Space::Meta, meta::pending_rows(core.id, *relation));
+        }
+    }
+    let left = core.spilled.iter().filter(|(_, spilled)| spilled.created.is_none());
+    inner.spilled.roll_back(core.id, left.map(|(relation, _)| *relation));
     if batch.is_empty() { Ok(()) } else { inner.write(batch, Durability::Relaxed) }
 }

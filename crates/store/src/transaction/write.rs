@@ -96,7 +96,7 @@ impl Transaction {
         }
         core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
         note_entries(&mut core, layout.id, keys);
-        Ok(())
+        self.spill_if_large(&mut core)
     }
 
     /// Deletes a row. Errors as [`Transaction::update`].
@@ -111,7 +111,7 @@ impl Transaction {
             drop_replaced(&mut core, layout, row_id, &old, &[])?;
         }
         core.writes.change(layout.id, row_id, None, &self.live);
-        Ok(())
+        self.spill_if_large(&mut core)
     }
 
     /// Locks a row until the end of the transaction without changing it (WITH LOCK). Errors as
@@ -166,10 +166,10 @@ impl Transaction {
         if read.is_err() && newly_locked {
             self.store.inner.locks.unlock(&resource, id);
         }
-        read.map(|()| LockedRow { id, values, is_uncommitted: false })
+        read.map(|writer| LockedRow { id, values, is_uncommitted: writer == id })
     }
 
-    /// Reads the latest version of a locked row, if the view sees it.
+    /// Reads the latest version of a locked row, if the view sees it; gives its writer.
     fn read_latest(
         &self,
         layout: &RelationLayout,
@@ -177,7 +177,7 @@ impl Transaction {
         row_id: RowId,
         decoder: &RowDecoder<'_>,
         values: &mut Vec<Value>,
-    ) -> Result<()> {
+    ) -> Result<TransactionId> {
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
         let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, core.full_sight(layout.id))?;
@@ -194,7 +194,8 @@ impl Transaction {
         if found.is_deleted() {
             return Err(StoreError::NoSuchRow { row: row_id });
         }
-        found.decode(row_id, decoder, values)
+        found.decode(row_id, decoder, values)?;
+        Ok(found.writer)
     }
 
     /// Makes the BLOBs of a new row its own.

@@ -1,0 +1,199 @@
+//! Transactions whose work stands in the file under their own number: what became of them.
+//!
+//! Rows of a transaction that is not listed here were rolled back or left by a crash: nobody sees them, and the sweep
+//! removes them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use parking_lot::RwLock;
+
+use crate::keyspace::{self, meta};
+use crate::recovery::{id, marks};
+use crate::substrate::{Snapshot, Space};
+use crate::{CommitNumber, RelationId, Result, StoreError, TransactionId};
+
+/// Transactions that have spilled.
+#[derive(Debug, Default)]
+pub(crate) struct SpilledTransactions {
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    transactions: HashMap<TransactionId, SpilledTransaction>,
+    /// Transactions that have ended and left rows for the sweep to settle.
+    unsettled: HashMap<RelationId, BTreeSet<TransactionId>>,
+    /// How often something was left to settle.
+    left: u64,
+}
+
+/// A transaction that runs or has committed, and has spilled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SpilledTransaction {
+    /// `None` while it runs.
+    pub(crate) commit: Option<CommitNumber>,
+    /// Changes that it has taken back: after the first number, up to the second.
+    undone: Vec<(u64, u64)>,
+}
+
+impl SpilledTransaction {
+    /// Whether a change was taken back.
+    pub(crate) fn is_undone(&self, change: u64) -> bool {
+        self.undone.iter().any(|(after, until)| (after + 1..=*until).contains(&change))
+    }
+
+    fn undo(&mut self, after: u64, until: u64) {
+        self.undone.retain(|(earlier, _)| *earlier < after);
+        self.undone.push((after, until));
+    }
+
+    /// The value of its mark.
+    pub(crate) fn encode(&self, commit: CommitNumber) -> Vec<u8> {
+        let numbers = self.undone.iter().flat_map(|(after, until)| [*after, *until]);
+        std::iter::once(commit.0).chain(numbers).flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn decode(value: &[u8]) -> Option<SpilledTransaction> {
+        let (numbers, []) = value.as_chunks::<8>() else { return None };
+        let (commit, undone) = numbers.split_first()?;
+        let (undone, []) = undone.as_chunks::<2>() else { return None };
+        let number = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        Some(SpilledTransaction {
+            commit: Some(CommitNumber(number(commit))),
+            undone: undone.iter().map(|[after, until]| (number(after), number(until))).collect(),
+        })
+    }
+}
+
+impl SpilledTransactions {
+    /// What the file tells.
+    pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<SpilledTransactions> {
+        let mut state = State::default();
+        let damaged = || StoreError::corrupt("a mark of spilled rows");
+        for key in marks(snapshot, meta::SPILLED)? {
+            let transaction =
+                key.get(meta::SPILLED.len()..).and_then(keyspace::number).ok_or_else(damaged)?;
+            let value = snapshot.get(Space::Meta, &key)?.ok_or_else(damaged)?;
+            let spilled = SpilledTransaction::decode(&value).ok_or_else(damaged)?;
+            state.transactions.insert(TransactionId(transaction), spilled);
+        }
+        for prefix in [meta::PENDING_ROWS, meta::UNSETTLED] {
+            for key in marks(snapshot, prefix)? {
+                let (transaction, relation) =
+                    key.get(prefix.len()..).and_then(parse_mark).ok_or_else(damaged)?;
+                state.unsettled.entry(relation).or_default().insert(transaction);
+            }
+        }
+        Ok(SpilledTransactions { state: RwLock::new(state) })
+    }
+
+    /// Begins anew with what the file tells, after it was taken back to an earlier state.
+    pub(crate) fn reload(&self, snapshot: &dyn Snapshot) -> Result<()> {
+        let loaded = SpilledTransactions::load(snapshot)?.state.into_inner();
+        let mut state = self.state.write();
+        *state = State { left: state.left + 1, ..loaded };
+        Ok(())
+    }
+
+    /// Notes that a running transaction spills.
+    pub(crate) fn begin(&self, transaction: TransactionId) {
+        self.state.write().transactions.entry(transaction).or_default();
+    }
+
+    /// Notes that a running transaction has taken changes back.
+    pub(crate) fn undo(&self, transaction: TransactionId, after: u64, until: u64) {
+        if let Some(spilled) = self.state.write().transactions.get_mut(&transaction) {
+            spilled.undo(after, until);
+        }
+    }
+
+    /// Notes a commit; these relations have spilled changes that are to become versions.
+    pub(crate) fn commit(
+        &self,
+        transaction: TransactionId,
+        commit: CommitNumber,
+        unsettled: impl Iterator<Item = RelationId>,
+    ) {
+        let mut state = self.state.write();
+        if let Some(spilled) = state.transactions.get_mut(&transaction) {
+            spilled.commit = Some(commit);
+        }
+        state.left += 1;
+        for relation in unsettled {
+            state.unsettled.entry(relation).or_default().insert(transaction);
+        }
+    }
+
+    /// Notes that a transaction was rolled back; these relations have rows of it that are to be removed.
+    pub(crate) fn roll_back(&self, transaction: TransactionId, unsettled: impl Iterator<Item = RelationId>) {
+        let mut state = self.state.write();
+        state.transactions.remove(&transaction);
+        state.left += 1;
+        for relation in unsettled {
+            state.unsettled.entry(relation).or_default().insert(transaction);
+        }
+    }
+
+    /// A transaction that runs or has committed.
+    pub(crate) fn find(&self, transaction: TransactionId) -> Option<SpilledTransaction> {
+        self.state.read().transactions.get(&transaction).cloned()
+    }
+
+    /// Whether a transaction has spilled and still runs.
+    pub(crate) fn is_running(&self, transaction: TransactionId) -> bool {
+        self.state.read().transactions.get(&transaction).is_some_and(|spilled| spilled.commit.is_none())
+    }
+
+    /// The commit of a transaction; `None` while it runs, or if it never committed.
+    pub(crate) fn commit_of(&self, transaction: TransactionId) -> Option<CommitNumber> {
+        self.state.read().transactions.get(&transaction)?.commit
+    }
+
+    /// How often a transaction has left something to settle: more means that there is work.
+    pub(crate) fn times_left(&self) -> u64 {
+        self.state.read().left
+    }
+
+    /// Transactions that have left rows in a relation for the sweep to settle.
+    pub(crate) fn unsettled(&self, relation: RelationId) -> BTreeSet<TransactionId> {
+        self.state.read().unsettled.get(&relation).cloned().unwrap_or_default()
+    }
+
+    /// Notes that these transactions have nothing left to settle in a relation.
+    pub(crate) fn settled(&self, relation: RelationId, transactions: &BTreeSet<TransactionId>) {
+        let mut state = self.state.write();
+        if let Some(unsettled) = state.unsettled.get_mut(&relation) {
+            unsettled.retain(|transaction| !transactions.contains(transaction));
+            if unsettled.is_empty() {
+                state.unsettled.remove(&relation);
+            }
+        }
+    }
+}
+
+/// The transaction and the relation that a mark names.
+pub(crate) fn parse_mark(numbers: &[u8]) -> Option<(TransactionId, RelationId)> {
+    let (transaction, relation) = numbers.split_at_checked(8)?;
+    Some((TransactionId(keyspace::number(transaction)?), RelationId(id(relation)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undone_changes_come_back_from_their_mark() {
+        let mut spilled = SpilledTransaction { commit: Some(CommitNumber(7)), undone: Vec::new() };
+        spilled.undo(10, 20);
+        spilled.undo(15, 30);
+        spilled.undo(30, 40);
+        let back = SpilledTransaction::decode(&spilled.encode(CommitNumber(7))).expect("decodes");
+        assert_eq!(back, spilled);
+        let undone: Vec<u64> = (0..50).filter(|change| back.is_undone(*change)).collect();
+        assert_eq!(undone, Vec::from_iter(11..=40));
+        spilled.undo(5, 50);
+        assert_eq!(spilled.undone, [(5, 50)]);
+        assert!(SpilledTransaction::decode(&[0; 12]).is_none());
+        assert!(SpilledTransaction::decode(&[0; 16]).is_none());
+    }
+}
