@@ -103,6 +103,21 @@ impl Attachment {
         Ok(handle)
     }
 
+    /// As [`Attachment::open_blob`], for reading and seeking in all of its bytes, whatever its segments.
+    pub fn open_blob_as_stream(&mut self, transaction: TransactionHandle, id: BlobId) -> Result<BlobHandle> {
+        self.check_blob_count()?;
+        let state = match self.open_state(transaction, id, BlobParameters::default())? {
+            BlobState::Reading(reader) => BlobState::Reading(reader.as_stream()),
+            BlobState::Converted(converted) => {
+                BlobState::Converted(ConvertedBlob { stream: true, ..converted })
+            }
+            writing @ BlobState::Writing { .. } => writing,
+        };
+        let handle = BlobHandle(self.new_handle());
+        self.blobs.insert(handle, OpenBlob { transaction, state });
+        Ok(handle)
+    }
+
     /// A BLOB to be read, in the client's character set.
     fn open_state(
         &self,

@@ -208,6 +208,14 @@ impl BlobReader {
         Ok(self.chunk.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default())
     }
 
+    /// The same BLOB read as a stream: bytes as they come, whatever its segments.
+    #[must_use]
+    pub fn as_stream(mut self) -> BlobReader {
+        self.header.properties.options.stream = true;
+        self.segment_left = None;
+        self
+    }
+
     /// Moves within a stream; gives the new place, counted from the beginning. Places outside become the nearest end.
     ///
     /// # Errors

@@ -1,0 +1,180 @@
+//! How a database is opened, or made.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use farbird_engine::StoreOptions;
+use farbird_engine::api::CreateDatabaseOptions;
+use farbird_engine::engine::Engine;
+use farbird_engine::users::NoUsers;
+use farbird_types::{CharacterSet, isc};
+
+use super::database::{Database, Opened};
+use super::error::Result;
+
+/// Page size that a new database reports to those who ask; the store has no such pages.
+const PAGE_SIZE_REPORTED: u32 = 8192;
+
+/// The engine of this process: two databases opened by the same path are one.
+static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::new(StoreOptions::default()));
+
+/// How a database is opened, or made; begun by [`Database::options`].
+///
+/// A file that this process has open already stays open as it is: its first options hold.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use farbird::{CharacterSet, Database};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.fbd");
+/// let db = Database::options()
+///     .cache_bytes(256 << 20)
+///     .character_set(CharacterSet::WIN1252)
+///     .user("APP")
+///     .open_or_create(&path)?;
+/// let user: String = db.connect()?.query_one("select current_user from rdb$database", ())?;
+/// assert_eq!(user, "APP");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "options do nothing until a database is opened with them"]
+pub struct DatabaseOptions {
+    store: StoreOptions,
+    create: CreateDatabaseOptions,
+    user: String,
+    role: Option<String>,
+    database_triggers: bool,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        DatabaseOptions {
+            store: StoreOptions::default(),
+            create: CreateDatabaseOptions {
+                default_character_set: CharacterSet::UTF8,
+                page_size: PAGE_SIZE_REPORTED,
+                overwrite: false,
+                dialect: 3,
+            },
+            user: "SYSDBA".to_owned(),
+            role: None,
+            database_triggers: true,
+        }
+    }
+}
+
+impl DatabaseOptions {
+    /// Memory for pages of the file, in bytes. 64 MiB unless said.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.store.cache_bytes = bytes;
+        self
+    }
+
+    /// How much uncommitted work one transaction keeps in memory before it goes to the file, in bytes. 32 MiB unless
+    /// said.
+    pub fn write_set_bytes(mut self, bytes: usize) -> Self {
+        self.store.write_set_bytes_max = bytes;
+        self
+    }
+
+    /// Whether a thread in the background packs rows and removes versions that nobody sees any more. It does unless
+    /// this says no; [`Database::sweep`] does it when called.
+    pub fn background_sweep(mut self, on: bool) -> Self {
+        self.store.background_sweep = on;
+        self
+    }
+
+    /// The character set of columns that name none, for a database that is made. UTF8 unless said. Programs see texts
+    /// as Rust's strings, whatever this is.
+    pub fn character_set(mut self, character_set: CharacterSet) -> Self {
+        self.create.default_character_set = character_set;
+        self
+    }
+
+    /// Who works with the database: owns what is made, and has the privileges that were granted. `SYSDBA`, who may do
+    /// everything, unless said. Nobody asks for a password: whoever can open the file can read it.
+    pub fn user(mut self, name: impl Into<String>) -> Self {
+        self.user = name.into();
+        self
+    }
+
+    /// The role that connections take.
+    pub fn role(mut self, name: impl Into<String>) -> Self {
+        self.role = Some(name.into());
+        self
+    }
+
+    /// Whether ON CONNECT, ON DISCONNECT and ON TRANSACTION triggers fire. They do unless this says no.
+    pub fn database_triggers(mut self, fire: bool) -> Self {
+        self.database_triggers = fire;
+        self
+    }
+
+    /// Opens a database file.
+    ///
+    /// # Errors
+    /// If there is none, if it is no database of Farbird's, or if another process has it open.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = canonical(path.as_ref());
+        let hold = ENGINE.hold(&path, &self.store, Arc::new(NoUsers))?;
+        Ok(self.opened(hold))
+    }
+
+    /// Makes a database file.
+    ///
+    /// # Errors
+    /// If there is a file of this name, or none can be made.
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = canonical(path.as_ref());
+        let hold = ENGINE.hold_new(&path, &self.create, &self.store, &self.user, Arc::new(NoUsers))?;
+        Ok(self.opened(hold))
+    }
+
+    /// Opens a database file, or makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`DatabaseOptions::open`] and [`DatabaseOptions::create`].
+    pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let path = path.as_ref();
+        if !path.exists() {
+            match self.create(path) {
+                // Somebody else was quicker.
+                Err(error) if error.status().is_some_and(|s| s.has(isc::DB_OR_FILE_EXISTS)) => {}
+                result => return result,
+            }
+        }
+        self.open(path)
+    }
+
+    /// Makes a database that lives in memory, and ends when the last of its [`Database`] values and connections goes.
+    ///
+    /// # Errors
+    /// None that a program would meet.
+    pub fn in_memory(&self) -> Result<Database> {
+        let hold = ENGINE.hold_in_memory(&self.create, &self.store, &self.user, Arc::new(NoUsers))?;
+        Ok(self.opened(hold))
+    }
+
+    fn opened(&self, hold: farbird_engine::engine::Hold) -> Database {
+        Database::new(Opened {
+            hold,
+            user: self.user.clone(),
+            role: self.role.clone(),
+            database_triggers: self.database_triggers,
+        })
+    }
+}
+
+/// The path by which the engine knows a file, which may not be there yet.
+fn canonical(path: &Path) -> PathBuf {
+    if let Ok(path) = path.canonicalize() {
+        return path;
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (absolute.parent().map(Path::canonicalize), absolute.file_name()) {
+        (Some(Ok(parent)), Some(name)) => parent.join(name),
+        _ => absolute,
+    }
+}
