@@ -32,6 +32,11 @@ impl RecordFormat {
         self.columns.is_empty()
     }
 
+    /// Size of a row's record image ([`crate::image`]) in bytes.
+    pub fn image_bytes(&self) -> usize {
+        crate::image::ImageLayout::new(self).size()
+    }
+
     /// Slots of the BLOB columns.
     pub fn blob_slots(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bit_packing;
+pub mod block_fill;
 pub mod bytes;
 pub mod codec;
 pub mod column_codec;
@@ -19,6 +20,7 @@ mod row_list;
 pub mod run_length;
 pub mod value_codec;
 
+pub use block_fill::BlockFill;
 pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, UnknownCodecName, codec};
 pub use column_vector::{ColumnValues, ColumnVector, NullBits};
 pub use compression::Compression;

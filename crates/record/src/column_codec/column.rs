@@ -191,11 +191,15 @@ impl<'a> Column<'a> {
                     sink(self.value_of_number(number)?);
                 }
             }
+            // Not by way of doubles, which would change the bits of some that are no numbers.
+            Content::Words(bytes) if *self.sql_type == SqlType::Float => {
+                let bytes = bytes.get(ranks.start * 4..ranks.end * 4).ok_or(invalid(ranks.start))?;
+                for word in bytes.chunks_exact(4) {
+                    sink(Value::Float(f32::from_le_bytes(word.try_into().unwrap_or_default())));
+                }
+            }
             Content::Words(_) | Content::Fractions { .. } => {
-                let is_float = *self.sql_type == SqlType::Float;
-                self.for_each_double(ranks, |double| {
-                    sink(if is_float { Value::Float(double as f32) } else { Value::Double(double) });
-                })?;
+                self.for_each_double(ranks, |double| sink(Value::Double(double)))?;
             }
             Content::Zoned { moments, zones } => {
                 let zones = unpacked(zones, ranks.clone());

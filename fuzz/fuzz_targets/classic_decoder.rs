@@ -1,0 +1,11 @@
+//! Any bytes as a block of record images compressed as Firebird 2.5 to 4 do.
+#![no_main]
+
+mod common;
+
+use farbird_record::CodecId;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    common::block(CodecId::CLASSIC, input);
+});
