@@ -19,13 +19,15 @@ pub(crate) struct Counter {
 struct State {
     next: u64,
     reserved: u64,
+    /// How many writes had failed when they were reserved: a failure may have taken the reservation back.
+    failures: u64,
 }
 
 impl Counter {
     /// Goes on after all numbers that may have been used.
     pub(crate) fn load(snapshot: &dyn Snapshot, key: &'static [u8], step: u64) -> Result<Counter> {
         let reserved = read_number(snapshot, key)?.unwrap_or(1);
-        Ok(Counter { key, step, state: Mutex::new(State { next: reserved, reserved }) })
+        Ok(Counter { key, step, state: Mutex::new(State { next: reserved, reserved, failures: 0 }) })
     }
 
     /// The next number.
@@ -34,12 +36,13 @@ impl Counter {
     /// A reservation is durable with the next durable batch, thus before anything durable that names the number.
     pub(crate) fn next(&self, inner: &Inner) -> Result<u64> {
         let mut state = self.state.lock();
-        if state.next == state.reserved {
+        if state.next == state.reserved || state.failures != inner.failures() {
+            let failures = inner.failures();
             let reserved = state.reserved + self.step;
             let mut batch = WriteBatch::new();
             batch.put(Space::Meta, self.key.to_vec(), reserved.to_le_bytes().to_vec());
             inner.write(batch, Durability::Relaxed)?;
-            state.reserved = reserved;
+            (state.reserved, state.failures) = (reserved, failures);
         }
         let number = state.next;
         state.next += 1;

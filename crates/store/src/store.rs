@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
@@ -16,9 +17,9 @@ use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
 use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
-use crate::substrate::{
 use crate::spilled::SpilledTransactions;
-    ALL_KEYS, Direction, Durability, RedbSubstrate, Snapshot, Space, Substrate, WriteBatch,
+use crate::substrate::{
+    ALL_KEYS, Direction, Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch,
 };
 use crate::sweep::Sweeper;
 use crate::{
@@ -47,7 +48,11 @@ pub(crate) struct Inner {
     /// The substrate's latest state. Kept, since opening one for each read costs more than the read.
     latest: RwLock<LatestSnapshot>,
     write_lock: Mutex<()>,
+    /// Whether the storage can only be read for now.
     poisoned: AtomicBool,
+    /// How many writes have failed: whatever a transaction had written ahead of its commit may be gone then.
+    failures: AtomicU64,
+    reopening: Mutex<Reopening>,
     published: RwLock<CommitNumber>,
     pub(crate) commits: CommitQueue,
     pub(crate) sweeper: Sweeper,
@@ -86,6 +91,16 @@ pub(crate) enum LayoutCheck {
     /// The relation is not committed yet, or the store was never told of it.
     Unregistered,
 }
+
+/// The latest attempt to open the substrate again.
+#[derive(Debug, Default)]
+struct Reopening {
+    ended: Option<Instant>,
+    took: Duration,
+}
+
+/// Between two attempts to open the substrate again there is at least so many times the time of the first.
+const REOPENING_SHARE: u32 = 10;
 
 struct LatestSnapshot(Arc<dyn Snapshot>);
 
@@ -146,6 +161,8 @@ impl Store {
             options,
             write_lock: Mutex::new(()),
             poisoned: AtomicBool::new(false),
+            failures: AtomicU64::new(0),
+            reopening: Mutex::default(),
             published: RwLock::new(published),
             commits: CommitQueue::default(),
             sweeper: Sweeper::default(),
@@ -322,27 +339,77 @@ impl Inner {
     }
 
     /// As [`Inner::write`], by who has the right already.
+    ///
+    /// # Errors
+    /// After a failed write the substrate is opened again, as of the last durable write: [`Inner::failures`] counts. While
+    /// it can only be read, each write tries that again, and is `Poisoned` if it fails.
     pub(crate) fn write_under(
         &self,
-        _guard: &WriteGuard<'_>,
+        guard: &WriteGuard<'_>,
         batch: WriteBatch,
         durability: Durability,
     ) -> Result<()> {
         if self.poisoned.load(Ordering::SeqCst) {
+            self.reopen_in_time(guard);
             return Err(StoreError::Poisoned);
         }
-        let written = self.substrate.write(batch, durability).and_then(|()| self.substrate.snapshot());
-        match written {
+        let written = self.substrate.write(batch, durability);
+        let is_unknown = written.is_ok() || self.substrate.is_broken();
+        match written.and_then(|()| self.substrate.snapshot()) {
             Ok(snapshot) => {
                 self.latest.write().0 = snapshot;
                 Ok(())
             }
             Err(error) => {
-                // Whether anything reached the disk is unknown: another write might build on what is not there.
-                self.poisoned.store(true, Ordering::SeqCst);
-                tracing::error!(%error, "a write failed; the database refuses writes until it is opened again");
+                tracing::error!(%error, "a write failed: what running transactions have written is undone");
+                // What they have written ahead of their commits, or believe to have, may not be there.
+                self.failures.fetch_add(1, Ordering::SeqCst);
+                if is_unknown {
+                    self.reopen(guard);
+                }
                 Err(error)
             }
+        }
+    }
+
+    /// How many writes have failed. A transaction with changes that has seen another number is lost.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::SeqCst)
+    }
+
+    /// Whether the file has a commit that was to be written, now that its write has failed.
+    pub(crate) fn is_committed(&self, number: CommitNumber) -> bool {
+        let last = read_number(&*self.snapshot(), meta::LAST_COMMIT);
+        matches!(last, Ok(Some(last)) if last == number.0)
+    }
+
+    /// As [`Inner::reopen`], unless it would cost more time than all else.
+    fn reopen_in_time(&self, guard: &WriteGuard<'_>) {
+        let is_time = {
+            let reopening = self.reopening.lock();
+            reopening.ended.is_none_or(|ended| ended.elapsed() >= reopening.took * REOPENING_SHARE)
+        };
+        if is_time {
+            self.reopen(guard);
+        }
+    }
+
+    /// Goes back to what is durable, and finds out whether the storage can be written to.
+    fn reopen(&self, _guard: &WriteGuard<'_>) {
+        let begun = Instant::now();
+        let reopened = self.substrate.reopen().and_then(|reopened| {
+            let snapshot = self.substrate.snapshot()?;
+            self.spilled.reload(&*snapshot)?;
+            self.latest.write().0 = snapshot;
+            Ok(reopened)
+        });
+        *self.reopening.lock() = Reopening { ended: Some(Instant::now()), took: begun.elapsed() };
+        self.failures.fetch_add(1, Ordering::SeqCst);
+        self.poisoned.store(!matches!(reopened, Ok(Reopened::Writable)), Ordering::SeqCst);
+        match reopened {
+            Ok(Reopened::Writable) => tracing::info!("the database was opened again; it can be written to"),
+            Ok(Reopened::ReadOnly) => tracing::warn!("the database was opened again, for reading only"),
+            Err(error) => tracing::error!(%error, "the database could not be opened again"),
         }
     }
 }

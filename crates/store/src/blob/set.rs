@@ -13,9 +13,6 @@ use crate::store::Inner;
 use crate::substrate::{Direction, Durability, Space, WriteBatch};
 use crate::{Result, StoreError};
 
-/// Uncommitted BLOB bytes that a transaction keeps in memory before it writes them to the file, under marks.
-const MEMORY_BYTES_MAX: usize = 4 << 20;
-
 /// A transaction's uncommitted BLOBs.
 #[derive(Debug, Default)]
 pub(crate) struct BlobSet {
@@ -62,6 +59,10 @@ impl BlobCommit {
 }
 
 impl BlobSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
     pub(crate) fn begin(&mut self, blob: u64) {
         self.blobs.insert(blob, Uncommitted::default());
     }
@@ -76,7 +77,7 @@ impl BlobSet {
     pub(crate) fn put(&mut self, inner: &Inner, key: BlobKey, value: Vec<u8>) -> Result<()> {
         self.bytes += value.len();
         self.entries.insert(keyspace::blob(key), value.into());
-        if self.bytes > MEMORY_BYTES_MAX { self.spill(inner) } else { Ok(()) }
+        if self.bytes > inner.options.blob_bytes_max { self.spill(inner) } else { Ok(()) }
     }
 
     /// An entry that is not in the file.

@@ -71,6 +71,8 @@ pub(crate) struct Core {
     spill_at_bytes: usize,
     /// Index entries handed to the commit; others must not overlook them before it is done.
     committed_entries: Arc<HashMap<IndexId, OwnEntries>>,
+    /// How many writes of the store had failed before its first change.
+    failures: u64,
 }
 
 /// Row numbers taken by a transaction.
@@ -113,7 +115,13 @@ impl Core {
             spilled_until: 0,
             spill_at_bytes: 0,
             committed_entries: Arc::default(),
+            failures: 0,
         }
+    }
+
+    /// Whether a failed write may have undone some of its work.
+    fn is_lost(&self, inner: &Inner) -> bool {
+        self.failures != inner.failures() && (self.has_changes() || !self.blobs.is_empty())
     }
 
     fn has_changes(&self) -> bool {
@@ -164,7 +172,13 @@ impl Transaction {
     }
 
     pub(crate) fn core(&self) -> Result<MappedMutexGuard<'_, Core>> {
-        MutexGuard::try_map(self.core.lock(), Option::as_mut).map_err(|_| StoreError::TransactionEnded)
+        let core = MutexGuard::try_map(self.core.lock(), Option::as_mut);
+        let mut core = core.map_err(|_| StoreError::TransactionEnded)?;
+        if core.is_lost(&self.store.inner) {
+            return Err(StoreError::Reopened);
+        }
+        core.failures = self.store.inner.failures();
+        Ok(core)
     }
 
     /// Its number; 0 once it has ended.
@@ -237,6 +251,7 @@ impl Transaction {
             self.store.inner.pending_keys.remove(*index, std::iter::once(entry));
         }
         self.take_back(&mut core, undone.spilled, savepoint.0)?;
+        self.hide_undone(&mut core, savepoint.0);
         core.blobs.undo(savepoint.0);
         let kept = core.ddl.partition_point(|(change, _)| *change <= savepoint.0);
         for (_, change) in core.ddl.split_off(kept) {
@@ -251,7 +266,6 @@ impl Transaction {
         if let Some(core) = self.core.lock().as_mut() {
             core.writes.end_savepoint(savepoint.0, &self.live);
         }
-        self.hide_undone(&mut core, savepoint.0);
     }
 
     /// Locks a relation until the end of the transaction, waiting as the transaction's parameters say.
@@ -400,7 +414,12 @@ impl Transaction {
         let outcome = if core.has_changes() {
             let content = CommitContent::take(&mut core, inner);
             let publish = spill::publish(inner, &core, publish);
-            inner.commit(Box::new(move |number, batch| content.write(number, batch)), publish)
+            let (failures, at) = (core.failures, Arc::clone(inner));
+            let build = move |number, batch: &mut _| match failures == at.failures() {
+                true => content.write(number, batch),
+                false => Err(StoreError::Reopened),
+            };
+            inner.commit(Box::new(build), publish)
         } else {
             let published = inner.publication();
             publish(*published);
