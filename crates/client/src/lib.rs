@@ -45,6 +45,7 @@ mod login;
 mod options;
 mod pipeline;
 mod releases;
+mod service;
 mod statement;
 mod transaction;
 
@@ -58,5 +59,6 @@ pub use farbird_wire::counters::Counters;
 pub use farbird_wire::crypt::CryptPlugin;
 pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, ProtocolVersion, WireCrypt};
 pub use pipeline::{Outcome, Pipeline};
+pub use service::{Heard, Services};
 pub use statement::{Column, Counts, Statement};
 pub use transaction::{Isolation, Transaction, TransactionOptions, Wait};

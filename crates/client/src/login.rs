@@ -6,7 +6,7 @@
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::srp::{ClientLogin, PRIVATE_KEY_BYTES};
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
-use farbird_wire::clumplet::{ClumpletWriter, dpb};
+use farbird_wire::clumplet::{ClumpletWriter, dpb, spb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::{UserIdentification, WireCrypt, offers};
@@ -184,6 +184,13 @@ impl<'o> Login<'o> {
         items.text(dpb::AUTH_PLUGIN_NAME, self.plugin.name());
         items.bytes(dpb::AUTH_PLUGIN_LIST, &self.plugin_list());
         items.bytes(dpb::SPECIFIC_AUTH_DATA, &self.data);
+    }
+
+    /// As [`Login::attach_items`], for the services manager: its items have numbers of their own.
+    pub(crate) fn service_items(&self, items: &mut ClumpletWriter) {
+        items.text(spb::AUTH_PLUGIN_NAME, self.plugin.name());
+        items.bytes(spb::AUTH_PLUGIN_LIST, &self.plugin_list());
+        items.bytes(spb::TRUSTED_AUTH, &self.data);
     }
 
     /// Keys that came with the answer to an attach.

@@ -1,0 +1,251 @@
+//! The services manager of a server: backup and restore over the wire.
+//!
+//! Source: FirebirdSQL/firebird doc/README.services_extension.
+
+use std::collections::VecDeque;
+
+use farbird_types::{Result, isc};
+use farbird_wire::clumplet::{ClumpletWriter, spb};
+use farbird_wire::info::common;
+use farbird_wire::packet::{Attach, BufferLength, Request};
+use farbird_wire::protocol::Handle;
+
+use crate::connect;
+use crate::conversation::Ticket;
+use crate::error;
+use crate::link::Link;
+use crate::options::ConnectOptions;
+
+/// What is attached.
+const SERVICE_MANAGER: &str = "service_mgr";
+/// Files that are the client's.
+const STDOUT: &str = "stdout";
+const STDIN: &str = "stdin";
+/// Room for an answer: the largest that Firebird's services know.
+const ROOM: BufferLength = BufferLength(65_000);
+/// Questions for the next bytes of a backup that are under way at once: a megabyte, so that a distant server need not
+/// wait for each.
+const QUESTIONS_AHEAD: usize = 16;
+/// Most bytes sent in one item.
+const INPUT_BYTES_MAX: usize = 60_000;
+
+/// What a restore says while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// A line about what is done.
+    Line(&'a str),
+    /// So many bytes of the backup have been sent.
+    Sent(u64),
+}
+
+/// A connection with a server's services manager. One service runs at a time.
+#[derive(Debug)]
+pub struct Services {
+    link: Link,
+}
+
+impl Services {
+    /// Connects and logs in.
+    ///
+    /// # Round trips
+    /// Four, or three if the line is not encrypted.
+    ///
+    /// # Errors
+    /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.
+    pub fn attach(host: &str, port: u16, options: &ConnectOptions) -> Result<Services> {
+        let (mut link, login) = connect::log_in(host, port, SERVICE_MANAGER, options)?;
+        let mut items = ClumpletWriter::spb_attach();
+        items.text(spb::USER_NAME, &options.user);
+        if let Some(role) = &options.role {
+            items.text(spb::SQL_ROLE_NAME, role);
+        }
+        items.text(spb::PROCESS_NAME, &options.program);
+        if let Some(login) = &login {
+            login.service_items(&mut items);
+        }
+        let request = Request::ServiceAttach(Attach {
+            database: Handle::NONE,
+            file: SERVICE_MANAGER.as_bytes().to_vec(),
+            parameters: items.into_bytes(),
+        });
+        connect::attach(&mut link, login, &request)?;
+        Ok(Services { link })
+    }
+
+    /// Backs a database of the server up; `take` gets the backup's bytes in order.
+    ///
+    /// # Round trips
+    /// One to start, then about one per megabyte.
+    ///
+    /// # Errors
+    /// What the server says of the database or the user's privileges; those of `take`, after which the connection is of
+    /// no more use.
+    pub fn back_up<E: From<farbird_types::Error>>(
+        &mut self,
+        database: &str,
+        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.start(spb::action::BACKUP, database, STDOUT, 0, false)?;
+        let mut questions = VecDeque::new();
+        loop {
+            while questions.len() < QUESTIONS_AHEAD {
+                questions.push_back(self.ask_service(Vec::new(), &[spb::info::TO_EOF])?);
+            }
+            let Some(oldest) = questions.pop_front() else { continue };
+            let answer = self.answer(oldest)?;
+            if !answer.bytes.is_empty() {
+                take(&answer.bytes)?;
+            } else if !answer.goes_on {
+                // Those asked ahead have the same answer.
+                questions.into_iter().for_each(|question| self.link.abandon(question));
+                return Ok(());
+            }
+        }
+    }
+
+    /// Restores a backup, which `read` hands out: it fills what it is given, and gives the number of bytes, 0 at the end.
+    /// Gives the number of bytes sent.
+    ///
+    /// # Round trips
+    /// One to start, then one for each 60,000 bytes and each line.
+    ///
+    /// # Errors
+    /// What the server says of the backup or the database; those of `read` and `hear`, after which the connection is of
+    /// no more use.
+    pub fn restore<E: From<farbird_types::Error>>(
+        &mut self,
+        database: &str,
+        replace: bool,
+        mut read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
+        mut hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        let options = if replace { spb::restore::REPLACE } else { spb::restore::CREATE };
+        self.start(spb::action::RESTORE, database, STDIN, options, true)?;
+        let mut sent = 0;
+        let mut input = Vec::new();
+        loop {
+            let question = self.ask_service(input, &[spb::info::STDIN, spb::info::LINE])?;
+            input = Vec::new();
+            let answer = self.answer(question)?;
+            if !answer.bytes.is_empty() {
+                hear(Heard::Line(&String::from_utf8_lossy(&answer.bytes)))?;
+            }
+            if answer.wanted > 0 {
+                let mut piece = vec![0; answer.wanted.min(INPUT_BYTES_MAX)];
+                let count = read(&mut piece)?;
+                input = line_item(piece.get(..count).unwrap_or_default());
+                sent += count as u64;
+                hear(Heard::Sent(sent))?;
+            } else if answer.bytes.is_empty() && !answer.goes_on {
+                return Ok(sent);
+            }
+        }
+    }
+
+    /// Takes leave.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn close(mut self) -> Result<()> {
+        self.link.ask(&Request::ServiceDetach(Handle::NONE))?;
+        self.link.send_and_forget(&Request::Disconnect)?;
+        self.link.flush()
+    }
+
+    fn start(&mut self, action: u8, database: &str, file: &str, options: u32, verbose: bool) -> Result<()> {
+        let mut block = vec![action];
+        for (tag, text) in [(spb::DBNAME, database), (spb::backup::FILE, file)] {
+            let length =
+                u16::try_from(text.len()).map_err(|_| farbird_types::Error::new(isc::BAD_SPB_FORM))?;
+            block.push(tag);
+            block.extend_from_slice(&length.to_le_bytes());
+            block.extend_from_slice(text.as_bytes());
+        }
+        block.push(spb::OPTIONS);
+        block.extend_from_slice(&options.to_le_bytes());
+        if verbose {
+            block.push(spb::VERBOSE);
+        }
+        self.link
+            .ask(&Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block })
+            .map(|_| ())
+    }
+
+    fn ask_service(&mut self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Ticket> {
+        let ticket = self.link.send(&Request::ServiceInformation {
+            service: Handle::NONE,
+            incarnation: 0,
+            send_items,
+            receive_items: receive_items.to_vec(),
+            buffer_length: ROOM,
+        })?;
+        self.link.flush()?;
+        Ok(ticket)
+    }
+
+    fn answer(&mut self, question: Ticket) -> Result<Answer> {
+        let response = self.link.response(question)?;
+        Answer::parse(&response.data).ok_or_else(|| error::unexpected("a service"))
+    }
+}
+
+/// Bytes for the service's standard input.
+fn line_item(bytes: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+    [&[spb::info::LINE][..], &length.to_le_bytes(), bytes].concat()
+}
+
+/// What a service answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answer {
+    /// Bytes or a line that it said.
+    bytes: Vec<u8>,
+    /// How many bytes it waits for.
+    wanted: usize,
+    /// Whether it may have more to say although it said nothing.
+    goes_on: bool,
+}
+
+impl Answer {
+    /// `None` if it is not what was asked for.
+    fn parse(data: &[u8]) -> Option<Answer> {
+        let mut answer = Answer::default();
+        let mut rest = data;
+        while let Some((&item, after)) = rest.split_first() {
+            rest = after;
+            match item {
+                common::END => break,
+                common::TRUNCATED | common::DATA_NOT_READY | spb::info::TIMEOUT => answer.goes_on = true,
+                spb::info::LINE | spb::info::TO_EOF => {
+                    let (length, after) = rest.split_first_chunk()?;
+                    let (bytes, after) = after.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+                    answer.bytes.extend_from_slice(bytes);
+                    rest = after;
+                }
+                spb::info::STDIN => {
+                    let (number, after) = rest.split_first_chunk()?;
+                    answer.wanted = u32::from_le_bytes(*number) as usize;
+                    rest = after;
+                }
+                _ => return None,
+            }
+        }
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_understood_and_nonsense_is_refused() {
+        let heard = Answer::parse(&[63, 2, 0, b'a', b'b', 2, 1, 9, 9]);
+        assert_eq!(heard, Some(Answer { bytes: b"ab".to_vec(), wanted: 0, goes_on: true }));
+        let asked = Answer::parse(&[78, 0, 1, 0, 0, 62, 0, 0, 4, 1]);
+        assert_eq!(asked, Some(Answer { bytes: Vec::new(), wanted: 256, goes_on: true }));
+        for nonsense in [&[62, 9, 0, 1][..], &[78, 1, 2], &[99]] {
+            assert_eq!(Answer::parse(nonsense), None);
+        }
+    }
+}
