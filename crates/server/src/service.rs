@@ -1,17 +1,23 @@
-//! The services manager, as far as drivers need it: information about the server, and users.
+//! The services manager, as far as drivers need it: information about the server, users, backup and restore.
 //!
 //! Other services answer with an error that leaves the connection usable.
 //! Source: wire-protocol.md, 11.5.
 
+mod backup;
+mod pipe;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_engine::users::{UserChange, UserDirectory, UserRecord, UserSettings};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::normalize_user_name;
-use farbird_wire::clumplet::{StartItem, StartValue, parse_service_start, spb};
+use farbird_wire::clumplet::{StartItem, StartValue, parse_service_query, parse_service_start, spb};
 use farbird_wire::packet::{BufferLength, Reply, Request, Response};
 
+use self::backup::Running;
+use self::pipe::Ready;
 use crate::handshake::Identity;
 use crate::server::Shared;
 use crate::session::output::{Change, Output};
@@ -24,10 +30,15 @@ const CAPABILITIES: i32 = 0x2 | 0x4 | 0x10 | 0x100;
 
 const END: u8 = 1;
 const TRUNCATED: u8 = 2;
+const DATA_NOT_READY: u8 = 4;
 const FLAG_END: u8 = 127;
 /// isc_spb_num_att and isc_spb_num_db: entries of isc_info_svc_svr_db_info.
 const NUMBER_OF_ATTACHMENTS: u8 = 5;
 const NUMBER_OF_DATABASES: u8 = 6;
+
+/// How long a call waits for a service that says nothing: the client asks again. Firebird waits for ever; here a client
+/// that has vanished is noticed.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// A connection to the services manager.
 pub(crate) struct ServiceSession {
@@ -37,12 +48,20 @@ pub(crate) struct ServiceSession {
     lines: VecDeque<u8>,
     /// Users to be told by isc_info_svc_get_users.
     users: Vec<UserRecord>,
+    /// A backup or restore that was started.
+    running: Option<Running>,
 }
 
 impl ServiceSession {
     /// Attaches to the services manager.
     pub(crate) fn attach(shared: Arc<Shared>, identity: &Identity, _spb: &[u8]) -> Result<ServiceSession> {
-        Ok(ServiceSession { shared, identity: identity.clone(), lines: VecDeque::new(), users: Vec::new() })
+        Ok(ServiceSession {
+            shared,
+            identity: identity.clone(),
+            lines: VecDeque::new(),
+            users: Vec::new(),
+            running: None,
+        })
     }
 
     /// Answers one request. Gives false when the conversation has ended.
@@ -55,9 +74,9 @@ impl ServiceSession {
             Request::Cancel { .. } => return true,
             Request::ServiceDetach(_) | Request::Detach(_) | Request::Ping => Ok(Response::success()),
             Request::ServiceStart { spb, .. } => self.start(spb),
-            Request::ServiceInformation { service, receive_items, buffer_length, .. } => {
-                self.information(receive_items, *buffer_length).map(|data| Response::data(*service, data))
-            }
+            Request::ServiceInformation { service, send_items, receive_items, buffer_length, .. } => self
+                .information(send_items, receive_items, *buffer_length)
+                .map(|data| Response::data(*service, data)),
             _ => Err(Error::new(isc::WISH_LIST)),
         };
         output.reply(&Reply::Response(result.unwrap_or_else(|error| Response::error(&error))));
@@ -68,9 +87,19 @@ impl ServiceSession {
     fn start(&mut self, block: &[u8]) -> Result<Response> {
         use spb::action;
         let (service, items) = parse_service_start(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
+        if self.running.as_ref().is_some_and(|running| running.pipe.is_running()) {
+            return Err(Error::new(isc::SVC_IN_USE).with("backup or restore"));
+        }
         self.lines.clear();
         self.users.clear();
+        self.running = None;
         match service {
+            action::BACKUP => {
+                self.running = Some(backup::start_backup(&self.shared, &self.identity, &items)?);
+            }
+            action::RESTORE => {
+                self.running = Some(backup::start_restore(&self.shared, &self.identity, &items)?);
+            }
             action::ADD_USER => self.change_user(UserChange::Create(settings(&items)?))?,
             action::MODIFY_USER => self.change_user(UserChange::Alter(settings(&items)?))?,
             action::DELETE_USER => self.change_user(UserChange::Drop(settings(&items)?.name))?,
@@ -112,15 +141,16 @@ impl ServiceSession {
         if self.identity.admin { Ok(()) } else { Err(Error::new(isc::ADM_TASK_DENIED)) }
     }
 
-    fn information(&mut self, items: &[u8], room: BufferLength) -> Result<Vec<u8>> {
+    fn information(&mut self, sent: &[u8], items: &[u8], room: BufferLength) -> Result<Vec<u8>> {
         use spb::info;
+        let ready = self.prepare(sent, items, room)?;
         let mut reply = ServiceReply { out: Vec::new(), room: room.0 as usize, truncated: false };
         for item in items {
             match *item {
                 END => break,
                 info::VERSION => reply.integer(*item, MANAGER_VERSION),
                 info::CAPABILITIES => reply.integer(*item, CAPABILITIES),
-                info::RUNNING => reply.integer(*item, 0),
+                info::RUNNING => reply.integer(*item, i32::from(ready.is_some_and(|ready| !ready.ended))),
                 info::SERVER_VERSION => reply.text(*item, version::FIREBIRD_VERSION.as_bytes()),
                 info::IMPLEMENTATION => reply.text(*item, version::IMPLEMENTATION.as_bytes()),
                 info::USER_DBPATH | info::GET_ENV | info::GET_ENV_LOCK | info::GET_ENV_MSG => {
@@ -132,13 +162,58 @@ impl ServiceSession {
                     self.databases(&mut reply);
                 }
                 info::GET_USERS => self.take_users(&mut reply),
-                info::LINE => self.take_line(&mut reply),
-                info::TO_EOF => self.take_rest(&mut reply),
+                info::LINE => self.take_line(&mut reply, ready),
+                info::TO_EOF => self.take_rest(&mut reply, ready),
+                info::STDIN => {
+                    let wanted = self.running.as_ref().map_or(0, |running| running.pipe.wanted());
+                    reply.integer(*item, i32::try_from(wanted).unwrap_or(i32::MAX));
+                }
                 info::TIMEOUT => {}
                 _ => return Err(Error::new(isc::WISH_LIST)),
             }
         }
         Ok(reply.finish())
+    }
+
+    /// Hands what was sent to the running service, and waits until it has what is asked for.
+    ///
+    /// # Errors
+    /// How the service failed, once everything else that it said was told.
+    fn prepare(&self, sent: &[u8], items: &[u8], room: BufferLength) -> Result<Option<Ready>> {
+        use spb::info;
+        let Some(Running { pipe, .. }) = &self.running else { return Ok(None) };
+        let mut timeout_seconds = 0;
+        for item in parse_service_query(sent).map_err(|_| Error::new(isc::BAD_SPB_FORM))? {
+            match (item.tag, &item.value) {
+                (info::LINE, StartValue::Text(bytes)) if !pipe.give(bytes) => {
+                    return Err(Error::new(isc::SVC_BAD_SIZE));
+                }
+                (info::TIMEOUT, StartValue::Text(bytes)) => {
+                    timeout_seconds =
+                        bytes.iter().rev().fold(0u32, |value, byte| value << 8 | u32::from(*byte));
+                }
+                _ => {}
+            }
+        }
+        let room = room.0 as usize;
+        let deadline = pipe::deadline(timeout_seconds, WAIT_MAX);
+        let ready = if items.contains(&info::TO_EOF) {
+            pipe.wait(deadline, |output| output.len() >= room)
+        } else if items.contains(&info::LINE) {
+            pipe.wait(deadline, |output| output.contains(&b'\n'))
+        } else {
+            pipe.wait(deadline, |_| true)
+        };
+        if pipe.wanted() > 0 && !items.contains(&info::STDIN) {
+            return Err(Error::new(isc::SVC_NO_STDIN));
+        }
+        if ready.ended
+            && ready.output == 0
+            && let Some(failure) = pipe.take_failure()
+        {
+            return Err(failure);
+        }
+        Ok(Some(ready))
     }
 
     /// Attachments and databases, those of the server itself left out.
@@ -173,22 +248,38 @@ impl ServiceSession {
         reply.text(spb::info::GET_USERS, &list);
     }
 
-    fn take_line(&mut self, reply: &mut ServiceReply) {
-        let end = self.lines.iter().position(|byte| *byte == b'\n');
-        let line: Vec<u8> = match end {
-            Some(end) => self.lines.drain(..=end).take(end).collect(),
-            None => self.lines.drain(..).collect(),
-        };
-        reply.text(spb::info::LINE, &line);
+    /// What has been said and not yet told.
+    fn with_lines<T>(&mut self, take: impl FnOnce(&mut VecDeque<u8>) -> T) -> T {
+        match &self.running {
+            Some(running) => running.pipe.take(take),
+            None => take(&mut self.lines),
+        }
     }
 
-    fn take_rest(&mut self, reply: &mut ServiceReply) {
-        let room = reply.room.saturating_sub(reply.out.len() + 4).min(usize::from(u16::MAX));
-        let count = self.lines.len().min(room);
-        let text: Vec<u8> = self.lines.drain(..count).collect();
+    fn take_line(&mut self, reply: &mut ServiceReply, ready: Option<Ready>) {
+        let line: Vec<u8> = self.with_lines(|lines| match lines.iter().position(|byte| *byte == b'\n') {
+            Some(end) => lines.drain(..=end).take(end).collect(),
+            None => lines.drain(..).collect(),
+        });
+        reply.text(spb::info::LINE, &line);
+        if line.is_empty() && ready.is_some_and(|ready| !ready.ended) {
+            reply.bare(DATA_NOT_READY);
+        }
+    }
+
+    fn take_rest(&mut self, reply: &mut ServiceReply, ready: Option<Ready>) {
+        // The item's head, and the end of the reply with what may stand before it.
+        let room = reply.room.saturating_sub(reply.out.len() + 6).min(usize::from(u16::MAX));
+        let (text, left) = self.with_lines(|lines| {
+            let text: Vec<u8> = lines.drain(..lines.len().min(room)).collect();
+            (text, lines.len())
+        });
         reply.text(spb::info::TO_EOF, &text);
-        if !self.lines.is_empty() {
-            reply.truncated = true;
+        match ready {
+            Some(Ready { ended: false, .. }) if text.is_empty() => reply.bare(DATA_NOT_READY),
+            // A failure is told with the next call.
+            Some(ready) => reply.truncated = left > 0 || !ready.ended || ready.output > 0,
+            None => reply.truncated = left > 0,
         }
     }
 }
@@ -232,7 +323,12 @@ impl ServiceReply {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        self.out.push(if self.truncated { TRUNCATED } else { END });
+        if self.truncated {
+            self.out.push(TRUNCATED);
+        }
+        if self.out.len() < self.room.max(1) {
+            self.out.push(END);
+        }
         self.out
     }
 }

@@ -1,0 +1,268 @@
+//! The services that back a database up and restore it (isc_action_svc_backup, isc_action_svc_restore).
+//!
+//! They run on a thread of their own; the client asks for what they say. A backup goes to a file of the server or to the
+//! client (`stdout`), and is restored from either (`stdin`); files of the server are where databases may be.
+//! Source: FirebirdSQL/firebird doc/README.services_extension; wire-protocol.md, 11.5.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use farbird_engine::api::AttachOptions;
+use farbird_engine::attachment::Attachment;
+use farbird_engine::backup::{
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, pending_backup,
+};
+use farbird_engine::users::UserDirectory;
+use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_wire::clumplet::{StartItem, StartValue, spb};
+
+use super::pipe::{Pipe, PipeInput, PipeMessages, PipeOutput};
+use super::text;
+use crate::handshake::Identity;
+use crate::server::Shared;
+
+/// Names of files that are the client's own.
+const STDOUT: &str = "stdout";
+const STDIN: &str = "stdin";
+/// Bytes gathered before they go to a file.
+const FILE_BUFFER_BYTES: usize = 1 << 20;
+/// Bytes gathered before they go to the client.
+const CLIENT_BUFFER_BYTES: usize = 32 << 10;
+
+/// A service that runs, or has something left to say.
+pub(super) struct Running {
+    pub(super) pipe: Arc<Pipe>,
+    cancel: Arc<CancelFlag>,
+    /// Whether it is of no use without its client.
+    needs_client: bool,
+}
+
+impl Drop for Running {
+    /// A backup to a file of the server goes on when its client leaves, as in Firebird.
+    fn drop(&mut self) {
+        if self.needs_client {
+            self.cancel.cancel();
+        }
+        self.pipe.abandon();
+    }
+}
+
+/// What the client asked for.
+struct Arguments {
+    database: String,
+    file: String,
+    options: u32,
+    verbose: bool,
+}
+
+impl Arguments {
+    fn of(items: &[StartItem]) -> Result<Arguments> {
+        let missing = || Error::new(isc::BAD_SPB_FORM);
+        let mut options = 0;
+        let mut verbose = false;
+        for item in items {
+            match (item.tag, &item.value) {
+                (spb::OPTIONS, StartValue::Integer(bits)) => options |= bits.cast_unsigned(),
+                (spb::VERBOSE, _) | (spb::VERBINT, _) => verbose = true,
+                (spb::backup::SKIP_DATA | spb::backup::INCLUDE_DATA, _) => {
+                    return Err(unsupported("choosing tables"));
+                }
+                (spb::backup::KEYHOLDER | spb::backup::KEYNAME | spb::backup::CRYPT, _) => {
+                    return Err(unsupported("encryption"));
+                }
+                _ => {}
+            }
+        }
+        if options & u32::from(spb::backup::METADATA_ONLY) != 0 {
+            return Err(unsupported("metadata without rows"));
+        }
+        Ok(Arguments {
+            database: text(items, spb::DBNAME).ok_or_else(missing)?,
+            file: text(items, spb::backup::FILE).ok_or_else(missing)?,
+            options,
+            verbose,
+        })
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("backup and restore: {what} is not supported"))
+}
+
+/// Starts a backup.
+///
+/// # Errors
+/// What can be said at once: files that are not the user's to reach, a database that is not there, missing privileges.
+pub(super) fn start_backup(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    items: &[StartItem],
+) -> Result<Running> {
+    let Arguments { database, file, verbose, .. } = Arguments::of(items)?;
+    let path = shared.locations.resolve(&database)?;
+    let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
+    let attachment = shared.engine.attach(&path, attach_options(identity), users)?;
+    if !identity.admin && attachment.database().catalog().database.owner != identity.user {
+        return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
+    }
+    if file == STDOUT {
+        if verbose {
+            let text = "a backup to the client cannot be verbose: its bytes take the place of lines";
+            return Err(Error::new(isc::RANDOM).with(text));
+        }
+        return Ok(run(true, move |pipe, cancel| {
+            let out = BufWriter::with_capacity(CLIENT_BUFFER_BYTES, PipeOutput(Arc::clone(pipe)));
+            back_up(&attachment, out, &file, cancel, None).map(|_| ())
+        }));
+    }
+    let target = shared.locations.resolve(&file)?;
+    // As gbak does, but only a backup is ever overwritten.
+    let mut pending = pending_backup(&target, true)?;
+    let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
+    Ok(run(false, move |pipe, cancel| {
+        let mut messages = Messages::new(pipe, verbose, "writing");
+        let summary = back_up(&attachment, out, &file, cancel, Some(&mut messages))?;
+        pending.publish()?;
+        messages.finished(&summary);
+        tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "backed up");
+        Ok(())
+    }))
+}
+
+fn back_up(
+    attachment: &Attachment,
+    out: impl Write,
+    file: &str,
+    cancel: &Arc<CancelFlag>,
+    mut messages: Option<&mut Messages>,
+) -> Result<BackupSummary> {
+    attachment.database().back_up(out, file, cancel, &mut |progress| {
+        if let Some(messages) = &mut messages {
+            messages.tell(progress);
+        }
+    })
+}
+
+/// Starts a restore.
+///
+/// # Errors
+/// As [`start_backup`]; `isc_no_priv` for users who may not create databases.
+pub(super) fn start_restore(
+    shared: &Arc<Shared>,
+    identity: &Identity,
+    items: &[StartItem],
+) -> Result<Running> {
+    let Arguments { database, file, options, verbose } = Arguments::of(items)?;
+    if !identity.admin {
+        return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
+    }
+    if options & spb::restore::DEACTIVATE_IDX != 0 {
+        return Err(unsupported("a restore with inactive indexes"));
+    }
+    let target = shared.locations.resolve(&database)?;
+    let from_client = file == STDIN;
+    let source = match from_client {
+        true => None,
+        false => Some(open_backup(shared, &file)?),
+    };
+    let options =
+        RestoreOptions { replace: options & spb::restore::REPLACE != 0, ..RestoreOptions::default() };
+    let engine = Arc::clone(&shared.engine);
+    Ok(run(from_client, move |pipe, cancel| {
+        let input: Box<dyn Read> = match source {
+            Some(source) => Box::new(BufReader::with_capacity(FILE_BUFFER_BYTES, source)),
+            None => Box::new(PipeInput(Arc::clone(pipe))),
+        };
+        let mut messages = Messages::new(pipe, verbose, "restoring");
+        let summary = engine
+            .restore(input, &file, &target, &options, cancel, &mut |progress| messages.tell(progress))?;
+        messages.finished(&summary);
+        tracing::info!(database, file, rows = summary.rows, bytes = summary.bytes, "restored");
+        Ok(())
+    }))
+}
+
+fn open_backup(shared: &Shared, file: &str) -> Result<File> {
+    let path: PathBuf = shared.locations.resolve(file)?;
+    File::open(path).map_err(|error| {
+        Error::new(isc::IO_ERROR)
+            .with("open")
+            .with(file)
+            .and(isc::IO_OPEN_ERR)
+            .and(isc::RANDOM)
+            .with(error.to_string())
+    })
+}
+
+/// As whom the service is attached; what it may do has been checked already.
+fn attach_options(identity: &Identity) -> AttachOptions {
+    AttachOptions {
+        user: identity.user.clone(),
+        role: None,
+        character_set: CharacterSet::UTF8,
+        dialect: 3,
+        time_zone: None,
+        no_database_triggers: true,
+        client: farbird_engine::api::ClientDescription::default(),
+    }
+}
+
+/// Runs a service on a thread of its own.
+fn run(
+    needs_client: bool,
+    service: impl FnOnce(&Arc<Pipe>, &Arc<CancelFlag>) -> Result<()> + Send + 'static,
+) -> Running {
+    let running = Running { pipe: Arc::default(), cancel: CancelFlag::new(), needs_client };
+    let (pipe, cancel) = (Arc::clone(&running.pipe), Arc::clone(&running.cancel));
+    std::thread::spawn(move || {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| service(&pipe, &cancel)));
+        let outcome = done.unwrap_or_else(|_| {
+            Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more"))
+        });
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, "a backup or restore failed");
+        }
+        pipe.end(outcome);
+    });
+    running
+}
+
+/// What a verbose service says.
+struct Messages {
+    out: PipeMessages,
+    verbose: bool,
+    /// What is done with tables.
+    doing: &'static str,
+    stage: Option<BackupStage>,
+    object: String,
+}
+
+impl Messages {
+    fn new(pipe: &Arc<Pipe>, verbose: bool, doing: &'static str) -> Messages {
+        Messages { out: PipeMessages(Arc::clone(pipe)), verbose, doing, stage: None, object: String::new() }
+    }
+
+    /// Says what is begun.
+    fn tell(&mut self, progress: &BackupProgress<'_>) {
+        if !self.verbose || (self.stage == Some(progress.stage) && self.object == progress.object) {
+            return;
+        }
+        self.stage = Some(progress.stage);
+        progress.object.clone_into(&mut self.object);
+        match progress.stage {
+            BackupStage::Rows => self.out.line(&format!("{} table {}", self.doing, progress.object)),
+            BackupStage::Indexes => self.out.line(&format!("building index {}", progress.object)),
+            BackupStage::Finishing => self.out.line("finishing"),
+        }
+    }
+
+    fn finished(&self, summary: &BackupSummary) {
+        if self.verbose {
+            let BackupSummary { relations, rows, blobs, bytes, .. } = summary;
+            self.out
+                .line(&format!("{relations} tables, {rows} rows, {blobs} blobs, {bytes} bytes of backup"));
+        }
+    }
+}
