@@ -13,6 +13,8 @@ pub struct StoreOptions {
     pub cache_bytes: usize,
     /// How much one transaction may keep of its uncommitted work in memory before it is spilled to the file, in bytes.
     pub write_set_bytes_max: usize,
+    /// How much of its uncommitted BLOBs one transaction may keep in memory before they are written to the file, in bytes.
+    pub blob_bytes_max: usize,
     /// How new row blocks are packed. Blocks name their codec, so a database may hold blocks of several.
     pub codec: CodecId,
     /// Whether a thread sweeps in the background. Without it, call [`crate::Store::sweep`].
@@ -24,6 +26,7 @@ impl Default for StoreOptions {
         StoreOptions {
             cache_bytes: 64 << 20,
             write_set_bytes_max: 32 << 20,
+            blob_bytes_max: 4 << 20,
             // The smallest in all that was measured, and the fastest to scan: docs/store.md, "Record codecs".
             codec: CodecId::COLUMN,
             background_sweep: true,
