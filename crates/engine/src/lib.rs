@@ -14,6 +14,7 @@
 //! | `plan` | the plan: operators and expressions; choice of indexes and join orders |
 //! | `execute` | plans running: operators that hand out batches of rows; INSERT, UPDATE, DELETE |
 //! | `expression` | evaluation of bound expressions |
+//! | `vector` | expressions over columns, thousands of rows at a time |
 //! | `function` | the built-in scalar functions and aggregates |
 //! | `psql` | EXECUTE BLOCK, procedures, functions and triggers: compiled to instructions, resumable at SUSPEND |
 //!
@@ -44,6 +45,7 @@ pub mod session;
 pub mod system;
 pub mod transaction;
 pub mod users;
+pub mod vector;
 mod watchdog;
 
 pub use farbird_store::{SeekFrom, SegmentRead, StoreOptions};

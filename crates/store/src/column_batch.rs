@@ -31,6 +31,8 @@ pub struct ColumnBatch {
     width: usize,
     len: usize,
     columns: Vec<LoadedColumn>,
+    /// The rows' numbers, once the block is gone.
+    detached: Option<Vec<RowId>>,
 }
 
 /// What the rows are read by.
@@ -94,6 +96,7 @@ impl ColumnBatch {
     pub fn clear(&mut self) {
         self.source = None;
         self.block = None;
+        self.detached = None;
         self.pieces.clear();
         self.loose.clear();
         self.len = 0;
@@ -104,6 +107,9 @@ impl ColumnBatch {
 
     /// The numbers of its rows, in order.
     pub fn row_ids(&self) -> Vec<RowId> {
+        if let Some(rows) = &self.detached {
+            return rows.clone();
+        }
         let mut rows = Vec::with_capacity(self.len);
         for piece in &self.pieces {
             match (piece, &self.block) {
@@ -204,6 +210,23 @@ impl ColumnBatch {
     /// A column decoded before, by position in the projection.
     pub fn column(&self, position: usize) -> Option<&ColumnVector> {
         self.columns.get(position).filter(|column| column.loaded).map(|column| &column.vector)
+    }
+
+    /// A value of a column decoded before.
+    pub fn value(&self, row: usize, position: usize) -> Option<Value> {
+        let column = self.columns.get(position).filter(|column| column.loaded)?;
+        column.vector.value(row, &column.sql_type)
+    }
+
+    /// Decodes all columns and lets go of the block: what is left is a value that may be kept.
+    ///
+    /// # Errors
+    /// As [`ColumnBatch::load`].
+    pub fn detach(&mut self) -> Result<()> {
+        self.load(0..self.width)?;
+        self.detached = Some(self.row_ids());
+        self.block = None;
+        Ok(())
     }
 
     /// Appends all columns of some rows, ascending by place, row after row.

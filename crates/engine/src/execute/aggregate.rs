@@ -1,31 +1,33 @@
 //! GROUP BY and aggregates.
 //!
-//! Groups are kept in memory in the order of their keys (in which Firebird hands them out too). When there are too
-//! many, rows of further groups are sorted by key, in files if need be, and grouped as they are read.
+//! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When there are too many,
+//! rows of further groups are sorted by key, in files if need be, and grouped as they are read.
+//!
+//! Over a table that is read in row order, keys and arguments are computed by columns; over anything else, and where
+//! computing by columns fails, row by row.
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use farbird_types::key::KeyPart;
-use farbird_types::{Collation, Result, Value, compare};
+use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
+use crate::execute::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
 use crate::execute::context::ExecutionContext;
+use crate::execute::groups::{CallColumns, Group, GroupTable, ordered_by};
 use crate::execute::operator::{Operator, build};
 use crate::execute::sort::append_key;
 use crate::execute::spill::{Sorted, Sorter};
-use crate::expression::evaluate::evaluate_all;
-use crate::function::Accumulator;
-use crate::plan::{Aggregate, AggregateCall};
+use crate::expression::Expression;
+use crate::plan::Aggregate;
+use crate::vector::{Column, Failed, Program, Rows};
 
-/// Most groups that are kept in memory.
-const GROUPS_MAX: usize = 200_000;
+pub(crate) use crate::execute::groups::RunningCall;
 
 /// Groups rows.
 pub(crate) struct AggregateOperator {
     aggregate: Arc<Aggregate>,
-    input: Box<dyn Operator>,
-    groups: std::collections::btree_map::IntoIter<Vec<u8>, Group>,
+    input: Input,
+    groups: std::vec::IntoIter<(Vec<u8>, Group)>,
     /// The next group of those in memory.
     head: Option<(Vec<u8>, Group)>,
     /// Rows of groups that had no place in memory.
@@ -35,89 +37,21 @@ pub(crate) struct AggregateOperator {
     filled: bool,
 }
 
-/// One group.
-struct Group {
-    keys: Vec<Value>,
-    calls: Vec<RunningCall>,
-}
-
-/// One aggregate of one group.
-pub(crate) struct RunningCall {
-    accumulator: Box<dyn Accumulator>,
-    /// Arguments seen, for DISTINCT.
-    seen: Option<HashSet<Vec<u8>>>,
-}
-
-impl RunningCall {
-    pub(crate) fn start(call: &AggregateCall) -> RunningCall {
-        RunningCall {
-            accumulator: (call.function.start)(&call.argument_types, &call.result),
-            seen: call.distinct.then(HashSet::new),
-        }
-    }
-
-    /// Takes a row.
-    pub(crate) fn add(
-        &mut self,
-        call: &AggregateCall,
-        row: &[Value],
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        if let Some(filter) = &call.filter
-            && filter.truth(row, context)? != Some(true)
-        {
-            return Ok(());
-        }
-        let arguments = evaluate_all(&call.arguments, row, context)?;
-        if let Some(seen) = &mut self.seen {
-            let mut key = Vec::new();
-            for (argument, argument_type) in arguments.iter().zip(&call.argument_types).take(1) {
-                let collation = crate::bind::data_type::collation_of(&argument_type.sql_type);
-                compare::equality_key(argument, collation, &mut key);
-            }
-            if !seen.insert(key) {
-                return Ok(());
-            }
-        }
-        self.accumulator.add(context, &arguments)
-    }
-
-    pub(crate) fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value> {
-        self.accumulator.result(context)
-    }
-}
-
-impl Group {
-    fn start(aggregate: &Aggregate, keys: Vec<Value>) -> Group {
-        Group { keys, calls: aggregate.calls.iter().map(RunningCall::start).collect() }
-    }
-
-    fn add(
-        &mut self,
-        aggregate: &Aggregate,
-        row: &[Value],
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        for (running, call) in self.calls.iter_mut().zip(&aggregate.calls) {
-            running.add(call, row, context)?;
-        }
-        Ok(())
-    }
-
-    fn finish(self, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
-        let mut row = self.keys;
-        for call in &self.calls {
-            row.push(call.result(context)?);
-        }
-        Ok(row)
-    }
+/// Where the rows come from.
+enum Input {
+    Rows(Box<dyn Operator>),
+    Columns(Box<ColumnSource>),
 }
 
 impl AggregateOperator {
     pub(crate) fn new(aggregate: &Arc<Aggregate>) -> AggregateOperator {
+        let input = match ColumnSource::of(&aggregate.input) {
+            Some(source) if can_use_columns(aggregate, &source) => Input::Columns(Box::new(source)),
+            _ => Input::Rows(build(&aggregate.input)),
+        };
         AggregateOperator {
-            input: build(&aggregate.input),
-            groups: BTreeMap::new().into_iter(),
+            input,
+            groups: Vec::new().into_iter(),
             head: None,
             overflow: Sorted::empty(),
             overflow_head: None,
@@ -127,51 +61,34 @@ impl AggregateOperator {
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let aggregate = self.aggregate.clone();
-        let mut groups: BTreeMap<Vec<u8>, Group> = BTreeMap::new();
-        let mut overflow = Sorter::new(false);
-        if aggregate.keys.is_empty() {
-            // Without GROUP BY there is one group, even of no rows.
-            groups.insert(Vec::new(), Group::start(&aggregate, Vec::new()));
-        }
-        let mut batch = Batch::new(aggregate.input.width(), BATCH_ROWS_MAX);
-        let mut key = Vec::new();
-        while self.input.next(context, &mut batch)? {
-            for index in 0..batch.len() {
-                key.clear();
-                let keys = self.keys_of(batch.row(index), &mut key, context)?;
-                if let Some(group) = groups.get_mut(&key) {
-                    group.add(&aggregate, batch.row(index), context)?;
-                } else if groups.len() < GROUPS_MAX {
-                    let mut group = Group::start(&aggregate, keys);
-                    group.add(&aggregate, batch.row(index), context)?;
-                    groups.insert(key.clone(), group);
-                } else {
-                    overflow.push(key.clone(), batch.take_row(index))?;
+        let mut filling = Filling {
+            aggregate: &self.aggregate,
+            groups: GroupTable::new(&self.aggregate),
+            overflow: Sorter::new(false),
+        };
+        match &mut self.input {
+            Input::Rows(input) => {
+                let mut batch = Batch::new(self.aggregate.input.width(), BATCH_ROWS_MAX);
+                while input.next(context, &mut batch)? {
+                    for row in batch.rows() {
+                        filling.add_row(row, context)?;
+                    }
                 }
             }
+            Input::Columns(source) => {
+                let mut programs = None;
+                while source.next(context, COLUMN_ROWS_MAX)? {
+                    filling.add_columns(source, &mut programs, context)?;
+                }
+                source.clear();
+            }
         }
-        self.groups = groups.into_iter();
+        self.groups = filling.groups.into_ordered().into_iter();
         self.head = self.groups.next();
-        self.overflow = overflow.finish()?;
+        self.overflow = filling.overflow.finish()?;
         self.overflow_head = self.overflow.next()?;
         self.filled = true;
         Ok(())
-    }
-
-    fn keys_of(
-        &self,
-        row: &[Value],
-        key: &mut Vec<u8>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<Vec<Value>> {
-        let mut keys = Vec::with_capacity(self.aggregate.keys.len());
-        for part in &self.aggregate.keys {
-            let value = part.value.evaluate(row, context)?;
-            append_key(&value, &ordered_by(part.collation), key)?;
-            keys.push(value);
-        }
-        Ok(keys)
     }
 
     /// The next group in the order of the keys. Groups in memory and those of the overflow have no key in common.
@@ -190,8 +107,8 @@ impl AggregateOperator {
         }
         let aggregate = self.aggregate.clone();
         let Some((key, row)) = self.overflow_head.take() else { return Ok(None) };
-        let mut bytes = Vec::new();
-        let mut group = Group::start(&aggregate, self.keys_of(&row, &mut bytes, context)?);
+        let (keys, _) = keys_of(&aggregate, &row, context)?;
+        let mut group = Group::start(&aggregate, keys);
         group.add(&aggregate, &row, context)?;
         loop {
             self.overflow_head = self.overflow.next()?;
@@ -203,14 +120,162 @@ impl AggregateOperator {
     }
 }
 
-fn ordered_by(collation: Collation) -> KeyPart {
-    KeyPart { collation, ..KeyPart::default() }
+/// Groups being filled.
+struct Filling<'a> {
+    aggregate: &'a Arc<Aggregate>,
+    groups: GroupTable,
+    overflow: Sorter,
+}
+
+impl Filling<'_> {
+    fn add_row(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+        let (keys, order) = keys_of(self.aggregate, row, context)?;
+        if !self.groups.add_row(keys, &order, row, context)? {
+            self.overflow.push(order, row.to_vec())?;
+        }
+        Ok(())
+    }
+
+    /// Takes the rows at hand of a source.
+    fn add_columns(
+        &mut self,
+        source: &mut ColumnSource,
+        programs: &mut Option<AggregatePrograms>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        let count = source.selection().len();
+        if programs.is_none() && count >= COLUMN_ROWS_MIN {
+            *programs = AggregatePrograms::compile(self.aggregate, source, context);
+        }
+        let left = match programs {
+            None => Err(Failed),
+            Some(programs) => {
+                let rows = source.rows(programs.columns.iter().copied())?;
+                match programs.run(&rows, context) {
+                    Ok((keys, calls)) => Ok(self.groups.add_columns(count, &keys, &calls, context)?),
+                    Err(Failed) => Err(Failed),
+                }
+            }
+        };
+        match left {
+            Ok(left) if left.is_empty() => Ok(()),
+            Ok(left) => {
+                let mut row = Vec::new();
+                for place in left {
+                    row.clear();
+                    let place = place as usize;
+                    source.read(place..place + 1, &mut row)?;
+                    let (_, order) = keys_of(self.aggregate, &row, context)?;
+                    self.overflow.push(order, row.clone())?;
+                }
+                Ok(())
+            }
+            Err(Failed) => {
+                let mut values = Vec::new();
+                source.read(0..count, &mut values)?;
+                let width = source.width();
+                (0..count).try_for_each(|index| {
+                    let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
+                    self.add_row(row, context)
+                })
+            }
+        }
+    }
+}
+
+/// Keys and arguments, compiled.
+struct AggregatePrograms {
+    keys: Vec<Program>,
+    /// Arguments and FILTER of each call.
+    calls: Vec<(Vec<Program>, Option<Program>)>,
+    columns: Vec<usize>,
+}
+
+impl AggregatePrograms {
+    fn compile(
+        aggregate: &Aggregate,
+        source: &ColumnSource,
+        context: &mut ExecutionContext<'_>,
+    ) -> Option<AggregatePrograms> {
+        let types = source.types();
+        let mut values = |expressions: &mut dyn Iterator<Item = &Expression>| -> Option<Vec<Program>> {
+            expressions.map(|expression| Program::value(expression, types, context)).collect()
+        };
+        let keys = values(&mut aggregate.keys.iter().map(|key| &key.value))?;
+        let mut calls = Vec::with_capacity(aggregate.calls.len());
+        for call in &aggregate.calls {
+            calls.push((values(&mut call.arguments.iter())?, None));
+        }
+        for ((_, filter), call) in calls.iter_mut().zip(&aggregate.calls) {
+            if let Some(condition) = &call.filter {
+                *filter = Some(Program::condition(condition, types, context)?);
+            }
+        }
+        let programs =
+            keys.iter().chain(calls.iter().flat_map(|(arguments, filter)| arguments.iter().chain(filter)));
+        let columns = programs.flat_map(|program| program.columns().iter().copied()).collect();
+        Some(AggregatePrograms { keys, calls, columns })
+    }
+
+    fn run<'a>(
+        &self,
+        rows: &Rows<'a>,
+        context: &mut ExecutionContext<'_>,
+    ) -> std::result::Result<(Vec<Column<'a>>, Vec<CallColumns<'a>>), Failed> {
+        let mut run = |programs: &[Program]| -> std::result::Result<Vec<Column<'a>>, Failed> {
+            programs.iter().map(|program| program.run(rows, context)).collect()
+        };
+        let keys = run(&self.keys)?;
+        let mut calls = Vec::with_capacity(self.calls.len());
+        for (arguments, filter) in &self.calls {
+            calls.push(CallColumns { arguments: run(arguments)?, filter: None });
+            if let (Some(filter), Some(call)) = (filter, calls.last_mut()) {
+                call.filter = match run(std::slice::from_ref(filter))?.pop() {
+                    Some(Column::Truths(truths)) => Some(truths),
+                    _ => return Err(Failed),
+                };
+            }
+        }
+        Ok((keys, calls))
+    }
+}
+
+/// Whether all that is computed of the rows can be computed by columns.
+fn can_use_columns(aggregate: &Aggregate, source: &ColumnSource) -> bool {
+    let arguments = aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+    aggregate.keys.iter().map(|key| &key.value).chain(arguments).all(|expression| {
+        let mut is_there = true;
+        expression.for_each_column(&mut |position| is_there &= position < source.types().len());
+        is_there && !expression.is_volatile()
+    })
+}
+
+/// The keys of a row, as values and as bytes that order them.
+fn keys_of(
+    aggregate: &Aggregate,
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Result<(Vec<Value>, Vec<u8>)> {
+    let mut keys = Vec::with_capacity(aggregate.keys.len());
+    let mut order = Vec::new();
+    for part in &aggregate.keys {
+        let value = part.value.evaluate(row, context)?;
+        append_key(&value, &ordered_by(part.collation), &mut order)?;
+        keys.push(value);
+    }
+    Ok((keys, order))
 }
 
 impl Operator for AggregateOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
-        self.input.open(context)
+        match &mut self.input {
+            Input::Rows(input) => input.open(context),
+            Input::Columns(source) => {
+                source.open(context);
+                Ok(())
+            }
+        }
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

@@ -104,6 +104,20 @@ impl Batch {
         Ok(())
     }
 
+    /// Appends so many rows that `fill` appends to the values, one after the other. Nothing is appended if it fails.
+    pub(crate) fn extend(
+        &mut self,
+        rows: usize,
+        fill: impl FnOnce(&mut Vec<Value>) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.values.len();
+        let filled = fill(&mut self.values);
+        let rows = if filled.is_ok() { rows } else { 0 };
+        self.values.resize(start + rows * self.width, Value::Null);
+        self.rows += rows;
+        filled
+    }
+
     /// Takes the row at `index` out; its values are NULL afterwards.
     pub fn take_row(&mut self, index: usize) -> Vec<Value> {
         let start = index * self.width;

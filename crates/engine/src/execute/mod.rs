@@ -8,9 +8,11 @@
 //! | `context`, `frame`, `batch` | what running plans share: surroundings, state, rows |
 //! | `cursor` | an open query |
 //! | `operator` | the operators' common face, and how plans become operators |
-//! | `scan`, `bounds` | reading tables and indexes |
+//! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
+//! | `scan`, `bounds` | reading tables by indexes |
 //! | `row_source` | procedures, system tables, recursion |
-//! | `join`, `sort`, `aggregate`, `window`, `set` | the other operators |
+//! | `aggregate`, `groups` | GROUP BY and aggregates, of rows and of columns |
+//! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `spill` | sorting past the memory limit |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
@@ -19,10 +21,13 @@
 mod aggregate;
 pub mod batch;
 mod bounds;
+mod column_scan;
+mod column_source;
 mod constraint;
 pub mod context;
 pub mod cursor;
 pub mod frame;
+mod groups;
 mod join;
 pub mod modify;
 pub mod operator;

@@ -4,6 +4,8 @@ use farbird_types::Result;
 
 use crate::execute::aggregate::AggregateOperator;
 use crate::execute::batch::Batch;
+use crate::execute::column_scan::ColumnScanOperator;
+use crate::execute::column_source::ColumnSource;
 use crate::execute::context::ExecutionContext;
 use crate::execute::join::{HashJoinOperator, NestedLoopOperator};
 use crate::execute::row_source::{
@@ -33,6 +35,9 @@ pub trait Operator: Send {
 
 /// Makes the operators of a plan. Nothing runs before [`Operator::open`].
 pub fn build(node: &Node) -> Box<dyn Operator> {
+    if let Some(source) = ColumnSource::of(node) {
+        return Box::new(ColumnScanOperator::new(source));
+    }
     match node {
         Node::Single => Box::new(SingleOperator::default()),
         Node::Table(scan) => Box::new(TableScanOperator::new(scan)),

@@ -1,9 +1,9 @@
-//! Reading tables: in row order, by index, by row number.
+//! Reading tables by index and by row number, counting and locking their rows. `column_scan` reads them in row order.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use farbird_store::{IndexScan, RelationScan, RowBatch, RowId, ScanDirection, StoreError};
+use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
 use farbird_types::{Result, Value};
 
 use crate::execute::batch::Batch;
@@ -13,7 +13,7 @@ use crate::execute::operator::{Operator, build};
 use crate::expression::evaluate::row_of_db_key;
 use crate::plan::{Access, Count, Lock, TableScan};
 
-/// Reads a table.
+/// Reads a table by index or by row number.
 pub(crate) struct TableScanOperator {
     scan: Arc<TableScan>,
     state: State,
@@ -23,8 +23,6 @@ pub(crate) struct TableScanOperator {
 enum State {
     /// Not open.
     Closed,
-    /// In row order.
-    Natural(Box<RelationScan>),
     /// Rows by number.
     Rows(VecDeque<RowId>),
     /// Ranges of indexes, one after the other.
@@ -88,11 +86,7 @@ pub(crate) fn row_id(value: &Value) -> Option<RowId> {
 impl Operator for TableScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.state = match &self.scan.access {
-            Access::Natural => State::Natural(Box::new(RelationScan::new(
-                self.scan.layout.clone(),
-                context.view.clone(),
-                self.scan.columns.clone(),
-            ))),
+            Access::Natural => State::Closed,
             Access::RowKeys(keys) => {
                 let mut rows = VecDeque::new();
                 for key in keys {
@@ -119,11 +113,6 @@ impl Operator for TableScanOperator {
         let store = &context.transaction.store;
         match &mut self.state {
             State::Closed => {}
-            State::Natural(scan) => {
-                if scan.next_batch(store, batch.limit(), &mut self.rows)? {
-                    Self::hand_on(&self.rows, &self.scan, &mut None, batch);
-                }
-            }
             State::Rows(rows) => {
                 while let Some(row) = rows.pop_front() {
                     let found = store.read_row(&self.scan.layout, &context.view, row, &self.scan.columns)?;

@@ -23,6 +23,7 @@ pub mod text;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
+use crate::vector::{Column, Places};
 
 /// Any number of arguments, as the upper end of an arity.
 pub const ARITY_UNBOUNDED: usize = usize::MAX;
@@ -150,8 +151,37 @@ pub trait Accumulator: Send {
     /// Takes one row's arguments. NULL handling is the function's own (most skip it).
     fn add(&mut self, context: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()>;
 
+    /// Takes rows whose arguments are computed already: the same as to add them one by one, in order.
+    fn add_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        arguments: &[Column<'_>],
+        places: Places<'_>,
+    ) -> Result<()> {
+        add_one_by_one(self, context, arguments, places)
+    }
+
     /// The result so far; windows ask more than once.
     fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value>;
+}
+
+/// Adds rows whose arguments are computed already.
+fn add_one_by_one<A: Accumulator + ?Sized>(
+    accumulator: &mut A,
+    context: &mut ExecutionContext<'_>,
+    arguments: &[Column<'_>],
+    places: Places<'_>,
+) -> Result<()> {
+    let mut result = Ok(());
+    let mut row = Vec::with_capacity(arguments.len());
+    places.for_each(|place| {
+        if result.is_ok() {
+            row.clear();
+            row.extend(arguments.iter().map(|argument| argument.value(place)));
+            result = accumulator.add(context, &row);
+        }
+    });
+    result
 }
 
 /// The scalar function of this (upper-case) name.

@@ -3,7 +3,8 @@
 use farbird_types::{ColumnType, Result, SqlType, Value};
 
 use crate::execute::context::ExecutionContext;
-use crate::function::Accumulator;
+use crate::function::{Accumulator, add_one_by_one};
+use crate::vector::{Column, Places};
 
 pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
     Ok(ColumnType { sql_type: SqlType::BIGINT, nullable: false })
@@ -20,6 +21,28 @@ impl Accumulator for Count {
         if !arguments.iter().any(Value::is_null) {
             self.0 = self.0.saturating_add(1);
         }
+        Ok(())
+    }
+
+    fn add_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        arguments: &[Column<'_>],
+        places: Places<'_>,
+    ) -> Result<()> {
+        let mut count = 0;
+        match arguments {
+            [] => count = places.len(),
+            [Column::Numbers(numbers, _)] => numbers.for_each_present(places, |_| count += 1),
+            [Column::Doubles(doubles) | Column::Floats(doubles)] => {
+                doubles.for_each_present(places, |_| count += 1);
+            }
+            [Column::Values(values)] => places.for_each(|place| {
+                count += usize::from(values.get(place).is_some_and(|value| !value.is_null()));
+            }),
+            _ => return add_one_by_one(self, context, arguments, places),
+        }
+        self.0 = self.0.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
         Ok(())
     }
 

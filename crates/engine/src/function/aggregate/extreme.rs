@@ -6,8 +6,9 @@ use farbird_types::{Collation, ColumnType, Result, Value, compare};
 
 use super::{argument_type, nullable};
 use crate::execute::context::ExecutionContext;
-use crate::function::Accumulator;
 use crate::function::result_type::text_kind;
+use crate::function::{Accumulator, add_one_by_one};
+use crate::vector::{Column, Operand, Places, order_of_doubles};
 
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
     nullable(*argument_type(arguments))
@@ -43,7 +44,42 @@ impl Accumulator for Extreme {
         Ok(())
     }
 
+    fn add_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        arguments: &[Column<'_>],
+        places: Places<'_>,
+    ) -> Result<()> {
+        let wanted = self.wanted;
+        let best = match arguments {
+            [Column::Numbers(numbers, unit)] => {
+                best_of(numbers, places, |number, best| number.cmp(&best) == wanted)
+                    .map(|number| unit.value(number))
+            }
+            [Column::Doubles(doubles)] => {
+                best_of(doubles, places, |double, best| order_of_doubles(double, best) == wanted)
+                    .map(Value::Double)
+            }
+            _ => return add_one_by_one(self, context, arguments, places),
+        };
+        best.map_or(Ok(()), |best| self.add(context, &[best]))
+    }
+
     fn result(&self, _: &mut ExecutionContext<'_>) -> Result<Value> {
         Ok(self.best.clone())
     }
+}
+
+/// The first of the best values.
+fn best_of<T: Copy + Default>(
+    operand: &Operand<'_, T>,
+    places: Places<'_>,
+    is_better: impl Fn(T, T) -> bool,
+) -> Option<T> {
+    let mut best = None;
+    operand.for_each_present(places, |value| match best {
+        Some(known) if !is_better(value, known) => {}
+        _ => best = Some(value),
+    });
+    best
 }

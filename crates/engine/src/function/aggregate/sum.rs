@@ -6,7 +6,8 @@ use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 use super::{argument_type, must_be_numeric, nullable};
 use crate::execute::context::ExecutionContext;
 use crate::function::number::{Number, number};
-use crate::function::{Accumulator, argument};
+use crate::function::{Accumulator, add_one_by_one, argument};
+use crate::vector::{Column, Places, Unit};
 
 /// BIGINT for SMALLINT and INTEGER, INT128 for BIGINT and INT128, of the same scale.
 pub(super) fn sum_result(function: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
@@ -97,6 +98,35 @@ impl Accumulator for Sum {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn add_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        arguments: &[Column<'_>],
+        places: Places<'_>,
+    ) -> Result<()> {
+        let mut count = 0;
+        match (&mut self.total, arguments) {
+            (Total::Exact(total), [Column::Numbers(numbers, Unit::Exact(_))]) => {
+                // Less than 2^63 numbers of 64 bits: their sum fits.
+                let mut sum = 0i128;
+                numbers.for_each_present(places, |number| {
+                    sum += i128::from(number);
+                    count += 1;
+                });
+                *total = total.checked_add(sum).ok_or_else(overflow)?;
+            }
+            (Total::Double(total), [Column::Doubles(doubles) | Column::Floats(doubles)]) => {
+                doubles.for_each_present(places, |double| {
+                    *total += double;
+                    count += 1;
+                });
+            }
+            _ => return add_one_by_one(self, context, arguments, places),
+        }
+        self.count = self.count.saturating_add(count);
         Ok(())
     }
 

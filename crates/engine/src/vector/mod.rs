@@ -1,0 +1,38 @@
+//! Expressions over columns: a condition or an argument computed for thousands of rows at a time, in plain numbers.
+//!
+//! [`Program`] is a bound expression compiled for columns of known types. What it cannot compute in plain numbers (texts,
+//! INT128, most functions) it computes row by row, on just the columns that the part looks at, so it computes any
+//! expression that is not volatile.
+//!
+//! # Promise
+//! Results are those of [`Expression::evaluate`](crate::expression::Expression::evaluate) and
+//! [`Expression::truth`](crate::expression::Expression::truth), row by row. Errors are not made here: whenever a row that
+//! is looked at might fail (an overflow, a division by zero), the whole batch [`Failed`] and nothing of it counts; the
+//! caller goes through it row by row and meets the right error at the right row, or none. AND, OR and CASE look only at
+//! the rows that the parts before have left open, so that a guarded division does not fail.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `expression` | what is computed: numbers, doubles, truths |
+//! | `compile` | from bound expressions |
+//! | `evaluate` | running it on rows of a batch |
+//! | `operand` | columns and constants, and loops over them |
+//! | `arithmetic` | what the loops do with exact numbers |
+//! | `truth` | three-valued logic on columns |
+
+mod arithmetic;
+mod compile;
+mod evaluate;
+mod expression;
+mod operand;
+mod truth;
+
+pub(crate) use compile::Program;
+pub(crate) use evaluate::{Rows, order_of_doubles};
+pub use expression::Unit;
+pub use operand::{Column, Operand, Places};
+pub(crate) use truth::{FALSE, TRUE, places_of_open, places_of_true};
+
+/// Some row might fail: to be gone through row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failed;

@@ -1,0 +1,240 @@
+//! Queries over tables give the same, row by row and by columns: the same results, and the same errors.
+//!
+//! A query over a plain table is computed by columns; the same query over a derived table with FIRST goes row by row.
+
+mod psql_support;
+
+use farbird_types::{Result, Value};
+use proptest::prelude::*;
+use psql_support::Session;
+
+/// What the row-wise twin reads instead of the table.
+const BY_ROWS: &str = "(select first 100000 * from t)";
+
+const TABLE: &str = "create table t (id integer, s smallint, i integer, b bigint, n numeric(9, 2),
+    m numeric(18, 4), d double precision, f float, dt date, ts timestamp, tm time, flag boolean,
+    v varchar(20), c char(5), x int128)";
+
+/// 600 rows with NULLs, zeros and extremes; 200 of them changed and 50 deleted since, 20 added one by one.
+const FILL: &str = "execute block as
+    declare k integer = 0;
+    begin
+      while (k < 600) do begin
+        insert into t values (
+          :k,
+          iif(mod(:k, 11) = 0, null, decode(mod(:k, 7), 0, 0, 1, 32767, 2, -32768, mod(:k, 50) - 20)),
+          iif(mod(:k, 13) = 0, null, decode(mod(:k, 31), 0, 0, 1, 2147483647, 2, -2147483648, :k - 300)),
+          iif(mod(:k, 17) = 0, null, decode(mod(:k, 61), 0, 0, 1, 9223372036854775807,
+            2, -9223372036854775807 - 1, 3, -1, :k * 1000000007)),
+          iif(mod(:k, 5) = 0, null, (:k - 300) / 8.00),
+          iif(mod(:k, 7) = 0, null, (:k - 300) * 1234.5678),
+          iif(mod(:k, 19) = 0, null, decode(mod(:k, 23), 0, 0e0, 1, 1e308, 2, -1e-300, (:k - 300) / 7e0)),
+          iif(mod(:k, 6) = 0, null, (:k - 300) / 4e0),
+          iif(mod(:k, 9) = 0, null, dateadd(:k * 13 - 3000 day to date '2020-02-29')),
+          iif(mod(:k, 10) = 0, null, dateadd(:k * 12345 - 3000000 second to timestamp '2020-02-29 12:34:56.7891')),
+          iif(mod(:k, 8) = 0, null, dateadd(:k * 100 second to time '00:00:00')),
+          decode(mod(:k, 3), 0, true, 1, false),
+          iif(mod(:k, 12) = 0, null, decode(mod(:k, 4), 0, 'abc', 1, 'ABC', 2, '', 'x' || mod(:k, 40))),
+          iif(mod(:k, 14) = 0, null, 'c' || mod(:k, 9)),
+          iif(mod(:k, 15) = 0, null, cast(:k as int128) * 1000000000000000000000));
+        k = k + 1;
+      end
+    end";
+
+const CHANGE: [&str; 3] = [
+    "update t set i = id, n = id / 100.00, v = 'changed', d = null where mod(id, 3) = 1",
+    "delete from t where mod(id, 12) = 5",
+    "insert into t (id, i, b) select first 20 id + 1000, i, b from t where id > 100",
+];
+
+/// A table in all the states that its rows go through; the changes of the last one are not committed.
+fn session() -> Session {
+    let mut session = Session::with(&[TABLE, FILL, CHANGE[0], CHANGE[1]]);
+    session.run(CHANGE[2]).unwrap();
+    session
+}
+
+type Found = Result<Vec<Vec<Value>>>;
+
+fn run_both(session: &mut Session, query: &str) -> (Found, Found) {
+    let by_columns = session.run(&query.replace("TABLE", "t"));
+    let by_rows = session.run(&query.replace("TABLE", BY_ROWS));
+    (by_columns, by_rows)
+}
+
+fn assert_same(session: &mut Session, query: &str) {
+    let (by_columns, by_rows) = run_both(session, query);
+    match (&by_columns, &by_rows) {
+        (Err(left), Err(right)) => assert_eq!(left.items(), right.items(), "{query}"),
+        (left, right) => assert_eq!(format!("{left:?}"), format!("{right:?}"), "{query}"),
+    }
+}
+
+fn number() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        6 => prop::sample::select(vec!["id", "s", "i", "b", "n", "m", "d", "f"]).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "0", "1", "3", "-7", "100", "2147483647", "9223372036854775807", "0.5", "-12.25", "1.0000",
+            "1e0", "2.5e-3", "1e308", "null", "cast(5 as int128)",
+        ])
+        .prop_map(str::to_owned),
+        1 => Just("(dt - date '2020-01-01')".to_owned()),
+        1 => Just("char_length(v)".to_owned()),
+        1 => Just("x".to_owned()),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            3 => (inner.clone(), prop::sample::select(vec!["+", "-", "*", "/"]), inner.clone())
+                .prop_map(|(left, operator, right)| format!("({left} {operator} {right})")),
+            1 => inner.clone().prop_map(|operand| format!("(- {operand})")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("mod({left}, {right})")),
+            1 => inner.clone().prop_map(|operand| format!("abs({operand})")),
+            1 => (inner.clone(), prop::sample::select(vec![
+                    "smallint", "integer", "bigint", "numeric(9, 1)", "numeric(18, 6)", "double precision",
+                ]))
+                .prop_map(|(operand, to)| format!("cast({operand} as {to})")),
+            1 => (inner.clone(), inner.clone())
+                .prop_map(|(left, right)| format!("coalesce({left}, {right})")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("case when {a} > {b} then {b} when {c} is null then 0 else {c} end")),
+            1 => (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(a, b, c)| format!("decode({a}, {b}, {c}, 1, {a})")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("nullif({a}, {b})")),
+        ]
+    })
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    let operator = || prop::sample::select(vec!["=", "<>", "<", "<=", ">", ">="]);
+    let leaf = prop_oneof![
+        6 => (number(), operator(), number()).prop_map(|(a, o, b)| format!("{a} {o} {b}")),
+        2 => (number(), number(), number()).prop_map(|(a, b, c)| format!("{a} between {b} and {c}")),
+        2 => (number(), prop::sample::select(vec![
+                "1, 2, 3", "0, null", "1.5, 2, 32767, -32768, 7, 8, 9, 10, 11, 12", "'5', 6", "id, 7", "i, s",
+            ]))
+            .prop_map(|(a, list)| format!("{a} in ({list})")),
+        1 => (number(), prop::sample::select(vec!["", "not"])).prop_map(|(a, not)| format!("{a} is {not} null")),
+        1 => (number(), number()).prop_map(|(a, b)| format!("{a} is distinct from {b}")),
+        1 => (operator(), prop::sample::select(vec![
+                "'2020-06-01'", "date '2021-03-04'", "timestamp '2020-06-01 10:00'", "ts", "dt + 10",
+                "current_date",
+            ]))
+            .prop_map(|(o, other)| format!("dt {o} {other}")),
+        1 => (operator(), prop::sample::select(vec!["'2020-06-01'", "dt", "timestamp '2020-02-29 12:34:56.7891'"]))
+            .prop_map(|(o, other)| format!("ts {o} {other}")),
+        1 => operator().prop_map(|o| format!("tm {o} '06:30'")),
+        1 => (prop::sample::select(vec!["v", "c"]), operator(), prop::sample::select(vec![
+                "'abc'", "'c3'", "''", "'ABC '", "v", "c", "_ascii 'abc'",
+            ]))
+            .prop_map(|(column, o, other)| format!("{column} {o} {other}")),
+        1 => prop::sample::select(vec![
+                "v like 'x1%'", "v starting with 'AB'", "v containing 'b'", "v || c = 'abcc3'", "flag", "not flag",
+                "flag = true", "flag is unknown", "flag is not true", "x > 5", "x = id", "'7' < x", "v > 5",
+                "id in (select id from t where mod(id, 4) = 0)", "i > (select avg(i) from t)",
+                "exists (select 1 from t u where u.id = t.id + 1)",
+            ])
+            .prop_map(|text| text.replace("t.id", "id")),
+        1 => operator().prop_map(|o| format!("x {o} 5000000000000000000000")),
+    ];
+    leaf.prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} and {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} or {b})")),
+            inner.clone().prop_map(|a| format!("not ({a})")),
+            inner.clone().prop_map(|a| format!("({a}) is unknown")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_query_is_the_same_by_columns(
+        queries in prop::collection::vec((condition(), number(), number(), 0usize..7), 30)
+    ) {
+        let mut session = session();
+        for (condition, first, second, shape) in queries {
+            let aggregates = format!("count(*), count({first}), sum({first}), avg({second}), \
+                min({first}), max({second}), sum(distinct {second})");
+            assert_same(&mut session, &match shape {
+                0 => format!("select id, v, {first} from TABLE where {condition}"),
+                1 => format!("select {aggregates} from TABLE"),
+                2 => format!("select {aggregates} from TABLE where {condition}"),
+                3 => format!("select mod(id, 7), {aggregates} from TABLE where {condition} group by 1"),
+                4 => format!("select v, flag, {aggregates} from TABLE group by 1, 2"),
+                5 => format!("select {first}, count(*), max(v), min(dt), max(ts), min(tm), max(c), max(f) \
+                    from TABLE where {condition} group by 1"),
+                _ => format!("select count(*) filter (where {condition}), sum({first}) filter (where {condition}) \
+                    from TABLE"),
+            });
+        }
+    }
+}
+
+#[test]
+fn a_condition_guards_the_ones_behind_it() {
+    let mut session = session();
+    let query = "select count(*), sum(100 / i) from TABLE where i <> 0 and 1000 / i > 3";
+    let (by_columns, by_rows) = run_both(&mut session, query);
+    assert_eq!(by_columns.unwrap(), by_rows.unwrap());
+    // Unknown is not false: the division is tried for rows where I is NULL and S is 0.
+    assert_same(&mut session, "select count(*) from TABLE where i <> 0 and 1 / s > 0");
+    assert!(session.run("select count(*) from t where b <> 0 and b + b > 0").is_err());
+    assert_same(&mut session, "select count(*) from TABLE where b <> 0 and b + b > 0");
+}
+
+#[test]
+fn what_has_effects_happens_row_by_row() {
+    let mut session = session();
+    session.run("create sequence q").unwrap();
+    session.commit();
+    session.run("select count(*) from t where i > 0 and next value for q > 0").unwrap();
+    let reached = session.run("select gen_id(q, 0) from rdb$database").unwrap();
+    // What is unknown is not decided yet.
+    let rows = session.run("select count(*) from t where i > 0 or i is null").unwrap();
+    assert_eq!(rows, reached);
+}
+
+#[test]
+fn rows_changed_by_others_are_seen_as_of_the_snapshot() {
+    let mut session = session();
+    session.commit();
+    let sums = "select count(*), sum(id), sum(i), count(v), max(n) from t where id >= 0";
+    let before = session.run(sums).unwrap();
+    let mut other = session.attach_as("SYSDBA");
+    other.run("update t set i = 0, n = 99999.99, v = null where mod(id, 2) = 0").unwrap();
+    other.run("delete from t where mod(id, 5) = 0").unwrap();
+    other.run("insert into t (id, i) select id + 5000, 1 from t").unwrap();
+    assert_eq!(session.run(sums).unwrap(), before);
+    let seen_by_other = other.run(sums).unwrap();
+    other.commit();
+    // The transaction of `session` is a snapshot.
+    assert_eq!(session.run(sums).unwrap(), before);
+    session.commit();
+    assert_eq!(session.run(sums).unwrap(), seen_by_other);
+    assert_same(&mut session, "select mod(id, 10), count(*), sum(i) from TABLE where n is null group by 1");
+}
+
+#[test]
+fn many_groups_come_in_order() {
+    let mut session = Session::with(&["create table g (k integer, t varchar(20))"]);
+    session
+        .run(
+            "execute block as declare i integer = 0; begin
+            while (i < 6000) do begin
+              insert into g values (mod(:i * 7919, 5003), 'k' || mod(:i, 4999)); i = i + 1;
+            end end",
+        )
+        .unwrap();
+    for key in ["k", "t", "k + 0", "k, t", "upper(t)", "iif(k > 10, null, k)"] {
+        let query = format!("select {key}, count(*), sum(k) from SOURCE group by {}", place_list(key));
+        let by_columns = session.run(&query.replace("SOURCE", "g")).unwrap();
+        let by_rows = session.run(&query.replace("SOURCE", "(select first 100000 * from g)")).unwrap();
+        assert_eq!(by_columns, by_rows, "{key}");
+    }
+}
+
+fn place_list(keys: &str) -> &'static str {
+    if keys == "k, t" { "1, 2" } else { "1" }
+}
