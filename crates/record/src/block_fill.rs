@@ -16,6 +16,9 @@ const FULL_ENOUGH: f64 = 0.9;
 /// Where the next try is aimed at, in parts of the block's size: rows differ, and one byte too many costs the page another
 /// as large.
 const AIM: f64 = 0.95;
+/// From less than this part of a block, the other way up, the aim is lower: the next look will know better.
+const FAR: f64 = 1.6;
+const AIM_FROM_FAR: f64 = 0.75;
 /// A try finds the rows this many times as many at most: the first ones may not be like the others.
 const GROWTH_MAX: f64 = 8.0;
 
@@ -43,13 +46,15 @@ impl BlockFill {
     ///
     /// After `true` the next call is about the rows of a new block. Rows that cannot be packed are always enough.
     pub fn is_full(&mut self, format: &RecordFormat, rows: &EncodedRows) -> bool {
-        let gathered = rows.bytes().len();
+        // With what finding each row in a list may take.
+        let gathered = rows.bytes().len() + 2 * rows.len();
         if gathered < self.next_look {
             return false;
         }
         let packed = self.packed_size(format, rows);
         let wanted = self.block_bytes_max as f64 / packed.max(1) as f64;
-        let growth = (AIM * wanted).clamp(0.1, GROWTH_MAX);
+        let aim = if wanted > FAR { AIM_FROM_FAR } else { AIM };
+        let growth = (aim * wanted).clamp(0.1, GROWTH_MAX);
         self.expected = ((gathered as f64 * growth) as usize).clamp(1, GATHERED_BYTES_MAX);
         if gathered >= GATHERED_BYTES_MAX || wanted * FULL_ENOUGH <= 1.0 {
             // The next block is looked at a little earlier, in case its rows shrink less.
