@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::store::{Inner, Store};
-use crate::substrate::{Durability, WriteBatch};
 use crate::{CommitNumber, RelationId, Result};
 
 use settle::Settling;
@@ -182,21 +181,11 @@ impl Store {
                 place.useful = true;
             }
             if place.relation.is_none() {
-                self.end_round(&mut place, outlook)?;
+                // What was swept is durable, and its space free, with the next durable write: nobody waits for it.
+                place.idle_at = (!std::mem::take(&mut place.useful)).then_some(outlook);
             }
         }
         Ok(useful)
-    }
-
-    fn end_round(&self, place: &mut Place, outlook: Outlook) -> Result<()> {
-        if std::mem::take(&mut place.useful) {
-            // The space that became free can be used again only once that is on the disk.
-            self.inner.write(WriteBatch::new(), Durability::Durable)?;
-            place.idle_at = None;
-        } else {
-            place.idle_at = Some(outlook);
-        }
-        Ok(())
     }
 
     /// One step; leaves `place.relation` empty at the end of a round.
