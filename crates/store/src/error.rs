@@ -170,7 +170,9 @@ impl StoreError {
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::StorageFull => StoreError::Full,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
+            // A page that does not fit its checksum.
+            io::ErrorKind::InvalidData => StoreError::Corrupt { what: error.to_string() },
             _ => StoreError::Io(error),
         }
     }

@@ -17,6 +17,7 @@ pub mod backup;
 mod blob;
 mod block;
 mod cancel;
+pub mod check;
 mod changes;
 mod column_batch;
 mod commit;

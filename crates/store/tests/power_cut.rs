@@ -1,208 +1,228 @@
-//! Power cuts and full disks at every write and sync of a random workload: what was acknowledged is whole, the rest is
-//! absent, indexes and counts agree, and the database opens.
+//! Power cuts at every write and sync of random workloads: what was acknowledged is whole, the rest is absent, indexes,
+//! counts and BLOBs agree, and the database opens; also if the power goes again while it opens.
 //!
-//! `FARBIRD_CRASH_POINTS` sets how many points are tried, `FARBIRD_SEED` which workload.
+//! `FARBIRD_CRASH_POINTS` sets how many points are tried at least, `FARBIRD_SEED` the workload to begin with: a test that
+//! fails says which one to give to see it fail again.
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::disk::{Failure, Random, SimulatedDisk};
+use common::workload::{Journal, Model, SEQUENCE, Worker, begin, contents, is_same, open, open_with_layouts};
 use common::*;
-use farbird_store::log::LoggedSubstrate;
-use farbird_store::{
-    BlobOptions, KeyRange, Projection, RelationLayout, Result, ScanDirection, Store, StoreError,
-    StoreOptions, Transaction,
-};
+use farbird_sim::{Image, Random, Recording, SimulatedDisk};
+use farbird_store::{Store, StoreError};
 use farbird_types::Value;
-
-/// Rows by id: name and the length of the blob.
-type Model = BTreeMap<i64, (String, u64)>;
-
-fn open(disk: &SimulatedDisk) -> Result<Store> {
-    // A little memory only, so that transactions spill.
-    let options = StoreOptions { cache_bytes: 1 << 20, write_set_bytes_max: 4_000, ..options() };
-    Store::on_substrate(Arc::new(LoggedSubstrate::on_backend(disk.clone(), 1 << 20, 16 << 10)?), options)
-}
-
-/// What a workload has reached when its disk failed.
-#[derive(Default)]
-struct Progress {
-    acknowledged: Model,
-    /// The state that the commit under way would have led to.
-    attempted: Option<Model>,
-}
-
-/// Runs transactions until the disk fails or there have been enough.
-fn work(
-    store: &Store,
-    layout: &Arc<RelationLayout>,
-    random: &mut Random,
-    progress: &mut Progress,
-) -> Result<()> {
-    for round in 0..12 {
-        let transaction = store.begin(SNAPSHOT, farbird_store::CancelFlag::new())?;
-        let mut model = progress.acknowledged.clone();
-        for step in 0..1 + random.below(4) {
-            change(&transaction, layout, random, &mut model, round * 10 + step as i64)?;
-        }
-        if random.below(4) == 0 {
-            transaction.rollback()?;
-        } else {
-            progress.attempted = Some(model.clone());
-            transaction.commit()?;
-            progress.acknowledged = model;
-            progress.attempted = None;
-        }
-        if random.below(3) == 0 {
-            store.sweep(3)?;
-        }
-    }
-    store.close()
-}
-
-fn change(
-    transaction: &Transaction,
-    layout: &Arc<RelationLayout>,
-    random: &mut Random,
-    model: &mut Model,
-    step: i64,
-) -> Result<()> {
-    let existing = model.keys().copied().nth(random.below(model.len().max(1) as u64) as usize);
-    match (random.below(5), existing) {
-        (0, Some(id)) => {
-            delete(transaction, layout, id)?;
-            model.remove(&id);
-        }
-        (1, Some(id)) => {
-            let view = transaction.view()?;
-            let row_id = find(transaction, layout, &view, id).expect("a row of the model");
-            let mut row = transaction.read_row(layout, &view, row_id, &Projection::all())?.expect("row");
-            row[1] = Value::text(&format!("renamed {step}"));
-            transaction.update(layout, &view, row_id, &mut row)?;
-            model.entry(id).and_modify(|(name, _)| *name = format!("renamed {step}"));
-        }
-        (2, _) => {
-            for id in 0..150 {
-                let id = 1_000 * (step + 1) + id;
-                transaction.insert(layout, &mut row(id, "one of many"))?;
-                model.insert(id, ("one of many".to_owned(), 0));
-            }
-        }
-        _ => {
-            let length = random.below(60_000);
-            let mut writer = transaction.create_blob(BlobOptions::default())?;
-            writer.write_segment(transaction, &vec![step as u8; length as usize])?;
-            let blob = writer.close(transaction)?;
-            let id = -step - 1;
-            if model.contains_key(&id) {
-                return Ok(());
-            }
-            transaction.insert(layout, &mut [Value::integer(id), Value::text("blob"), Value::Blob(blob)])?;
-            model.insert(id, ("blob".to_owned(), length));
-        }
-    }
-    Ok(())
-}
-
-/// All that a database holds; indexes and counts must agree with it.
-fn contents(store: &Store, layout: &Arc<RelationLayout>) -> Model {
-    let transaction = begin(store, SNAPSHOT);
-    let rows = rows(&transaction, layout);
-    for index in [PRIMARY, NAME] {
-        let mut by_index = by_index(&transaction, layout, index, KeyRange::all(), ScanDirection::Ascending);
-        by_index.sort();
-        let mut sorted = rows.clone();
-        sorted.sort();
-        assert_eq!(by_index, sorted);
-    }
-    let view = transaction.view().expect("view");
-    rows.into_iter()
-        .map(|(id, name)| {
-            let row_id = find(&transaction, layout, &view, id).expect("row");
-            let row = transaction
-                .read_row(layout, &view, row_id, &Projection::of([2]))
-                .expect("read")
-                .expect("row");
-            let length = match row[0] {
-                Value::Blob(blob) => {
-                    let mut reader = transaction.open_blob(blob).expect("open");
-                    reader.read_all(&transaction, 1 << 20).expect("read").len() as u64
-                }
-                _ => 0,
-            };
-            (id, (name, length))
-        })
-        .collect()
-}
 
 fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-#[test]
-fn every_power_cut_leaves_what_was_acknowledged() {
-    let layout = layout();
-    let seed = variable("FARBIRD_SEED", 7);
-    println!("FARBIRD_SEED={seed}");
-    let mut random = Random(seed);
-    let points = variable("FARBIRD_CRASH_POINTS", 40);
-    let mut cut = 0;
-    for point in 0..points {
-        let workload = random.below(1 << 20);
-        let disk = SimulatedDisk::default();
-        let store = open(&disk).expect("a new database");
-        store.register_layout(Arc::clone(&layout));
-        disk.fail_at(disk.operations() + 1 + random.below(200), Failure::PowerCut);
-        let mut progress = Progress::default();
-        let outcome = work(&store, &layout, &mut Random(workload), &mut progress);
-        assert!(outcome.is_ok() || disk.has_failed(), "point {point}: {outcome:?}");
-        cut += u64::from(disk.has_failed());
-        drop(store);
-        let survivor = disk.after_power_cut(&mut random);
-        let store = open(&survivor).unwrap_or_else(|error| panic!("point {point}: {error}"));
-        store.register_layout(Arc::clone(&layout));
-        let found = contents(&store, &layout);
-        let is_attempted = progress.attempted.as_ref() == Some(&found);
-        assert!(found == progress.acknowledged || is_attempted, "point {point}");
-        // And it goes on from there.
-        while store.sweep(10).expect("sweep") > 0 {}
-        assert_eq!(contents(&store, &layout), found, "point {point}");
-        let transaction = begin(&store, SNAPSHOT);
-        insert(&transaction, &layout, 999_999, "after");
-        transaction.commit().expect("commit");
+/// What a power cut after `point` changes may have left of a workload.
+#[derive(Clone, Copy)]
+struct Crash<'a> {
+    seed: u64,
+    point: usize,
+    journal: &'a Journal,
+}
+
+impl Crash<'_> {
+    /// How to see it again.
+    fn fail(&self, what: &str) -> ! {
+        let Crash { seed, point, .. } = self;
+        panic!(
+            "{what}; FARBIRD_SEED={seed} FARBIRD_CRASH_POINTS=1 begins with this workload: after change {point}"
+        )
     }
-    assert!(cut > points / 3, "too few of the cuts came before the end of the workload");
+
+    fn opened(&self, disk: &SimulatedDisk) -> Store {
+        open_with_layouts(disk).unwrap_or_else(|error| self.fail(&format!("does not open: {error}")))
+    }
+
+    fn found(&self, store: &Store) -> Model {
+        contents(store).unwrap_or_else(|error| self.fail(&format!("cannot be read: {error}")))
+    }
+
+    /// What is there is one of the possible states; and sound.
+    fn verify(&self, store: &Store) -> Model {
+        let found = self.found(store);
+        let possible = self.journal.possible(self.point);
+        if !possible.iter().any(|model| is_same(&found, model)) {
+            let kept = |model: &Arc<Model>| (model.schema, model.rows.len(), model.others.len());
+            let possible: Vec<_> = possible.iter().map(kept).collect();
+            let rows = found.rows.len();
+            self.fail(&format!("holds {rows} rows, {:?}; possible were {possible:?}", found.schema));
+        }
+        self.check(store);
+        found
+    }
+
+    fn check(&self, store: &Store) {
+        let layouts = found_layouts(store);
+        let report = store.check(&layouts, &mut |_| (), &farbird_store::CancelFlag::new());
+        let report = report.unwrap_or_else(|error| self.fail(&format!("cannot be checked: {error}")));
+        if !report.findings.is_empty() {
+            self.fail(&format!("is damaged: {:?}", report.findings));
+        }
+    }
+
+    /// It is used like any other database.
+    fn verify_use(&self, store: &Store, found: &Model) {
+        while store.sweep(10).unwrap_or_else(|error| self.fail(&format!("cannot be swept: {error}"))) > 0 {}
+        if self.found(store) != *found {
+            self.fail("the sweep changes what is seen");
+        }
+        self.check(store);
+        let value = store.sequence_next(SEQUENCE, 1).expect("next");
+        if value <= self.journal.greatest_value(self.point) {
+            self.fail("the sequence gives a value again");
+        }
+        let transaction = begin(store).expect("begin");
+        let mut row = vec![Value::integer(-1), Value::text("after"), Value::Null];
+        row.extend(found.schema.has_extra.then_some(Value::Null));
+        transaction.insert(&found.schema.table(), &mut row).expect("insert");
+        transaction.commit().unwrap_or_else(|error| self.fail(&format!("does not commit: {error}")));
+    }
+
+    /// The power goes, and now and then again while the database is opened and used.
+    fn play(&self, image: Image, random: &mut Random) {
+        let disk = SimulatedDisk::holding(image);
+        let goes_again = random.once_in(4);
+        if goes_again {
+            disk.record();
+        }
+        let store = self.opened(&disk);
+        let found = self.verify(&store);
+        if !goes_again {
+            if random.once_in(8) {
+                self.verify_use(&store, &found);
+            }
+            return;
+        }
+        // Whoever has read from it will find the same again, whether it was closed or not.
+        let opened = disk.recorded();
+        let closes = random.once_in(2);
+        if closes {
+            drop(store);
+        } else {
+            std::mem::forget(store);
+        }
+        let recording = disk.take_recording();
+        let at_once = SimulatedDisk::holding(recording.after_power_cut(opened, random));
+        if self.verify(&self.opened(&at_once)) != found {
+            self.fail("what was read after a crash is gone after the next one");
+        }
+        let while_opening = random.below(recording.len() as u64 + 1) as usize;
+        let disk = SimulatedDisk::holding(recording.after_power_cut(while_opening, random));
+        self.verify(&self.opened(&disk));
+    }
+}
+
+fn found_layouts(store: &Store) -> Vec<Arc<farbird_store::RelationLayout>> {
+    common::workload::Schema::read(store).expect("catalog").layouts()
+}
+
+/// Runs a workload and cuts the power after each change of the disk; gives the number of points.
+fn every_point_of(seed: u64) -> u64 {
+    let disk = SimulatedDisk::default();
+    let store = open_with_layouts(&disk).expect("create");
+    common::workload::Schema::default().register(&store);
+    disk.record();
+    let mut worker = Worker::new(&disk, seed);
+    worker.run(&store, 25).unwrap_or_else(|error| panic!("FARBIRD_SEED={seed}: {error}"));
+    store.close().expect("close");
+    drop(store);
+    let recording: Recording = disk.take_recording();
+    let mut random = Random::new(seed ^ 0xFA_B1_2D);
+    for point in 0..=recording.len() {
+        let image = recording.after_power_cut(point, &mut random);
+        Crash { seed, point, journal: &worker.journal }.play(image, &mut random);
+    }
+    recording.len() as u64 + 1
 }
 
 #[test]
-fn a_full_disk_is_reported_and_nothing_acknowledged_is_lost() {
-    let layout = layout();
-    let mut random = Random(variable("FARBIRD_SEED", 11));
-    for point in 0..12 {
-        let workload = random.below(1 << 20);
-        let disk = SimulatedDisk::default();
-        let store = open(&disk).expect("a new database");
-        store.register_layout(Arc::clone(&layout));
-        disk.fail_at(disk.operations() + 1 + random.below(300), Failure::Full);
-        let mut progress = Progress::default();
-        match work(&store, &layout, &mut Random(workload), &mut progress) {
-            Ok(()) => {}
-            Err(StoreError::Full | StoreError::Poisoned) => {
-                let transaction = store.begin(SNAPSHOT, farbird_store::CancelFlag::new());
-                let refused = transaction.and_then(|transaction| {
-                    transaction.insert(&layout, &mut row(1, "more"))?;
-                    transaction.commit()
-                });
-                assert!(matches!(refused, Err(StoreError::Poisoned)), "point {point}: {refused:?}");
-            }
-            Err(error) => panic!("point {point}: {error}"),
+fn every_power_cut_leaves_what_was_acknowledged() {
+    let wanted = variable("FARBIRD_CRASH_POINTS", 10_000);
+    let next_seed = AtomicU64::new(variable("FARBIRD_SEED", 1));
+    let points = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while points.load(Ordering::SeqCst) < wanted {
+                    let seed = next_seed.fetch_add(1, Ordering::SeqCst);
+                    points.fetch_add(every_point_of(seed), Ordering::SeqCst);
+                }
+            });
         }
-        drop(store);
-        let store = open(&disk.after_power_cut(&mut random)).expect("opens");
-        let found = contents(&store, &layout);
-        let is_attempted = progress.attempted.as_ref() == Some(&found);
-        assert!(found == progress.acknowledged || is_attempted, "point {point}");
+    });
+    println!("{} power cuts", points.into_inner());
+}
+
+/// Commits of several threads, which share their writes to the disk.
+#[test]
+fn power_cuts_amid_commits_that_share_a_write_keep_each_of_them_whole() {
+    const THREADS: i64 = 3;
+    let layout = layout();
+    let disk = SimulatedDisk::default();
+    let store = open(&disk).expect("create");
+    store.register_layout(Arc::clone(&layout));
+    disk.record();
+    // By thread: when its commits were begun and acknowledged. Commit n inserts the rows n x 10 to n x 10 + 4.
+    let times: Vec<Vec<(usize, usize)>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (store, layout, disk) = (&store, &layout, &disk);
+                scope.spawn(move || {
+                    let commit = |number: i64| {
+                        let transaction = begin(store).expect("begin");
+                        for row in 0..5 {
+                            insert(&transaction, layout, thread * 100_000 + number * 10 + row, "row");
+                        }
+                        let begun = disk.recorded();
+                        transaction.commit().expect("commit");
+                        (begun, disk.recorded())
+                    };
+                    (0..40).map(commit).collect()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("thread")).collect()
+    });
+    drop(store);
+    let recording = disk.take_recording();
+    let mut random = Random::new(variable("FARBIRD_SEED", 1));
+    for point in 0..=recording.len() {
+        let disk = SimulatedDisk::holding(recording.after_power_cut(point, &mut random));
+        let store = open(&disk).expect("open");
+        let ids: Vec<i64> =
+            rows(&begin(&store).expect("begin"), &layout).into_iter().map(|row| row.0).collect();
+        for (thread, times) in (0..THREADS).zip(&times) {
+            let count = ids.iter().filter(|id| *id / 100_000 == thread).count();
+            let acknowledged = times.iter().filter(|(_, acknowledged)| *acknowledged <= point).count();
+            let begun = times.iter().filter(|(begun, _)| *begun < point).count();
+            assert_eq!(count % 5, 0, "half a commit after change {point}");
+            assert!((acknowledged..=begun.max(acknowledged)).contains(&(count / 5)), "after change {point}");
+        }
+    }
+}
+
+/// The creation of a database was not acknowledged either: it is there and empty, or it says what to do.
+#[test]
+fn power_cuts_while_a_database_is_created_leave_nothing_that_misleads() {
+    let disk = SimulatedDisk::default();
+    disk.record();
+    drop(open(&disk).expect("create"));
+    let recording = disk.take_recording();
+    let mut random = Random::new(5);
+    for point in (0..=recording.len()).flat_map(|point| [point; 8]) {
+        let disk = SimulatedDisk::holding(recording.after_power_cut(point, &mut random));
+        match open(&disk) {
+            Ok(store) => assert!(rows(&begin(&store).expect("begin"), &layout()).is_empty()),
+            Err(StoreError::Corrupt { what }) => assert!(what.contains("creation"), "{what}"),
+            Err(error) => panic!("{error}"),
+        }
     }
 }

@@ -195,15 +195,10 @@ fn overlay(file: &Arc<dyn StorageBackend>) -> Result<Arc<dyn StorageBackend>> {
 /// Lets redb open what is there, or create it on an empty storage.
 fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<Database> {
     let pages = CheckedPages::new(Arc::clone(file))?;
-    match pages.head() {
-        HeadState::Unfinished => {
-            return Err(StoreError::corrupt(
-                "the creation of this database was interrupted: delete the file",
-            ));
-        }
-        HeadState::Open => pages.begin_recovery(),
-        HeadState::Empty | HeadState::Closed => {}
+    if pages.head() == HeadState::Unfinished {
+        return Err(StoreError::corrupt("the creation of this database was interrupted: delete the file"));
     }
+    pages.begin_recovery();
     if pages.head_is_damaged() {
         tracing::warn!("one of the two copies of the file's head is damaged; the other one is used");
     }

@@ -14,6 +14,7 @@ use std::fmt;
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
+use crate::block_cache::BlockCache;
 use crate::{IndexId, RelationId, Result};
 
 pub use file::RedbSubstrate;
@@ -123,6 +124,12 @@ pub trait Snapshot: Send + Sync {
 
     /// The entries of a range of keys in order.
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
+
+    /// Blocks that were read from it, if it keeps them.
+    #[doc(hidden)]
+    fn block_cache(&self) -> Option<&BlockCache> {
+        None
+    }
 }
 
 /// The first and the last key of a space.

@@ -22,9 +22,9 @@
 //! # Crashes
 //! redb writes pages aside and then the header, and trusts nothing that was written between two syncs without looking:
 //! after a crash it compares its own checksums of every page that it reaches. Our checksums are written with the next
-//! sync, so a crash may leave pages that are newer than their checksum. While redb repairs, such pages are handed out
-//! and remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
-//! ([`CheckedPages::end_recovery`]). A sector is written whole or not at all, or its twin is used.
+//! sync, so a crash may leave pages that are newer than their checksum. While redb opens, such pages are handed out and
+//! remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
+//! ([`CheckedPages::end_recovery`]); if it had no reason to look, they are damage. A sector is written whole or not at all, or its twin is used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -60,10 +60,6 @@ const _: () = assert!(GROUP_PAGES as usize * SUM_BYTES == PAGE_BYTES);
 
 /// First bytes of redb's header, once redb has finished creating it.
 const REDB_MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
-/// Place of redb's flags in its header, and the flag that says that it was not closed.
-const REDB_FLAGS: usize = 9;
-const REDB_FLAG_RECOVERY: u8 = 2;
-
 /// Groups whose checksums are kept in memory: 4 KiB each for 2 MiB of file.
 const GROUPS_IN_MEMORY_MAX: usize = 8_192;
 
@@ -74,10 +70,8 @@ pub(crate) enum HeadState {
     Empty,
     /// Its creation did not come to its end.
     Unfinished,
-    /// It was closed.
-    Closed,
-    /// It was not closed.
-    Open,
+    /// There is a database.
+    Complete,
 }
 
 /// The storage that redb sees; clones are the same one. The file is locked by whoever opened it, so redb's own locks are
@@ -95,7 +89,7 @@ struct State {
     /// Whether one of the two head sectors is damaged.
     head_is_damaged: bool,
     groups: BTreeMap<u64, Group>,
-    /// While redb repairs: pages that did not fit their checksum, with the checksum of what they hold.
+    /// While redb opens: pages that did not fit their checksum, with the checksum of what they hold.
     suspects: Option<HashMap<u64, u64>>,
 }
 
@@ -249,10 +243,9 @@ impl State {
             None => return Err(StoreError::corrupt("the head of the file (its first 1,024 bytes)")),
             Some(header) => {
                 self.header = header;
-                match header.get(REDB_FLAGS) {
-                    _ if !header.starts_with(REDB_MAGIC) => HeadState::Unfinished,
-                    Some(flags) if flags & REDB_FLAG_RECOVERY != 0 => HeadState::Open,
-                    _ => HeadState::Closed,
+                match header.starts_with(REDB_MAGIC) {
+                    true => HeadState::Complete,
+                    false => HeadState::Unfinished,
                 }
             }
         };

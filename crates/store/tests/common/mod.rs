@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod disk;
+pub mod workload;
 
 use std::sync::Arc;
 

@@ -1,0 +1,94 @@
+//! BLOBs: those that rows refer to, and those that are there.
+
+use farbird_types::{BlobId, Value};
+
+use super::walk::Walk;
+use super::{Check, Place};
+use crate::substrate::Space;
+use crate::{RelationId, Result, RowId, SegmentRead, StoreError, keyspace};
+
+/// Bytes read at a time.
+const BYTES_PER_READ: usize = 1 << 20;
+
+/// The BLOBs that rows refer to.
+#[derive(Debug, Default)]
+pub(super) struct BlobReferences(Vec<(u64, RelationId, RowId)>);
+
+impl BlobReferences {
+    /// Notes those of an image of a row.
+    pub(super) fn add(&mut self, relation: RelationId, row: RowId, image: &[Value]) {
+        for value in image {
+            if let Value::Blob(blob) = value {
+                self.0.push((blob.0, relation, row));
+            }
+        }
+    }
+}
+
+impl Check<'_> {
+    /// Every BLOB that a row refers to is read; the others are counted.
+    pub(super) fn check_blobs(&mut self) -> Result<()> {
+        self.at.relation = None;
+        let mut references = std::mem::take(&mut self.references).0;
+        references.sort_unstable();
+        references.dedup_by_key(|(blob, ..)| *blob);
+        self.count_orphans(&references)?;
+        for (blob, relation, row) in references {
+            self.report.blobs += 1;
+            self.advance(1)?;
+            match self.read_blob(BlobId(blob)) {
+                Ok(()) => {}
+                Err(error @ StoreError::Cancelled) => return Err(error),
+                Err(error) => self.report.add(Place::Blob(relation, row, BlobId(blob)), error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    fn count_orphans(&mut self, references: &[(u64, RelationId, RowId)]) -> Result<()> {
+        let mut last = None;
+        let mut walk = Walk::new(&self.snapshot, Space::Blobs);
+        while let Some(entry) = walk.next() {
+            let blob = match &entry {
+                Ok((key, _)) => key.get(..8).and_then(keyspace::number).filter(|_| key.len() == 13),
+                Err(gap) => {
+                    self.report.add(Place::Blobs, gap.to_string());
+                    continue;
+                }
+            };
+            let Some(blob) = blob else {
+                self.report.add(Place::Blobs, "a key makes no sense");
+                continue;
+            };
+            if last.replace(blob) != Some(blob)
+                && references.binary_search_by_key(&blob, |(blob, ..)| *blob).is_err()
+            {
+                self.report.orphan_blobs += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a BLOB to its end; its lengths must be those that its header names.
+    fn read_blob(&self, blob: BlobId) -> Result<()> {
+        let mut reader = self.transaction.open_blob(blob)?;
+        let properties = reader.properties();
+        let (mut bytes, mut segments) = (0, 0);
+        let mut part = Vec::new();
+        loop {
+            part.clear();
+            match reader.read_segment(self.transaction, BYTES_PER_READ, &mut part)? {
+                SegmentRead::Complete => segments += 1,
+                SegmentRead::Incomplete => {}
+                SegmentRead::End => break,
+            }
+            bytes += part.len() as u64;
+        }
+        let has_segments = !properties.options.stream && properties.bytes > 0;
+        if bytes != properties.bytes || (has_segments && segments != properties.segments) {
+            let what = format!("{bytes} bytes in {segments} segments instead of {properties:?}");
+            return Err(StoreError::corrupt(what));
+        }
+        Ok(())
+    }
+}

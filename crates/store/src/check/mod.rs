@@ -1,0 +1,245 @@
+//! Checking a database: every version, block, index entry and BLOB, and what they say of each other.
+//!
+//! # What is compared
+//! - Every key and value is read, with its checksums; every row is decoded whole, in the format that it names.
+//! - Blocks do not overlap; nothing is newer than the latest commit.
+//! - The rows that a scan gives are as many as the headers count, and each has its entry in every active index. No two of
+//!   them have the same key in a unique index. Entries that lead to no version of their row with that key are only
+//!   hints, left by rollbacks and crashes: they are counted.
+//! - Every BLOB that a row refers to can be read to its end. BLOBs that no row refers to are counted.
+//!
+//! What is damaged is a [`Finding`], and the check goes on behind it. Memory is bounded: keys are compared by their
+//! hashes, in several passes if there are too many.
+
+mod blobs;
+mod entries;
+mod relation;
+mod walk;
+
+use std::fmt;
+use std::sync::Arc;
+
+use farbird_types::BlobId;
+
+use crate::keyspace::meta;
+use crate::store::Inner;
+use crate::substrate::{Snapshot, Space};
+use crate::{
+    CancelFlag, CommitNumber, IndexId, ReadView, RelationId, RelationLayout, Result, RowId, Store,
+    Transaction, TransactionOptions,
+};
+use blobs::BlobReferences;
+use walk::Walk;
+
+/// Findings that are described; the others are counted.
+const FINDINGS_MAX: usize = 1_000;
+
+/// What a check has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// What is damaged; at most the first thousand.
+    pub findings: Vec<Finding>,
+    /// How many findings there are beyond these.
+    pub more_findings: u64,
+    /// Relations looked at.
+    pub relations: u64,
+    /// Row blocks.
+    pub blocks: u64,
+    /// Versions of rows outside of blocks.
+    pub versions: u64,
+    /// Rows that a new transaction sees.
+    pub rows: u64,
+    /// Index entries.
+    pub entries: u64,
+    /// Of these, entries that lead nowhere: they take space until the index is built anew, and do no harm.
+    pub stale_entries: u64,
+    /// BLOBs of rows.
+    pub blobs: u64,
+    /// BLOBs that no row refers to: they take space, and do no harm.
+    pub orphan_blobs: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is damaged.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Adds what is damaged.
+    pub fn add(&mut self, place: Place, what: impl Into<String>) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding { place, what: what.into() });
+        } else {
+            self.more_findings += 1;
+        }
+    }
+}
+
+/// Something that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.place, self.what)
+    }
+}
+
+/// Where something is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The file as such: its head, its pages, its list of free space.
+    File,
+    /// The store's own numbers and marks.
+    Meta,
+    /// The catalog.
+    Catalog,
+    /// The sequences.
+    Sequences,
+    /// A relation, or a stretch of it.
+    Relation(RelationId),
+    /// One row.
+    Row(RelationId, RowId),
+    /// An index of a relation.
+    Index(RelationId, IndexId),
+    /// A BLOB, with the row that refers to it.
+    Blob(RelationId, RowId, BlobId),
+    /// The BLOBs as such.
+    Blobs,
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// What is being looked at: a relation, or `None` for the rest.
+    pub relation: Option<RelationId>,
+    /// Work done, in units of about a row.
+    pub done: u64,
+    /// All work, as estimated.
+    pub total: u64,
+}
+
+impl Store {
+    /// Checks everything that the store holds, as of now; others may go on working. `layouts` are all relations that the
+    /// catalog knows. The file's pages are checked by [`Store::check_pages`].
+    ///
+    /// # Errors
+    /// If the check itself cannot go on: `Cancelled`. What is damaged is in the report.
+    pub fn check(
+        &self,
+        layouts: &[Arc<RelationLayout>],
+        progress: &mut dyn FnMut(CheckProgress),
+        cancel: &Arc<CancelFlag>,
+    ) -> Result<CheckReport> {
+        let transaction = self.begin(TransactionOptions::default(), Arc::clone(cancel))?;
+        let (snapshot, view) = {
+            // No commit comes between the two.
+            let _guard = self.inner.begin_write();
+            (self.inner.snapshot(), transaction.view()?)
+        };
+        let mut check = Check {
+            inner: &self.inner,
+            transaction: &transaction,
+            view,
+            snapshot,
+            report: CheckReport::default(),
+            references: BlobReferences::default(),
+            progress,
+            at: CheckProgress { relation: None, done: 0, total: 0 },
+        };
+        check.estimate(layouts);
+        check.check_small_spaces()?;
+        for layout in layouts {
+            check.check_relation(layout)?;
+        }
+        check.check_blobs()?;
+        let report = check.report;
+        transaction.rollback()?;
+        Ok(report)
+    }
+}
+
+/// A running check.
+struct Check<'a> {
+    inner: &'a Arc<Inner>,
+    transaction: &'a Transaction,
+    view: ReadView,
+    /// The substrate as of the view.
+    snapshot: Arc<dyn Snapshot>,
+    report: CheckReport,
+    references: BlobReferences,
+    progress: &'a mut dyn FnMut(CheckProgress),
+    at: CheckProgress,
+}
+
+/// Progress is told each time that so much is done.
+const UNITS_PER_REPORT: u64 = 1_024;
+
+impl Check<'_> {
+    fn last_commit(&self) -> CommitNumber {
+        self.view.commit_number()
+    }
+
+    /// Tells of `units` more done.
+    fn advance(&mut self, units: u64) -> Result<()> {
+        let before = self.at.done / UNITS_PER_REPORT;
+        self.at.done = (self.at.done + units).min(self.at.total);
+        if self.at.done / UNITS_PER_REPORT > before {
+            self.transaction.cancel_flag().check()?;
+            (self.progress)(self.at);
+        }
+        Ok(())
+    }
+
+    fn estimate(&mut self, layouts: &[Arc<RelationLayout>]) {
+        let last_of = |space| {
+            let bounds = self.snapshot.bounds(space).ok().flatten();
+            bounds.and_then(|bounds| crate::keyspace::number(bounds.last.get(..8)?)).unwrap_or(0)
+        };
+        let rows = |layout: &Arc<RelationLayout>| {
+            let rows = last_of(Space::Blocks(layout.id)).max(last_of(Space::Versions(layout.id)));
+            rows * (2 + layout.indexes.len() as u64)
+        };
+        self.at.total = layouts.iter().map(rows).sum::<u64>() + last_of(Space::Blobs);
+    }
+
+    /// Meta, catalog and sequences: all of them are read, and the store's own are understood.
+    fn check_small_spaces(&mut self) -> Result<()> {
+        for (space, place) in [
+            (Space::Meta, Place::Meta),
+            (Space::Catalog, Place::Catalog),
+            (Space::Sequences, Place::Sequences),
+        ] {
+            let mut walk = Walk::new(&self.snapshot, space);
+            while let Some(entry) = walk.next() {
+                match entry {
+                    Err(gap) => self.report.add(place, gap.to_string()),
+                    Ok((key, value)) if !is_understood(space, &key, &value) => {
+                        self.report
+                            .add(place, format!("entry {:?} makes no sense", String::from_utf8_lossy(&key)));
+                    }
+                    Ok(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_understood(space: Space, key: &[u8], value: &[u8]) -> bool {
+    match space {
+        Space::Meta => match key {
+            meta::FORMAT | meta::LAST_COMMIT | meta::TRANSACTIONS_RESERVED | meta::BLOBS_RESERVED => {
+                value.len() == 8
+            }
+            _ => true,
+        },
+        Space::Sequences => key.len() == 4 && value.len() == 8,
+        _ => true,
+    }
+}

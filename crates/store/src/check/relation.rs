@@ -1,0 +1,258 @@
+//! The rows of a relation: every stored version of them, and those that are seen.
+
+use std::sync::Arc;
+
+use farbird_record::ColumnSet;
+use farbird_record::value_codec::decode_row;
+use farbird_types::Value;
+
+use super::entries::Expectations;
+use super::walk::Walk;
+use super::{Check, Place};
+use crate::block::{Block, Stamp};
+use crate::changes;
+use crate::decoder::RowDecoder;
+use crate::substrate::{Slice, Space};
+use crate::version::{StoredVersion, VersionContent};
+use crate::{
+    Projection, RelationLayout, RelationScan, Result, RowBatch, RowId, StoreError, TransactionId, keyspace,
+};
+
+/// Rows read at a time.
+const ROWS_PER_BATCH: usize = 1_000;
+
+impl Check<'_> {
+    pub(super) fn check_relation(&mut self, layout: &Arc<RelationLayout>) -> Result<()> {
+        self.at.relation = Some(layout.id);
+        self.report.relations += 1;
+        let mut expected = Expectations::default();
+        self.check_blocks(layout, &mut expected)?;
+        self.check_versions(layout, &mut expected)?;
+        self.check_changes(layout, &mut expected)?;
+        self.check_seen_rows(layout, &mut expected)?;
+        self.check_indexes(layout, &mut expected)?;
+        while expected.next_pass() {
+            self.expect_again(layout, &mut expected)?;
+            self.check_indexes(layout, &mut expected)?;
+        }
+        Ok(())
+    }
+
+    /// Keys for a further pass; what is damaged has been told.
+    fn expect_again(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+        let (report, references) = (self.report.clone(), std::mem::take(&mut self.references));
+        self.check_blocks(layout, expected)?;
+        self.check_versions(layout, expected)?;
+        self.check_changes(layout, expected)?;
+        self.check_seen_rows(layout, expected)?;
+        (self.report, self.references) = (report, references);
+        Ok(())
+    }
+
+    fn check_blocks(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+        let mut walk = Walk::new(&self.snapshot, Space::Blocks(layout.id));
+        let mut last = None;
+        while let Some(entry) = walk.next() {
+            let (key, value) = match entry {
+                Ok(entry) => entry,
+                Err(gap) => {
+                    self.report.add(Place::Relation(layout.id), format!("row blocks: {gap}"));
+                    continue;
+                }
+            };
+            self.report.blocks += 1;
+            match self.check_block(layout, &key, value, last, expected) {
+                Ok(block_last) => {
+                    self.advance(block_last.saturating_sub(last.unwrap_or(0)))?;
+                    last = Some(block_last);
+                }
+                Err(error @ StoreError::Cancelled) => return Err(error),
+                Err(error) => self.report.add(Place::Relation(layout.id), error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the number of the block's last row.
+    fn check_block(
+        &mut self,
+        layout: &Arc<RelationLayout>,
+        key: &[u8],
+        value: Slice,
+        previous_last: Option<u64>,
+        expected: &mut Expectations,
+    ) -> Result<u64> {
+        let block = Block::open(key, value)?;
+        let place = Place::Row(layout.id, RowId(block.first));
+        if previous_last.is_some_and(|last| last >= block.first) {
+            self.report.add(place, "the row block that begins here overlaps the one before it");
+        }
+        if matches!(block.stamp, Stamp::Commit(commit) if commit > self.last_commit()) {
+            self.report.add(place, "the row block that begins here is of a commit that never was");
+        }
+        let projection = Projection::all();
+        let decoder = RowDecoder::new(self.inner, layout, &projection);
+        let format = decoder.format(block.format)?;
+        let width = format.len();
+        let mut values = Vec::with_capacity(block.rows * width);
+        let reader = block.reader(format)?;
+        reader
+            .decode_rows(0..block.rows, &ColumnSet::All, &mut values)
+            .map_err(|error| block.damaged(&error))?;
+        if values.len() != block.rows * width {
+            return Err(StoreError::corrupt(format!("row block at row {}: number of rows", block.first)));
+        }
+        let is_left = matches!(block.stamp, Stamp::Transaction(spiller) if !self.is_committed(spiller));
+        let mut values = values.into_iter();
+        for row in block.row_ids_from(0) {
+            let image: Vec<Value> = values.by_ref().take(width).collect();
+            if is_left {
+                continue;
+            }
+            self.note_image(layout, &decoder, RowId(row), block.format, image, expected)?;
+        }
+        Ok(block.last)
+    }
+
+    fn check_versions(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+        let mut walk = Walk::new(&self.snapshot, Space::Versions(layout.id));
+        while let Some(entry) = walk.next() {
+            let (key, value) = match entry {
+                Ok(entry) => entry,
+                Err(gap) => {
+                    self.report.add(Place::Relation(layout.id), format!("versions: {gap}"));
+                    continue;
+                }
+            };
+            self.report.versions += 1;
+            self.advance(1)?;
+            let Some((row, commit)) = keyspace::parse_version(&key) else {
+                self.report.add(Place::Relation(layout.id), "key of a version");
+                continue;
+            };
+            if commit > self.last_commit() {
+                self.report.add(Place::Row(layout.id, row), "a version of a commit that never was");
+            }
+            self.check_version(layout, row, &value, false, expected)?;
+        }
+        Ok(())
+    }
+
+    /// Changes that large transactions have spilled.
+    fn check_changes(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+        let mut walk = Walk::new(&self.snapshot, Space::Changes(layout.id));
+        while let Some(entry) = walk.next() {
+            let parsed = match &entry {
+                Ok((key, value)) => changes::parse(key).map(|parsed| (parsed, value)),
+                Err(gap) => Err(StoreError::corrupt(gap.to_string())),
+            };
+            match parsed {
+                Ok(((row, spiller, change), value)) => {
+                    let spilled = self.inner.spilled.find(spiller);
+                    let is_left =
+                        spilled.is_none_or(|spilled| spilled.commit.is_none() || spilled.is_undone(change));
+                    self.check_version(layout, row, value, is_left, expected)?;
+                }
+                Err(error) => {
+                    self.report.add(Place::Relation(layout.id), format!("spilled changes: {error}"))
+                }
+            }
+            self.report.versions += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether rows that carry a transaction's number are seen by anybody. If not, they are what a crash or a rollback has
+    /// left to the sweep, and what they refer to may be gone.
+    fn is_committed(&self, spiller: TransactionId) -> bool {
+        self.inner.spilled.commit_of(spiller).is_some()
+    }
+
+    /// `is_left`: of a transaction that never committed.
+    fn check_version(
+        &mut self,
+        layout: &Arc<RelationLayout>,
+        row: RowId,
+        value: &[u8],
+        is_left: bool,
+        expected: &mut Expectations,
+    ) -> Result<()> {
+        let projection = Projection::all();
+        let decoder = RowDecoder::new(self.inner, layout, &projection);
+        let checked = StoredVersion::decode(value, row).and_then(|version| match version.content {
+            VersionContent::Deleted => Ok(()),
+            VersionContent::Row { format, bytes } => {
+                let mut image = Vec::new();
+                decode_row(decoder.format(format)?, bytes, &ColumnSet::All, &mut image)
+                    .map_err(|error| crate::decoder::damaged_row(row, &error))?;
+                if is_left {
+                    return Ok(());
+                }
+                self.note_image(layout, &decoder, row, format, image, expected)
+            }
+        });
+        match checked {
+            Err(error @ StoreError::Cancelled) => Err(error),
+            Err(error) => {
+                self.report.add(Place::Row(layout.id, row), error.to_string());
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Notes what a stored image of a row refers to.
+    fn note_image(
+        &mut self,
+        layout: &Arc<RelationLayout>,
+        decoder: &RowDecoder<'_>,
+        row: RowId,
+        format: u16,
+        mut image: Vec<Value>,
+        expected: &mut Expectations,
+    ) -> Result<()> {
+        self.references.add(layout.id, row, &image);
+        decoder.adapt(format, 0, &mut image)?;
+        // A key that cannot be computed any more can have an entry all the same: it counts as one that leads nowhere.
+        let _ = expected.add(layout, row, &image, false);
+        Ok(())
+    }
+
+    /// The rows that a transaction sees.
+    fn check_seen_rows(&mut self, layout: &Arc<RelationLayout>, expected: &mut Expectations) -> Result<()> {
+        let mut scan = RelationScan::new(Arc::clone(layout), self.view.clone(), Projection::all());
+        let mut batch = RowBatch::new();
+        let mut rows = 0;
+        loop {
+            match scan.next_batch(self.transaction, ROWS_PER_BATCH, &mut batch) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error @ StoreError::Cancelled) => return Err(error),
+                Err(error) => {
+                    let what = format!("a scan ends after {rows} rows: {error}");
+                    self.report.add(Place::Relation(layout.id), what);
+                    return Ok(());
+                }
+            }
+            for position in 0..batch.len() {
+                let row = batch.row_id(position);
+                let values = batch.take_row(position);
+                if let Err(error) = expected.add(layout, row, &values, true) {
+                    self.report.add(Place::Row(layout.id, row), error.to_string());
+                }
+            }
+            rows += batch.len() as u64;
+            self.advance(batch.len() as u64)?;
+        }
+        self.report.rows += rows;
+        match self.transaction.count_rows(layout, &self.view) {
+            Ok(counted) if counted == rows => {}
+            Ok(counted) => {
+                let what = format!("{counted} rows are counted, {rows} are there");
+                self.report.add(Place::Relation(layout.id), what);
+            }
+            Err(error) => self.report.add(Place::Relation(layout.id), error.to_string()),
+        }
+        Ok(())
+    }
+}
