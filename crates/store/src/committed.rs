@@ -4,6 +4,7 @@
 //! transactions have spilled stand beside the versions: the one of the newest commit counts.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use farbird_types::Value;
 
@@ -85,7 +86,7 @@ pub(crate) enum CommittedContent {
     /// In a version; decoded before, so decoding again does not fail.
     Version(Slice),
     /// At a place of a block.
-    Block(Block, usize),
+    Block(Arc<Block>, usize),
 }
 
 impl CommittedRow {
@@ -130,7 +131,15 @@ pub(crate) fn block_commit(inner: &Inner, stamp: Stamp) -> Option<CommitNumber> 
 }
 
 /// The block whose span holds a row.
-pub(crate) fn block_of(snapshot: &dyn Snapshot, relation: RelationId, row: RowId) -> Result<Option<Block>> {
+pub(crate) fn block_of(
+    snapshot: &dyn Snapshot,
+    relation: RelationId,
+    row: RowId,
+) -> Result<Option<Arc<Block>>> {
+    let cache = snapshot.block_cache();
+    if let Some(known) = cache.and_then(|cache| cache.block_of(relation, row)) {
+        return Ok(Some(known));
+    }
     let key = keyspace::block(row);
     let span = (Bound::Unbounded, Bound::Included(&key[..]));
     let mut before = snapshot.scan(Space::Blocks(relation), span, Direction::Backward)?;
@@ -138,7 +147,10 @@ pub(crate) fn block_of(snapshot: &dyn Snapshot, relation: RelationId, row: RowId
         None => Ok(None),
         Some(entry) => {
             let (key, value) = entry?;
-            let block = Block::open(&key, value)?;
+            let block = Arc::new(Block::open(&key, value)?);
+            if let Some(cache) = cache {
+                cache.keep(relation, &block);
+            }
             Ok((block.last >= row.0).then_some(block))
         }
     }

@@ -16,6 +16,7 @@
 pub mod backup;
 mod blob;
 mod block;
+mod block_cache;
 mod cancel;
 pub mod check;
 mod changes;

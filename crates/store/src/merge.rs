@@ -242,9 +242,9 @@ struct OpenBlock {
 }
 
 impl OpenBlock {
-    fn new(block: Block, place: usize, rows: usize) -> OpenBlock {
+    fn new(block: Arc<Block>, place: usize, rows: usize) -> OpenBlock {
         let listed = block.has_gaps().then(|| block.row_ids_from(0).collect());
-        OpenBlock { block: Arc::new(block), place, rows, listed }
+        OpenBlock { block, place, rows, listed }
     }
 
     fn row(&self) -> Option<u64> {
@@ -280,7 +280,7 @@ impl<'a> VisibleBlocks<'a> {
         Ok(blocks)
     }
 
-    fn open(&self, block: Block, from: u64) -> Option<OpenBlock> {
+    fn open(&self, block: Arc<Block>, from: u64) -> Option<OpenBlock> {
         let seen = self.sight.of_block(self.inner, &block)?;
         let place = block.index_from(from);
         Some(OpenBlock::new(block, place, seen.rows))
@@ -295,7 +295,7 @@ impl<'a> VisibleBlocks<'a> {
             self.current = None;
             let Some(entry) = self.entries.next() else { return Ok(None) };
             let (key, value) = entry?;
-            let block = Block::open(&key, value)?;
+            let block = Arc::new(Block::open(&key, value)?);
             self.current = self.open(block, 0);
         }
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
+use crate::block_cache::{CachedSnapshot, keeps_blocks};
 use crate::commit::CommitQueue;
 use crate::keyspace::meta;
 use crate::locks::LockTable;
@@ -102,7 +103,7 @@ struct Reopening {
 /// Between two attempts to open the substrate again there is at least so many times the time of the first.
 const REOPENING_SHARE: u32 = 10;
 
-struct LatestSnapshot(Arc<dyn Snapshot>);
+struct LatestSnapshot(Arc<CachedSnapshot>);
 
 impl std::fmt::Debug for LatestSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -179,7 +180,7 @@ impl Store {
             )?,
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
-            latest: RwLock::new(LatestSnapshot(snapshot)),
+            latest: RwLock::new(LatestSnapshot(Arc::new(CachedSnapshot::new(snapshot)))),
             substrate,
         };
         let inner = Arc::new(inner);
@@ -282,7 +283,7 @@ impl Store {
 impl Inner {
     /// The substrate's latest state.
     pub(crate) fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::clone(&self.latest.read().0)
+        Arc::<CachedSnapshot>::clone(&self.latest.read().0)
     }
 
     pub(crate) fn last_commit(&self) -> CommitNumber {
@@ -353,11 +354,13 @@ impl Inner {
             self.reopen_in_time(guard);
             return Err(StoreError::Poisoned);
         }
+        let keeps_blocks = keeps_blocks(&batch);
         let written = self.substrate.write(batch, durability);
         let is_unknown = written.is_ok() || self.substrate.is_broken();
         match written.and_then(|()| self.substrate.snapshot()) {
             Ok(snapshot) => {
-                self.latest.write().0 = snapshot;
+                let mut latest = self.latest.write();
+                latest.0 = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
                 Ok(())
             }
             Err(error) => {
@@ -400,7 +403,7 @@ impl Inner {
         let reopened = self.substrate.reopen().and_then(|reopened| {
             let snapshot = self.substrate.snapshot()?;
             self.spilled.reload(&*snapshot)?;
-            self.latest.write().0 = snapshot;
+            self.latest.write().0 = Arc::new(CachedSnapshot::new(snapshot));
             Ok(reopened)
         });
         *self.reopening.lock() = Reopening { ended: Some(Instant::now()), took: begun.elapsed() };

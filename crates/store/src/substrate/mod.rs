@@ -125,8 +125,9 @@ pub trait Snapshot: Send + Sync {
     /// The entries of a range of keys in order.
     fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
 
-    /// Blocks that were read from it, if it keeps them.
+    /// Blocks that were read from it, if it keeps them: the store's own snapshots do.
     #[doc(hidden)]
+    #[expect(private_interfaces, reason = "nobody else gives or takes it")]
     fn block_cache(&self) -> Option<&BlockCache> {
         None
     }

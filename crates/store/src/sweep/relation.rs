@@ -1,6 +1,7 @@
 //! One step of the sweep through a relation: a stretch of rows between two row blocks.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use farbird_record::value_codec::encode_row;
 use farbird_record::{EncodedRows, RecordFormat};
@@ -143,7 +144,7 @@ impl RelationSweep<'_> {
     fn sweep_stretch(
         &self,
         stretch: &[RowVersions],
-        container: Option<Block>,
+        container: Option<Arc<Block>>,
         batch: &mut WriteBatch,
     ) -> Result<()> {
         let verdicts: Vec<Verdict<'_>> = stretch.iter().map(|row| self.verdict(row)).collect();
@@ -154,18 +155,18 @@ impl RelationSweep<'_> {
         let is_base_settled = base
             .as_ref()
             .is_none_or(|block| self.commit_of(block).is_some_and(|commit| commit <= self.horizon));
-        let format = self.format_of_merge(base.as_ref(), &verdicts)?;
+        let format = self.format_of_merge(base.as_deref(), &verdicts)?;
         let merged: Vec<bool> =
             verdicts.iter().map(|verdict| verdict.settled && is_base_settled && format.is_some()).collect();
         for (verdict, merged) in verdicts.iter().zip(&merged) {
-            self.drop_dead(verdict, *merged, base.as_ref(), batch)?;
+            self.drop_dead(verdict, *merged, base.as_deref(), batch)?;
         }
         if let Some(format) = format
             && merged.contains(&true)
         {
             let settled =
                 verdicts.iter().zip(&merged).filter(|(_, merged)| **merged).map(|(verdict, _)| verdict);
-            self.merge(base.as_ref(), settled, format, batch)?;
+            self.merge(base.as_deref(), settled, format, batch)?;
         }
         Ok(())
     }
@@ -175,7 +176,7 @@ impl RelationSweep<'_> {
     }
 
     /// The block before the stretch, if it has room for more rows and nothing stands, or may yet come, between.
-    fn block_to_continue(&self, stretch: &[RowVersions]) -> Result<Option<Block>> {
+    fn block_to_continue(&self, stretch: &[RowVersions]) -> Result<Option<Arc<Block>>> {
         let Some(first) = stretch.first() else { return Ok(None) };
         let key = keyspace::block(first.row);
         let span = (Bound::Unbounded, Bound::Excluded(&key[..]));
@@ -189,7 +190,7 @@ impl RelationSweep<'_> {
             && block.rows < BLOCK_ROWS_MAX / 2
             && reserved.is_none_or(|reserved| reserved > first.row.0)
             && self.commit_of(&block).is_some_and(|commit| commit <= self.horizon);
-        Ok(fits.then_some(block))
+        Ok(fits.then(|| Arc::new(block)))
     }
 
     /// The format in which the merged rows are written; `None` if they cannot be merged now.

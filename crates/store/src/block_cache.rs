@@ -1,0 +1,88 @@
+//! Row blocks that single rows were read from: found, checked and parsed already.
+//!
+//! A state of the substrate does not change, so neither do its blocks; states that follow each other share the cache
+//! until a write touches blocks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::block::Block;
+use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, WriteBatch};
+use crate::{RelationId, Result, RowId, substrate::Direction};
+
+/// Blocks kept, of up to 16 KiB each; most are kept by the substrate's cache all the same.
+const BLOCKS_MAX: usize = 1_024;
+
+/// Blocks by relation and first row.
+#[derive(Default)]
+pub(crate) struct BlockCache {
+    blocks: Mutex<BTreeMap<(RelationId, u64), Arc<Block>>>,
+}
+
+impl BlockCache {
+    /// The block whose span holds a row, if it is here.
+    pub(crate) fn block_of(&self, relation: RelationId, row: RowId) -> Option<Arc<Block>> {
+        let blocks = self.blocks.lock();
+        let (_, block) = blocks.range((relation, 0)..=(relation, row.0)).next_back()?;
+        (row.0 <= block.last).then(|| Arc::clone(block))
+    }
+
+    /// Keeps a block, in the place of a neighbour if there is no more room: under random reads that is any block.
+    pub(crate) fn keep(&self, relation: RelationId, block: &Arc<Block>) {
+        let key = (relation, block.first);
+        let mut blocks = self.blocks.lock();
+        if blocks.len() >= BLOCKS_MAX {
+            let neighbour = blocks.range(key..).next().or_else(|| blocks.iter().next());
+            if let Some(neighbour) = neighbour.map(|(key, _)| *key) {
+                blocks.remove(&neighbour);
+            }
+        }
+        blocks.insert(key, Arc::clone(block));
+    }
+}
+
+/// A state of the substrate with the blocks that were read from it.
+pub(crate) struct CachedSnapshot {
+    base: Arc<dyn Snapshot>,
+    blocks: Arc<BlockCache>,
+}
+
+impl CachedSnapshot {
+    /// A state of which nothing was read yet.
+    pub(crate) fn new(base: Arc<dyn Snapshot>) -> CachedSnapshot {
+        CachedSnapshot { base, blocks: Arc::default() }
+    }
+
+    /// The state after a write. `keeps_blocks`: whether the write left all blocks as they were.
+    pub(crate) fn followed_by(&self, base: Arc<dyn Snapshot>, keeps_blocks: bool) -> CachedSnapshot {
+        let blocks = if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::default() };
+        CachedSnapshot { base, blocks }
+    }
+}
+
+/// Whether a write leaves all row blocks as they are.
+pub(crate) fn keeps_blocks(batch: &WriteBatch) -> bool {
+    let is_blocks = |space: Space| matches!(space, Space::Blocks(_));
+    !batch.cleared().iter().any(|space| is_blocks(*space))
+        && !batch.changes().any(|(space, _)| is_blocks(space))
+}
+
+impl Snapshot for CachedSnapshot {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
+        self.base.get(space, key)
+    }
+
+    fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
+        self.base.bounds(space)
+    }
+
+    fn scan(&self, space: Space, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
+        self.base.scan(space, span, direction)
+    }
+
+    fn block_cache(&self) -> Option<&BlockCache> {
+        Some(&self.blocks)
+    }
+}
