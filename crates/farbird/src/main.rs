@@ -2,8 +2,10 @@
 //!
 //! Data goes to stdout, words to stderr. Exit codes: 0 done, 1 a statement failed or the answer is no, 2 could not run.
 
+mod backup;
 mod bench;
 mod progress;
+mod restore;
 mod serve;
 mod shell;
 
@@ -27,6 +29,10 @@ enum Command {
     Serve(serve::Arguments),
     /// Run SQL on a database file: a shell, a script or one command.
     Sql(shell::Arguments),
+    /// Copy a database as of one moment, while others work in it.
+    Backup(backup::Arguments),
+    /// Make a database of a backup.
+    Restore(restore::Arguments),
     /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
 }
@@ -36,6 +42,8 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Sql(arguments) => shell::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {
