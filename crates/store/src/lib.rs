@@ -39,6 +39,7 @@ mod options;
 mod pending_keys;
 mod recovery;
 mod registry;
+mod row_locks;
 mod row_numbers;
 mod scan;
 mod sequence;

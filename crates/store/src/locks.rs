@@ -9,10 +9,11 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::row_locks::{ChangedKeys, RowLocks, Stretch};
 use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
 
 /// What can be locked by one transaction at a time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resource {
     Row(RelationId, RowId),
     CatalogEntry(Box<[u8]>),
@@ -27,34 +28,20 @@ pub(crate) struct LockTable {
 
 #[derive(Debug, Default)]
 struct State {
-    resources: HashMap<Resource, ResourceLock>,
+    rows: RowLocks,
+    catalog_entries: HashMap<Box<[u8]>, TransactionId>,
     relations: HashMap<RelationId, HashMap<TransactionId, Levels>>,
     holders: HashMap<TransactionId, Held>,
     waits: HashMap<TransactionId, Vec<TransactionId>>,
-}
-
-/// Who holds a resource.
-#[derive(Debug)]
-struct ResourceLock {
-    holder: TransactionId,
-    changed_keys: ChangedKeys,
-}
-
-/// Which keys of a locked row its holder takes away: others cannot know whether those will still be there. The others
-/// are in no doubt.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ChangedKeys {
-    /// Those of these indexes.
-    Of(Vec<IndexId>),
-    /// All: the row is being deleted.
-    All,
 }
 
 /// What a running transaction holds.
 #[derive(Debug, Default)]
 struct Held {
     owner: Owner,
-    resources: Vec<Resource>,
+    /// Where it has locked rows.
+    stretches: Vec<Stretch>,
+    catalog_entries: Vec<Box<[u8]>>,
     relations: HashSet<RelationId>,
 }
 
@@ -135,8 +122,11 @@ impl LockTable {
     pub(crate) fn end(&self, transaction: TransactionId) {
         let mut state = self.state.lock();
         let Some(held) = state.holders.remove(&transaction) else { return };
-        for resource in held.resources {
-            state.resources.remove(&resource);
+        for stretch in held.stretches {
+            state.rows.end(stretch, transaction);
+        }
+        for entry in held.catalog_entries {
+            state.catalog_entries.remove(&entry);
         }
         for relation in held.relations {
             if let Some(holders) = state.relations.get_mut(&relation) {
@@ -156,24 +146,16 @@ impl LockTable {
         loop {
             let holder = {
                 let mut state = self.state.lock();
-                match state.resources.get(resource) {
+                match state.holder(resource) {
                     None => {
-                        let lock = ResourceLock {
-                            holder: waiter.transaction,
-                            changed_keys: ChangedKeys::Of(Vec::new()),
-                        };
-                        state.resources.insert(resource.clone(), lock);
-                        if let Some(held) = state.holders.get_mut(&waiter.transaction) {
-                            held.resources.push(resource.clone());
-                        }
+                        state.take(resource, waiter.transaction);
                         return Ok(true);
                     }
-                    Some(lock) if lock.holder == waiter.transaction => return Ok(false),
-                    Some(lock) => lock.holder,
+                    Some(holder) if holder == waiter.transaction => return Ok(false),
+                    Some(holder) => holder,
                 }
             };
-            let is_free =
-                |state: &State| state.resources.get(resource).is_none_or(|lock| lock.holder != holder);
+            let is_free = |state: &State| state.holder(resource) != Some(holder);
             self.wait_until(is_free, &[holder], waiter)?;
         }
     }
@@ -181,9 +163,14 @@ impl LockTable {
     /// Gives a lock back before the end: the operation for which it was taken did not happen.
     pub(crate) fn unlock(&self, resource: &Resource, holder: TransactionId) {
         let mut state = self.state.lock();
-        state.resources.remove(resource);
-        if let Some(held) = state.holders.get_mut(&holder) {
-            held.resources.retain(|other| other != resource);
+        match resource {
+            Resource::Row(relation, row) => state.rows.unlock(*relation, *row),
+            Resource::CatalogEntry(entry) => {
+                state.catalog_entries.remove(entry);
+                if let Some(held) = state.holders.get_mut(&holder) {
+                    held.catalog_entries.retain(|other| other != entry);
+                }
+            }
         }
         if !state.waits.is_empty() {
             self.changed.notify_all();
@@ -191,25 +178,18 @@ impl LockTable {
     }
 
     /// Who has locked a row, and whether it takes the row's key in this index away.
-    pub(crate) fn key_holder(&self, row: &Resource, index: IndexId) -> Option<(TransactionId, bool)> {
-        let state = self.state.lock();
-        let lock = state.resources.get(row)?;
-        let changes = match &lock.changed_keys {
-            ChangedKeys::All => true,
-            ChangedKeys::Of(indexes) => indexes.contains(&index),
-        };
-        Some((lock.holder, changes))
+    pub(crate) fn key_holder(
+        &self,
+        relation: RelationId,
+        row: RowId,
+        index: IndexId,
+    ) -> Option<(TransactionId, bool)> {
+        self.state.lock().rows.key_holder(relation, row, index)
     }
 
     /// Notes which keys of a row its holder takes away.
-    pub(crate) fn note_changed_keys(&self, row: &Resource, changed: ChangedKeys) {
-        if let Some(lock) = self.state.lock().resources.get_mut(row) {
-            match (&mut lock.changed_keys, changed) {
-                (ChangedKeys::Of(known), ChangedKeys::Of(more)) => known.extend(more),
-                (ChangedKeys::All, _) => {}
-                (known, ChangedKeys::All) => *known = ChangedKeys::All,
-            }
-        }
+    pub(crate) fn note_changed_keys(&self, relation: RelationId, row: RowId, changed: &ChangedKeys) {
+        self.state.lock().rows.note_changed_keys(relation, row, changed);
     }
 
     /// Locks a relation; gives all levels that the transaction holds on it now.
@@ -320,6 +300,29 @@ impl LockTable {
 }
 
 impl State {
+    fn holder(&self, resource: &Resource) -> Option<TransactionId> {
+        match resource {
+            Resource::Row(relation, row) => self.rows.holder(*relation, *row),
+            Resource::CatalogEntry(entry) => self.catalog_entries.get(entry).copied(),
+        }
+    }
+
+    /// Locks a free resource.
+    fn take(&mut self, resource: &Resource, holder: TransactionId) {
+        let stretch = match resource {
+            Resource::Row(relation, row) => self.rows.lock(*relation, *row, holder),
+            Resource::CatalogEntry(entry) => {
+                self.catalog_entries.insert(entry.clone(), holder);
+                None
+            }
+        };
+        let Some(held) = self.holders.get_mut(&holder) else { return };
+        held.stretches.extend(stretch);
+        if let Resource::CatalogEntry(entry) = resource {
+            held.catalog_entries.push(entry.clone());
+        }
+    }
+
     /// Whether one of `from` waits, over any number of others, for `target`.
     fn reaches(&self, from: &[TransactionId], target: TransactionId) -> bool {
         let mut seen = HashSet::new();

@@ -10,7 +10,6 @@ use super::write::NewKey;
 use crate::changes;
 use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
-use crate::locks::Resource;
 use crate::substrate::{Direction, Snapshot, Space};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
@@ -224,7 +223,7 @@ impl Transaction {
             return Ok(if has { KeyState::Present } else { KeyState::Absent });
         }
         // The lock first: a holder that ends between the two looks has committed before the second one.
-        let lock = self.store.inner.locks.key_holder(&Resource::Row(layout.id, row), index.id);
+        let lock = self.store.inner.locks.key_holder(layout.id, row, index.id);
         let latest = match lock {
             None => &*self.store.inner.snapshot(),
             Some(_) => snapshot,

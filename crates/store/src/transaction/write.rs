@@ -11,7 +11,8 @@ use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keys::IndexKey;
 use crate::keyspace;
-use crate::locks::{ChangedKeys, Resource, Waiter};
+use crate::locks::{Resource, Waiter};
+use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
 use crate::write_set::OwnRow;
@@ -83,7 +84,7 @@ impl Transaction {
         let keys = new_keys(layout, row_id, row, Some(&old))?;
         if !keys.is_empty() {
             let changed = ChangedKeys::Of(keys.iter().map(|new| new.index.id).collect());
-            self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), changed);
+            self.store.inner.locks.note_changed_keys(layout.id, row_id, &changed);
         }
         self.adopt_blobs(&mut *self.core()?, layout, row, &old)?;
         let mut bytes = Vec::new();
@@ -105,7 +106,7 @@ impl Transaction {
         self.lock_to_write(layout)?;
         let LockedRow { values: old, is_uncommitted, .. } =
             self.lock_and_read(layout, view, row_id, self.options.wait)?;
-        self.store.inner.locks.note_changed_keys(&Resource::Row(layout.id, row_id), ChangedKeys::All);
+        self.store.inner.locks.note_changed_keys(layout.id, row_id, &ChangedKeys::All);
         let mut core = self.core()?;
         if is_uncommitted {
             drop_replaced(&mut core, layout, row_id, &old, &[])?;
