@@ -9,6 +9,7 @@ use farbird_store::Store;
 use parking_lot::{Mutex, RwLock};
 
 use crate::catalog::Catalog;
+use crate::catalog::layout::codec;
 use crate::session::Session;
 use crate::users::UserDirectory;
 
@@ -32,6 +33,7 @@ pub struct Database {
 impl Database {
     /// Wraps an open store and the catalog read from it.
     pub fn new(path: &Path, store: Arc<Store>, catalog: Catalog, users: Arc<dyn UserDirectory>) -> Database {
+        store.set_codec(catalog.database.codec.as_deref().and_then(codec));
         Database {
             path: path.to_owned(),
             store,
@@ -52,6 +54,9 @@ impl Database {
     pub fn publish_catalog(&self, change: impl FnOnce(&Catalog) -> Catalog) {
         let mut catalog = self.catalog.write();
         let next = change(&catalog);
+        if next.database.codec != catalog.database.codec {
+            self.store.set_codec(next.database.codec.as_deref().and_then(codec));
+        }
         *catalog = Arc::new(next);
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use farbird_record::RecordFormat;
+use farbird_record::{CodecId, RecordFormat};
 use farbird_types::{Collation, Result, Value};
 
 use crate::{IndexId, RelationId};
@@ -22,6 +22,8 @@ pub struct RelationLayout {
     pub added_defaults: Vec<Value>,
     /// Its indexes, inactive ones too.
     pub indexes: Vec<IndexDefinition>,
+    /// How its new blocks are packed; `None`: as the database's are ([`crate::Store::set_codec`]).
+    pub codec: Option<CodecId>,
 }
 
 impl RelationLayout {

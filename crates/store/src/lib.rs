@@ -68,5 +68,5 @@ pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
 
-pub use farbird_record::{CodecId, ColumnValues, ColumnVector, NullBits};
+pub use farbird_record::{CodecId, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use farbird_record::CodecId;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
 use crate::block_cache::{CachedSnapshot, keeps_blocks};
@@ -46,6 +47,8 @@ const BLOBS_RESERVED: u64 = 4_096;
 pub(crate) struct Inner {
     substrate: Arc<dyn Substrate>,
     pub(crate) options: StoreOptions,
+    /// How new blocks of relations that say nothing themselves are packed: a [`CodecId`].
+    codec: AtomicU8,
     /// The substrate's latest state. Kept, since opening one for each read costs more than the read.
     latest: RwLock<LatestSnapshot>,
     write_lock: Mutex<()>,
@@ -159,6 +162,7 @@ impl Store {
         let snapshot = substrate.snapshot()?;
         let published = CommitNumber(read_number(&*snapshot, meta::LAST_COMMIT)?.unwrap_or(0));
         let inner = Inner {
+            codec: AtomicU8::new(options.codec.0),
             options,
             write_lock: Mutex::new(()),
             poisoned: AtomicBool::new(false),
@@ -188,6 +192,22 @@ impl Store {
             inner.sweeper.start(&inner);
         }
         Ok(Store { inner })
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &StoreOptions {
+        &self.inner.options
+    }
+
+    /// Sets how new blocks are packed of relations whose layouts do not say; `None`: as [`StoreOptions::codec`] says.
+    /// Blocks that exist stay as they are.
+    pub fn set_codec(&self, codec: Option<CodecId>) {
+        self.inner.codec.store(codec.unwrap_or(self.inner.options.codec).0, Ordering::Relaxed);
+    }
+
+    /// How new blocks are packed of relations whose layouts do not say.
+    pub fn codec(&self) -> CodecId {
+        self.inner.codec()
     }
 
     /// Stops the background sweep and writes what is still in memory only (exact sequence values). Running transactions
@@ -281,6 +301,11 @@ impl Store {
 }
 
 impl Inner {
+    /// As [`Store::codec`].
+    pub(crate) fn codec(&self) -> CodecId {
+        CodecId(self.codec.load(Ordering::Relaxed))
+    }
+
     /// The substrate's latest state.
     pub(crate) fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::<CachedSnapshot>::clone(&self.latest.read().0)

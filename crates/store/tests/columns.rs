@@ -24,6 +24,7 @@ fn first_layout() -> RelationLayout {
         formats: vec![RecordFormat::new(vec![SqlType::BIGINT, CENTS, name, SqlType::Double])],
         current: 0,
         added_defaults: Vec::new(),
+        codec: None,
         indexes: Vec::new(),
     }
 }

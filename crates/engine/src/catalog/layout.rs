@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use farbird_record::RecordFormat;
 use farbird_store::{
-    IndexDefinition, IndexId as StoreIndex, KeyPart, KeySource, RelationId as StoreRelation, RelationLayout,
-    RowPredicate,
+    CodecId, IndexDefinition, IndexId as StoreIndex, KeyPart, KeySource, RelationId as StoreRelation,
+    RelationLayout, RowPredicate,
 };
 use farbird_types::{CastContext, Collation, Result, SqlType, Timestamp, Value, ZoneId, convert};
 
@@ -41,7 +41,13 @@ fn make(relation: &Relation) -> RelationLayout {
         current: u16::try_from(relation.formats.len().saturating_sub(1)).unwrap_or(u16::MAX),
         added_defaults: added_defaults(relation),
         indexes: relation.indexes.iter().map(|index| index_definition(relation, index)).collect(),
+        codec: relation.codec.as_deref().and_then(codec),
     }
+}
+
+/// The codec of this name. DDL has stored only names that there are; one of a newer program is as good as none.
+pub(crate) fn codec(name: &str) -> Option<CodecId> {
+    name.parse().inspect_err(|error| tracing::warn!(name, %error, "a codec is not known")).ok()
 }
 
 fn record_format(format: &Format) -> RecordFormat {

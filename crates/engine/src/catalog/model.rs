@@ -90,6 +90,9 @@ pub struct DatabaseProperties {
     /// ALTER DATABASE SET DEFAULT SQL SECURITY: DEFINER (`Some(true)`), INVOKER (`Some(false)`).
     #[serde(default)]
     pub sql_security_definer: Option<bool>,
+    /// ALTER DATABASE SET STORAGE CODEC: the text form of a [`farbird_store::CodecId`].
+    #[serde(default)]
+    pub codec: Option<String>,
 }
 
 impl Default for DatabaseProperties {
@@ -105,6 +108,7 @@ impl Default for DatabaseProperties {
             linger_seconds: None,
             read_only: false,
             sql_security_definer: None,
+            codec: None,
         }
     }
 }
@@ -149,6 +153,9 @@ pub struct Relation {
     /// For views: the tables of its FROM.
     #[serde(default)]
     pub view_contexts: Vec<ViewContext>,
+    /// STORAGE CODEC, for tables that say: the text form of a [`farbird_store::CodecId`].
+    #[serde(default)]
+    pub codec: Option<String>,
     /// The store's description of it, made when first asked for.
     #[serde(skip)]
     pub layout: LayoutCache,

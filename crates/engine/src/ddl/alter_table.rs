@@ -15,7 +15,7 @@ use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_o
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
 use crate::ddl::editor::Editor;
-use crate::ddl::table::{TableEdit, add_column_constraints};
+use crate::ddl::table::{TableEdit, add_column_constraints, codec_name};
 use crate::ddl::{domain, error, reference, sequence};
 
 /// ALTER TABLE.
@@ -67,6 +67,10 @@ fn apply(editor: &mut Editor<'_, '_>, edit: &mut TableEdit, change: &TableChange
         }
         // Publications are of replication: there is none, so every table is as published as any.
         TableChange::Publication(_) => Ok(()),
+        TableChange::Storage(storage) => {
+            edit.relation.codec = codec_name(storage)?;
+            Ok(())
+        }
     }
 }
 

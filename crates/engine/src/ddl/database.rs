@@ -9,6 +9,7 @@ use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{CatalogObject, DatabaseProperties, ObjectKind};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::table::codec_name;
 
 /// CREATE DATABASE inside of the database that it has made: Firebird's client library creates the file by itself and then
 /// sends the statement for what it did not understand of it.
@@ -34,6 +35,7 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> 
             DatabaseChange::SetDefaultSqlSecurity(security) => {
                 database.sql_security_definer = Some(*security == SqlSecurity::Definer);
             }
+            DatabaseChange::Storage(storage) => database.codec = codec_name(storage)?,
             // There is no replication: nothing changes.
             DatabaseChange::Publication(_)
             | DatabaseChange::IncludeInPublication(_)

@@ -331,6 +331,11 @@ pub(super) fn unsupported(what: &str) -> Error {
     Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("{what} is not supported yet"))
 }
 
+/// A codec that there is not; says which there are.
+pub(super) fn unknown_codec(name: &str, error: farbird_store::UnknownCodecName) -> Error {
+    Error::new(isc::NO_META_UPDATE).and(isc::RANDOM).with(format!("{name}: {error}"))
+}
+
 /// Something uses what is to go: `no_delete`, what it is, and how many use it.
 pub(super) fn in_use(kind: u32, name: &str, dependents: usize) -> Error {
     Error::new(isc::NO_META_UPDATE)

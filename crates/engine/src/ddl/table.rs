@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{
-    ColumnConstraintKind, ColumnDefinition, ColumnGeneration, CreateTable, DefineMode, SqlSecurity,
+    ColumnConstraintKind, ColumnDefinition, ColumnGeneration, CreateTable, DefineMode, SqlSecurity, Storage,
     TableElement,
 };
-use farbird_store::LockLevel;
+use farbird_store::{CodecId, LockLevel};
 use farbird_types::Result;
 
 use crate::catalog::privileges::{self, DdlAction};
@@ -146,6 +146,9 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     check_name_is_free(editor, name)?;
     let relation = new_relation(editor, name, RelationKind::Table, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);
+    if let Some(written) = &ast.storage {
+        edit.relation.codec = codec_name(written)?;
+    }
     let mut computed = Vec::new();
     for element in &ast.elements {
         if let TableElement::Column(definition) = element {
@@ -197,6 +200,17 @@ pub(super) fn add_column_constraints(
     Ok(())
 }
 
+/// STORAGE: the name of a codec as the catalog keeps it; `None` for DEFAULT.
+///
+/// # Errors
+/// If there is no such codec.
+pub(super) fn codec_name(written: &Storage) -> Result<Option<String>> {
+    let Storage::Codec(name) = written else { return Ok(None) };
+    name.parse::<CodecId>()
+        .map(|codec| Some(codec.to_string()))
+        .map_err(|error| error::unknown_codec(name, error))
+}
+
 /// Tables, views and procedures share their names.
 pub(super) fn check_name_is_free(editor: &Editor<'_, '_>, name: &str) -> Result<()> {
     let catalog = editor.catalog();
@@ -229,6 +243,7 @@ pub(super) fn new_relation(
         description: None,
         sql_security_definer: sql_security.map(|security| security == SqlSecurity::Definer),
         view_contexts: Vec::new(),
+        codec: None,
         layout: LayoutCache::default(),
     })
 }

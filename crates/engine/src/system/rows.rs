@@ -25,6 +25,7 @@ pub fn rows(
         "RDB$RELATIONS" => tables::relations(&mut rows),
         "RDB$RELATION_FIELDS" => tables::relation_fields(&mut rows),
         "RDB$FIELDS" => tables::fields(&mut rows),
+        "FARBIRD$STORAGE" => tables::storage(&mut rows),
         "RDB$VIEW_RELATIONS" => tables::view_relations(&mut rows),
         "RDB$FORMATS" => tables::formats(&mut rows),
         "RDB$DEPENDENCIES" => tables::all_dependencies(&mut rows),

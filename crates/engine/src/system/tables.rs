@@ -12,7 +12,7 @@ use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
 /// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
-const VIRTUAL_TABLES: [&str; 3] = ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS"];
+const VIRTUAL_TABLES: [&str; 4] = ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS", "FARBIRD$STORAGE"];
 
 /// Relations in the order of their numbers.
 pub(super) fn relations_in_order(catalog: &Catalog) -> Vec<Arc<Relation>> {
@@ -49,6 +49,26 @@ fn relation_type(relation: &Relation) -> i64 {
         }
         RelationKind::TemporarySession => 4,
         RelationKind::TemporaryTransaction => 5,
+    }
+}
+
+/// How new rows of tables are packed, and who says so. The row without a name is for tables that do not say.
+pub(super) fn storage(rows: &mut RowSet<'_, '_, '_>) {
+    let catalog = Arc::clone(&rows.catalog);
+    let (codec, source) = match &catalog.database.codec {
+        Some(codec) => (codec.clone(), "DATABASE"),
+        None => (rows.context.database.store.options().codec.to_string(), "SERVER"),
+    };
+    rows.row().text("FARBIRD$CODEC", &codec).text("FARBIRD$SOURCE", source);
+    for relation in relations_in_order(&catalog).iter().filter(|relation| relation.is_stored()) {
+        let (codec, source) = match &relation.codec {
+            Some(own) => (own, "TABLE"),
+            None => (&codec, source),
+        };
+        rows.row()
+            .text("FARBIRD$RELATION_NAME", &relation.name)
+            .text("FARBIRD$CODEC", codec)
+            .text("FARBIRD$SOURCE", source);
     }
 }
 

@@ -212,6 +212,17 @@ pub struct CreateTable {
     pub sql_security: Option<SqlSecurity>,
     /// ENABLE PUBLICATION (true), DISABLE PUBLICATION (false).
     pub publication: Option<bool>,
+    /// STORAGE.
+    pub storage: Option<Storage>,
+}
+
+/// How rows are packed: STORAGE. Farbird's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Storage {
+    /// STORAGE CODEC 'name'
+    Codec(String),
+    /// STORAGE DEFAULT: as the next above says, the database or the server.
+    Default,
 }
 
 /// What becomes of a temporary table's rows.
@@ -411,6 +422,8 @@ pub enum TableChange {
     SqlSecurity(SqlSecurityChange),
     /// ENABLE PUBLICATION (true), DISABLE PUBLICATION (false)
     Publication(bool),
+    /// SET STORAGE
+    Storage(Storage),
 }
 
 /// A change of a column.
@@ -725,6 +738,8 @@ pub enum DatabaseChange {
     IncludeInPublication(Vec<Name>),
     /// EXCLUDE tables FROM PUBLICATION; empty: ALL
     ExcludeFromPublication(Vec<Name>),
+    /// SET STORAGE
+    Storage(Storage),
 }
 
 /// A change of the pool of connections that EXECUTE STATEMENT ON EXTERNAL leaves open.

@@ -153,6 +153,20 @@ impl<'a> Parser<'a> {
         is_keyword(self.peek(), keyword)
     }
 
+    /// Whether the next token is this word, which is no keyword: `word` in upper case.
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        matches!(self.peek(), TokenKind::Word(found) if *found == *word)
+    }
+
+    /// Takes this word, which is no keyword and must be next.
+    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
+        if !self.at_word(word) {
+            return Err(self.unexpected());
+        }
+        self.take();
+        Ok(())
+    }
+
     /// Whether the next token is one of these keywords.
     pub(super) fn at_any_keyword(&self, keywords: &[&str]) -> bool {
         keywords.iter().any(|keyword| self.at_keyword(keyword))

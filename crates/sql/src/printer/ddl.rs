@@ -7,7 +7,7 @@ use crate::ast::{
     CreateCollation, CreateDatabase, CreateDomain, CreateIndex, CreateShadow, CreateTable, DatabaseChange,
     DatabaseFile, DdlStatement, DeclareFilter, DefineMode, DefineSequence, DefineView, DomainChange,
     DropKind, DropObject, Identity, IdentityChange, IndexKey, Literal, ParameterKind, References,
-    ReferentialAction, Restart, TableChange, TableConstraint, TableConstraintKind, TableElement,
+    ReferentialAction, Restart, Storage, TableChange, TableConstraint, TableConstraintKind, TableElement,
     TemporaryRows,
 };
 
@@ -115,6 +115,16 @@ impl Printer {
             None => {}
         }
         self.sql_security(table.sql_security).publication(table.publication);
+        if let Some(storage) = &table.storage {
+            self.storage(storage);
+        }
+    }
+
+    fn storage(&mut self, storage: &Storage) {
+        match storage {
+            Storage::Codec(name) => self.word("STORAGE CODEC").quoted(name),
+            Storage::Default => self.word("STORAGE DEFAULT"),
+        };
     }
 
     fn publication(&mut self, enabled: Option<bool>) {
@@ -228,6 +238,7 @@ impl Printer {
                 self.word("DROP SQL SECURITY");
             }
             TableChange::Publication(enabled) => self.publication(Some(*enabled)),
+            TableChange::Storage(storage) => self.word("SET").storage(storage),
         }
     }
 
@@ -414,6 +425,7 @@ impl Printer {
                 self.word("EXCLUDE").word(if tables.is_empty() { "ALL" } else { "TABLE" });
                 self.names(tables).word("FROM PUBLICATION");
             }
+            DatabaseChange::Storage(storage) => self.word("SET").storage(storage),
         }
     }
 

@@ -399,7 +399,7 @@ impl<'a> BlockWriter<'a> {
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
         let label = BlockLabel {
-            codec: self.sweep.inner.options.codec,
+            codec: self.sweep.layout.codec.unwrap_or_else(|| self.sweep.inner.codec()),
             stamp: Stamp::Commit(self.commit),
             writer: TransactionId(0),
             format: self.format,

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_record::{CodecId, EncodedRows, RecordFormat};
+use farbird_record::{CodecId, EncodedRows};
 
-use super::Core;
 use super::ddl::DdlChange;
+use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
 use crate::keyspace::{self, meta};
@@ -20,9 +20,10 @@ use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, Transa
 /// All that one commit writes.
 pub(super) struct CommitContent {
     id: TransactionId,
+    /// For relations that name none.
     codec: CodecId,
     relations: HashMap<RelationId, RelationWrites>,
-    formats: HashMap<(RelationId, u16), RecordFormat>,
+    formats: HashMap<(RelationId, u16), WrittenFormat>,
     entries: Arc<HashMap<IndexId, OwnEntries>>,
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
@@ -40,7 +41,7 @@ impl CommitContent {
         core.committed_entries = Arc::clone(&entries);
         CommitContent {
             id: core.id,
-            codec: inner.options.codec,
+            codec: inner.codec(),
             relations: std::mem::take(&mut core.writes.relations),
             formats: std::mem::take(&mut core.formats),
             entries,
@@ -193,12 +194,13 @@ impl CommitContent {
         rows: &EncodedRows,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let label = BlockLabel { codec: self.codec, stamp: Stamp::Commit(number), writer: self.id, format };
-        let record_format = self
+        let written = self
             .formats
             .get(&(relation, format))
             .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
-        let value = encode_block(&label, record_format, row_ids, rows)?;
+        let codec = written.codec.unwrap_or(self.codec);
+        let label = BlockLabel { codec, stamp: Stamp::Commit(number), writer: self.id, format };
+        let value = encode_block(&label, &written.record, row_ids, rows)?;
         batch.put(Space::Blocks(relation), keyspace::block(RowId(row_ids.first())).to_vec(), value);
         Ok(())
     }

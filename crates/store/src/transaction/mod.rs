@@ -29,7 +29,7 @@ use crate::{
 };
 use commit::CommitContent;
 use ddl::DdlChange;
-use farbird_record::RecordFormat;
+use farbird_record::{CodecId, RecordFormat};
 use spill::SpilledRelation;
 
 /// A running transaction. Dropping it rolls it back.
@@ -42,6 +42,14 @@ pub struct Transaction {
     live: Arc<LiveChanges>,
     /// `None` once it has ended.
     core: Mutex<Option<Core>>,
+}
+
+/// A format in which a transaction has written rows.
+#[derive(Debug)]
+struct WrittenFormat {
+    record: RecordFormat,
+    /// The relation's own codec, if it names one.
+    codec: Option<CodecId>,
 }
 
 /// What changes while a transaction runs.
@@ -62,7 +70,7 @@ pub(crate) struct Core {
     known_layouts: HashSet<RelationId>,
     ddl: Vec<(u64, DdlChange)>,
     /// Formats of the rows written, for the commit.
-    formats: HashMap<(RelationId, u16), RecordFormat>,
+    formats: HashMap<(RelationId, u16), WrittenFormat>,
     /// Relations of which it has spilled rows.
     spilled: BTreeMap<RelationId, SpilledRelation>,
     /// The latest change that may be spilled.

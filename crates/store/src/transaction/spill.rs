@@ -112,7 +112,7 @@ impl Transaction {
                 continue;
             }
             let format = core.formats.get(&(relation, run.format)).ok_or_else(damaged)?;
-            let reader = block.reader(format)?;
+            let reader = block.reader(&format.record)?;
             let mut rows = EncodedRows::new();
             for index in 0..left {
                 rows.push_with(|out| reader.encoded_row(index, out))
@@ -137,13 +137,13 @@ fn spilled_block(
     format: u16,
     rows: &EncodedRows,
 ) -> Result<Vec<u8>> {
-    let record_format = core
+    let written = core
         .formats
         .get(&(relation, format))
         .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
-    let codec = inner.options.codec;
+    let codec = written.codec.unwrap_or_else(|| inner.codec());
     let label = BlockLabel { codec, stamp: Stamp::Transaction(core.id), writer: core.id, format };
-    encode_block(&label, record_format, &RowIds::Dense(first..first + rows.len() as u64), rows)
+    encode_block(&label, &written.record, &RowIds::Dense(first..first + rows.len() as u64), rows)
 }
 
 /// Writes in bounded batches.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farbird_record::value_codec::encode_row;
 use farbird_types::{BlobId, SqlType, Value};
 
-use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction};
+use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keys::IndexKey;
@@ -267,7 +267,7 @@ fn current_format(layout: &RelationLayout) -> Result<&farbird_record::RecordForm
 /// Keeps the format for the commit.
 fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()> {
     if let Entry::Vacant(vacant) = core.formats.entry((layout.id, layout.current)) {
-        vacant.insert(current_format(layout)?.clone());
+        vacant.insert(WrittenFormat { record: current_format(layout)?.clone(), codec: layout.codec });
     }
     Ok(())
 }

@@ -56,6 +56,7 @@ pub fn layout_with(indexes: Vec<IndexDefinition>) -> Arc<RelationLayout> {
         formats: vec![format],
         current: 0,
         added_defaults: Vec::new(),
+        codec: None,
         indexes,
     })
 }

@@ -126,6 +126,9 @@ impl Parser<'_> {
         if self.eat_keyword("DROP") {
             return self.table_drop();
         }
+        if self.eat_keyword("SET") {
+            return Ok(TableChange::Storage(self.storage()?));
+        }
         self.expect_keyword("ALTER")?;
         if self.eat_keywords(&["SQL", "SECURITY"]) {
             return Ok(TableChange::SqlSecurity(SqlSecurityChange::Set(self.definer_or_invoker()?)));

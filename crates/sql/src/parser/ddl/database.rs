@@ -187,6 +187,9 @@ impl Parser<'_> {
             self.expect_keyword("TO")?;
             return Ok(DatabaseChange::SetLinger(self.long()?.unsigned_abs()));
         }
+        if self.at_word("STORAGE") {
+            return Ok(DatabaseChange::Storage(self.storage()?));
+        }
         self.expect_keyword("DEFAULT")?;
         if let Some(security) = self.sql_security()? {
             return Ok(DatabaseChange::SetDefaultSqlSecurity(security));

@@ -3,7 +3,8 @@
 use crate::ast::{
     Check, ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ColumnGeneration, Computed,
     ConstraintIndex, CreateTable, DataType, DataTypeKind, DdlStatement, DefaultValue, DefineMode, Identity,
-    Name, References, ReferentialAction, TableConstraint, TableConstraintKind, TableElement, TemporaryRows,
+    Name, References, ReferentialAction, Storage, TableConstraint, TableConstraintKind, TableElement,
+    TemporaryRows,
 };
 use crate::error;
 use crate::parser::cursor::Parser;
@@ -21,7 +22,7 @@ impl Parser<'_> {
             None
         };
         let elements = self.parenthesised_list(Self::table_element)?;
-        let (mut sql_security, mut publication) = (None, None);
+        let (mut sql_security, mut publication, mut storage) = (None, None, None);
         loop {
             if let Some(security) = self.sql_security()? {
                 if sql_security.replace(security).is_some() {
@@ -30,6 +31,10 @@ impl Parser<'_> {
             } else if let Some(enabled) = self.publication() {
                 if publication.replace(enabled).is_some() {
                     return Err(error::duplicate_clause("PUBLICATION"));
+                }
+            } else if self.at_word("STORAGE") {
+                if storage.replace(self.storage()?).is_some() {
+                    return Err(error::duplicate_clause("STORAGE"));
                 }
             } else {
                 break;
@@ -43,7 +48,18 @@ impl Parser<'_> {
             elements,
             sql_security,
             publication,
+            storage,
         }))
+    }
+
+    /// `STORAGE CODEC 'name'`, `STORAGE DEFAULT`. Neither STORAGE nor CODEC is a keyword: both stay names elsewhere.
+    pub(super) fn storage(&mut self) -> Result<Storage> {
+        self.expect_word("STORAGE")?;
+        if self.eat_keyword("DEFAULT") {
+            return Ok(Storage::Default);
+        }
+        self.expect_word("CODEC")?;
+        Ok(Storage::Codec(self.text()?))
     }
 
     /// `GLOBAL TEMPORARY TABLE name (elements) [ON COMMIT ...] [SQL SECURITY ...]`.
@@ -81,6 +97,7 @@ impl Parser<'_> {
             elements,
             sql_security,
             publication: None,
+            storage: None,
         }))
     }
 
