@@ -4,6 +4,7 @@
 //! Source: wire-protocol.md, 11.5.
 
 mod backup;
+mod command_line;
 mod pipe;
 
 use std::collections::VecDeque;
@@ -13,10 +14,12 @@ use std::time::Duration;
 use farbird_engine::users::{UserChange, UserDirectory, UserRecord, UserSettings};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::normalize_user_name;
-use farbird_wire::clumplet::{StartItem, StartValue, parse_service_query, parse_service_start, spb};
+use farbird_wire::clumplet::{
+    ClumpletReader, StartItem, StartValue, parse_service_query, parse_service_start, spb,
+};
 use farbird_wire::packet::{BufferLength, Reply, Request, Response};
 
-use self::backup::Running;
+use self::backup::{Arguments, Running};
 use self::pipe::Ready;
 use crate::handshake::Identity;
 use crate::server::Shared;
@@ -48,18 +51,23 @@ pub(crate) struct ServiceSession {
     lines: VecDeque<u8>,
     /// Users to be told by isc_info_svc_get_users.
     users: Vec<UserRecord>,
+    /// What gbak was called with, if it is gbak.
+    command_line: Vec<u8>,
     /// A backup or restore that was started.
     running: Option<Running>,
 }
 
 impl ServiceSession {
     /// Attaches to the services manager.
-    pub(crate) fn attach(shared: Arc<Shared>, identity: &Identity, _spb: &[u8]) -> Result<ServiceSession> {
+    pub(crate) fn attach(shared: Arc<Shared>, identity: &Identity, block: &[u8]) -> Result<ServiceSession> {
+        let mut items = ClumpletReader::spb_attach(block).map_err(|_| Error::new(isc::BAD_SPB_FORM))?;
+        let command_line = items.find_map(|item| item.ok().filter(|item| item.tag == spb::COMMAND_LINE));
         Ok(ServiceSession {
             shared,
             identity: identity.clone(),
             lines: VecDeque::new(),
             users: Vec::new(),
+            command_line: command_line.map(|item| item.data.to_vec()).unwrap_or_default(),
             running: None,
         })
     }
@@ -95,10 +103,12 @@ impl ServiceSession {
         self.running = None;
         match service {
             action::BACKUP => {
-                self.running = Some(backup::start_backup(&self.shared, &self.identity, &items)?);
+                self.running =
+                    Some(backup::start_backup(&self.shared, &self.identity, self.arguments(&items, false)?)?);
             }
             action::RESTORE => {
-                self.running = Some(backup::start_restore(&self.shared, &self.identity, &items)?);
+                self.running =
+                    Some(backup::start_restore(&self.shared, &self.identity, self.arguments(&items, true)?)?);
             }
             action::ADD_USER => self.change_user(UserChange::Create(settings(&items)?))?,
             action::MODIFY_USER => self.change_user(UserChange::Alter(settings(&items)?))?,
@@ -111,6 +121,15 @@ impl ServiceSession {
             _ => return Err(Error::new(isc::WISH_LIST)),
         }
         Ok(Response::success())
+    }
+
+    /// What a backup or a restore is to work on.
+    fn arguments(&self, items: &[StartItem], restores: bool) -> Result<Arguments> {
+        let named = items.iter().any(|item| item.tag == spb::DBNAME);
+        match named || self.command_line.is_empty() {
+            true => Arguments::of(items),
+            false => command_line::parse(&self.command_line, restores),
+        }
     }
 
     fn change_user(&self, change: UserChange) -> Result<()> {

@@ -50,15 +50,17 @@ impl Drop for Running {
 }
 
 /// What the client asked for.
-struct Arguments {
-    database: String,
-    file: String,
-    options: u32,
-    verbose: bool,
+pub(super) struct Arguments {
+    pub(super) database: String,
+    pub(super) file: String,
+    /// Bits of isc_spb_options.
+    pub(super) options: u32,
+    pub(super) verbose: bool,
 }
 
 impl Arguments {
-    fn of(items: &[StartItem]) -> Result<Arguments> {
+    /// The items of a service's block.
+    pub(super) fn of(items: &[StartItem]) -> Result<Arguments> {
         let missing = || Error::new(isc::BAD_SPB_FORM);
         let mut options = 0;
         let mut verbose = false;
@@ -87,7 +89,7 @@ impl Arguments {
     }
 }
 
-fn unsupported(what: &str) -> Error {
+pub(super) fn unsupported(what: &str) -> Error {
     Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("backup and restore: {what} is not supported"))
 }
 
@@ -98,9 +100,9 @@ fn unsupported(what: &str) -> Error {
 pub(super) fn start_backup(
     shared: &Arc<Shared>,
     identity: &Identity,
-    items: &[StartItem],
+    arguments: Arguments,
 ) -> Result<Running> {
-    let Arguments { database, file, verbose, .. } = Arguments::of(items)?;
+    let Arguments { database, file, verbose, .. } = arguments;
     let path = shared.locations.resolve(&database)?;
     let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
     let attachment = shared.engine.attach(&path, attach_options(identity), users)?;
@@ -152,9 +154,9 @@ fn back_up(
 pub(super) fn start_restore(
     shared: &Arc<Shared>,
     identity: &Identity,
-    items: &[StartItem],
+    arguments: Arguments,
 ) -> Result<Running> {
-    let Arguments { database, file, options, verbose } = Arguments::of(items)?;
+    let Arguments { database, file, options, verbose } = arguments;
     if !identity.admin {
         return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
     }

@@ -1,0 +1,159 @@
+//! The command line that gbak hands to the services manager when it runs there (-service): its own arguments instead of
+//! the items of a service's block.
+//!
+//! Each argument stands between two bytes FF, with a space between arguments (recorded from gbak 3.0). Switches begin with
+//! a hyphen and may be cut short; a backup names the database and then the file, a restore the file and then the database.
+
+use farbird_types::{Error, Result, isc};
+use farbird_wire::clumplet::spb;
+
+use super::backup::{Arguments, unsupported};
+
+/// Around an argument.
+const QUOTE: u8 = 0xFF;
+
+/// What a switch means here.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// Nothing: there is no such thing here, or it is always so.
+    None,
+    /// As `None`, with a value behind it.
+    Value,
+    Verbose,
+    VerboseValue,
+    Create,
+    Replace,
+    /// Create, or replace if OVERWRITE follows.
+    Recreate,
+    Unsupported,
+}
+
+/// Switches, with the number of letters that must be there. Where one is the beginning of another the longer comes first.
+/// Source: gbak -?.
+const SWITCHES: [(&str, usize, Meaning); 30] = [
+    ("BUFFERS", 2, Meaning::Value),
+    ("BACKUP_DATABASE", 1, Meaning::None),
+    ("CRYPT", 3, Meaning::Unsupported),
+    ("CREATE_DATABASE", 1, Meaning::Create),
+    ("REPLACE_DATABASE", 3, Meaning::Replace),
+    ("ROLE", 2, Meaning::Value),
+    ("RECREATE_DATABASE", 1, Meaning::Recreate),
+    ("VERBINT", 5, Meaning::VerboseValue),
+    ("VERIFY", 1, Meaning::Verbose),
+    ("PARALLEL", 3, Meaning::Value),
+    ("PASSWORD", 3, Meaning::Value),
+    ("PAGE_SIZE", 1, Meaning::Value),
+    ("FACTOR", 2, Meaning::Value),
+    ("FETCH_PASSWORD", 2, Meaning::Value),
+    ("FIX_FSS_DATA", 9, Meaning::Value),
+    ("FIX_FSS_METADATA", 9, Meaning::Value),
+    ("KEYHOLDER", 4, Meaning::Unsupported),
+    ("KEYNAME", 4, Meaning::Unsupported),
+    ("MODE", 2, Meaning::Value),
+    ("METADATA", 1, Meaning::Unsupported),
+    ("INCLUDE_DATA", 3, Meaning::Unsupported),
+    ("INACTIVE", 1, Meaning::Unsupported),
+    ("IGNORE", 2, Meaning::None),
+    ("SKIP_DATA", 2, Meaning::Unsupported),
+    ("STATISTICS", 2, Meaning::Value),
+    ("USER", 4, Meaning::Value),
+    ("REPLICA", 5, Meaning::Value),
+    ("ZIP", 3, Meaning::None),
+    ("Y", 1, Meaning::Value),
+    ("Z", 1, Meaning::None),
+];
+
+/// The arguments of a command line.
+fn split(line: &[u8]) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // Between two quotes there is an argument, behind them the space before the next one.
+    line.split(|byte| *byte == QUOTE).skip(1).step_by(2).map(text).collect()
+}
+
+/// Understands gbak's command line.
+///
+/// # Errors
+/// `isc_bad_spb_form` if a name is missing; `isc_wish_list` for switches that have no meaning here but would matter.
+pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
+    let mut arguments =
+        Arguments { database: String::new(), file: String::new(), options: 0, verbose: false };
+    let mut names = Vec::new();
+    let mut words = split(line).into_iter().peekable();
+    while let Some(word) = words.next() {
+        let Some(switch) = word.strip_prefix('-') else {
+            names.push(word);
+            continue;
+        };
+        let switch = switch.to_uppercase();
+        let found = SWITCHES
+            .iter()
+            .find(|(name, letters, _)| name.starts_with(&switch) && switch.len() >= *letters)
+            .map_or(Meaning::None, |(_, _, meaning)| *meaning);
+        match found {
+            Meaning::None => {}
+            Meaning::Value => drop(words.next()),
+            Meaning::Verbose => arguments.verbose = true,
+            Meaning::VerboseValue => {
+                arguments.verbose = true;
+                words.next();
+            }
+            Meaning::Create => arguments.options |= spb::restore::CREATE,
+            Meaning::Replace => arguments.options |= spb::restore::REPLACE,
+            Meaning::Recreate => {
+                let overwrite =
+                    |word: &String| !word.is_empty() && "OVERWRITE".starts_with(&word.to_uppercase());
+                arguments.options |= match words.next_if(overwrite) {
+                    Some(_) => spb::restore::REPLACE,
+                    None => spb::restore::CREATE,
+                };
+            }
+            Meaning::Unsupported => return Err(unsupported(&format!("gbak -{switch}"))),
+        }
+    }
+    let mut names = names.into_iter();
+    let (Some(first), Some(second), None) = (names.next(), names.next(), names.next()) else {
+        return Err(Error::new(isc::BAD_SPB_FORM));
+    };
+    (arguments.database, arguments.file) = if restores { (second, first) } else { (first, second) };
+    Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(words: &[&str]) -> Vec<u8> {
+        words
+            .iter()
+            .map(|word| [&[QUOTE], word.as_bytes(), &[QUOTE]].concat())
+            .collect::<Vec<_>>()
+            .join(&b' ')
+    }
+
+    #[test]
+    fn names_may_hold_spaces_and_come_in_gbaks_order() {
+        let backup = parse(&line(&["-b", "-v", "-g", "/my data/app.fbd", "app.fbb"]), false).unwrap();
+        assert_eq!((backup.database.as_str(), backup.file.as_str()), ("/my data/app.fbd", "app.fbb"));
+        assert!(backup.verbose);
+        let restore = parse(&line(&["-c", "-page_size", "8192", "stdin", "new.fbd"]), true).unwrap();
+        assert_eq!((restore.database.as_str(), restore.file.as_str()), ("new.fbd", "stdin"));
+        assert_eq!((restore.options, restore.verbose), (spb::restore::CREATE, false));
+    }
+
+    #[test]
+    fn what_replaces_is_told_from_what_creates() {
+        let options = |words: &[&str]| parse(&line(words), true).map(|arguments| arguments.options).unwrap();
+        assert_eq!(options(&["-rep", "f", "d"]), spb::restore::REPLACE);
+        assert_eq!(options(&["-r", "f", "d"]), spb::restore::CREATE);
+        assert_eq!(options(&["-R", "o", "f", "d"]), spb::restore::REPLACE);
+        assert_eq!(options(&["-recreate", "overwrite", "f", "d"]), spb::restore::REPLACE);
+    }
+
+    #[test]
+    fn what_is_missing_or_would_matter_is_refused() {
+        for words in [&["-b", "only.fbd"][..], &["-b", "a", "b", "c"], &["-b", "-m", "a", "b"], &[]] {
+            assert!(parse(&line(words), false).is_err(), "{words:?}");
+        }
+        assert!(parse(&[QUOTE, b'-'], false).is_err());
+    }
+}
