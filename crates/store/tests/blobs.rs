@@ -117,6 +117,40 @@ fn streams_can_be_sought_in_and_segmented_blobs_cannot() {
     assert!(matches!(refused, StoreError::BlobMisuse(_)));
 }
 
+/// Words in an order that does not repeat itself: compresses like text.
+fn words(count: usize) -> Vec<u8> {
+    let words = ["the ", "house ", "by ", "a ", "river, ", "white ", "and ", "of ", "old ", "trees. "];
+    let picked =
+        (0u32..).flat_map(|i| words[(i.wrapping_mul(2_654_435_761) >> 20) as usize % words.len()].bytes());
+    picked.take(count).collect()
+}
+
+#[test]
+fn any_part_of_a_stream_can_be_read_whether_it_is_compressed_or_not() {
+    let store = memory_store();
+    let transaction = begin(&store, SNAPSHOT);
+    for size in [100, 15_000, 16_000, 40_000, 63_999, 64_000, 64_001, 300_000] {
+        // Text, noise, and text that becomes noise after the size of its chunks has been chosen.
+        let mixed = [words(size / 2), bytes(size - size / 2)].concat();
+        for contents in [words(size), bytes(size), mixed] {
+            let options = BlobOptions { stream: true, ..BlobOptions::default() };
+            let pieces: Vec<&[u8]> = contents.chunks(30_011).collect();
+            let id = write(&transaction, options, &pieces);
+            let mut reader = transaction.open_blob(id).expect("open");
+            for start in [0, 1, size / 3, size / 2, size - 1] {
+                let length = 20_000.min(size - start);
+                let mut read = Vec::new();
+                reader.seek(SeekFrom::Start, start as i64).expect("seek");
+                while read.len() < length {
+                    let missing = length - read.len();
+                    reader.read_segment(&transaction, missing, &mut read).expect("read");
+                }
+                assert!(read == contents[start..start + length], "{length} bytes from {start} of {size}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_blob_of_one_row_is_copied_for_another() {
     let store = memory_store();

@@ -7,9 +7,13 @@
 //!
 //! | part | chunk | value |
 //! |---|---|---|
-//! | 0 | 0 | header: flags (1: stream, 2: contents inline), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment, segment list kind and, for kind 1, the common length; with flag 2: the list's length and bytes, the contents, compressed |
-//! | 1 | n | contents, bytes n x 16,000 to (n + 1) x 16,000, compressed |
+//! | 0 | 0 | header: flags (1: stream, 2: contents inline, 4: large chunks), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment, segment list kind and, for kind 1, the common length; with flag 4: bytes per chunk; with flag 2: the list's length and bytes, the contents, compressed |
+//! | 1 | n | contents, bytes n x c to (n + 1) x c, compressed; c is 16,000 unless flag 4 says another |
 //! | 2 | n | segment list, bytes n x 16,000 to (n + 1) x 16,000, compressed |
+//!
+//! How many bytes are a chunk is decided when the first ones are there: as many, up to 64,000, as compressed still fit a value
+//! of a little under 16 KiB. Redb keeps values in pages of powers of two, so a chunk that fills half of one wastes the other half;
+//! and larger chunks compress better.
 //!
 //! Segment list kinds: 0: one segment, or a stream; 1: all segments but the last have the same length; 2: listed, a varint
 //! each.
@@ -65,13 +69,18 @@ const PART_HEADER: u8 = 0;
 const PART_CONTENTS: u8 = 1;
 const PART_SEGMENTS: u8 = 2;
 
-/// Bytes of a chunk: the value stays a little under 16 KiB, since redb keeps values in pages of powers of two.
+/// Bytes of a chunk of what does not shrink: the value stays a little under 16 KiB.
 const CHUNK_BYTES: usize = 16_000;
-/// BLOBs up to here are kept in their header.
+/// Bytes of a chunk of what does: so many are decoded for a single byte, at most.
+const CHUNK_BYTES_MAX: usize = 64_000;
+/// A compressed chunk is not to be larger.
+const PACKED_BYTES_MAX: usize = 16_200;
+/// BLOBs that, compressed and with their segments, are no larger are kept in their header.
 const INLINE_BYTES_MAX: usize = 15_900;
 
 const FLAG_STREAM: u8 = 1;
 const FLAG_INLINE: u8 = 2;
+const FLAG_LARGE_CHUNKS: u8 = 4;
 const CHECKSUM_BYTES: usize = 4;
 
 /// How the lengths of the segments are known.
@@ -90,8 +99,32 @@ enum SegmentList {
 struct Header {
     properties: BlobProperties,
     segment_list: SegmentList,
-    /// List of segments and contents, if they are small.
-    inline: Option<(Vec<u8>, Vec<u8>)>,
+    /// Bytes of contents in each chunk but the last.
+    chunk_bytes: usize,
+    inline: Option<Inline>,
+}
+
+/// A small BLOB in its header.
+#[derive(Debug, Clone)]
+struct Inline {
+    /// List of segments.
+    list: Vec<u8>,
+    contents: Vec<u8>,
+    /// The contents as they are stored.
+    packed: Vec<u8>,
+}
+
+impl Inline {
+    /// `None` if that is too large for a header.
+    fn of(list: &[u8], contents: &[u8]) -> Option<Inline> {
+        if contents.len() > CHUNK_BYTES_MAX || list.len() > INLINE_BYTES_MAX {
+            return None;
+        }
+        let mut packed = Vec::new();
+        compression::pack(contents, &mut packed);
+        let fits = packed.len() + list.len() <= INLINE_BYTES_MAX;
+        fits.then(|| Inline { list: list.to_vec(), contents: contents.to_vec(), packed })
+    }
 }
 
 impl Header {
@@ -100,7 +133,8 @@ impl Header {
         let mut out = Vec::new();
         let stream = if properties.options.stream { FLAG_STREAM } else { 0 };
         let inline = if self.inline.is_some() { FLAG_INLINE } else { 0 };
-        out.push(stream | inline);
+        let large = if self.chunk_bytes != CHUNK_BYTES { FLAG_LARGE_CHUNKS } else { 0 };
+        out.push(stream | inline | large);
         out.extend_from_slice(&properties.options.subtype.to_le_bytes());
         out.push(properties.options.character_set.0);
         put_varint(properties.bytes, &mut out);
@@ -114,9 +148,12 @@ impl Header {
             }
             SegmentList::Listed => out.push(2),
         }
-        if let Some((list, contents)) = &self.inline {
-            put_bytes(list, &mut out);
-            compression::pack(contents, &mut out);
+        if large != 0 {
+            put_varint(self.chunk_bytes as u64, &mut out);
+        }
+        if let Some(inline) = &self.inline {
+            put_bytes(&inline.list, &mut out);
+            out.extend_from_slice(&inline.packed);
         }
         sealed(&out)
     }
@@ -141,19 +178,26 @@ impl Header {
             2 => SegmentList::Listed,
             _ => return None,
         };
+        let chunk_bytes = match flags & FLAG_LARGE_CHUNKS {
+            0 => CHUNK_BYTES,
+            _ => usize::try_from(reader.varint().ok()?)
+                .ok()
+                .filter(|bytes| (1..=CHUNK_BYTES_MAX).contains(bytes))?,
+        };
         let inline = match flags & FLAG_INLINE {
             0 => None,
             _ => {
                 let list = reader.length_and_bytes().ok()?.to_vec();
-                let contents = compression::unpack(reader.rest(), INLINE_BYTES_MAX).ok()?;
-                Some((list, contents.into_owned()))
+                let packed = reader.rest().to_vec();
+                let contents = compression::unpack(&packed, CHUNK_BYTES_MAX).ok()?.into_owned();
+                Some(Inline { list, contents, packed })
             }
         };
-        if inline.as_ref().is_some_and(|(_, contents)| contents.len() as u64 != bytes) {
+        if inline.as_ref().is_some_and(|inline| inline.contents.len() as u64 != bytes) {
             return None;
         }
         let properties = BlobProperties { options, segments, segment_bytes_max, bytes };
-        Some(Header { properties, segment_list, inline })
+        Some(Header { properties, segment_list, chunk_bytes, inline })
     }
 }
 
@@ -180,9 +224,24 @@ fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
     sealed(&packed)
 }
 
+/// How many bytes of contents that begin like this are best put into a chunk.
+fn best_chunk_bytes(contents: &[u8]) -> usize {
+    let mut packed = Vec::new();
+    let sizes = (1..=CHUNK_BYTES_MAX / CHUNK_BYTES).rev().map(|count| count * CHUNK_BYTES);
+    for size in sizes.filter(|size| *size > CHUNK_BYTES) {
+        let head = contents.get(..size.min(contents.len())).unwrap_or_default();
+        packed.clear();
+        compression::pack(head, &mut packed);
+        if packed.len() <= PACKED_BYTES_MAX {
+            return size;
+        }
+    }
+    CHUNK_BYTES
+}
+
 /// The bytes of a stored chunk.
 fn decode_chunk(blob: u64, value: &[u8]) -> Result<Vec<u8>> {
-    let bytes = compression::unpack(unsealed(blob, value)?, CHUNK_BYTES).map_err(|_| damaged(blob))?;
+    let bytes = compression::unpack(unsealed(blob, value)?, CHUNK_BYTES_MAX).map_err(|_| damaged(blob))?;
     Ok(bytes.into_owned())
 }
 

@@ -4,8 +4,8 @@ use farbird_record::bytes::Reader;
 use farbird_types::BlobId;
 
 use super::{
-    BlobKey, BlobProperties, CHUNK_BYTES, Header, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList,
-    damaged, decode_chunk,
+    BlobKey, BlobProperties, Header, Inline, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList, damaged,
+    decode_chunk,
 };
 use crate::substrate::Space;
 use crate::{Result, StoreError, Transaction};
@@ -65,7 +65,7 @@ impl Transaction {
         let header =
             self.blob_entry(key, |value| Header::decode(id.0, value))?.ok_or(StoreError::NoSuchBlob)?;
         let list = match &header.inline {
-            Some((list, _)) => ListCursor { bytes: list.clone(), ..ListCursor::default() },
+            Some(inline) => ListCursor { bytes: inline.list.clone(), ..ListCursor::default() },
             None => ListCursor::default(),
         };
         Ok(BlobReader {
@@ -172,7 +172,7 @@ impl BlobReader {
 
     /// Appends the next `count` bytes, which the BLOB has.
     fn read_contents(&mut self, transaction: &Transaction, mut count: u64, out: &mut Vec<u8>) -> Result<()> {
-        if let Some((_, contents)) = &self.header.inline {
+        if let Some(Inline { contents, .. }) = &self.header.inline {
             let piece = usize::try_from(self.position)
                 .ok()
                 .zip(usize::try_from(count).ok())
@@ -183,8 +183,9 @@ impl BlobReader {
             return Ok(());
         }
         while count > 0 {
-            let number = u32::try_from(self.position / CHUNK_BYTES as u64).map_err(|_| damaged(self.blob))?;
-            let start = (self.position % CHUNK_BYTES as u64) as usize;
+            let chunk_bytes = self.header.chunk_bytes as u64;
+            let number = u32::try_from(self.position / chunk_bytes).map_err(|_| damaged(self.blob))?;
+            let start = (self.position % chunk_bytes) as usize;
             let chunk = self.contents_chunk(transaction, number)?;
             let available = chunk.get(start..).unwrap_or_default();
             let take = available.len().min(usize::try_from(count).unwrap_or(usize::MAX));

@@ -4,8 +4,8 @@ use farbird_record::bytes::put_varint;
 use farbird_types::BlobId;
 
 use super::{
-    BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, Header, INLINE_BYTES_MAX, PART_CONTENTS, PART_HEADER,
-    PART_SEGMENTS, SegmentList, encode_chunk,
+    BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, CHUNK_BYTES_MAX, Header, Inline, PART_CONTENTS,
+    PART_HEADER, PART_SEGMENTS, SegmentList, best_chunk_bytes, encode_chunk,
 };
 use crate::{Result, StoreError, Transaction};
 
@@ -27,33 +27,55 @@ pub struct BlobWriter {
 #[derive(Debug)]
 struct Chunks {
     part: u8,
+    /// How many bytes are a chunk; `None` until there are enough to decide.
+    chunk_bytes: Option<usize>,
     written: u32,
     open: Vec<u8>,
 }
 
 impl Chunks {
-    fn new(part: u8) -> Chunks {
-        Chunks { part, written: 0, open: Vec::new() }
+    fn new(part: u8, chunk_bytes: Option<usize>) -> Chunks {
+        Chunks { part, chunk_bytes, written: 0, open: Vec::new() }
     }
 
     fn push(&mut self, transaction: &Transaction, blob: u64, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            let (head, tail) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.open.len()));
+            let room = self.chunk_bytes.unwrap_or(CHUNK_BYTES_MAX) - self.open.len();
+            let (head, tail) = bytes.split_at(bytes.len().min(room));
             self.open.extend_from_slice(head);
             bytes = tail;
-            if self.open.len() == CHUNK_BYTES {
+            if self.open.len() == self.chunk_bytes.unwrap_or(CHUNK_BYTES_MAX) {
                 self.flush(transaction, blob)?;
             }
         }
         Ok(())
     }
 
+    /// Writes what is there, in chunks; less than one may stay.
     fn flush(&mut self, transaction: &Transaction, blob: u64) -> Result<()> {
+        let chunk_bytes = *self.chunk_bytes.get_or_insert_with(|| best_chunk_bytes(&self.open));
+        while self.open.len() >= chunk_bytes {
+            self.write_chunk(transaction, blob, chunk_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all that is left.
+    fn finish(&mut self, transaction: &Transaction, blob: u64) -> Result<()> {
+        self.flush(transaction, blob)?;
+        match self.open.len() {
+            0 => Ok(()),
+            rest => self.write_chunk(transaction, blob, rest),
+        }
+    }
+
+    /// Writes the first so many bytes as a chunk.
+    fn write_chunk(&mut self, transaction: &Transaction, blob: u64, bytes: usize) -> Result<()> {
         let key = BlobKey { blob, part: self.part, chunk: self.written };
         self.written =
             self.written.checked_add(1).ok_or(StoreError::BlobMisuse("longer than a blob may be"))?;
-        let value = encode_chunk(&self.open);
-        self.open.clear();
+        let value = encode_chunk(self.open.get(..bytes).unwrap_or_default());
+        self.open.drain(..bytes);
         transaction.core()?.blobs.put(&transaction.store().inner, key, value)
     }
 }
@@ -66,8 +88,8 @@ impl Transaction {
         Ok(BlobWriter {
             blob,
             properties: BlobProperties { options, ..BlobProperties::default() },
-            contents: Chunks::new(PART_CONTENTS),
-            list: Chunks::new(PART_SEGMENTS),
+            contents: Chunks::new(PART_CONTENTS, None),
+            list: Chunks::new(PART_SEGMENTS, Some(CHUNK_BYTES)),
             common_length: None,
             common_length_ended: false,
         })
@@ -127,19 +149,18 @@ impl BlobWriter {
         if segment_list != SegmentList::Listed {
             self.list.open.clear();
         }
-        let small = self.contents.open.len() + self.list.open.len() <= INLINE_BYTES_MAX;
-        let inline = small && self.contents.written == 0 && self.list.written == 0;
+        let is_all_here = self.contents.written == 0 && self.list.written == 0;
+        let inline = is_all_here.then(|| Inline::of(&self.list.open, &self.contents.open)).flatten();
+        if inline.is_none() {
+            self.contents.finish(transaction, self.blob)?;
+            self.list.finish(transaction, self.blob)?;
+        }
         let header = Header {
             properties: self.properties,
             segment_list,
-            inline: inline
-                .then(|| (std::mem::take(&mut self.list.open), std::mem::take(&mut self.contents.open))),
+            chunk_bytes: self.contents.chunk_bytes.unwrap_or(CHUNK_BYTES),
+            inline,
         };
-        for chunks in [&mut self.contents, &mut self.list] {
-            if !chunks.open.is_empty() {
-                chunks.flush(transaction, self.blob)?;
-            }
-        }
         let mut core = transaction.core()?;
         let key = BlobKey { blob: self.blob, part: PART_HEADER, chunk: 0 };
         core.blobs.put(&transaction.store().inner, key, header.encode())?;
