@@ -48,4 +48,4 @@ pub mod users;
 pub mod vector;
 mod watchdog;
 
-pub use farbird_store::{SeekFrom, SegmentRead, StoreOptions};
+pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};

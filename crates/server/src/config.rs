@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use farbird_engine::{CodecId, StoreOptions};
 use farbird_wire::auth::AuthPlugin;
 use serde::Deserialize;
 
@@ -57,6 +58,8 @@ pub struct Config {
     pub statement_timeout: Option<Duration>,
     /// How long running statements may go on after SIGTERM before they are cancelled.
     pub shutdown_grace: Duration,
+    /// How rows are packed where neither table nor database says.
+    pub codec: CodecId,
 }
 
 /// Settings that the command line gives; they override the file.
@@ -112,6 +115,7 @@ struct RawConfig {
     login_timeout_seconds: Option<u64>,
     statement_timeout_seconds: Option<u64>,
     shutdown_grace_seconds: Option<u64>,
+    storage_codec: Option<String>,
     #[serde(default)]
     aliases: BTreeMap<String, PathBuf>,
 }
@@ -171,7 +175,19 @@ impl Config {
             login_timeout: Duration::from_secs(raw.login_timeout_seconds.unwrap_or(60)),
             statement_timeout: raw.statement_timeout_seconds.filter(|s| *s > 0).map(Duration::from_secs),
             shutdown_grace: Duration::from_secs(raw.shutdown_grace_seconds.unwrap_or(10)),
+            codec: match raw.storage_codec {
+                None => StoreOptions::default().codec,
+                Some(name) => name.parse().map_err(|error| ConfigError::Value {
+                    setting: "storage-codec",
+                    reason: format!("{name}: {error}"),
+                })?,
+            },
         })
+    }
+
+    /// How the engine opens databases.
+    pub(crate) fn store_options(&self) -> StoreOptions {
+        StoreOptions { codec: self.codec, ..StoreOptions::default() }
     }
 }
 
@@ -211,6 +227,12 @@ mod tests {
     fn encryption_cannot_be_required_of_logins_without_a_key() {
         let text = "wire-encryption = \"required\"\nauthentication = [\"Legacy_Auth\"]";
         assert!(parse(text).unwrap_err().contains("Legacy_Auth"));
+    }
+
+    #[test]
+    fn a_codec_must_be_one_that_there_is() {
+        assert_eq!(parse("storage-codec = \"elekt+lz4\"").unwrap().codec.to_string(), "elekt+lz4");
+        assert!(parse("storage-codec = \"zip\"").unwrap_err().contains("elekt"));
     }
 
     #[test]

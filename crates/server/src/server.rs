@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use farbird_engine::StoreOptions;
 use farbird_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -75,7 +74,8 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Makes or opens the data folder and starts to listen. `password` is SYSDBA's, for the first start.
+    /// Makes or opens the data folder and starts to listen, with an engine of its own. `password` is SYSDBA's, for the
+    /// first start.
     ///
     /// # Errors
     /// [`StartError`], naming the folder or the address.
@@ -83,10 +83,22 @@ impl Server {
         config: Config,
         password: Option<String>,
     ) -> Result<(Server, Option<FirstStart>), StartError> {
+        let engine = Engine::new(config.store_options());
+        Server::start_on(engine, config, password).await
+    }
+
+    /// As [`Server::start`], over an engine that others use too: a program serves the databases that it works with.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub async fn start_on(
+        engine: Arc<Engine>,
+        config: Config,
+        password: Option<String>,
+    ) -> Result<(Server, Option<FirstStart>), StartError> {
         let data_error = |source| StartError::Data { path: config.data.clone(), source };
         std::fs::create_dir_all(&config.data).map_err(data_error)?;
         let locations = Locations::new(&config).map_err(data_error)?;
-        let engine = Engine::new(StoreOptions::default());
         let (security, first_start) = {
             let (engine, folder) = (Arc::clone(&engine), locations.data().to_owned());
             let legacy = config.authentication.contains(&farbird_wire::auth::AuthPlugin::Legacy);

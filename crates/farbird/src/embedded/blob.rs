@@ -134,9 +134,9 @@ impl fmt::Debug for BlobWriter<'_> {
     }
 }
 
-/// Reads a BLOB; made by [`Transaction::open_blob`]. Seeking reads nothing: the next read begins at the new place.
+/// Reads a BLOB; made by [`Transaction::open_blob`] or [`crate::Row::open_blob`]. Seeking reads nothing: the next read begins at the new place.
 pub struct BlobReader<'t> {
-    transaction: &'t Transaction<'t>,
+    shared: &'t Shared,
     handle: BlobHandle,
     length: u64,
     /// The place of the next byte that is handed out.
@@ -147,12 +147,16 @@ pub struct BlobReader<'t> {
 }
 
 impl<'t> BlobReader<'t> {
-    pub(super) fn new(transaction: &'t Transaction<'t>, blob: Blob) -> Result<BlobReader<'t>> {
-        let (handle, length) = transaction.shared().with(|attachment| {
-            let handle = attachment.open_blob_as_stream(transaction.handle(), blob.0)?;
+    pub(super) fn new(
+        shared: &'t Shared,
+        transaction: TransactionHandle,
+        blob: Blob,
+    ) -> Result<BlobReader<'t>> {
+        let (handle, length) = shared.with(|attachment| {
+            let handle = attachment.open_blob_as_stream(transaction, blob.0)?;
             Ok((handle, attachment.blob_facts(handle)?.total_bytes))
         })?;
-        Ok(BlobReader { transaction, handle, length, position: 0, piece: Vec::new(), taken: 0 })
+        Ok(BlobReader { shared, handle, length, position: 0, piece: Vec::new(), taken: 0 })
     }
 
     /// Its length in bytes.
@@ -176,9 +180,7 @@ impl Read for BlobReader<'_> {
             self.taken = 0;
             self.piece.clear();
             let piece = &mut self.piece;
-            self.transaction
-                .shared()
-                .with(|attachment| Ok(attachment.get_segment(self.handle, PIECE_BYTES, piece)?))?;
+            self.shared.with(|attachment| Ok(attachment.get_segment(self.handle, PIECE_BYTES, piece)?))?;
         }
         let count = out.len().min(self.left().len());
         out[..count].copy_from_slice(&self.piece[self.taken..self.taken + count]);
@@ -199,9 +201,7 @@ impl Seek for BlobReader<'_> {
         let before = || io::Error::new(io::ErrorKind::InvalidInput, "seek to before the BLOB's beginning");
         let place = place.ok_or_else(before)?.min(self.length);
         let offset = i64::try_from(place).unwrap_or(i64::MAX);
-        self.transaction
-            .shared()
-            .with(|attachment| Ok(attachment.seek_blob(self.handle, SeekFrom::Start, offset)?))?;
+        self.shared.with(|attachment| Ok(attachment.seek_blob(self.handle, SeekFrom::Start, offset)?))?;
         self.position = place;
         self.piece.clear();
         self.taken = 0;
@@ -211,7 +211,7 @@ impl Seek for BlobReader<'_> {
 
 impl Drop for BlobReader<'_> {
     fn drop(&mut self) {
-        self.transaction.shared().with_if_open(|attachment| close(attachment, self.handle));
+        self.shared.with_if_open(|attachment| close(attachment, self.handle));
     }
 }
 

@@ -88,6 +88,15 @@ impl Error {
         }
     }
 
+    /// The message as Firebird's shell prints it: a line for each code of the status.
+    pub fn message(&self) -> String {
+        match &*self.0 {
+            Fault::Status(status) => status.message(),
+            Fault::Script { error, .. } => error.message(),
+            _ => self.to_string(),
+        }
+    }
+
     /// The line of the script on which the failed statement begins, counted from 1.
     pub fn script_line(&self) -> Option<u32> {
         match &*self.0 {

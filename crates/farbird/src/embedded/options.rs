@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use farbird_engine::StoreOptions;
 use farbird_engine::api::CreateDatabaseOptions;
 use farbird_engine::engine::Engine;
 use farbird_engine::users::NoUsers;
+use farbird_engine::{CodecId, StoreOptions};
 use farbird_types::{CharacterSet, isc};
 
 use super::database::{Database, Opened};
@@ -17,6 +17,11 @@ const PAGE_SIZE_REPORTED: u32 = 8192;
 
 /// The engine of this process: two databases opened by the same path are one.
 static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::new(StoreOptions::default()));
+
+/// The engine under all [`Database`] values of this process. A server started on it shares their files.
+pub fn engine() -> Arc<Engine> {
+    Arc::clone(&ENGINE)
+}
 
 /// How a database is opened, or made; begun by [`Database::options`].
 ///
@@ -83,6 +88,22 @@ impl DatabaseOptions {
     /// this says no; [`Database::sweep`] does it when called.
     pub fn background_sweep(mut self, on: bool) -> Self {
         self.store.background_sweep = on;
+        self
+    }
+
+    /// How rows are packed in tables that do not say, in databases that do not: `column`, `elekt`, `value`, `long-run`,
+    /// `classic`, each also with `+lz4` or `+zstd`. In SQL it is `STORAGE CODEC`. docs/store.md compares them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let db = farbird::Database::options().codec("elekt+zstd".parse()?).in_memory()?;
+    /// let codec: String = db.connect()?.query_one("select farbird$codec from farbird$storage", ())?;
+    /// assert_eq!(codec, "elekt+zstd");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn codec(mut self, codec: CodecId) -> Self {
+        self.store.codec = codec;
         self
     }
 

@@ -9,7 +9,7 @@ use farbird_engine::api::{
 use farbird_engine::attachment::Attachment;
 use farbird_types::{SqlType, Value};
 
-use super::blob::{self, Blob};
+use super::blob::{self, Blob, BlobReader};
 use super::connection::Shared;
 use super::error::{Error, Fault, Result};
 use super::execute::OwnTransaction;
@@ -270,6 +270,14 @@ impl<'r> Row<'r> {
             value => T::from_value(value),
         };
         converted.map_err(|wanted| self.conversion_error(index, value, wanted.0))
+    }
+
+    /// Opens the BLOB in a column, for reading in pieces while the row's transaction lasts.
+    ///
+    /// # Errors
+    /// That the column is none of BLOBs, or NULL; that the transaction has ended.
+    pub fn open_blob(&self, column: impl ColumnIndex) -> Result<BlobReader<'r>> {
+        BlobReader::new(self.shared, self.transaction, self.get(column)?)
     }
 
     /// The columns, in order.

@@ -208,7 +208,7 @@ impl<'c> Transaction<'c> {
     /// # Errors
     /// That there is no such BLOB; of reading.
     pub fn open_blob(&self, blob: Blob) -> Result<BlobReader<'_>> {
-        BlobReader::new(self, blob)
+        BlobReader::new(self.shared(), self.handle, blob)
     }
 }
 

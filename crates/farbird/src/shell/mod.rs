@@ -8,11 +8,12 @@ mod output;
 mod runner;
 
 use std::io::{BufRead, IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use farbird::{Connection, Database};
 
 use runner::Runner;
 
@@ -62,7 +63,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
              isql-fb -u SYSDBA '{host}:{file}'"
         );
     }
-    let mut runner = Runner::open(database, arguments.create, arguments.format)?;
+    let connection = connect(database, arguments.create)?;
+    let mut runner = Runner::new(&connection, arguments.format);
     match (&arguments.command, &arguments.input) {
         (Some(command), _) => finish(runner.run_script(command)?, runner),
         (None, Some(path)) => finish(runner.run_script(&read_script(path)?)?, runner),
@@ -74,9 +76,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+fn connect(database: &Path, create: bool) -> anyhow::Result<Connection> {
+    let opened = if create { Database::open_or_create(database) } else { Database::open(database) };
+    opened
+        .and_then(|database| database.connect())
+        .map_err(|error| anyhow::anyhow!("{}", error.message()))
+        .with_context(|| format!("cannot open {}", database.display()))
+}
+
 /// Commits what is left if all went well, and says so by the exit code.
-fn finish(all_well: bool, runner: Runner) -> anyhow::Result<ExitCode> {
-    runner.close(all_well)?;
+fn finish(all_well: bool, runner: Runner<'_>) -> anyhow::Result<ExitCode> {
+    runner.finish(all_well).map_err(|error| anyhow::anyhow!("{}", error.message()))?;
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -98,7 +108,7 @@ fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
 }
 
 /// Reads statements from a terminal and runs each when its terminator comes.
-fn converse(runner: &mut Runner) -> anyhow::Result<()> {
+fn converse(runner: &mut Runner<'_>) -> anyhow::Result<()> {
     eprintln!(
         "farbird {}: end statements with ;  HELP shows more, QUIT or Ctrl-D ends",
         env!("CARGO_PKG_VERSION")

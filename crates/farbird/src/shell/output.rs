@@ -4,8 +4,7 @@
 
 use std::io::{self, Write};
 
-use farbird_engine::api::ColumnDescription;
-use farbird_types::{SqlType, Value};
+use farbird::{SqlType, Value};
 
 use super::Format;
 
@@ -17,10 +16,16 @@ const WIDTH_MAX: usize = 60;
 /// One cell: NULL or its text.
 pub(super) type Cell = Option<String>;
 
+/// What is over a column.
+pub(super) struct Heading {
+    pub(super) name: String,
+    pub(super) sql_type: SqlType,
+}
+
 /// Prints one result.
 pub(super) struct Printer<'a, W: Write> {
     format: Format,
-    columns: &'a [ColumnDescription],
+    columns: &'a [Heading],
     out: W,
     held: Vec<Vec<Cell>>,
     widths: Option<Vec<usize>>,
@@ -28,7 +33,7 @@ pub(super) struct Printer<'a, W: Write> {
 }
 
 impl<'a, W: Write> Printer<'a, W> {
-    pub(super) fn new(format: Format, columns: &'a [ColumnDescription], out: W) -> Printer<'a, W> {
+    pub(super) fn new(format: Format, columns: &'a [Heading], out: W) -> Printer<'a, W> {
         Printer { format, columns, out, held: Vec::new(), widths: None, rows: 0 }
     }
 
@@ -67,7 +72,7 @@ impl<'a, W: Write> Printer<'a, W> {
     }
 
     fn table_head(&mut self) -> io::Result<()> {
-        let mut widths: Vec<usize> = self.columns.iter().map(|column| width_of(&column.alias)).collect();
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| width_of(&column.name)).collect();
         for row in &self.held {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.as_deref().map_or("<null>".len(), width_of)).min(WIDTH_MAX);
@@ -77,7 +82,7 @@ impl<'a, W: Write> Printer<'a, W> {
             .columns
             .iter()
             .zip(&widths)
-            .map(|(column, width)| pad(&column.alias, *width, is_right_aligned(column)))
+            .map(|(column, width)| pad(&column.name, *width, is_right_aligned(column)))
             .collect();
         writeln!(self.out, "{}", heads.join("  ").trim_end())?;
         let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
@@ -117,13 +122,13 @@ impl<'a, W: Write> Printer<'a, W> {
                 // Exact numerics with decimals stay texts: a JSON reader would make binary floats of them.
                 (_, Some(text)) => text.as_str().into(),
             };
-            object.insert(column.alias.clone(), json);
+            object.insert(column.name.clone(), json);
         }
         writeln!(self.out, "{}", serde_json::Value::Object(object))
     }
 
     fn csv_head(&mut self) -> io::Result<()> {
-        let heads: Vec<String> = self.columns.iter().map(|column| csv_cell(&column.alias)).collect();
+        let heads: Vec<String> = self.columns.iter().map(|column| csv_cell(&column.name)).collect();
         writeln!(self.out, "{}", heads.join(","))
     }
 }
@@ -146,28 +151,19 @@ fn pad(text: &str, width: usize, right: bool) -> String {
     if right { fill + text } else { text.to_owned() + &fill }
 }
 
-fn is_right_aligned(column: &ColumnDescription) -> bool {
+fn is_right_aligned(column: &Heading) -> bool {
     matches!(
-        column.column_type.sql_type,
+        column.sql_type,
         SqlType::Exact { .. } | SqlType::Float | SqlType::Double | SqlType::DecFloat16 | SqlType::DecFloat34
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use farbird_types::ColumnType;
-
     use super::*;
 
-    fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
-        ColumnDescription {
-            column_type: ColumnType { sql_type, nullable: true },
-            field: name.to_owned(),
-            relation: String::new(),
-            relation_alias: String::new(),
-            owner: String::new(),
-            alias: name.to_owned(),
-        }
+    fn column(name: &str, sql_type: SqlType) -> Heading {
+        Heading { name: name.to_owned(), sql_type }
     }
 
     fn printed(format: Format) -> String {
