@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     poisoned: AtomicBool,
     /// How many writes have failed: whatever a transaction had written ahead of its commit may be gone then.
     failures: AtomicU64,
+    /// Whether a failed write may have taken back reservations of numbers.
+    must_reserve: AtomicBool,
     reopening: Mutex<Reopening>,
     published: RwLock<CommitNumber>,
     pub(crate) commits: CommitQueue,
@@ -167,6 +169,7 @@ impl Store {
             write_lock: Mutex::new(()),
             poisoned: AtomicBool::new(false),
             failures: AtomicU64::new(0),
+            must_reserve: AtomicBool::new(false),
             reopening: Mutex::default(),
             published: RwLock::new(published),
             commits: CommitQueue::default(),
@@ -327,7 +330,7 @@ impl Inner {
     }
 
     pub(crate) fn next_transaction(&self) -> Result<TransactionId> {
-        self.transaction_numbers.next(self).map(TransactionId)
+        self.transaction_numbers.next_anyway(self).map(TransactionId)
     }
 
     pub(crate) fn registered_layout(&self, relation: RelationId) -> Option<Arc<RelationLayout>> {
@@ -380,10 +383,12 @@ impl Inner {
             return Err(StoreError::Poisoned);
         }
         let keeps_blocks = keeps_blocks(&batch);
+        let batch = if self.must_reserve.load(Ordering::SeqCst) { self.reserved_again(batch) } else { batch };
         let written = self.substrate.write(batch, durability);
         let is_unknown = written.is_ok() || self.substrate.is_broken();
         match written.and_then(|()| self.substrate.snapshot()) {
             Ok(snapshot) => {
+                self.must_reserve.store(false, Ordering::SeqCst);
                 let mut latest = self.latest.write();
                 latest.0 = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
                 Ok(())
@@ -392,12 +397,22 @@ impl Inner {
                 tracing::error!(%error, "a write failed: what running transactions have written is undone");
                 // What they have written ahead of their commits, or believe to have, may not be there.
                 self.failures.fetch_add(1, Ordering::SeqCst);
+                self.must_reserve.store(true, Ordering::SeqCst);
                 if is_unknown {
                     self.reopen(guard);
                 }
                 Err(error)
             }
         }
+    }
+
+    /// A batch that begins with the reservations of all numbers that may have been given.
+    fn reserved_again(&self, batch: WriteBatch) -> WriteBatch {
+        let mut reserved = WriteBatch::new();
+        self.transaction_numbers.reserve_again(&mut reserved);
+        self.blob_numbers.reserve_again(&mut reserved);
+        reserved.append(batch);
+        reserved
     }
 
     /// How many writes have failed. A transaction with changes that has seen another number is lost.

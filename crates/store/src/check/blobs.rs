@@ -12,14 +12,23 @@ const BYTES_PER_READ: usize = 1 << 20;
 
 /// The BLOBs that rows refer to.
 #[derive(Debug, Default)]
-pub(super) struct BlobReferences(Vec<(u64, RelationId, RowId)>);
+pub(super) struct BlobReferences(Vec<Reference>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Reference {
+    blob: u64,
+    /// Last, so that of several references to a BLOB the first is one by which it must be there.
+    is_optional: bool,
+    relation: RelationId,
+    row: RowId,
+}
 
 impl BlobReferences {
-    /// Notes those of an image of a row.
-    pub(super) fn add(&mut self, relation: RelationId, row: RowId, image: &[Value]) {
+    /// Notes those of an image of a row; `is_optional`: nobody may see this image any more, and its BLOBs may be gone.
+    pub(super) fn add(&mut self, relation: RelationId, row: RowId, image: &[Value], is_optional: bool) {
         for value in image {
             if let Value::Blob(blob) = value {
-                self.0.push((blob.0, relation, row));
+                self.0.push(Reference { blob: blob.0, is_optional, relation, row });
             }
         }
     }
@@ -31,9 +40,9 @@ impl Check<'_> {
         self.at.relation = None;
         let mut references = std::mem::take(&mut self.references).0;
         references.sort_unstable();
-        references.dedup_by_key(|(blob, ..)| *blob);
+        references.dedup_by_key(|reference| reference.blob);
         self.count_orphans(&references)?;
-        for (blob, relation, row) in references {
+        for Reference { blob, relation, row, .. } in references.into_iter().filter(|one| !one.is_optional) {
             self.report.blobs += 1;
             self.advance(1)?;
             match self.read_blob(BlobId(blob)) {
@@ -45,7 +54,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn count_orphans(&mut self, references: &[(u64, RelationId, RowId)]) -> Result<()> {
+    fn count_orphans(&mut self, references: &[Reference]) -> Result<()> {
         let mut last = None;
         let mut walk = Walk::new(&self.snapshot, Space::Blobs);
         while let Some(entry) = walk.next() {
@@ -61,7 +70,7 @@ impl Check<'_> {
                 continue;
             };
             if last.replace(blob) != Some(blob)
-                && references.binary_search_by_key(&blob, |(blob, ..)| *blob).is_err()
+                && references.binary_search_by_key(&blob, |reference| reference.blob).is_err()
             {
                 self.report.orphan_blobs += 1;
             }

@@ -17,16 +17,19 @@ mod relation;
 mod walk;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use farbird_types::BlobId;
+use redb::StorageBackend;
 
 use crate::keyspace::meta;
+use crate::log::LoggedSubstrate;
 use crate::store::Inner;
 use crate::substrate::{Snapshot, Space};
 use crate::{
-    CancelFlag, CommitNumber, IndexId, ReadView, RelationId, RelationLayout, Result, RowId, Store,
-    Transaction, TransactionOptions,
+    CancelFlag, CommitNumber, FileKind, IndexId, ReadView, RelationId, RelationLayout, Result, RowId, Store,
+    StoreError, StoreOptions, Transaction, TransactionOptions, identify,
 };
 use blobs::BlobReferences;
 use walk::Walk;
@@ -124,9 +127,41 @@ pub struct CheckProgress {
     pub total: u64,
 }
 
+/// Compares the checksums of all pages of a file that are in use. The file is not changed.
+///
+/// # Errors
+/// `InUse`, `WrongKind`, and `Io` if it cannot be read. What is damaged is in the report.
+pub fn check_pages(path: &Path, cache_bytes: usize) -> Result<CheckReport> {
+    match identify(path)? {
+        FileKind::Farbird => {}
+        kind => return Err(StoreError::WrongKind(kind)),
+    }
+    pages_of(LoggedSubstrate::open_unchanged(path, cache_bytes))
+}
+
+/// As [`check_pages`], on another storage.
+pub fn check_pages_of(backend: impl StorageBackend, cache_bytes: usize) -> Result<CheckReport> {
+    pages_of(LoggedSubstrate::on_unchanged_backend(backend, cache_bytes))
+}
+
+fn pages_of(opened: Result<LoggedSubstrate>) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    match opened.and_then(|substrate| substrate.check_pages()) {
+        Ok(wrong) => wrong.into_iter().for_each(|what| report.add(Place::File, what)),
+        Err(StoreError::Corrupt { what }) => report.add(Place::File, what),
+        Err(error) => return Err(error),
+    }
+    Ok(report)
+}
+
 impl Store {
+    /// Opens a file to look at it: what would be written stays in memory.
+    pub fn open_unchanged(path: &Path, options: StoreOptions) -> Result<Store> {
+        Store::on_substrate(Arc::new(LoggedSubstrate::open_unchanged(path, options.cache_bytes)?), options)
+    }
+
     /// Checks everything that the store holds, as of now; others may go on working. `layouts` are all relations that the
-    /// catalog knows. The file's pages are checked by [`Store::check_pages`].
+    /// catalog knows. The file's pages as such are checked by [`check_pages`].
     ///
     /// # Errors
     /// If the check itself cannot go on: `Cancelled`. What is damaged is in the report.

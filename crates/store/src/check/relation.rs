@@ -21,6 +21,25 @@ use crate::{
 /// Rows read at a time.
 const ROWS_PER_BATCH: usize = 1_000;
 
+/// A row as it is, or was, stored.
+struct Image {
+    row: RowId,
+    format: u16,
+    values: Vec<Value>,
+    standing: Standing,
+}
+
+/// What became of the transaction that wrote an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It wrote the image with its commit.
+    Committed,
+    /// It wrote the image ahead of its commit: it may have replaced it since, and its BLOBs with it.
+    Ahead,
+    /// It never committed: the image is left to the sweep, and what it refers to may be gone.
+    Left,
+}
+
 impl Check<'_> {
     pub(super) fn check_relation(&mut self, layout: &Arc<RelationLayout>) -> Result<()> {
         self.at.relation = Some(layout.id);
@@ -102,14 +121,15 @@ impl Check<'_> {
         if values.len() != block.rows * width {
             return Err(StoreError::corrupt(format!("row block at row {}: number of rows", block.first)));
         }
-        let is_left = matches!(block.stamp, Stamp::Transaction(spiller) if !self.is_committed(spiller));
-        let mut values = values.into_iter();
+        let standing = match block.stamp {
+            Stamp::Commit(_) => Standing::Committed,
+            Stamp::Transaction(spiller) => self.standing_of(spiller, None),
+        };
+        let mut all_values = values.into_iter();
         for row in block.row_ids_from(0) {
-            let image: Vec<Value> = values.by_ref().take(width).collect();
-            if is_left {
-                continue;
-            }
-            self.note_image(layout, &decoder, RowId(row), block.format, image, expected)?;
+            let values: Vec<Value> = all_values.by_ref().take(width).collect();
+            let image = Image { row: RowId(row), format: block.format, values, standing };
+            self.note_image(layout, &decoder, image, expected)?;
         }
         Ok(block.last)
     }
@@ -133,7 +153,7 @@ impl Check<'_> {
             if commit > self.last_commit() {
                 self.report.add(Place::Row(layout.id, row), "a version of a commit that never was");
             }
-            self.check_version(layout, row, &value, false, expected)?;
+            self.check_version(layout, row, &value, Standing::Committed, expected)?;
         }
         Ok(())
     }
@@ -148,10 +168,8 @@ impl Check<'_> {
             };
             match parsed {
                 Ok(((row, spiller, change), value)) => {
-                    let spilled = self.inner.spilled.find(spiller);
-                    let is_left =
-                        spilled.is_none_or(|spilled| spilled.commit.is_none() || spilled.is_undone(change));
-                    self.check_version(layout, row, value, is_left, expected)?;
+                    let standing = self.standing_of(spiller, Some(change));
+                    self.check_version(layout, row, value, standing, expected)?;
                 }
                 Err(error) => {
                     self.report.add(Place::Relation(layout.id), format!("spilled changes: {error}"))
@@ -162,19 +180,20 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Whether rows that carry a transaction's number are seen by anybody. If not, they are what a crash or a rollback has
-    /// left to the sweep, and what they refer to may be gone.
-    fn is_committed(&self, spiller: TransactionId) -> bool {
-        self.inner.spilled.commit_of(spiller).is_some()
+    fn standing_of(&self, spiller: TransactionId, change: Option<u64>) -> Standing {
+        match self.inner.spilled.find(spiller) {
+            Some(spilled) if change.is_some_and(|change| spilled.is_undone(change)) => Standing::Left,
+            Some(spilled) if spilled.commit.is_some() => Standing::Ahead,
+            _ => Standing::Left,
+        }
     }
 
-    /// `is_left`: of a transaction that never committed.
     fn check_version(
         &mut self,
         layout: &Arc<RelationLayout>,
         row: RowId,
         value: &[u8],
-        is_left: bool,
+        standing: Standing,
         expected: &mut Expectations,
     ) -> Result<()> {
         let projection = Projection::all();
@@ -182,13 +201,10 @@ impl Check<'_> {
         let checked = StoredVersion::decode(value, row).and_then(|version| match version.content {
             VersionContent::Deleted => Ok(()),
             VersionContent::Row { format, bytes } => {
-                let mut image = Vec::new();
-                decode_row(decoder.format(format)?, bytes, &ColumnSet::All, &mut image)
+                let mut values = Vec::new();
+                decode_row(decoder.format(format)?, bytes, &ColumnSet::All, &mut values)
                     .map_err(|error| crate::decoder::damaged_row(row, &error))?;
-                if is_left {
-                    return Ok(());
-                }
-                self.note_image(layout, &decoder, row, format, image, expected)
+                self.note_image(layout, &decoder, Image { row, format, values, standing }, expected)
             }
         });
         match checked {
@@ -206,15 +222,17 @@ impl Check<'_> {
         &mut self,
         layout: &Arc<RelationLayout>,
         decoder: &RowDecoder<'_>,
-        row: RowId,
-        format: u16,
-        mut image: Vec<Value>,
+        mut image: Image,
         expected: &mut Expectations,
     ) -> Result<()> {
-        self.references.add(layout.id, row, &image);
-        decoder.adapt(format, 0, &mut image)?;
+        if image.standing == Standing::Left {
+            return Ok(());
+        }
+        let is_optional = image.standing == Standing::Ahead;
+        self.references.add(layout.id, image.row, &image.values, is_optional);
+        decoder.adapt(image.format, 0, &mut image.values)?;
         // A key that cannot be computed any more can have an entry all the same: it counts as one that leads nowhere.
-        let _ = expected.add(layout, row, &image, false);
+        let _ = expected.add(layout, image.row, &image.values, false);
         Ok(())
     }
 
@@ -237,6 +255,7 @@ impl Check<'_> {
             for position in 0..batch.len() {
                 let row = batch.row_id(position);
                 let values = batch.take_row(position);
+                self.references.add(layout.id, row, &values, false);
                 if let Err(error) = expected.add(layout, row, &values, true) {
                     self.report.add(Place::Row(layout.id, row), error.to_string());
                 }

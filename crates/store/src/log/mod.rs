@@ -24,7 +24,9 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use crate::keyspace::meta;
-use crate::substrate::{Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch};
+use crate::substrate::{
+    Durability, Overlay, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch,
+};
 use crate::{FileKind, Result, StoreError};
 use record::{RECORD_BYTES_MAX, RecordNumber};
 pub use room::ROOM_BYTES_DEFAULT;
@@ -84,11 +86,20 @@ impl LoggedSubstrate {
         LoggedSubstrate::on_backend(backend(file)?, cache_bytes, ROOM_BYTES_DEFAULT)
     }
 
-    /// Opens a file to look at it: nothing is written, not even a repair.
+    /// Opens a file to look at it: what would be written, be it a repair, stays in memory.
     pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<LoggedSubstrate> {
-        let room = Room::new(Arc::new(backend(std::fs::File::open(path)?)?), ROOM_BYTES_DEFAULT)?;
-        let base = RedbSubstrate::on_unchanged_backend(room.clone(), cache_bytes)?;
-        LoggedSubstrate::over(base, room)
+        LoggedSubstrate::on_unchanged_backend(backend(std::fs::File::open(path)?)?, cache_bytes)
+    }
+
+    /// As [`LoggedSubstrate::open_unchanged`], on another storage.
+    pub fn on_unchanged_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let overlay = Overlay::new(Arc::new(backend))?;
+        LoggedSubstrate::on_backend(overlay, cache_bytes, ROOM_BYTES_DEFAULT)
+    }
+
+    /// Compares the checksums of all pages in use; says what is wrong. Snapshots must be gone.
+    pub(crate) fn check_pages(&self) -> Result<Vec<String>> {
+        self.base.check_pages()
     }
 
     /// Opens what is on another storage, or creates it there with a log of `room_bytes`. Tests own the disk that way.

@@ -25,7 +25,7 @@ use redb::{
 
 use super::fault;
 use super::overlay::Overlay;
-use super::pages::{CheckedPages, HeadState};
+use super::pages::{CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
     Direction, Durability, Entries, KeyBounds, KeySpan, Reopened, Slice, Snapshot, Space, Substrate,
     WriteBatch, is_empty_span,
@@ -39,6 +39,8 @@ pub struct RedbSubstrate {
     cache_bytes: usize,
     /// Empty only if opening it again has failed.
     open: RwLock<Option<Open>>,
+    /// Where opening it again begins.
+    synced: Mutex<Option<SyncedHeader>>,
     /// Whether redb must be opened again before it can be written to.
     broken: AtomicBool,
 }
@@ -46,6 +48,7 @@ pub struct RedbSubstrate {
 #[derive(Debug)]
 struct Open {
     database: Database,
+    pages: CheckedPages,
     writable: bool,
 }
 
@@ -80,25 +83,10 @@ impl RedbSubstrate {
     /// A substrate on another storage, created there if it is empty: tests own the disk that way.
     pub fn on_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<RedbSubstrate> {
         let file: Arc<dyn StorageBackend> = Arc::new(backend);
-        lock(&*file, LockMode::Exclusive)?;
-        let database = open_database(&file, cache_bytes)?;
-        let open = RwLock::new(Some(Open { database, writable: true }));
-        Ok(RedbSubstrate { file, cache_bytes, open, broken: AtomicBool::new(false) })
-    }
-
-    /// Opens a file to look at it: nothing is written, not even a repair.
-    pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<RedbSubstrate> {
-        let file = std::fs::File::open(path)?;
-        RedbSubstrate::on_unchanged_backend(FileBackend::new(file).map_err(failed)?, cache_bytes)
-    }
-
-    /// As [`RedbSubstrate::open_unchanged`], on another storage.
-    pub fn on_unchanged_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<RedbSubstrate> {
-        let file: Arc<dyn StorageBackend> = Arc::new(backend);
-        lock(&*file, LockMode::Shared)?;
-        let database = open_database(&overlay(&file)?, cache_bytes)?;
-        let open = RwLock::new(Some(Open { database, writable: false }));
-        Ok(RedbSubstrate { file, cache_bytes, open, broken: AtomicBool::new(false) })
+        lock(&*file)?;
+        let open = RwLock::new(Some(open_database(&file, None, cache_bytes, true)?));
+        let synced = Mutex::default();
+        Ok(RedbSubstrate { file, cache_bytes, open, synced, broken: AtomicBool::new(false) })
     }
 
     /// Merges what was acknowledged elsewhere (in the commit log) also over a storage that is not written to: it stays
@@ -135,17 +123,29 @@ impl RedbSubstrate {
         applied.and(ended)
     }
 
-    /// Whether one of the two copies of the file's head is damaged.
-    pub(crate) fn head_is_damaged(&self) -> Result<bool> {
-        Ok(CheckedPages::new(Arc::clone(&self.file))?.head_is_damaged())
-    }
-
-    /// Compares redb's own checksums of everything in the file, and its list of free pages; whether all is well. Other
-    /// snapshots must be gone.
-    pub(crate) fn check_integrity(&self) -> Result<bool> {
+    /// Compares the checksums of all pages that are in use, ours and redb's own, and redb's list of free pages; says what
+    /// is wrong. Snapshots must be gone.
+    pub(crate) fn check_pages(&self) -> Result<Vec<String>> {
         let mut open = self.open.write();
-        let Some(open) = open.as_mut() else { return Err(StoreError::Poisoned) };
-        fault::catch(|| open.database.check_integrity().map_err(failed))
+        let Some(Open { database, pages, .. }) = open.as_mut() else { return Err(StoreError::Poisoned) };
+        let mut wrong = Vec::new();
+        if pages.head_is_damaged() {
+            wrong.push("one of the two copies of the head is damaged; the other one is used".to_owned());
+        }
+        pages.begin_recovery();
+        let checked = fault::catch(|| database.check_integrity().map_err(failed));
+        wrong.extend(pages.suspects().into_iter().map(damaged_page));
+        // What is looked at from here on is compared again.
+        let _ = pages.end_recovery(false);
+        match checked {
+            Ok(true) => {}
+            Ok(false) => {
+                wrong.push("the list of free pages or a count does not agree with the rest".to_owned())
+            }
+            Err(StoreError::Corrupt { what }) => wrong.push(what),
+            Err(error) => return Err(error),
+        }
+        Ok(wrong)
     }
 }
 
@@ -168,19 +168,9 @@ fn close(open: Option<Open>) {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LockMode {
-    Shared,
-    Exclusive,
-}
-
 /// Locks the storage, where it knows locks.
-fn lock(file: &dyn StorageBackend, mode: LockMode) -> Result<()> {
-    let locked = match mode {
-        LockMode::Exclusive => file.try_lock_range(Bound::Unbounded, Bound::Unbounded),
-        LockMode::Shared => file.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded),
-    };
-    match locked {
+fn lock(file: &dyn StorageBackend) -> Result<()> {
+    match file.try_lock_range(Bound::Unbounded, Bound::Unbounded) {
         Ok(true) | Err(BackendError::Unsupported) => Ok(()),
         Ok(false) => Err(StoreError::InUse),
         Err(BackendError::Io(error)) => Err(error.into()),
@@ -188,13 +178,19 @@ fn lock(file: &dyn StorageBackend, mode: LockMode) -> Result<()> {
     }
 }
 
-fn overlay(file: &Arc<dyn StorageBackend>) -> Result<Arc<dyn StorageBackend>> {
-    Ok(Arc::new(Overlay::new(Arc::clone(file))?))
-}
-
 /// Lets redb open what is there, or create it on an empty storage.
-fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<Database> {
-    let pages = CheckedPages::new(Arc::clone(file))?;
+///
+/// `synced`: the header to begin with, after a failed write; else that of the file.
+fn open_database(
+    file: &Arc<dyn StorageBackend>,
+    synced: Option<&SyncedHeader>,
+    cache_bytes: usize,
+    writable: bool,
+) -> Result<Open> {
+    let pages = match synced {
+        None => CheckedPages::new(Arc::clone(file))?,
+        Some(synced) => CheckedPages::as_synced(Arc::clone(file), synced)?,
+    };
     if pages.head() == HeadState::Unfinished {
         return Err(StoreError::corrupt("the creation of this database was interrupted: delete the file"));
     }
@@ -222,14 +218,12 @@ fn open_database(file: &Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<D
     let database = match (opened, pages.suspects().first()) {
         (Ok(database), _) => database,
         (Err(StoreError::Corrupt { what }), Some(page)) => {
-            return Err(StoreError::Corrupt {
-                what: format!("{}; {what}", super::pages::damaged_page(*page)),
-            });
+            return Err(StoreError::Corrupt { what: format!("{}; {what}", damaged_page(*page)) });
         }
         (Err(error), _) => return Err(error),
     };
     pages.end_recovery(repaired.load(Ordering::Relaxed))?;
-    Ok(database)
+    Ok(Open { database, pages, writable })
 }
 
 /// The one place where redb's errors become ours.
@@ -284,18 +278,26 @@ impl Substrate for RedbSubstrate {
 
     fn reopen(&self) -> Result<Reopened> {
         let mut open = self.open.write();
-        close(open.take());
-        let failure = match open_database(&self.file, self.cache_bytes) {
-            Ok(database) => {
-                *open = Some(Open { database, writable: true });
+        let mut synced = self.synced.lock();
+        if let Some(opened) = open.take() {
+            let pages = opened.pages.clone();
+            let was_writable = opened.writable;
+            close(Some(opened));
+            if was_writable {
+                *synced = Some(pages.synced_header());
+            }
+        }
+        let failure = match open_database(&self.file, synced.as_ref(), self.cache_bytes, true) {
+            Ok(opened) => {
+                *open = Some(opened);
                 self.broken.store(false, Ordering::SeqCst);
                 return Ok(Reopened::Writable);
             }
             Err(failure) => failure,
         };
         tracing::warn!(error = %failure, "the database can only be read for now");
-        let database = open_database(&overlay(&self.file)?, self.cache_bytes)?;
-        *open = Some(Open { database, writable: false });
+        let overlay: Arc<dyn StorageBackend> = Arc::new(Overlay::new(Arc::clone(&self.file))?);
+        *open = Some(open_database(&overlay, synced.as_ref(), self.cache_bytes, false)?);
         Ok(Reopened::ReadOnly)
     }
 }

@@ -19,6 +19,7 @@ use crate::{IndexId, RelationId, Result};
 
 pub use file::RedbSubstrate;
 pub use memory::MemorySubstrate;
+pub(crate) use overlay::Overlay;
 pub(crate) use pages::MAGIC;
 
 /// A keyspace of its own within the substrate, so that appends to one stay appends.

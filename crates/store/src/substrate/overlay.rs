@@ -11,9 +11,9 @@ use redb::{BackendError, StorageBackend};
 
 use super::pages::PAGE_BYTES;
 
-/// The storage and what was written over it.
+/// The storage and what was written over it. Locking it shares the storage with others who only look at it.
 #[derive(Debug)]
-pub(super) struct Overlay {
+pub(crate) struct Overlay {
     file: Arc<dyn StorageBackend>,
     state: Mutex<State>,
 }
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Overlay {
-    pub(super) fn new(file: Arc<dyn StorageBackend>) -> io::Result<Overlay> {
+    pub(crate) fn new(file: Arc<dyn StorageBackend>) -> io::Result<Overlay> {
         let size = file.len()?;
         Ok(Overlay { file, state: Mutex::new(State { size, file_size: size, pages: HashMap::new() }) })
     }
@@ -104,11 +104,11 @@ impl StorageBackend for Overlay {
         Ok(())
     }
 
-    fn try_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
-        Ok(true)
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
     }
 
-    fn unlock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<(), BackendError> {
-        Ok(())
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
     }
 }

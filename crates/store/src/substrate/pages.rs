@@ -85,6 +85,8 @@ pub(crate) struct CheckedPages {
 #[derive(Debug)]
 struct State {
     header: [u8; HEADER_BYTES],
+    /// The header as of the latest sync.
+    synced_header: [u8; HEADER_BYTES],
     head: HeadState,
     /// Whether one of the two head sectors is damaged.
     head_is_damaged: bool,
@@ -92,6 +94,10 @@ struct State {
     /// While redb opens: pages that did not fit their checksum, with the checksum of what they hold.
     suspects: Option<HashMap<u64, u64>>,
 }
+
+/// redb's header as of a sync: leads to nothing but what was synced then, since redb never writes over what it needs.
+#[derive(Debug, Clone)]
+pub(crate) struct SyncedHeader([u8; HEADER_BYTES]);
 
 /// The checksums of a group.
 #[derive(Debug)]
@@ -109,6 +115,7 @@ impl CheckedPages {
     pub(crate) fn new(file: Arc<dyn StorageBackend>) -> crate::Result<CheckedPages> {
         let mut state = State {
             header: [0; HEADER_BYTES],
+            synced_header: [0; HEADER_BYTES],
             head: HeadState::Empty,
             head_is_damaged: false,
             groups: BTreeMap::new(),
@@ -121,7 +128,27 @@ impl CheckedPages {
         } else if file.len()? > 0 {
             state.head = HeadState::Unfinished;
         }
+        state.synced_header = state.header;
         Ok(CheckedPages { file, state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// As [`CheckedPages::new`], of a file whose latest sync has failed: with the header of the last one that did not.
+    /// Whatever was written since may be in the file or not, and what the system says of it now may not last.
+    pub(crate) fn as_synced(
+        file: Arc<dyn StorageBackend>,
+        synced: &SyncedHeader,
+    ) -> crate::Result<CheckedPages> {
+        let pages = CheckedPages::new(file)?;
+        {
+            let mut state = pages.state.lock();
+            (state.header, state.synced_header) = (synced.0, synced.0);
+        }
+        Ok(pages)
+    }
+
+    /// The header as of the latest sync.
+    pub(crate) fn synced_header(&self) -> SyncedHeader {
+        SyncedHeader(self.state.lock().synced_header)
     }
 
     pub(crate) fn head(&self) -> HeadState {
@@ -308,8 +335,7 @@ fn checksum(page: u64, bytes: &[u8]) -> u64 {
 
 /// The words for a page that does not fit its checksum.
 pub(super) fn damaged_page(page: u64) -> String {
-    let start = place(page);
-    format!("bytes {start} to {} of the file do not fit their checksum", start + PAGE - 1)
+    format!("page {page} of the file does not fit its checksum")
 }
 
 /// Where a data page stands in the file.
@@ -405,8 +431,14 @@ impl StorageBackend for CheckedPages {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.state.lock().write_sums(&*self.file)?;
-        self.file.sync_data()
+        let header = {
+            let mut state = self.state.lock();
+            state.write_sums(&*self.file)?;
+            state.header
+        };
+        self.file.sync_data()?;
+        self.state.lock().synced_header = header;
+        Ok(())
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
