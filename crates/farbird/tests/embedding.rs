@@ -297,9 +297,9 @@ fn rows_come_in_order_and_may_be_left() -> Outcome {
         assert_eq!(select.query(&transaction, ())?.take(2).count(), 2);
     }
     // Two queries at a time, and changes between their rows.
-    let mut outer = transaction.query("select id from numbers where id <= 3 order by id", ())?;
+    let outer = transaction.query("select id from numbers where id <= 3 order by id", ())?;
     let mut seen = 0;
-    while let Some(row) = outer.next() {
+    for row in outer {
         let id: i32 = row?.get(0)?;
         for inner in transaction.query("select square from numbers where id = ?", (id,))? {
             assert_eq!(inner?.get::<i32>(0)?, id * id);

@@ -48,8 +48,8 @@ fn blocks_of_several_codecs_live_in_one_file() -> Outcome {
 
     let db = Database::open(&path)?;
     let connection = db.connect()?;
-    for number in 0..CODECS.len() {
-        assert_eq!(checksum(&connection, &format!("t{number}"))?, expected, "{}", CODECS[number]);
+    for (number, codec) in CODECS.iter().enumerate() {
+        assert_eq!(checksum(&connection, &format!("t{number}"))?, expected, "{codec}");
         let row: String = connection.query_one(&format!("select c from t{number} where a = 2999"), ())?;
         assert_eq!(row, "row number 2999");
     }

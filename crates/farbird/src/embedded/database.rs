@@ -12,9 +12,6 @@ use super::connection::Connection;
 use super::error::Result;
 use super::options::DatabaseOptions;
 
-/// Steps of the sweep between two looks at whether it found anything to do.
-const SWEEP_STEPS: usize = 64;
-
 /// An open database. Cheap to clone and meant to be shared between threads; each takes a [`Connection`] of its own.
 ///
 /// The file is closed when the last clone and the last connection are gone. Until then no other process can open it;
@@ -92,7 +89,7 @@ impl Database {
 
     /// The file, or a name like `:memory:0`.
     pub fn path(&self) -> &Path {
-        &self.opened.hold.database().path
+        &self.engine_database().path
     }
 
     /// Connects: a session of its own, as a client of a server would have.
@@ -120,14 +117,9 @@ impl Database {
         Ok(Connection::new(opened.hold.attach(options)?))
     }
 
-    /// Packs rows into blocks and removes versions that nobody sees any more, now rather than in the background.
-    ///
-    /// # Errors
-    /// Of reading and writing the file.
-    pub fn sweep(&self) -> Result<()> {
-        let store = &self.opened.hold.database().store;
-        while store.sweep(SWEEP_STEPS).map_err(farbird_types::Error::from)? > 0 {}
-        Ok(())
+    /// The engine's side of it.
+    pub(super) fn engine_database(&self) -> &farbird_engine::database::Database {
+        self.opened.hold.database()
     }
 }
 

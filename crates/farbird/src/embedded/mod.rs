@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `database`, `options` | a file, opened once per process |
+//! | `maintenance` | sweep, check, backup and restore |
 //! | `connection` | a session; what stops it from elsewhere |
 //! | `transaction` | a transaction; how one begins |
 //! | `statement`, `prepared` | prepared statements, and those that a connection keeps |
@@ -26,6 +27,7 @@ mod database;
 mod error;
 mod execute;
 mod from_value;
+mod maintenance;
 mod options;
 mod parameters;
 mod prepared;
@@ -39,7 +41,9 @@ pub use connection::{Canceller, Connection};
 pub use database::Database;
 pub use error::{Error, Result};
 pub use execute::Executor;
+pub use farbird_engine::backup::BackupSummary;
 pub use farbird_engine::engine::Engine;
+pub use farbird_store::check::{CheckReport, Finding, Place};
 pub use from_value::{FromValue, NotOfType};
 pub use options::{DatabaseOptions, engine};
 pub use parameters::{Parameters, ToValue};

@@ -189,7 +189,7 @@ impl DatabaseOptions {
 }
 
 /// The path by which the engine knows a file, which may not be there yet.
-fn canonical(path: &Path) -> PathBuf {
+pub(super) fn canonical(path: &Path) -> PathBuf {
     if let Ok(path) = path.canonicalize() {
         return path;
     }

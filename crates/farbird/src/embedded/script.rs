@@ -56,8 +56,7 @@ impl<'c> Script<'c> {
     /// # Errors
     /// Those of the statement, which is then undone whole. The transaction goes on.
     pub fn execute(&mut self, sql: &str) -> Result<()> {
-        let rows = self.query(sql, ())?;
-        rows.map(|row| row.map(drop)).collect()
+        self.query(sql, ())?.try_for_each(|row| row.map(drop))
     }
 
     /// Runs a statement. What is no query gives no rows, and no columns.
