@@ -216,7 +216,7 @@ fn status(error: BackupError, database: &Path, name: BackupName<'_>) -> Error {
 }
 
 fn full(file: &str) -> Error {
-    io_error("write", file, isc::IO_WRITE_ERR, &std::io::ErrorKind::StorageFull.into())
+    io_error("write", file, isc::IO_WRITE_ERR, &std::io::Error::other("no space left on the device"))
 }
 
 fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) -> Error {
