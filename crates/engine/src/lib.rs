@@ -32,6 +32,7 @@ pub mod attachment;
 pub mod backup;
 pub mod bind;
 pub mod catalog;
+pub mod check;
 pub mod clock;
 pub mod database;
 pub mod ddl;

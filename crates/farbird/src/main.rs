@@ -4,6 +4,7 @@
 
 mod backup;
 mod bench;
+mod check;
 mod progress;
 mod restore;
 mod serve;
@@ -33,6 +34,8 @@ enum Command {
     Backup(backup::Arguments),
     /// Make a database of a backup.
     Restore(restore::Arguments),
+    /// Check a database: is everything in it sound?
+    Check(check::Arguments),
     /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => shell::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {

@@ -95,6 +95,7 @@ impl fmt::Display for Finding {
 
 /// Where something is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Place {
     /// The file as such: its head, its pages, its list of free space.
     File,

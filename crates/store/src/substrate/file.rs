@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use redb::{
-    BackendError, Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
-    StorageBackend, TableDefinition, TableError, WriteTransaction,
+    BackendError, Builder, CompactionError, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase,
+    ReadableTable, StorageBackend, TableDefinition, TableError, WriteTransaction,
     backends::{FileBackend, InMemoryBackend},
 };
 
@@ -123,6 +123,19 @@ impl RedbSubstrate {
         applied.and(ended)
     }
 
+    /// Moves what stands at the end of the file into free room before it, and gives the end back; false if there was
+    /// nothing to gain. Snapshots must be gone. A crash leaves the database as it was, or in part moved.
+    pub(crate) fn compact(&self) -> Result<bool> {
+        let mut open = self.open.write();
+        let Some(Open { database, .. }) = open.as_mut() else { return Err(StoreError::Poisoned) };
+        fault::catch(|| {
+            database.compact().map_err(|error| match error {
+                CompactionError::TransactionInProgress => StoreError::InUse,
+                other => failed(other),
+            })
+        })
+    }
+
     /// Compares the checksums of all pages that are in use, ours and redb's own, and redb's list of free pages; says what
     /// is wrong. Snapshots must be gone.
     pub(crate) fn check_pages(&self) -> Result<Vec<String>> {
@@ -132,11 +145,11 @@ impl RedbSubstrate {
         if pages.head_is_damaged() {
             wrong.push("one of the two copies of the head is damaged; the other one is used".to_owned());
         }
-        pages.begin_recovery();
+        pages.collect_suspects();
         let checked = fault::catch(|| database.check_integrity().map_err(failed));
         wrong.extend(pages.suspects().into_iter().map(damaged_page));
         // What is looked at from here on is compared again.
-        let _ = pages.end_recovery(false);
+        pages.abandon_recovery();
         match checked {
             Ok(true) => {}
             Ok(false) => {
@@ -187,24 +200,45 @@ fn open_database(
     cache_bytes: usize,
     writable: bool,
 ) -> Result<Open> {
-    let pages = match synced {
-        None => CheckedPages::new(Arc::clone(file))?,
-        Some(synced) => CheckedPages::as_synced(Arc::clone(file), synced)?,
+    let pages = || match synced {
+        None => CheckedPages::new(Arc::clone(file)),
+        Some(synced) => CheckedPages::as_synced(Arc::clone(file), synced),
     };
-    if pages.head() == HeadState::Unfinished {
+    let strict = pages()?;
+    if strict.head() == HeadState::Unfinished {
         return Err(StoreError::corrupt("the creation of this database was interrupted: delete the file"));
     }
-    pages.begin_recovery();
-    if pages.head_is_damaged() {
+    if strict.head_is_damaged() {
         tracing::warn!("one of the two copies of the file's head is damaged; the other one is used");
     }
-    let repaired = Arc::new(AtomicBool::new(false));
+    let database = match open_pages(&strict, cache_bytes) {
+        // After a crash pages may be newer than their checksums: redb has to look at its own.
+        Err(StoreError::Corrupt { .. }) => return recover_database(pages()?, cache_bytes, writable),
+        opened => opened?,
+    };
+    Ok(Open { database, pages: strict, writable })
+}
+
+/// Opens a database after a crash that has left pages which do not fit their checksums.
+fn recover_database(pages: CheckedPages, cache_bytes: usize, writable: bool) -> Result<Open> {
+    pages.begin_recovery();
+    let opened = open_pages(&pages, cache_bytes);
+    let database = opened.map_err(|error| match (error, pages.suspects().first()) {
+        (StoreError::Corrupt { what }, Some(page)) => {
+            StoreError::Corrupt { what: format!("{}; {what}", damaged_page(*page)) }
+        }
+        (error, _) => error,
+    })?;
+    pages.end_recovery()?;
+    Ok(Open { database, pages, writable })
+}
+
+fn open_pages(pages: &CheckedPages, cache_bytes: usize) -> Result<Database> {
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
     builder.set_repair_callback({
-        let (pages, repaired) = (pages.clone(), Arc::clone(&repaired));
+        let pages = pages.clone();
         move |session| {
-            repaired.store(true, Ordering::Relaxed);
             let percent = (100.0 * session.progress()).round();
             tracing::info!(percent, "the database was not closed: comparing the checksums of its pages");
             // Between the first and the second look redb goes back by a commit.
@@ -214,16 +248,7 @@ fn open_database(
             }
         }
     });
-    let opened = fault::catch(|| builder.create_with_backend(pages.clone()).map_err(failed));
-    let database = match (opened, pages.suspects().first()) {
-        (Ok(database), _) => database,
-        (Err(StoreError::Corrupt { what }), Some(page)) => {
-            return Err(StoreError::Corrupt { what: format!("{}; {what}", damaged_page(*page)) });
-        }
-        (Err(error), _) => return Err(error),
-    };
-    pages.end_recovery(repaired.load(Ordering::Relaxed))?;
-    Ok(Open { database, pages, writable })
+    fault::catch(|| builder.create_with_backend(pages.clone()).map_err(failed))
 }
 
 /// The one place where redb's errors become ours.

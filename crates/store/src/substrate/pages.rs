@@ -22,9 +22,9 @@
 //! # Crashes
 //! redb writes pages aside and then the header, and trusts nothing that was written between two syncs without looking:
 //! after a crash it compares its own checksums of every page that it reaches. Our checksums are written with the next
-//! sync, so a crash may leave pages that are newer than their checksum. While redb opens, such pages are handed out and
-//! remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
-//! ([`CheckedPages::end_recovery`]); if it had no reason to look, they are damage. A sector is written whole or not at all, or its twin is used.
+//! sync, so a crash may leave pages that are newer than their checksum. If an open meets one, redb is made to look at
+//! everything: such pages are handed out and remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
+//! ([`CheckedPages::end_recovery`]). A sector is written whole or not at all, or its twin is used.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -60,6 +60,12 @@ const _: () = assert!(GROUP_PAGES as usize * SUM_BYTES == PAGE_BYTES);
 
 /// First bytes of redb's header, once redb has finished creating it.
 const REDB_MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+/// Place of redb's flags in its header; the flag that says that it was not closed, and the one that says that the last
+/// commit was synced before the header led to it, so that its pages need no look.
+const REDB_FLAGS: usize = 9;
+const REDB_FLAG_RECOVERY: u8 = 2;
+const REDB_FLAG_TWO_PHASES: u8 = 4;
+
 /// Groups whose checksums are kept in memory: 4 KiB each for 2 MiB of file.
 const GROUPS_IN_MEMORY_MAX: usize = 8_192;
 
@@ -161,8 +167,18 @@ impl CheckedPages {
     }
 
     /// From now on pages that do not fit their checksum are handed out and remembered.
-    pub(crate) fn begin_recovery(&self) {
+    pub(crate) fn collect_suspects(&self) {
         self.state.lock().suspects = Some(HashMap::new());
+    }
+
+    /// As [`CheckedPages::collect_suspects`]; and the header tells redb to compare its own checksums of everything that it
+    /// reaches, before it takes anything for what it says.
+    pub(crate) fn begin_recovery(&self) {
+        self.collect_suspects();
+        let mut state = self.state.lock();
+        if let Some(flags) = state.header.get_mut(REDB_FLAGS) {
+            *flags = (*flags | REDB_FLAG_RECOVERY) & !REDB_FLAG_TWO_PHASES;
+        }
     }
 
     /// Forgets what was remembered: redb has rejected the commit that these pages belong to.
@@ -172,22 +188,18 @@ impl CheckedPages {
         }
     }
 
-    /// Ends the recovery. With `verified`, redb has compared its own checksums of all that it reaches, and the pages
-    /// remembered are taken as they are.
-    ///
-    /// # Errors
-    /// `Corrupt` if it has not, and there are such pages.
-    pub(crate) fn end_recovery(&self, verified: bool) -> crate::Result<()> {
+    /// Ends the recovery: redb has accepted the pages remembered, which are taken as they are.
+    pub(crate) fn end_recovery(&self) -> io::Result<()> {
         let suspects = self.state.lock().suspects.take().unwrap_or_default();
-        let Some(first) = suspects.keys().min() else { return Ok(()) };
-        if !verified {
-            return Err(StoreError::Corrupt { what: damaged_page(*first) });
-        }
         for (page, sum) in suspects {
             self.note(page, sum)?;
         }
-        self.sync_data()?;
-        Ok(())
+        self.sync_data()
+    }
+
+    /// Forgets what was remembered, and hands out no more of it.
+    pub(crate) fn abandon_recovery(&self) {
+        self.state.lock().suspects = None;
     }
 
     /// The data pages remembered since [`CheckedPages::begin_recovery`].

@@ -1,0 +1,158 @@
+//! Checking a database file: what the store finds, with the names that the catalog knows, and what can be done about it.
+//!
+//! The file is only looked at; a database that somebody has open is refused. Used by `farbird check`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use farbird_store::check::{CheckReport, Finding, Place, check_pages};
+use farbird_store::{CancelFlag, IndexId, RelationId, RelationLayout, Store, StoreError, StoreOptions};
+use farbird_types::{Error, Result};
+
+use crate::catalog::Catalog;
+use crate::catalog::layout::layout;
+use crate::engine::store_error;
+
+/// What was found in a database.
+#[derive(Debug, Clone, Default)]
+pub struct DatabaseReport {
+    /// What is damaged.
+    pub damages: Vec<Damage>,
+    /// The store's counts; its findings are those above.
+    pub counts: CheckReport,
+}
+
+impl DatabaseReport {
+    /// Whether nothing is damaged.
+    pub fn is_sound(&self) -> bool {
+        self.damages.is_empty()
+    }
+}
+
+/// Something that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Where, in words: "table CUSTOMERS, row 7".
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckStep {
+    /// The checksums of the file's pages are compared.
+    Pages,
+    /// What the pages hold is compared.
+    Contents {
+        /// The table being looked at, if it is one.
+        table: Option<String>,
+        /// Work done.
+        done: u64,
+        /// All work, as estimated.
+        total: u64,
+    },
+}
+
+/// Checks a database file.
+///
+/// # Errors
+/// If it cannot be checked: there is no such file, it is none of ours, somebody has it open, or `cancel` is raised.
+pub fn check_database(
+    path: &Path,
+    options: &StoreOptions,
+    progress: &mut dyn FnMut(CheckStep),
+    cancel: &Arc<CancelFlag>,
+) -> Result<DatabaseReport> {
+    progress(CheckStep::Pages);
+    let failed = |error| store_error(path, error);
+    let mut report = check_pages(path, options.cache_bytes).map_err(failed)?;
+    let mut names = Names::default();
+    let options = StoreOptions { background_sweep: false, ..options.clone() };
+    match Store::open_unchanged(path, options) {
+        Err(StoreError::Corrupt { what }) => {
+            // The check of the pages has said so already, unless it is the store's own.
+            if report.is_sound() {
+                report.add(Place::File, what);
+            }
+        }
+        Err(error) => return Err(failed(error)),
+        Ok(store) => {
+            let layouts = names.read(&store, &mut report);
+            let mut told = |at: farbird_store::check::CheckProgress| {
+                let table = at.relation.map(|relation| names.relation(relation));
+                progress(CheckStep::Contents { table, done: at.done, total: at.total });
+            };
+            let contents = store.check(&layouts, &mut told, cancel).map_err(Error::from)?;
+            let mut findings = report.findings;
+            findings.extend(contents.findings);
+            report = CheckReport { findings, ..contents };
+        }
+    }
+    let findings = std::mem::take(&mut report.findings);
+    let damages = findings.iter().map(|finding| names.damage(finding)).collect();
+    Ok(DatabaseReport { damages, counts: report })
+}
+
+/// Names by number.
+#[derive(Debug, Default)]
+struct Names {
+    relations: HashMap<RelationId, String>,
+    indexes: HashMap<IndexId, String>,
+}
+
+impl Names {
+    /// Reads the catalog; gives the layouts of all tables.
+    fn read(&mut self, store: &Store, report: &mut CheckReport) -> Vec<Arc<RelationLayout>> {
+        let catalog = match Catalog::load(store) {
+            Ok(catalog) => catalog,
+            Err(error) => {
+                report.add(Place::Catalog, error.to_string());
+                return Vec::new();
+            }
+        };
+        let mut layouts = Vec::new();
+        for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
+            self.relations.insert(RelationId(relation.id.0), relation.name.clone());
+            for index in &relation.indexes {
+                self.indexes.insert(IndexId(index.id.0), index.name.clone());
+            }
+            layouts.push(layout(relation));
+        }
+        layouts
+    }
+
+    fn relation(&self, relation: RelationId) -> String {
+        self.relations.get(&relation).cloned().unwrap_or_else(|| format!("number {}", relation.0))
+    }
+
+    fn damage(&self, finding: &Finding) -> Damage {
+        let table = |relation| format!("table {}", self.relation(relation));
+        let (place, advice) = match finding.place {
+            Place::File => ("the file".to_owned(), RESTORE),
+            Place::Meta => ("the store's own numbers".to_owned(), RESTORE),
+            Place::Catalog => ("the catalog".to_owned(), RESTORE),
+            Place::Sequences => ("the sequences".to_owned(), SEQUENCES),
+            Place::Relation(relation) => (table(relation), SALVAGE),
+            Place::Row(relation, row) => (format!("{}, row {}", table(relation), row.0), SALVAGE),
+            Place::Index(relation, index) => {
+                let name = self.indexes.get(&index).cloned().unwrap_or_else(|| format!("number {}", index.0));
+                (format!("index {name} of {}", table(relation)), REBUILD)
+            }
+            Place::Blob(relation, row, blob) => {
+                (format!("{}, row {}, BLOB {}", table(relation), row.0, blob.0), SALVAGE)
+            }
+            Place::Blobs => ("the BLOBs".to_owned(), RESTORE),
+            _ => ("somewhere".to_owned(), RESTORE),
+        };
+        Damage { place, what: finding.what.clone(), advice }
+    }
+}
+
+const RESTORE: &str = "restore the latest backup; `farbird backup` may still save what can be read";
+const SALVAGE: &str = "restore the latest backup, or copy the rows that can be read into a new table";
+const REBUILD: &str = "build the index anew: ALTER INDEX ... INACTIVE, then ALTER INDEX ... ACTIVE";
+const SEQUENCES: &str = "set the sequences anew with ALTER SEQUENCE ... RESTART WITH";

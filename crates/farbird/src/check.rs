@@ -1,0 +1,117 @@
+//! `farbird check`: is a database sound?
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::Args;
+use farbird_engine::StoreOptions;
+use farbird_engine::check::{CheckStep, DatabaseReport, check_database};
+use indicatif::ProgressBar;
+
+use crate::backup::{Format, Interrupt};
+use crate::progress;
+
+/// Check a database: every page, row, index entry and BLOB, and whether they agree.
+///
+/// The file is only read; what an interrupted server left behind is mended in memory, not in the file. Nobody may have
+/// the database open meanwhile.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The database file.
+    database: PathBuf,
+    /// How the outcome is told.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  farbird check app.fbd                   says what is damaged, and what to do about it
+  farbird check app.fbd --format json     the same for programs: {\"sound\": true, ...}
+  farbird check app.fbd && cp app.fbd /archive/
+
+Exit codes: 0 the database is sound, 1 something is damaged, 2 it could not be checked (no such file, in use, ...).";
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let interrupt = Interrupt::watch()?;
+    let started = Instant::now();
+    let bar = progress::bar("check", 0);
+    let report = check_database(
+        &arguments.database,
+        &StoreOptions::default(),
+        &mut |step| show(&bar, step),
+        interrupt.cancel(),
+    );
+    bar.finish_and_clear();
+    let report = report.with_context(|| format!("{} was not checked", arguments.database.display()))?;
+    let seconds = started.elapsed().as_secs_f64();
+    match arguments.format {
+        Format::Text => tell(&report, &arguments.database.display().to_string(), seconds),
+        Format::Json => println!("{}", json(&report, seconds)),
+    }
+    Ok(ExitCode::from(u8::from(!report.is_sound())))
+}
+
+fn show(bar: &ProgressBar, step: CheckStep) {
+    match step {
+        CheckStep::Pages => bar.set_message("pages"),
+        CheckStep::Contents { table, done, total } => {
+            bar.set_message(table.unwrap_or_else(|| "BLOBs".to_owned()));
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    }
+}
+
+fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
+    for damage in &report.damages {
+        println!("{}: {}", damage.place, damage.what);
+        println!("    {}", damage.advice);
+    }
+    if report.counts.more_findings > 0 {
+        println!("and {} more", report.counts.more_findings);
+    }
+    let counts = &report.counts;
+    println!(
+        "{} tables, {} rows in {} blocks and {} versions, {} index entries ({} lead nowhere), {} BLOBs (and {} of no \
+         row), {seconds:.1} s",
+        counts.relations,
+        counts.rows,
+        counts.blocks,
+        counts.versions,
+        counts.entries,
+        counts.stale_entries,
+        counts.blobs,
+        counts.orphan_blobs,
+    );
+    match report.damages.len() {
+        0 => println!("{database} is sound"),
+        1 => println!("{database} is damaged in one place"),
+        count => println!("{database} is damaged in {count} places"),
+    }
+}
+
+fn json(report: &DatabaseReport, seconds: f64) -> serde_json::Value {
+    let damages = report.damages.iter().map(
+        |damage| serde_json::json!({ "place": damage.place, "what": damage.what, "advice": damage.advice }),
+    );
+    let damages: Vec<_> = damages.collect();
+    let counts = &report.counts;
+    serde_json::json!({
+        "sound": report.is_sound(),
+        "damages": damages,
+        "more_damages": counts.more_findings,
+        "tables": counts.relations,
+        "rows": counts.rows,
+        "blocks": counts.blocks,
+        "versions": counts.versions,
+        "index_entries": counts.entries,
+        "stale_index_entries": counts.stale_entries,
+        "blobs": counts.blobs,
+        "orphan_blobs": counts.orphan_blobs,
+        "seconds": seconds,
+    })
+}

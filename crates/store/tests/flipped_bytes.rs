@@ -1,0 +1,100 @@
+//! A flipped byte anywhere in the file of a closed database is found, or it is where nothing is: it is never returned as
+//! data, and no row vanishes by it.
+//!
+//! `FARBIRD_SEED` chooses the workload that fills the database.
+
+mod common;
+
+use common::workload::{Worker, contents, is_same, open_with_layouts};
+use farbird_sim::{Image, Random, SimulatedDisk};
+use farbird_store::check::{Place, check_pages_of};
+use farbird_store::{CancelFlag, StoreError};
+
+const PAGE_BYTES: usize = 4_096;
+
+/// What became of a flipped byte.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The file is not opened.
+    Refused,
+    /// The check of the pages names it.
+    Named,
+    /// Everything is as it was.
+    Harmless,
+}
+
+fn filled(seed: u64) -> (Image, common::workload::Model) {
+    let disk = SimulatedDisk::default();
+    let store = open_with_layouts(&disk).expect("create");
+    common::workload::Schema::default().register(&store);
+    let mut worker = Worker::new(&disk, seed);
+    worker.run(&store, 40).expect("work");
+    store.close().expect("close");
+    drop(store);
+    (disk.image(), worker.model)
+}
+
+fn flip(image: &Image, expected: &common::workload::Model, at: usize, bits: u8) -> Outcome {
+    let mut byte = [0];
+    assert!(image.read(at, &mut byte));
+    let mut damaged = image.clone();
+    damaged.write(at, &[byte[0] ^ bits]);
+    let context = format!("byte {at} ^ {bits:#x}");
+    let report = check_pages_of(SimulatedDisk::holding(damaged.clone()), 1 << 20);
+    let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert!(report.findings.iter().all(|finding| finding.place == Place::File), "{context}");
+    let store = match open_with_layouts(&SimulatedDisk::holding(damaged)) {
+        Ok(store) => store,
+        Err(StoreError::Corrupt { .. }) => {
+            assert!(!report.is_sound(), "{context}: does not open, but is called sound");
+            return Outcome::Refused;
+        }
+        Err(error) => panic!("{context}: {error}"),
+    };
+    match contents(&store) {
+        Ok(found) => assert!(is_same(&found, expected), "{context}: other rows"),
+        Err(StoreError::Corrupt { .. }) => {
+            assert!(!report.is_sound(), "{context}: unreadable, but called sound")
+        }
+        Err(error) => panic!("{context}: {error}"),
+    }
+    let full = store.check(&expected.schema.layouts(), &mut |_| (), &CancelFlag::new()).expect("check");
+    assert!(full.is_sound() || !report.is_sound(), "{context}: {:?}", full.findings);
+    if report.is_sound() { Outcome::Harmless } else { Outcome::Named }
+}
+
+#[test]
+fn a_flipped_byte_is_found_or_is_where_nothing_is() {
+    let seed = std::env::var("FARBIRD_SEED").ok().and_then(|value| value.parse().ok()).unwrap_or(1);
+    println!("FARBIRD_SEED={seed}");
+    let (image, expected) = filled(seed);
+    let mut random = Random::new(seed);
+    // All that the two head sectors say, some bytes of every page, and as many anywhere.
+    let mut places: Vec<usize> = (0..700).step_by(3).collect();
+    for page in 0..image.size() / PAGE_BYTES {
+        places.extend([0, 1, 2, 9, 30].map(|within| page * PAGE_BYTES + within));
+        places.push(page * PAGE_BYTES + random.below(PAGE_BYTES as u64) as usize);
+        places.push(random.below(image.size() as u64) as usize);
+    }
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let counts: Vec<[usize; 3]> = std::thread::scope(|scope| {
+        let parts: Vec<_> = places
+            .chunks(places.len().div_ceil(threads))
+            .map(|places| {
+                let (image, expected) = (&image, &expected);
+                scope.spawn(move || {
+                    let mut counts = [0; 3];
+                    for &at in places {
+                        let bits = [1, 0x80, 0xFF, 0x10][at % 4];
+                        counts[flip(image, expected, at, bits) as usize] += 1;
+                    }
+                    counts
+                })
+            })
+            .collect();
+        parts.into_iter().map(|part| part.join().expect("thread")).collect()
+    });
+    let sum = |kind: usize| counts.iter().map(|counts| counts[kind]).sum::<usize>();
+    println!("{} refused, {} named, {} harmless", sum(0), sum(1), sum(2));
+    assert!(sum(0) + sum(1) > places.len() / 5, "the file is nearly empty");
+}
