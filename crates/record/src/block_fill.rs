@@ -22,6 +22,9 @@ const AIM_FROM_FAR: f64 = 0.75;
 /// A try finds the rows this many times as many at most: the first ones may not be like the others.
 const GROWTH_MAX: f64 = 8.0;
 
+/// After a block was found full, so many are taken to be as large without a look: packing rows twice costs time.
+const TRUSTED_BLOCKS: u8 = 7;
+
 /// Says when a block of rows of one format, packed by one codec, is full.
 #[derive(Debug, Clone)]
 pub struct BlockFill {
@@ -31,6 +34,8 @@ pub struct BlockFill {
     expected: usize,
     /// So many must be there before the next look.
     next_look: usize,
+    /// Blocks that may still be taken to be full at the expected size.
+    trusted: u8,
 }
 
 impl BlockFill {
@@ -38,7 +43,7 @@ impl BlockFill {
     pub fn new(codec: CodecId, block_bytes_max: usize) -> BlockFill {
         // Even rows that do not shrink at all are looked at in time.
         let first_look = block_bytes_max - block_bytes_max / 8;
-        BlockFill { codec, block_bytes_max, expected: first_look, next_look: first_look }
+        BlockFill { codec, block_bytes_max, expected: first_look, next_look: first_look, trusted: 0 }
     }
 
     /// Whether these rows make a block as they are: with more it would probably be too large. Costs nothing but when it
@@ -51,6 +56,10 @@ impl BlockFill {
         if gathered < self.next_look {
             return false;
         }
+        if self.trusted > 0 {
+            self.trusted -= 1;
+            return true;
+        }
         let packed = self.packed_size(format, rows);
         let wanted = self.block_bytes_max as f64 / packed.max(1) as f64;
         let aim = if wanted > FAR { AIM_FROM_FAR } else { AIM };
@@ -59,16 +68,12 @@ impl BlockFill {
         if gathered >= GATHERED_BYTES_MAX || wanted * FULL_ENOUGH <= 1.0 {
             // The next block is looked at a little earlier, in case its rows shrink less.
             self.next_look = self.expected;
+            self.trusted = TRUSTED_BLOCKS;
             return true;
         }
         // At least a little more than is there, so that looks stay few.
         self.next_look = self.expected.max(gathered + gathered / 32 + 1);
         false
-    }
-
-    /// Forgets the rows of the block begun: they went elsewhere.
-    pub fn start_over(&mut self) {
-        self.next_look = self.expected;
     }
 
     fn packed_size(&self, format: &RecordFormat, rows: &EncodedRows) -> usize {

@@ -239,6 +239,14 @@ pub trait BlockReader {
     /// Appends the row at `index` in value encoding.
     fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError>;
 
+    /// Appends the rows of a range in value encoding.
+    fn encoded_rows(&self, range: Range<usize>, out: &mut EncodedRows) -> Result<(), DecodeError> {
+        for index in range {
+            out.push_with(|bytes| self.encoded_row(index, bytes))?;
+        }
+        Ok(())
+    }
+
     /// Appends the projected values of the rows of a range, row by row.
     fn decode_rows(
         &self,

@@ -25,6 +25,7 @@ fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
         let _ = reader.encoded_row(index, &mut Vec::new());
     }
     let _ = reader.decode_rows(0..rows, &ColumnSet::Slots(&[1, 0]), &mut out);
+    let _ = reader.encoded_rows(0..rows, &mut EncodedRows::new());
     for slot in 0..format.len() as u16 {
         let _ = reader.decode_column(slot, rows.min(1)..rows, &mut ColumnVector::default());
     }
@@ -65,6 +66,9 @@ proptest! {
                 reader.encoded_row(index, &mut bytes).expect("decodes");
                 prop_assert_eq!(Some(bytes.as_slice()), encoded.row(index));
             }
+            let mut again = EncodedRows::new();
+            reader.encoded_rows(0..rows.len(), &mut again).expect("decodes");
+            prop_assert_eq!((again.len(), again.bytes()), (encoded.len(), encoded.bytes()));
             let mut values = Vec::new();
             reader.decode_rows(1..rows.len(), &ColumnSet::Slots(&slots), &mut values).expect("decodes");
             let expected: Vec<Value> = rows[1..]
