@@ -46,13 +46,26 @@ impl BlockFill {
         BlockFill { codec, block_bytes_max, expected: first_look, next_look: first_look, trusted: 0 }
     }
 
+    /// As [`BlockFill::new`], for rows like those of a block that was packed: these rows became so many bytes.
+    pub fn like(
+        codec: CodecId,
+        block_bytes_max: usize,
+        rows: &EncodedRows,
+        packed_bytes: usize,
+    ) -> BlockFill {
+        let mut fill = BlockFill::new(codec, block_bytes_max);
+        let wanted = AIM * block_bytes_max as f64 / packed_bytes.max(1) as f64;
+        fill.expected = ((gathered(rows) as f64 * wanted) as usize).clamp(fill.expected, GATHERED_BYTES_MAX);
+        fill.next_look = fill.expected;
+        fill
+    }
+
     /// Whether these rows make a block as they are: with more it would probably be too large. Costs nothing but when it
     /// has to look, which packs the rows.
     ///
     /// After `true` the next call is about the rows of a new block. Rows that cannot be packed are always enough.
     pub fn is_full(&mut self, format: &RecordFormat, rows: &EncodedRows) -> bool {
-        // With what finding each row in a list may take.
-        let gathered = rows.bytes().len() + 2 * rows.len();
+        let gathered = gathered(rows);
         if gathered < self.next_look {
             return false;
         }
@@ -83,6 +96,11 @@ impl BlockFill {
             _ => usize::MAX,
         }
     }
+}
+
+/// Bytes of rows, with what finding each in a list may take.
+fn gathered(rows: &EncodedRows) -> usize {
+    rows.bytes().len() + 2 * rows.len()
 }
 
 #[cfg(test)]

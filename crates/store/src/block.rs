@@ -27,8 +27,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::substrate::Slice;
 use crate::{CommitNumber, Result, StoreError, TransactionId};
 
-/// A block is closed before its rows are larger than this, in bytes; a single row may be larger. With the header the value
-/// stays a little under 16 KiB, since redb keeps values in pages of powers of two.
+/// A block is closed before its rows, packed, are larger than this, in bytes, as far as that can be told beforehand
+/// ([`farbird_record::BlockFill`]); a single row may be larger. With the header the value stays a little under 16 KiB, since
+/// redb keeps values in pages of powers of two.
 pub(crate) const BLOCK_BYTES_MAX: usize = 15_600;
 /// A block has at most so many rows.
 pub(crate) const BLOCK_ROWS_MAX: usize = 8_192;
@@ -242,6 +243,11 @@ impl Block {
                     .skip(index),
             ),
         }
+    }
+
+    /// Size of its rows as they are packed.
+    pub(crate) fn packed_bytes(&self) -> usize {
+        self.bytes.len().saturating_sub(self.payload)
     }
 
     /// Opens the rows.

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use farbird_record::value_codec::encode_row;
-use farbird_record::{EncodedRows, RecordFormat};
+use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 use farbird_types::Value;
 
 use super::images::{forget, image_of_version};
@@ -287,18 +287,16 @@ impl RelationSweep<'_> {
             })?;
             let reader = block.reader(written)?;
             let commit = self.commit_of(block).unwrap_or_default();
-            let mut bytes = Vec::new();
-            for (index, row) in block.row_ids_from(0).enumerate() {
+            let mut rows = EncodedRows::new();
+            reader.encoded_rows(0..block.rows, &mut rows).map_err(|error| block.damaged(&error))?;
+            writer.expect_rows_like(&rows, block.packed_bytes());
+            for (row, bytes) in block.row_ids_from(0).zip(rows.iter()) {
                 while let Some(before) = settled.next_if(|verdict| verdict.row.0 < row) {
                     self.take_settled(before, &mut writer, batch)?;
                 }
                 match settled.next_if(|verdict| verdict.row.0 == row) {
                     Some(newer) => self.take_settled(newer, &mut writer, batch)?,
-                    None => {
-                        bytes.clear();
-                        reader.encoded_row(index, &mut bytes).map_err(|error| block.damaged(&error))?;
-                        writer.push(row, commit, block.format, &bytes, batch)?;
-                    }
+                    None => writer.push(row, commit, block.format, bytes, batch)?,
                 }
             }
         }
@@ -331,6 +329,8 @@ struct BlockWriter<'a> {
     sweep: &'a RelationSweep<'a>,
     format: u16,
     record_format: &'a RecordFormat,
+    codec: CodecId,
+    fill: BlockFill,
     row_ids: Vec<u64>,
     rows: EncodedRows,
     commit: CommitNumber,
@@ -342,14 +342,22 @@ impl<'a> BlockWriter<'a> {
         let record_format = sweep.layout.formats.get(usize::from(format));
         let record_format =
             record_format.ok_or(StoreError::BadLayout { relation, what: "format of its rows" })?;
+        let codec = sweep.layout.codec.unwrap_or_else(|| sweep.inner.codec());
         Ok(BlockWriter {
             sweep,
             format,
             record_format,
+            codec,
+            fill: BlockFill::new(codec, BLOCK_BYTES_MAX),
             row_ids: Vec::new(),
             rows: EncodedRows::new(),
             commit: CommitNumber(0),
         })
+    }
+
+    /// Rows like these, which became so many bytes, will come.
+    fn expect_rows_like(&mut self, rows: &EncodedRows, packed_bytes: usize) {
+        self.fill = BlockFill::like(self.codec, BLOCK_BYTES_MAX, rows, packed_bytes);
     }
 
     fn push(
@@ -360,7 +368,7 @@ impl<'a> BlockWriter<'a> {
         bytes: &[u8],
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        if !self.has_room(row, bytes.len()) {
+        if !self.has_room(row) {
             self.finish(batch)?;
         }
         if format == self.format {
@@ -383,13 +391,13 @@ impl<'a> BlockWriter<'a> {
     }
 
     /// Whether a row may join the block begun. It may not if a running transaction could commit rows in between.
-    fn has_room(&self, row: u64, bytes: usize) -> bool {
+    fn has_room(&mut self, row: u64) -> bool {
         let (Some(&first), Some(&last)) = (self.row_ids.first(), self.row_ids.last()) else { return true };
         let reserved = self.sweep.inner.row_numbers.next_reserved(self.sweep.layout.id, last + 1);
         self.row_ids.len() < BLOCK_ROWS_MAX
-            && self.rows.bytes().len() + bytes + 2 * self.row_ids.len() <= BLOCK_BYTES_MAX
             && row - first < BLOCK_SPAN_MAX
             && (row == last + 1 || reserved.is_none_or(|reserved| reserved > row))
+            && !self.fill.is_full(self.record_format, &self.rows)
     }
 
     fn finish(&mut self, batch: &mut WriteBatch) -> Result<()> {
@@ -399,7 +407,7 @@ impl<'a> BlockWriter<'a> {
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
         let label = BlockLabel {
-            codec: self.sweep.layout.codec.unwrap_or_else(|| self.sweep.inner.codec()),
+            codec: self.codec,
             stamp: Stamp::Commit(self.commit),
             writer: TransactionId(0),
             format: self.format,
