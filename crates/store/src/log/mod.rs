@@ -97,6 +97,12 @@ impl LoggedSubstrate {
         LoggedSubstrate::on_backend(overlay, cache_bytes, ROOM_BYTES_DEFAULT)
     }
 
+    /// As [`RedbSubstrate::compact`], with what the log holds.
+    pub(crate) fn compact(&self) -> Result<bool> {
+        self.checkpoint(&mut self.state.lock(), WriteBatch::new())?;
+        self.base.compact()
+    }
+
     /// Compares the checksums of all pages in use; says what is wrong. Snapshots must be gone.
     pub(crate) fn check_pages(&self) -> Result<Vec<String>> {
         self.base.check_pages()
