@@ -84,6 +84,8 @@ pub struct IndexScan {
     direction: Direction,
     view: ReadView,
     columns: KeyedProjection,
+    /// Whether no view sees more than one row in the range: a whole key of a unique index.
+    is_single: bool,
     /// The entry after which to go on.
     last: Option<Vec<u8>>,
     finished: bool,
@@ -153,7 +155,18 @@ impl IndexScan {
         let forward = (direction == ScanDirection::Ascending) != definition.descending;
         let direction = if forward { Direction::Forward } else { Direction::Backward };
         let columns = KeyedProjection::new(definition, columns);
-        Ok(IndexScan { layout, position, span, direction, view, columns, last: None, finished: false })
+        let is_single = is_whole_unique_key(definition, &range);
+        Ok(IndexScan {
+            layout,
+            position,
+            span,
+            direction,
+            view,
+            columns,
+            is_single,
+            last: None,
+            finished: false,
+        })
     }
 
     /// As [`crate::RelationScan::next_batch`], in key order.
@@ -188,6 +201,7 @@ impl IndexScan {
                 if own_key.is_some_and(|own| own.bytes == key) {
                     batch.rows.push(row);
                     batch.values.extend(values);
+                    self.finished = self.is_single;
                 }
             }
             self.last = Some(entry);
@@ -229,6 +243,16 @@ impl IndexScan {
         self.last = None;
         self.finished = false;
     }
+}
+
+/// Whether a range is one key, of which a unique index has one row at most: a whole one, not of NULLs alone.
+fn is_whole_unique_key(index: &IndexDefinition, range: &KeyRange) -> bool {
+    let KeyBound::Included(values) = &range.lower else { return false };
+    index.unique
+        && range.lower == range.upper
+        && range.starting_with.is_none()
+        && values.len() == index.parts.len()
+        && !values.iter().all(Value::is_null)
 }
 
 /// Entries in the file and the transaction's own, in order, each once.

@@ -7,6 +7,9 @@ use crate::index::KeyRange;
 use crate::layout::{IndexDefinition, KeySource};
 use crate::{KeyBound, Result, RowId, StoreError, keyspace};
 
+/// Room for the keys of most indexes, to begin with.
+const KEY_BYTES_USUAL: usize = 32;
+
 /// A row's key in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexKey {
@@ -67,7 +70,7 @@ impl IndexDefinition {
 
     /// The key, or beginning of keys, of values for the first parts.
     pub(crate) fn encode(&self, values: &[Value]) -> Result<IndexKey> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(KEY_BYTES_USUAL);
         for (position, value) in values.iter().enumerate() {
             let Some(part) = self.key_part(position) else { break };
             encode_key(value, &part, &mut bytes)?;

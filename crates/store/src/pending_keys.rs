@@ -8,45 +8,61 @@ use parking_lot::Mutex;
 
 use crate::{IndexId, RowId, TransactionId, keyspace};
 
+/// So many searches cost as much as a pass over as many entries, at least.
+const SEARCHES_PER_PASS: usize = 4;
+
 /// Index entries of uncommitted rows.
 #[derive(Debug, Default)]
 pub(crate) struct PendingKeys {
     indexes: Mutex<HashMap<IndexId, OwnedEntries>>,
 }
 
+/// What became of an entry of a unique index that was to be added.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Announcement {
+    /// Another transaction, this one, has an entry of the same key.
+    Refused(TransactionId),
+    /// It is there already.
+    Known,
+    /// It is there now, beside those of the same key that the same transaction had for other rows.
+    Made { own: Vec<RowId> },
+}
+
 /// Entries of one index, with who wrote them.
 type OwnedEntries = BTreeMap<Arc<[u8]>, TransactionId>;
 
 impl PendingKeys {
-    /// Adds an entry.
-    pub(crate) fn add(&self, index: IndexId, entry: Arc<[u8]>, owner: TransactionId) {
-        self.indexes.lock().entry(index).or_default().insert(entry, owner);
+    /// Adds an entry; whether it was not there yet.
+    pub(crate) fn add(&self, index: IndexId, entry: Arc<[u8]>, owner: TransactionId) -> bool {
+        self.indexes.lock().entry(index).or_default().insert(entry, owner).is_none()
     }
 
-    /// Adds an entry unless another transaction has one of the same key: that transaction then.
-    pub(crate) fn add_unique(
-        &self,
-        index: IndexId,
-        entry: Arc<[u8]>,
-        owner: TransactionId,
-    ) -> Result<(), TransactionId> {
+    /// Adds an entry unless another transaction has one of the same key.
+    pub(crate) fn add_unique(&self, index: IndexId, entry: &Arc<[u8]>, owner: TransactionId) -> Announcement {
         let mut indexes = self.indexes.lock();
         let entries = indexes.entry(index).or_default();
         let key = entry.get(..entry.len() - keyspace::ROW_BYTES).unwrap_or_default();
-        let other = entries
-            .range::<[u8], _>((Bound::Included(key), Bound::Unbounded))
-            .take_while(|(other, _)| other.starts_with(key))
-            .find(|(_, other)| **other != owner);
-        match other {
-            Some((_, other)) => Err(*other),
-            None => {
-                entries.insert(entry, owner);
-                Ok(())
+        let mut own = Vec::new();
+        // Keys that grow are beyond all others: a look at the last one is cheaper than a search.
+        if entries.last_key_value().is_some_and(|(last, _)| &**last >= key) {
+            let same_key = entries
+                .range::<[u8], _>((Bound::Included(key), Bound::Unbounded))
+                .take_while(|(other, _)| other.starts_with(key));
+            for (other, other_owner) in same_key {
+                if *other_owner != owner {
+                    return Announcement::Refused(*other_owner);
+                }
+                if other == entry {
+                    return Announcement::Known;
+                }
+                own.extend(keyspace::parse_entry(other).map(|(_, row)| row));
             }
         }
+        entries.insert(Arc::clone(entry), owner);
+        Announcement::Made { own }
     }
 
-    /// Takes entries back or, once they are committed, away.
+    /// Takes entries back.
     pub(crate) fn remove<'a>(&self, index: IndexId, gone: impl Iterator<Item = &'a Arc<[u8]>>) {
         let mut indexes = self.indexes.lock();
         if let Some(entries) = indexes.get_mut(&index) {
@@ -59,6 +75,28 @@ impl PendingKeys {
         }
     }
 
+    /// Takes entries away whose transaction has ended: all that it had.
+    pub(crate) fn remove_of_ended<'a>(
+        &self,
+        index: IndexId,
+        owner: TransactionId,
+        gone: impl ExactSizeIterator<Item = &'a Arc<[u8]>>,
+    ) {
+        let mut indexes = self.indexes.lock();
+        let Some(entries) = indexes.get_mut(&index) else { return };
+        // One pass over all is cheaper than a search for each of many.
+        if gone.len() > entries.len() / SEARCHES_PER_PASS {
+            entries.retain(|_, other| *other != owner);
+        } else {
+            for entry in gone {
+                entries.remove(entry);
+            }
+        }
+        if entries.is_empty() {
+            indexes.remove(&index);
+        }
+    }
+
     /// Rows with uncommitted entries whose keys begin with `prefix`, and who wrote them.
     pub(crate) fn with_prefix(&self, index: IndexId, prefix: &[u8]) -> Vec<(RowId, TransactionId)> {
         let indexes = self.indexes.lock();
@@ -68,5 +106,45 @@ impl PendingKeys {
             .take_while(|(entry, _)| entry.starts_with(prefix))
             .filter_map(|(entry, owner)| keyspace::parse_entry(entry).map(|(_, row)| (row, *owner)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: IndexId = IndexId(1);
+    const ONE: TransactionId = TransactionId(1);
+    const TWO: TransactionId = TransactionId(2);
+
+    fn entry(key: u8, row: u64) -> Arc<[u8]> {
+        [&[key][..], &row.to_be_bytes()].concat().into()
+    }
+
+    #[test]
+    fn a_key_is_announced_by_one_transaction_at_a_time() {
+        let pending = PendingKeys::default();
+        assert_eq!(pending.add_unique(INDEX, &entry(5, 1), ONE), Announcement::Made { own: vec![] });
+        assert_eq!(pending.add_unique(INDEX, &entry(5, 2), TWO), Announcement::Refused(ONE));
+        assert_eq!(pending.add_unique(INDEX, &entry(4, 3), TWO), Announcement::Made { own: vec![] });
+        assert_eq!(pending.add_unique(INDEX, &entry(5, 1), ONE), Announcement::Known);
+        assert_eq!(pending.add_unique(INDEX, &entry(5, 0), ONE), Announcement::Made { own: vec![RowId(1)] });
+    }
+
+    #[test]
+    fn an_ended_transaction_leaves_the_keys_of_others() {
+        for count in [1, 100] {
+            let pending = PendingKeys::default();
+            let own: Vec<_> = (0..count).map(|row| entry(row as u8, row)).collect();
+            for entry in &own {
+                pending.add(INDEX, Arc::clone(entry), ONE);
+            }
+            for key in 200..250 {
+                pending.add(INDEX, entry(key, 7), TWO);
+            }
+            pending.remove_of_ended(INDEX, ONE, own.iter());
+            assert!(pending.with_prefix(INDEX, &[0]).is_empty());
+            assert_eq!(pending.with_prefix(INDEX, &[249]), [(RowId(7), TWO)]);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! A transaction's uncommitted work: rows, index entries and catalog entries, each stamped with the change number at
 //! which it was made, so that statements see only what came before them and savepoints can be undone.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use farbird_record::EncodedRows;
+use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 use parking_lot::Mutex;
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
@@ -99,15 +100,10 @@ impl Run {
         self.changes.get(later).map_or(self.len(), |(_, index)| *index)
     }
 
-    /// The list to which a row can be appended.
-    fn list_for(&mut self, row: u64, format: u16) -> Option<&mut EncodedRows> {
-        let is_next = self.end() == row && self.format == format;
-        match &mut self.rows {
-            RunRows::InMemory(rows)
-                if is_next && rows.len() < BLOCK_ROWS_MAX && rows.bytes().len() < BLOCK_BYTES_MAX =>
-            {
-                Some(rows)
-            }
+    /// Its rows, if the row of this number can be appended to them as far as numbers and format go.
+    fn rows_before(&self, row: u64, format: u16) -> Option<&EncodedRows> {
+        match &self.rows {
+            RunRows::InMemory(rows) if self.end() == row && self.format == format => Some(rows),
             _ => None,
         }
     }
@@ -134,9 +130,35 @@ pub(crate) struct RelationWrites {
     runs: Vec<Run>,
     /// Rows updated or deleted: oldest change first. Covers what `runs` says of the row.
     changed: BTreeMap<u64, Vec<RowChange>>,
+    /// How many rows of which format make a block.
+    fill: Option<(u16, BlockFill)>,
+}
+
+/// How inserted rows will be packed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowPacking<'a> {
+    /// Number of the record format.
+    pub(crate) format: u16,
+    pub(crate) record_format: &'a RecordFormat,
+    pub(crate) codec: CodecId,
 }
 
 impl RelationWrites {
+    /// Whether a row belongs to the run begun: it comes next, and the block that the run will be is not full.
+    fn continues_run(&mut self, row: u64, packing: &RowPacking<'_>) -> bool {
+        let Some(rows) = self.runs.last().and_then(|run| run.rows_before(row, packing.format)) else {
+            return false;
+        };
+        if rows.len() >= BLOCK_ROWS_MAX {
+            return false;
+        }
+        let fill = match &mut self.fill {
+            Some((format, fill)) if *format == packing.format => fill,
+            other => &mut other.insert((packing.format, BlockFill::new(packing.codec, BLOCK_BYTES_MAX))).1,
+        };
+        !fill.is_full(packing.record_format, rows)
+    }
+
     /// The runs, by row number.
     pub(crate) fn runs(&self) -> &[Run] {
         &self.runs
@@ -412,19 +434,19 @@ impl WriteSet {
         &mut self,
         relation: RelationId,
         row: RowId,
-        format: u16,
+        packing: &RowPacking<'_>,
         bytes: &[u8],
         live: &LiveChanges,
     ) {
         let change = self.change;
         let writes = self.relations.entry(relation).or_default();
-        if writes.runs.last_mut().is_none_or(|run| run.list_for(row.0, format).is_none()) {
+        if !writes.continues_run(row.0, packing) {
             let rows = RunRows::InMemory(EncodedRows::new());
-            writes.runs.push(Run { first: row.0, format, rows, changes: Vec::new() });
+            writes.runs.push(Run { first: row.0, format: packing.format, rows, changes: Vec::new() });
         }
         if let Some(run) = writes.runs.last_mut() {
             run.note_change(change, live);
-            if let Some(rows) = run.list_for(row.0, format) {
+            if let RunRows::InMemory(rows) = &mut run.rows {
                 rows.push(bytes);
             }
         }
@@ -506,14 +528,15 @@ impl WriteSet {
     /// Notes an index entry.
     pub(crate) fn add_entry(&mut self, relation: RelationId, index: IndexId, entry: Arc<[u8]>) {
         self.entry_relations.entry(index).or_insert(relation);
-        let entries = self.entries.entry(index).or_default();
-        if let Some(known) = entries.get_mut(&entry) {
-            known.superseded = None;
-            return;
+        match self.entries.entry(index).or_default().entry(entry) {
+            Entry::Occupied(mut known) => known.get_mut().superseded = None,
+            Entry::Vacant(new) => {
+                let entry = Arc::clone(new.key());
+                new.insert(OwnEntry { added: self.change, superseded: None });
+                self.bytes += entry.len() + OVERHEAD_BYTES;
+                self.log(Undo::Entry(index, entry));
+            }
         }
-        entries.insert(Arc::clone(&entry), OwnEntry { added: self.change, superseded: None });
-        self.bytes += entry.len() + OVERHEAD_BYTES;
-        self.log(Undo::Entry(index, entry));
     }
 
     /// Notes that the uncommitted row of an entry has another key now, or is gone.

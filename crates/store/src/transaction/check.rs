@@ -10,6 +10,8 @@ use super::write::NewKey;
 use crate::changes;
 use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
+use crate::locks::Waiter;
+use crate::pending_keys::Announcement;
 use crate::substrate::{Direction, Snapshot, Space};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
@@ -36,69 +38,79 @@ impl Transaction {
         row_id: RowId,
         keys: &[NewKey<'_>],
     ) -> Result<()> {
+        let inner = &self.store.inner;
         let mut announced: Vec<&NewKey<'_>> = Vec::new();
         for new in keys {
-            let is_own = {
-                let core = self.core()?;
-                core.writes.entries.get(&new.index.id).is_some_and(|entries| entries.contains_key(&new.entry))
-            };
             let reserved = if new.index.unique && !new.key.all_null {
-                self.reserve_unique(id, layout, row_id, new, is_own)
+                self.reserve_unique(id, layout, row_id, new)
             } else {
-                self.store.inner.pending_keys.add(new.index.id, Arc::clone(&new.entry), id);
-                Ok(())
+                Ok(inner.pending_keys.add(new.index.id, Arc::clone(&new.entry), id))
             };
-            if !is_own {
-                announced.push(new);
-            }
-            if let Err(error) = reserved {
-                for new in announced {
-                    self.store.inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+            match reserved {
+                Ok(true) => announced.push(new),
+                Ok(false) => {}
+                Err(error) => {
+                    for new in announced {
+                        inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+                    }
+                    return Err(error);
                 }
-                return Err(error);
             }
         }
         Ok(())
     }
 
+    /// Makes sure that nobody else has the key; whether it was announced by that, and not before.
     fn reserve_unique(
         &self,
         id: TransactionId,
         layout: &RelationLayout,
         row_id: RowId,
         new: &NewKey<'_>,
-        is_own: bool,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let inner = &self.store.inner;
         let mut waiter = self.waiter(id);
+        let key = &new.key.bytes;
         loop {
-            let holder = match inner.pending_keys.add_unique(new.index.id, Arc::clone(&new.entry), id) {
-                Err(holder) => holder,
-                Ok(()) => {
-                    // The key is announced: whoever comes later waits for us. Now for those who were there before.
-                    match self.find_key(id, layout, new.index, &new.key.bytes, Some(row_id))? {
-                        KeyState::Absent => return Ok(()),
-                        KeyState::Present => {
-                            let values = new.values.clone();
-                            return Err(StoreError::UniqueViolation { index: new.index.id, values });
-                        }
-                        KeyState::Undecided(holder) => {
-                            if !is_own {
-                                inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
-                            }
-                            holder
-                        }
-                    }
+            let (made, own) = match inner.pending_keys.add_unique(new.index.id, &new.entry, id) {
+                Announcement::Refused(holder) => {
+                    self.wait_for_key(holder, new, &mut waiter)?;
+                    continue;
                 }
+                Announcement::Known => {
+                    let pending = inner.pending_keys.with_prefix(new.index.id, key);
+                    (false, pending.into_iter().map(|(row, _)| row).filter(|row| *row != row_id).collect())
+                }
+                Announcement::Made { own } => (true, own),
             };
-            inner.locks.wait_for(&[holder], &mut waiter).map_err(|error| match error {
-                // Who does not wait is told of the duplicate, as if the other had committed already (Firebird 3 and 4).
-                StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => {
-                    StoreError::UniqueViolation { index: new.index.id, values: new.values.clone() }
+            // The key is announced: whoever comes later waits for us. Now for those who were there before.
+            let found = self.own_key(layout, new.index, key, &own).and_then(|own| match own {
+                KeyState::Present => Ok(KeyState::Present),
+                _ => self.committed_key(id, layout, new.index, key, Some(row_id), None),
+            });
+            if made && !matches!(found, Ok(KeyState::Absent)) {
+                inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+            }
+            match found? {
+                KeyState::Absent => return Ok(made),
+                KeyState::Present => {
+                    let values = new.values.clone();
+                    return Err(StoreError::UniqueViolation { index: new.index.id, values });
                 }
-                other => other,
-            })?;
+                KeyState::Undecided(holder) => self.wait_for_key(holder, new, &mut waiter)?,
+            }
         }
+    }
+
+    /// Waits for the end of a transaction that has a key.
+    fn wait_for_key(&self, holder: TransactionId, new: &NewKey<'_>, waiter: &mut Waiter<'_>) -> Result<()> {
+        self.store.inner.locks.wait_for(&[holder], waiter).map_err(|error| match error {
+            // Who does not wait is told of the duplicate, as if the other had committed already (Firebird 3 and 4).
+            StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => {
+                StoreError::UniqueViolation { index: new.index.id, values: new.values.clone() }
+            }
+            other => other,
+        })
     }
 
     /// Whether any row has this key, or one that begins with these values if there are fewer than the index has parts:
@@ -143,19 +155,52 @@ impl Transaction {
         prefix: &[u8],
         except: Option<RowId>,
     ) -> Result<KeyState> {
-        let inner = &self.store.inner;
         let mut undecided = None;
+        let mut own = Vec::new();
         // Uncommitted keys first: one that is committed meanwhile is found among the committed ones then.
-        for (row, owner) in inner.pending_keys.with_prefix(index.id, prefix) {
+        for (row, owner) in self.store.inner.pending_keys.with_prefix(index.id, prefix) {
             if Some(row) == except {
                 continue;
             }
-            if owner != id {
+            if owner == id {
+                own.push(row);
+            } else {
                 undecided = Some(owner);
-            } else if self.own_row_has_key(layout, index, prefix, row)? == Some(true) {
+            }
+        }
+        match self.own_key(layout, index, prefix, &own)? {
+            KeyState::Present => Ok(KeyState::Present),
+            _ => self.committed_key(id, layout, index, prefix, except, undecided),
+        }
+    }
+
+    /// Whether one of these own rows has the key.
+    fn own_key(
+        &self,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        rows: &[RowId],
+    ) -> Result<KeyState> {
+        for row in rows {
+            if self.own_row_has_key(layout, index, prefix, *row)? == Some(true) {
                 return Ok(KeyState::Present);
             }
         }
+        Ok(KeyState::Absent)
+    }
+
+    /// Looks for the key among committed rows; `undecided`: who has it in an uncommitted one.
+    fn committed_key(
+        &self,
+        id: TransactionId,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        except: Option<RowId>,
+        mut undecided: Option<TransactionId>,
+    ) -> Result<KeyState> {
+        let inner = &self.store.inner;
         let snapshot = inner.snapshot();
         // Keys that grow, those of identity columns for instance, are beyond all that there are.
         let last = snapshot.bounds(Space::Index(index.id))?;

@@ -448,7 +448,7 @@ impl Transaction {
         core.writes.end_savepoint(0, &self.live);
         let uncommitted = std::mem::take(&mut core.writes.entries);
         for (index, entries) in uncommitted.iter().chain(core.committed_entries.iter()) {
-            inner.pending_keys.remove(*index, entries.keys());
+            inner.pending_keys.remove_of_ended(*index, core.id, entries.keys());
         }
         // What cannot be removed now stays under its mark until the next open.
         if let Err(error) = spill::roll_back(inner, &core) {
