@@ -3,3 +3,6 @@
 //! # Place
 //! Above the codecs and the client. Measures and returns figures; printing them is the binary's work.
 #![forbid(unsafe_code)]
+
+pub mod contest;
+pub mod records;

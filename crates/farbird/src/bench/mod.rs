@@ -1,5 +1,8 @@
 //! `farbird bench`: measurements that anyone can run again.
 
+mod records;
+mod store;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -12,8 +15,16 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum What {}
+enum What {
+    /// Measure the record codecs: bytes per row, and how fast rows are packed and read.
+    Records(records::Arguments),
+    /// Measure the store, beside a Firebird and a PostgreSQL server.
+    Store(store::Arguments),
+}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match arguments.what {}
+    match &arguments.what {
+        What::Records(arguments) => records::run(arguments),
+        What::Store(arguments) => store::run(arguments),
+    }
 }

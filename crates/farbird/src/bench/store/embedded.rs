@@ -1,0 +1,104 @@
+//! Farbird's own side of the contest: the library inside this process, used as any program would.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use farbird::{Connection, Database};
+use farbird_lab::contest::{
+    About, Committer, Dialect, Failure, LoadWay, LoadedRow, PointReader, Result, Session, Side,
+};
+
+/// A database file made for the contest.
+pub(super) struct EmbeddedSide {
+    path: PathBuf,
+    database: Database,
+    connection: Connection,
+}
+
+impl EmbeddedSide {
+    /// Makes a database file, which must not exist.
+    pub(super) fn create(path: &Path) -> Result<EmbeddedSide> {
+        let database = Database::create(path).map_err(failure)?;
+        let connection = database.connect().map_err(failure)?;
+        Ok(EmbeddedSide { path: path.to_owned(), database, connection })
+    }
+}
+
+impl Side for EmbeddedSide {
+    fn about(&mut self) -> Result<About> {
+        Ok(About {
+            version: format!("Farbird {} embedded", env!("CARGO_PKG_VERSION")),
+            durability: "each commit waits for the disk".to_owned(),
+        })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Firebird
+    }
+
+    fn run(&mut self, sql: &str) -> Result<()> {
+        self.connection.execute(sql, ()).map(|_| ()).map_err(failure)
+    }
+
+    fn integer(&mut self, sql: &str) -> Result<i64> {
+        self.connection.query_one(sql, ()).map_err(failure)
+    }
+
+    fn bytes_on_disk(&mut self) -> Result<u64> {
+        Ok(std::fs::metadata(&self.path)?.len())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        self.database.sweep().map_err(failure)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(EmbeddedSession { connection: self.database.connect().map_err(failure)? }))
+    }
+
+    fn remove(self: Box<Self>) -> Result<()> {
+        let EmbeddedSide { path, database, connection } = *self;
+        connection.close().map_err(failure)?;
+        drop(database);
+        Ok(std::fs::remove_file(path)?)
+    }
+}
+
+struct EmbeddedSession {
+    connection: Connection,
+}
+
+impl Session for EmbeddedSession {
+    fn point_reader<'s>(&'s mut self, sql: &str) -> Result<PointReader<'s>> {
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let transaction = self.connection.transaction().map_err(failure)?;
+        Ok(Box::new(move |id| statement.query_one(&transaction, [id]).map_err(failure)))
+    }
+
+    fn committer<'s>(&'s mut self, sql: &str) -> Result<Committer<'s>> {
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let connection = &self.connection;
+        Ok(Box::new(move |first, second| {
+            statement.execute(connection, [first, second]).map(|_| ()).map_err(failure)
+        }))
+    }
+
+    fn load(&mut self, sql: &str, rows: i32, way: LoadWay) -> Result<Option<Duration>> {
+        if way == LoadWay::Batch {
+            return Ok(None);
+        }
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let start = Instant::now();
+        let transaction = self.connection.transaction().map_err(failure)?;
+        for id in 0..rows {
+            let LoadedRow { id, name, amount } = LoadedRow::new(id);
+            statement.execute(&transaction, (id, name, amount)).map_err(failure)?;
+        }
+        transaction.commit().map_err(failure)?;
+        Ok(Some(start.elapsed()))
+    }
+}
+
+fn failure(error: farbird::Error) -> Failure {
+    Failure::Other(error.to_string())
+}
