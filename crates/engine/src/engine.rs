@@ -67,7 +67,10 @@ impl Engine {
             return Err(exists(path));
         }
         let database = create_file(path, create, &self.options, &options.user, users)?;
-        self.attach_open(&slot, &mut open, database, options)
+        let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
+        drop(open);
+        attachment.begin_session()?;
+        Ok(attachment)
     }
 
     /// Attaches to a database file.
@@ -87,7 +90,10 @@ impl Engine {
             Some(open) => Arc::clone(&open.database),
             None => Arc::new(open_file(path, &self.options, users)?),
         };
-        self.attach_open(&slot, &mut open, database, options)
+        let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
+        drop(open);
+        attachment.begin_session()?;
+        Ok(attachment)
     }
 
     /// The databases that are open, with their numbers of attachments.
@@ -139,6 +145,7 @@ impl Engine {
         closed.and(deleted).map_err(|error| (None, error))
     }
 
+    /// Counts a new attachment. Its session is to begin when the slot is free again: that may run triggers.
     fn attach_open(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
@@ -150,6 +157,11 @@ impl Engine {
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
         Ok(attachment)
+    }
+
+    /// How it opens stores.
+    pub(crate) fn store_options(&self) -> &StoreOptions {
+        &self.options
     }
 
     /// Runs while nobody has a file open through this engine, and nobody can open it.

@@ -7,6 +7,7 @@
 mod blob_text;
 mod blobs;
 mod client_cursors;
+mod database_triggers;
 mod scroll;
 mod session_statement;
 mod statements;
@@ -43,6 +44,8 @@ pub struct Attachment {
     statements: BTreeMap<StatementHandle, StatementSlot>,
     blobs: BTreeMap<BlobHandle, OpenBlob>,
     next_handle: u32,
+    /// Whether attaching has succeeded: ON CONNECT has fired, so ON DISCONNECT shall.
+    connected: bool,
 }
 
 impl Attachment {
@@ -82,6 +85,7 @@ impl Attachment {
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
             next_handle: 1,
+            connected: false,
         }
     }
 
@@ -137,6 +141,9 @@ impl Attachment {
     }
 
     fn let_go(&mut self, delete_database: bool) -> Result<()> {
+        if self.database.is_some() && !delete_database {
+            self.end_session();
+        }
         self.end_everything();
         let Some(database) = self.database.take() else { return Ok(()) };
         database.attachments.lock().remove(&self.session.id);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
     Access, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions, Wait,
 };
@@ -45,11 +46,24 @@ pub struct TransactionFacts {
 }
 
 impl Attachment {
-    /// Starts a transaction.
+    /// Starts a transaction, and fires ON TRANSACTION START in it.
     ///
     /// # Errors
-    /// From taking the reserved tables; nothing is left then.
+    /// From taking the reserved tables, and from the triggers; nothing is left then.
     pub fn start_transaction(&mut self, parameters: TransactionParameters) -> Result<TransactionHandle> {
+        let handle = self.begin_transaction(parameters)?;
+        if let Err(error) = self.fire(DatabaseEvent::TransactionStart, self.transaction(handle)?) {
+            self.rollback_quietly(handle)?;
+            return Err(error);
+        }
+        Ok(handle)
+    }
+
+    /// Starts a transaction without firing triggers.
+    pub(super) fn begin_transaction(
+        &mut self,
+        parameters: TransactionParameters,
+    ) -> Result<TransactionHandle> {
         if self.transactions.len() >= HANDLES_MAX {
             return Err(Error::new(isc::TOO_MANY_HANDLES));
         }
@@ -96,6 +110,12 @@ impl Attachment {
     /// # Durability
     /// Everything is on the disk when this returns.
     pub fn commit(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
+        self.commit_quietly(handle)
+    }
+
+    /// Commits without firing triggers.
+    pub(super) fn commit_quietly(&mut self, handle: TransactionHandle) -> Result<()> {
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
         self.apply_user_changes(&slot.transaction)?;
         self.close_cursors_of(handle);
@@ -110,6 +130,7 @@ impl Attachment {
 
     /// Commits and goes on with the same snapshot.
     pub fn commit_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
@@ -123,6 +144,12 @@ impl Attachment {
 
     /// Undoes everything.
     pub fn rollback(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
+        self.rollback_quietly(handle)
+    }
+
+    /// Undoes everything without firing triggers.
+    pub(super) fn rollback_quietly(&mut self, handle: TransactionHandle) -> Result<()> {
         if !self.transactions.contains_key(&handle) {
             return Err(bad_handle());
         }
@@ -136,6 +163,7 @@ impl Attachment {
 
     /// Undoes everything and goes on.
     pub fn rollback_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
         self.close_cursors_of(handle);
         let committed = self.database().catalog();
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;

@@ -103,12 +103,15 @@ impl Hold {
     /// Attaches to the database.
     ///
     /// # Errors
-    /// Those of attaching.
+    /// What an ON CONNECT trigger raises.
     pub fn attach(&self, options: AttachOptions) -> Result<Attachment> {
         let database = Arc::clone(self.database());
         let slot: Arc<Slot> = self.engine.slot(&database.path);
         let mut open = slot.open.lock();
-        self.engine.attach_open(&slot, &mut open, database, options)
+        let mut attachment = self.engine.attach_open(&slot, &mut open, database, options)?;
+        drop(open);
+        attachment.begin_session()?;
+        Ok(attachment)
     }
 }
 

@@ -250,11 +250,8 @@ fn in_order<'c>(triggers: impl Iterator<Item = &'c Arc<Trigger>>) -> Vec<&'c Arc
 /// RDB$TRIGGER_TYPE of ON CONNECT; the other events of a database follow.
 const DATABASE_TRIGGER_TYPE: u64 = 0x2000;
 
-/// Fires the triggers of an event of the database, in order of position and name.
-///
-/// # Errors
-/// Those of compiling and running them: the connection, or the transaction's end, does not happen then.
-pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: DatabaseEvent) -> Result<()> {
+/// RDB$TRIGGER_TYPE of an event of the database.
+fn database_trigger_type(event: DatabaseEvent) -> u64 {
     let number = match event {
         DatabaseEvent::Connect => 0,
         DatabaseEvent::Disconnect => 1,
@@ -262,7 +259,21 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
         DatabaseEvent::TransactionCommit => 3,
         DatabaseEvent::TransactionRollback => 4,
     };
-    let trigger_type = DATABASE_TRIGGER_TYPE + number;
+    DATABASE_TRIGGER_TYPE + number
+}
+
+/// Whether any triggers of this event of the database fire.
+pub fn has_database_triggers(catalog: &Catalog, event: DatabaseEvent) -> bool {
+    let wanted = database_trigger_type(event);
+    catalog.triggers.values().any(|trigger| trigger.trigger_type == wanted && !trigger.inactive)
+}
+
+/// Fires the triggers of an event of the database, in order of position and name.
+///
+/// # Errors
+/// Those of compiling and running them: the connection, or the transaction's end, does not happen then.
+pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: DatabaseEvent) -> Result<()> {
+    let trigger_type = database_trigger_type(event);
     let catalog = context.transaction.current_catalog();
     let key = Key::DatabaseTriggers(trigger_type);
     let triggers = catalog.compiled.routines(catalog.version, key, || {

@@ -46,7 +46,7 @@ mod trace;
 pub use cache::RoutineCache;
 pub use call::{
     ProcedureRows, TriggerMoment, call_function, call_local_function, fire_database_triggers, fire_triggers,
-    has_triggers,
+    has_database_triggers, has_triggers,
 };
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;

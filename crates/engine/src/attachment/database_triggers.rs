@@ -1,0 +1,109 @@
+//! When the triggers of a database fire: on connecting and disconnecting, and at the ends of transactions.
+//!
+//! Source: Firebird 5 language reference, "Database triggers". What happens to an exception:
+//!
+//! | event | runs in | an exception |
+//! |---|---|---|
+//! | CONNECT | a transaction of its own | refuses the connection |
+//! | DISCONNECT | a transaction of its own | is noted in the log |
+//! | TRANSACTION START | the new transaction | ends it: there is none |
+//! | TRANSACTION COMMIT | the transaction, as its last statement | is that statement's: the transaction goes on |
+//! | TRANSACTION ROLLBACK | the transaction, before it is undone | is noted in the log |
+//!
+//! The transactions of CONNECT and DISCONNECT fire nothing themselves, nor do those that a disconnect rolls back.
+
+use std::sync::Arc;
+
+use farbird_sql::ast::DatabaseEvent;
+use farbird_types::{Error, Result, isc};
+
+use crate::api::TransactionParameters;
+use crate::attachment::Attachment;
+use crate::catalog::privileges::Actor;
+use crate::clock;
+use crate::execute::ExecutionContext;
+use crate::psql;
+use crate::transaction::Transaction;
+
+impl Attachment {
+    /// The last step of attaching: fires ON CONNECT. Without it the attachment ends as quietly as it came.
+    ///
+    /// # Errors
+    /// Those of the triggers; `isc_miss_prvlg` for those who ask for none to fire and may not.
+    pub(crate) fn begin_session(&mut self) -> Result<()> {
+        if self.session.options.no_database_triggers {
+            if !Actor::of(&self.session).is_administrator(&self.database().catalog()) {
+                return Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with("IGNORE_DB_TRIGGERS"));
+            }
+        } else {
+            self.fire_in_own_transaction(DatabaseEvent::Connect)?;
+        }
+        self.connected = true;
+        Ok(())
+    }
+
+    /// Fires ON DISCONNECT, if ON CONNECT has been.
+    pub(super) fn end_session(&mut self) {
+        if std::mem::take(&mut self.connected)
+            && let Err(error) = self.fire_in_own_transaction(DatabaseEvent::Disconnect)
+        {
+            tracing::warn!(attachment = self.session.id, %error, "ON DISCONNECT failed");
+        }
+    }
+
+    fn fire_in_own_transaction(&mut self, event: DatabaseEvent) -> Result<()> {
+        let fires = !self.session.options.no_database_triggers
+            && psql::has_database_triggers(&self.database().catalog(), event);
+        if !fires {
+            return Ok(());
+        }
+        let handle = self.begin_transaction(TransactionParameters::default())?;
+        match self.fire(event, self.transaction(handle)?) {
+            Ok(()) => self.commit_quietly(handle),
+            Err(error) => {
+                self.rollback_quietly(handle)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Fires the triggers of an event as one statement of a transaction: it is undone whole if one of them fails.
+    ///
+    /// # Errors
+    /// Those of the triggers.
+    pub(super) fn fire(&self, event: DatabaseEvent, transaction: &Transaction) -> Result<()> {
+        if self.session.options.no_database_triggers {
+            return Ok(());
+        }
+        let catalog = {
+            let mut own = transaction.catalog.lock();
+            own.refresh(&self.database().catalog());
+            Arc::clone(&own.current)
+        };
+        if !psql::has_database_triggers(&catalog, event) {
+            return Ok(());
+        }
+        let now = clock::now(self.session.settings.lock().time_zone);
+        let view = transaction.store.view()?;
+        let mut context =
+            ExecutionContext::new(self.database(), &self.session, transaction, view, now, Vec::new());
+        let savepoint = transaction.store.savepoint();
+        let mark = transaction.catalog.lock().mark();
+        let fired = psql::fire_database_triggers(&mut context, event);
+        match &fired {
+            Ok(()) => transaction.store.release(savepoint),
+            Err(_) => {
+                transaction.store.rollback_to(savepoint)?;
+                transaction.catalog.lock().restore(&mark);
+            }
+        }
+        fired
+    }
+
+    /// As [`Attachment::fire`], where an exception changes nothing.
+    pub(super) fn fire_regardless(&self, event: DatabaseEvent, transaction: &Transaction) {
+        if let Err(error) = self.fire(event, transaction) {
+            tracing::warn!(attachment = self.session.id, %error, "a trigger ON TRANSACTION ROLLBACK failed");
+        }
+    }
+}
