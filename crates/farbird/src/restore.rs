@@ -8,11 +8,14 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use farbird_engine::StoreOptions;
 use farbird_engine::backup::{BackupProgress, BackupStage, RestoreOptions, verify};
 use farbird_engine::engine::Engine;
 use indicatif::ProgressBar;
 
-use crate::backup::{BUFFER_BYTES, Credentials, Format, Interrupt, Outcome, PIPE, Place, ServerRestore};
+use crate::backup::{
+    BUFFER_BYTES, Credentials, Format, Interrupt, Outcome, PIPE, Place, ServerRestore, explain_existing,
+};
 use crate::progress;
 
 /// Make a database of a backup.
@@ -132,8 +135,8 @@ fn check(input: Input, interrupt: &Interrupt) -> anyhow::Result<Result<Outcome, 
 }
 
 fn to_file(input: Input, target: &Path, replace: bool, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let options = RestoreOptions { replace, ..RestoreOptions::default() };
-    let engine = Engine::new(options.store.clone());
+    let options = RestoreOptions { replace };
+    let engine = Engine::new(StoreOptions::default());
     let bars = Bars { rows: input.bar("restore"), indexes: progress::bar("indexes", 0) };
     let restored =
         engine.restore(input.reader, &input.name, target, &options, interrupt.cancel(), &mut |progress| {
@@ -143,7 +146,7 @@ fn to_file(input: Input, target: &Path, replace: bool, interrupt: &Interrupt) ->
     bars.indexes.finish_and_clear();
     match restored {
         Ok(summary) => Ok(Outcome::of(summary)),
-        Err(error) => Err(interrupt.explain(error, "no database was made")),
+        Err(error) => Err(explain_existing(interrupt.explain(error, "no database was made"))),
     }
 }
 

@@ -20,6 +20,7 @@ use farbird_store::{FileKind, Isolation, Store, StoreError, StoreOptions, Transa
 use farbird_types::{Error, Result, isc};
 
 use crate::attachment::Attachment;
+use crate::catalog::layout::codec;
 use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::database::Database;
@@ -89,20 +90,10 @@ impl Database {
 }
 
 /// How a backup is restored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RestoreOptions {
     /// Replace a database that is there already, once the restored one is whole.
     pub replace: bool,
-    /// How the new database is written.
-    pub store: StoreOptions,
-}
-
-impl Default for RestoreOptions {
-    fn default() -> Self {
-        // Nobody works in it yet: there is nothing to sweep.
-        let store = StoreOptions { background_sweep: false, ..StoreOptions::default() };
-        RestoreOptions { replace: false, store }
-    }
 }
 
 impl Engine {
@@ -131,8 +122,10 @@ impl Engine {
         self.while_closed(target, check_target)?;
         let reader = BackupReader::open(input).map_err(|error| status(error, target, name))?;
         let mut pending = PendingFile::reserve(target, options.replace)?;
-        let store = Store::create(pending.path(), options.store.clone())
-            .map_err(|error| store_error(pending.path(), error))?;
+        // Nobody works in it yet: there is nothing to sweep.
+        let options = StoreOptions { background_sweep: false, ..self.store_options().clone() };
+        let store =
+            Store::create(pending.path(), options).map_err(|error| store_error(pending.path(), error))?;
         let filled = fill(reader, &store, cancel, observer).map_err(|error| match error {
             FillError::Backup(error) => status(error, target, name),
             FillError::Catalog(error) => error,
@@ -164,6 +157,7 @@ fn fill(
     let restored = catalog::restored(reader.catalog()).map_err(FillError::Catalog)?;
     let entries = catalog::entries(&restored).map_err(FillError::Catalog)?;
     let relations = catalog::relations(&restored);
+    store.set_codec(restored.database.codec.as_deref().and_then(codec));
     reader.restore(store, &entries, &relations, cancel, observer).map_err(FillError::Backup)
 }
 

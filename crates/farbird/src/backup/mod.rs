@@ -15,6 +15,7 @@ use clap::Args;
 use farbird_engine::backup::{
     BackupProgress, BackupStage, BackupSummary, back_up_file, pending_backup, verify,
 };
+use farbird_types::{Error, isc};
 use indicatif::ProgressBar;
 
 pub(crate) use interrupt::Interrupt;
@@ -80,7 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn to_file(arguments: &Arguments, source: &Place, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     let name = arguments.target.display().to_string();
-    let mut pending = pending_backup(&arguments.target, arguments.replace)?;
+    let reserved = pending_backup(&arguments.target, arguments.replace);
+    let mut pending = reserved.map_err(|error| explain_existing(error.into()))?;
     // Open, and with it locked, until the file has its name.
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, pending.create()?);
     let mut outcome = write(arguments, source, &mut out, &name, interrupt)?;
@@ -96,6 +98,15 @@ fn to_file(arguments: &Arguments, source: &Place, interrupt: &Interrupt) -> anyh
     }
     pending.publish()?;
     Ok(outcome)
+}
+
+/// Tells whoever meets a file of the target's name how to replace it.
+pub(crate) fn explain_existing(error: anyhow::Error) -> anyhow::Error {
+    let exists = error.downcast_ref::<Error>().is_some_and(|error| {
+        // Behind it stands why the file is not replaced, if it was to be.
+        error.has(isc::DB_OR_FILE_EXISTS) && !error.has(isc::RANDOM)
+    });
+    if exists { error.context("--replace takes the place of what is there") } else { error }
 }
 
 /// What became of it when it was interrupted.

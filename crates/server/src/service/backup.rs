@@ -169,8 +169,7 @@ pub(super) fn start_restore(
         true => None,
         false => Some(open_backup(shared, &file)?),
     };
-    let options =
-        RestoreOptions { replace: options & spb::restore::REPLACE != 0, ..RestoreOptions::default() };
+    let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0 };
     let engine = Arc::clone(&shared.engine);
     Ok(run(from_client, move |pipe, cancel| {
         let input: Box<dyn Read> = match source {

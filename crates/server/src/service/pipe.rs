@@ -92,10 +92,8 @@ impl Pipe {
     /// How the service failed, if it did; told once.
     pub(super) fn take_failure(&self) -> Option<Error> {
         let mut state = self.state.lock();
-        match state.outcome.replace(Ok(()))? {
-            Ok(()) => None,
-            Err(error) => Some(error),
-        }
+        let outcome = state.outcome.as_mut()?;
+        std::mem::replace(outcome, Ok(())).err()
     }
 
     /// Notes the end of the service.

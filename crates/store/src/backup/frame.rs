@@ -34,6 +34,8 @@ pub(crate) const FORMAT: u16 = 1;
 const CHUNK_BYTES: usize = 256 << 10;
 /// A chunk has at most so many bytes, unpacked: a row of the largest size, and what was in the chunk before it.
 pub(crate) const CHUNK_BYTES_MAX: usize = 20 << 20;
+/// So an item has at most so many: what is before it in its chunk is less than a chunk.
+pub(crate) const ITEM_BYTES_MAX: usize = CHUNK_BYTES_MAX - CHUNK_BYTES;
 /// And so many packed: compression never adds more than a few bytes.
 const PACKED_BYTES_MAX: usize = 24 << 20;
 /// Memory for a chunk is taken in steps of this, as its bytes arrive: a length alone gets none.

@@ -8,7 +8,7 @@ use farbird_record::{CodecId, EncodedRows, RecordFormat, codec};
 use farbird_types::{BlobId, Value};
 
 use super::error::BackupResult;
-use super::frame::{CHUNK_BYTES_MAX, FrameWriter};
+use super::frame::{FrameWriter, ITEM_BYTES_MAX};
 use super::item::Item;
 use super::{
     BackupContents, BackupProgress, BackupRelation, BackupStage, BackupSummary, ProgressObserver,
@@ -73,8 +73,7 @@ pub fn write_backup<W: Write>(
 fn put<W: Write>(frame: &mut FrameWriter<W>, item: &Item<'_>) -> BackupResult<()> {
     let mut encoded = Vec::new();
     item.encode(&mut encoded);
-    // A chunk takes an item more when it is nearly full.
-    if encoded.len() > CHUNK_BYTES_MAX / 2 + CHUNK_BYTES_MAX / 4 + CHUNK_BYTES_MAX / 8 {
+    if encoded.len() > ITEM_BYTES_MAX {
         return Err(StoreError::corrupt("an object or a row is too large to be backed up").into());
     }
     frame.item(|chunk| chunk.extend_from_slice(&encoded))
