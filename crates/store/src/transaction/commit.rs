@@ -8,7 +8,7 @@ use farbird_record::{CodecId, EncodedRows};
 use super::ddl::DdlChange;
 use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
-use crate::block::{BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
 use crate::keyspace::{self, meta};
 use crate::spilled::SpilledTransaction;
 use crate::store::Inner;
@@ -148,7 +148,7 @@ impl CommitContent {
     ) -> Result<()> {
         let end = run.end();
         let mut changed = writes.changed(run.first..end).peekable();
-        if changed.peek().is_none() && inserted.len() >= BLOCK_ROWS_MIN {
+        if changed.peek().is_none() && are_worth_a_block(inserted) {
             return self.write_block(
                 number,
                 relation,
@@ -175,7 +175,7 @@ impl CommitContent {
                 OwnRow::Row { .. } => self.write_version(number, relation, RowId(row), own, batch),
             }
         }
-        if rows.len() >= BLOCK_ROWS_MIN {
+        if are_worth_a_block(&rows) {
             return self.write_block(number, relation, run.format, &RowIds::of(row_ids), &rows, batch);
         }
         for (row, bytes) in row_ids.into_iter().zip(rows.iter()) {
@@ -204,4 +204,9 @@ impl CommitContent {
         batch.put(Space::Blocks(relation), keyspace::block(RowId(row_ids.first())).to_vec(), value);
         Ok(())
     }
+}
+
+/// Whether rows are enough for a block: many, or wide.
+fn are_worth_a_block(rows: &EncodedRows) -> bool {
+    rows.len() >= BLOCK_ROWS_MIN || rows.bytes().len() >= BLOCK_BYTES_MAX / 2
 }

@@ -15,7 +15,7 @@ use crate::locks::{Resource, Waiter};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
-use crate::write_set::OwnRow;
+use crate::write_set::{OwnRow, RowPacking};
 use crate::{
     IndexDefinition, Isolation, LockLevel, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
     StoreError, TransactionId, Wait,
@@ -55,12 +55,15 @@ impl Transaction {
             (next_row(&self.store.inner, &mut core, layout.id)?, core.id)
         };
         let mut bytes = Vec::new();
-        encode_row(current_format(layout)?, row, &mut bytes)?;
+        let record_format = current_format(layout)?;
+        encode_row(record_format, row, &mut bytes)?;
         let keys = new_keys(layout, row_id, row, None)?;
         self.reserve_keys(id, layout, row_id, &keys)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;
-        core.writes.insert(layout.id, row_id, layout.current, &bytes, &self.live);
+        let codec = layout.codec.unwrap_or_else(|| self.store.inner.codec());
+        let packing = RowPacking { format: layout.current, record_format, codec };
+        core.writes.insert(layout.id, row_id, &packing, &bytes, &self.live);
         note_entries(&mut core, layout.id, keys);
         self.spill_if_large(&mut core)?;
         Ok(row_id)
