@@ -1,10 +1,10 @@
 //! Statements of an attachment: prepared once, executed often, fetched from as the client likes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farbird_sql::{Dialect, ParseOptions, ast};
+use farbird_store::ReadView;
 use farbird_types::convert::CastContext;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
@@ -64,9 +64,11 @@ enum Body {
 struct OpenCursor {
     transaction: TransactionHandle,
     source: RowSource,
+    /// The view that it was opened with.
+    view: ReadView,
     now: farbird_types::TimestampTz,
-    /// Row numbers of the row fetched last, by relation: for WHERE CURRENT OF.
-    row_numbers: BTreeMap<String, Value>,
+    /// Row numbers of the row fetched last, in the order of the plan's: for WHERE CURRENT OF.
+    row_numbers: Vec<Value>,
     scroll: Option<ScrollBuffer>,
     /// For cursors of statements with a timeout: when they must be done.
     deadline: Option<Instant>,
@@ -430,10 +432,11 @@ impl Attachment {
         let mark = transaction.catalog.lock().mark();
         let result = run(prepared, &mut context, options);
         slot.counts = context.counts;
+        let view = context.view;
         let result = match result {
             Ok(outcome) => {
                 transaction.store.release(savepoint);
-                finish(slot, outcome, transaction_handle, now, deadline, options)
+                finish(slot, outcome, transaction_handle, view, now, deadline, options)
             }
             Err(error) => {
                 transaction.store.rollback_to(savepoint)?;
@@ -475,7 +478,7 @@ impl Attachment {
                 .statements
                 .values()
                 .filter(|slot| slot.cursor_name.as_deref() == Some(cursor))
-                .find_map(|slot| slot.open.as_ref()?.row_numbers.get(relation))
+                .find_map(|slot| slot.open.as_ref()?.row_number(relation))
                 .ok_or_else(|| Error::new(isc::NO_CUR_REC))?;
             parameters.push(number.clone());
         }
@@ -500,12 +503,15 @@ impl Attachment {
             return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
         }
         self.session.interrupt.begin(open.deadline);
-        // The cursor has its own view; this one only fills the place until the cursor swaps in its own.
-        let view = transaction.store.view()?;
+        // A query goes on with the view that it was opened with; what a routine does next sees what it did before.
+        let view = match &open.source {
+            RowSource::Routine(_) => transaction.store.view()?,
+            RowSource::Query(_) | RowSource::Finished(_) => open.view.clone(),
+        };
         let mut context =
             ExecutionContext::new(&database, &self.session, transaction, view, open.now, Vec::new());
         context.counts = slot.counts;
-        let mut source = |row_numbers: &mut BTreeMap<String, Value>, source: &mut RowSource| {
+        let mut source = |row_numbers: &mut Vec<Value>, source: &mut RowSource| {
             next_row(source, row_numbers, width, &mut context)
         };
         let result = match &mut open.scroll {
@@ -525,6 +531,15 @@ impl Attachment {
             }
             Err(error) => Err(interrupted.err().unwrap_or(error)),
         }
+    }
+}
+
+impl OpenCursor {
+    /// The number of a relation's row that was fetched last.
+    fn row_number(&self, relation: &str) -> Option<&Value> {
+        let RowSource::Query(cursor) = &self.source else { return None };
+        let position = cursor.plan().row_numbers.iter().position(|column| column.relation == relation)?;
+        self.row_numbers.get(position)
     }
 }
 
@@ -589,6 +604,7 @@ fn finish(
     slot: &mut StatementSlot,
     outcome: Outcome,
     transaction: TransactionHandle,
+    view: ReadView,
     now: farbird_types::TimestampTz,
     deadline: Option<Instant>,
     options: ExecuteOptions,
@@ -612,7 +628,8 @@ fn finish(
         transaction,
         source,
         now,
-        row_numbers: BTreeMap::new(),
+        row_numbers: Vec::new(),
+        view,
         scroll: options.scrollable.then(ScrollBuffer::default),
         deadline,
     });
@@ -622,18 +639,17 @@ fn finish(
 /// The next row's columns; the row numbers behind them are kept for WHERE CURRENT OF.
 fn next_row(
     source: &mut RowSource,
-    row_numbers: &mut BTreeMap<String, Value>,
+    row_numbers: &mut Vec<Value>,
     width: usize,
     context: &mut ExecutionContext<'_>,
 ) -> Result<Option<Vec<Value>>> {
     match source {
         RowSource::Query(cursor) => {
             let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
-            for column in &cursor.plan().row_numbers {
-                if let Some(number) = row.get(column.position) {
-                    row_numbers.insert(column.relation.clone(), number.clone());
-                }
-            }
+            let columns = &cursor.plan().row_numbers;
+            row_numbers.clear();
+            row_numbers
+                .extend(columns.iter().map(|column| row.get(column.position).cloned().unwrap_or_default()));
             row.truncate(width);
             Ok(Some(row))
         }
