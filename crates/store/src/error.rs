@@ -216,7 +216,22 @@ impl From<StoreError> for farbird_types::Error {
             StoreError::InUse => Error::new(isc::FILE_IN_USE),
             StoreError::Exists => Error::new(isc::DB_OR_FILE_EXISTS),
             StoreError::WrongKind(kind) => Error::new(isc::BAD_DB_FORMAT).with(kind.to_string()),
+            StoreError::Full => io_failure("write", isc::IO_WRITE_ERR, "No space left on device".to_owned()),
+            StoreError::Io(error) => io_failure("read or write", isc::IO_READ_ERR, error.to_string()),
+            error @ (StoreError::Poisoned | StoreError::Reopened) => {
+                io_failure("write", isc::IO_WRITE_ERR, error.to_string())
+            }
             other => Error::new(isc::RANDOM).with(other.to_string()),
         }
     }
+}
+
+/// isc_io_error with what the system says. The store knows no file name.
+fn io_failure(operation: &str, detail: u32, reason: String) -> farbird_types::Error {
+    farbird_types::Error::new(isc::IO_ERROR)
+        .with(operation)
+        .with("of the database")
+        .and(detail)
+        .and(isc::RANDOM)
+        .with(reason)
 }

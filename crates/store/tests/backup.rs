@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::disk::Random;
 use common::*;
+use farbird_sim::Random;
 use farbird_store::backup::{
     BackupContents, BackupError, BackupReader, BackupRelation, BackupStage, BackupSummary, verify_backup,
     write_backup,
@@ -305,7 +305,7 @@ fn a_backup_is_the_state_of_one_commit_while_money_moves() {
         for seed in 0..3 {
             let (store, layout, stop) = (&store, &layout, &stop);
             scope.spawn(move || {
-                let mut random = Random(seed);
+                let mut random = Random::new(seed);
                 while !stop.load(Ordering::Relaxed) {
                     // Conflicts are undone whole; the transfer did not happen.
                     let _ = transfer(store, layout, &mut random);
@@ -315,7 +315,7 @@ fn a_backup_is_the_state_of_one_commit_while_money_moves() {
         for round in 0..2 {
             let reader = begin(&store, SNAPSHOT);
             let mut moved = 0;
-            let mut random = Random(1_000 + round);
+            let mut random = Random::new(1_000 + round);
             let mut happens = || {
                 moved += usize::from(transfer(&store, &layout, &mut random).is_ok());
                 store.sweep(1_000).expect("sweep");
@@ -604,7 +604,7 @@ fn a_backup_of_an_older_commit_shares_its_snapshot() {
     let store = bank(&layout, options());
     let held = begin(&store, SNAPSHOT);
     let at = held.snapshot();
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..20 {
         transfer(&store, &layout, &mut random).expect("transfer");
     }

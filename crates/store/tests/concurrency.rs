@@ -5,8 +5,8 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::disk::Random;
 use common::*;
+use farbird_sim::Random;
 use farbird_store::{
     IndexScan, KeyRange, Projection, RelationLayout, Result, RowBatch, ScanDirection, Store, StoreError,
     StoreOptions, Transaction, TransactionOptions, Wait,
@@ -71,7 +71,7 @@ fn money_is_neither_made_nor_lost() {
             .map(|thread| {
                 let (store, layout, transfers, conflicts) = (&store, &layout, &transfers, &conflicts);
                 scope.spawn(move || {
-                    let mut random = Random(thread);
+                    let mut random = Random::new(thread);
                     for _ in 0..60 {
                         match transfer(store, layout, &mut random) {
                             Ok(()) => transfers.fetch_add(1, Ordering::Relaxed),

@@ -1,7 +1,6 @@
 //! A relation or two for tests of the store, and short words for what tests do with them.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
-pub mod disk;
 pub mod workload;
 
 use std::sync::Arc;
