@@ -97,6 +97,8 @@ const STEPS_PER_TURN: usize = 8;
 const PAUSE_BUSY: Duration = Duration::from_millis(20);
 /// Its pause while there is none.
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
+/// Its pause after a failure: the disk may be full, and not for ever.
+const PAUSE_FAILED: Duration = Duration::from_secs(30);
 
 impl Sweeper {
     pub(crate) fn start(&self, inner: &Arc<Inner>) {
@@ -153,8 +155,8 @@ fn sweep_on(weak: &Weak<Inner>, control: &Control) {
             Ok(0) => PAUSE_IDLE,
             Ok(_) => PAUSE_BUSY,
             Err(error) => {
-                tracing::warn!(%error, "the sweep stops");
-                return;
+                tracing::warn!(%error, "the sweep pauses");
+                PAUSE_FAILED
             }
         };
         if !control.pause(pause) {
