@@ -1,9 +1,10 @@
 //! Batches of rows whose columns are decoded side by side, when they are asked for.
 //!
 //! For whoever works on columns: a filter loads the columns that it looks at, and the others are decoded only for the rows
-//! that are left. A batch holds what it still has to decode, a block among it: it is dropped or cleared before the call
+//! that are left. A batch holds what it still has to decode, a block and its snapshot among it: it is dropped or cleared before the call
 //! that made it returns to a client, as everything that keeps pages of the substrate.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use farbird_types::{SqlType, Value};
 
 use crate::block::Block;
 use crate::decoder::RowDecoder;
+use crate::substrate::Snapshot;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
 /// A block that is read in more pieces than these is decoded whole first.
@@ -21,10 +23,12 @@ const SPARSE_ROWS: usize = 32;
 
 /// Rows of a scan ([`crate::RelationScan::next_columns`]), in scan order: of at most one block, with the newer versions of
 /// its rows and the transaction's own rows in their places.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ColumnBatch {
     source: Option<Source>,
+    /// Dropped before what keeps its pages from being used again.
     block: Option<Arc<Block>>,
+    snapshot: Option<Arc<dyn Snapshot>>,
     pieces: Vec<Piece>,
     /// Values of the rows that are not in the block, row after row.
     loose: Vec<Value>,
@@ -71,6 +75,12 @@ impl Default for LoadedColumn {
     }
 }
 
+impl fmt::Debug for ColumnBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ColumnBatch").field("rows", &self.len).field("columns", &self.width).finish()
+    }
+}
+
 impl ColumnBatch {
     /// An empty batch.
     pub fn new() -> ColumnBatch {
@@ -95,7 +105,7 @@ impl ColumnBatch {
     /// Empties it; the memory of its columns stays for the next rows.
     pub fn clear(&mut self) {
         self.source = None;
-        self.block = None;
+        self.let_go();
         self.detached = None;
         self.pieces.clear();
         self.loose.clear();
@@ -225,8 +235,14 @@ impl ColumnBatch {
     pub fn detach(&mut self) -> Result<()> {
         self.load(0..self.width)?;
         self.detached = Some(self.row_ids());
-        self.block = None;
+        self.let_go();
         Ok(())
+    }
+
+    /// Drops the block, and then the snapshot that it was read from.
+    fn let_go(&mut self) {
+        self.block = None;
+        self.snapshot = None;
     }
 
     /// Appends all columns of some rows, ascending by place, row after row.
@@ -308,8 +324,14 @@ impl ColumnBatch {
         Ok(())
     }
 
-    /// Appends rows of a block; false, and nothing is done, if there are rows of another one already.
-    pub(crate) fn push_block(&mut self, block: &Arc<Block>, places: Range<usize>) -> bool {
+    /// Appends rows of a block of a snapshot; false, and nothing is done, if there are rows of another one already.
+    pub(crate) fn push_block(
+        &mut self,
+        snapshot: &Arc<dyn Snapshot>,
+        block: &Arc<Block>,
+        places: Range<usize>,
+    ) -> bool {
+        self.snapshot.get_or_insert_with(|| Arc::clone(snapshot));
         if self.block.get_or_insert_with(|| Arc::clone(block)).first != block.first {
             return false;
         }

@@ -194,7 +194,8 @@ impl RelationScan {
                 }
                 Some(MergedRow::Block(places)) => {
                     let taken = places.start..places.end.min(places.start + room);
-                    let Some(block) = rows.block().filter(|block| batch.push_block(block, taken.clone()))
+                    let Some(block) =
+                        rows.block().filter(|block| batch.push_block(&snapshot, block, taken.clone()))
                     else {
                         break;
                     };
