@@ -152,7 +152,7 @@ impl Names {
     }
 }
 
-const RESTORE: &str = "restore the latest backup; `farbird backup` may still save what can be read";
+const RESTORE: &str = "restore the latest backup";
 const SALVAGE: &str = "restore the latest backup, or copy the rows that can be read into a new table";
 const REBUILD: &str = "build the index anew: ALTER INDEX ... INACTIVE, then ALTER INDEX ... ACTIVE";
 const SEQUENCES: &str = "set the sequences anew with ALTER SEQUENCE ... RESTART WITH";

@@ -113,6 +113,9 @@ impl RedbSubstrate {
             Ok(()) => {
                 let mut transaction = transaction;
                 transaction.set_durability(redb_durability(durability)).map_err(failed)?;
+                // The pages are synced before the header leads to them, with the list of free pages: an open after a
+                // crash has nothing to look for. It costs a second flush, but only in the checkpoints of the log.
+                transaction.set_quick_repair(durability == Durability::Durable);
                 transaction.commit().map_err(failed)
             }
             Err(_) => transaction.abort().map_err(failed),
