@@ -15,27 +15,36 @@ use crate::{IndexId, RelationId, RowId};
 /// Change numbers that live views and savepoints still tell apart, with how many do.
 #[derive(Debug, Default)]
 pub(crate) struct LiveChanges {
-    numbers: Mutex<BTreeMap<u64, usize>>,
+    /// Ascending. A list, since there are few, and most are the latest when they come and when they go.
+    numbers: Mutex<Vec<(u64, usize)>>,
 }
 
 impl LiveChanges {
     pub(crate) fn hold(&self, change: u64) {
-        *self.numbers.lock().entry(change).or_default() += 1;
+        let mut numbers = self.numbers.lock();
+        let place = numbers.iter().rposition(|(number, _)| *number <= change);
+        match place.and_then(|place| numbers.get_mut(place)) {
+            Some((number, count)) if *number == change => *count += 1,
+            _ => numbers.insert(place.map_or(0, |place| place + 1), (change, 1)),
+        }
     }
 
     pub(crate) fn release(&self, change: u64) {
         let mut numbers = self.numbers.lock();
-        if let Some(count) = numbers.get_mut(&change) {
+        let Some(place) = numbers.iter().rposition(|(number, _)| *number == change) else { return };
+        if let Some((_, count)) = numbers.get_mut(place) {
             *count -= 1;
             if *count == 0 {
-                numbers.remove(&change);
+                numbers.remove(place);
             }
         }
     }
 
     /// Whether anybody tells a change at `earlier` from one at `later`.
     fn separates(&self, earlier: u64, later: u64) -> bool {
-        self.numbers.lock().range(earlier..later).next().is_some()
+        let numbers = self.numbers.lock();
+        let next = numbers.partition_point(|(number, _)| *number < earlier);
+        numbers.get(next).is_some_and(|(number, _)| *number < later)
     }
 }
 
