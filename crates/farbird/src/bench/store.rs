@@ -180,9 +180,10 @@ fn measure(
         report.sides.insert(*role, about);
     }
     let scale = Scale { rows: arguments.rows, runs: usize::from(arguments.runs), time: RUN_TIME };
-    let steps = experiments
-        .iter()
-        .map(|experiment| experiment.roles().iter().filter(|role| sides.contains_key(role)).count() as u64);
+    let steps = experiments.iter().map(|experiment| {
+        let taking_part = experiment.roles().iter().filter(|role| sides.contains_key(role)).count();
+        experiment.steps(&scale, taking_part) as u64
+    });
     let bar = progress::bar("measuring", steps.sum());
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut begun = 0;

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use super::figure::{Figure, Unit};
-use super::side::{Dialect, Failure, LoadWay, Result, Role, Session, Side};
+use super::side::{Dialect, Failure, LoadWay, LoadedRow, Result, Role, Session, Side};
 
 /// Rows that the goals are stated for.
 const ROWS_OF_THE_GOALS: f64 = 5_000_000.0;
@@ -58,6 +58,17 @@ impl Experiment {
         }
     }
 
+    /// How often it is repeated.
+    fn rounds(self, scale: &Scale) -> usize {
+        let most = if self == Experiment::Load { LOAD_RUNS_MAX } else { usize::MAX };
+        scale.runs.clamp(1, most)
+    }
+
+    /// Preparations and runs for so many sides.
+    pub fn steps(self, scale: &Scale, sides: usize) -> usize {
+        sides * (1 + self.rounds(scale))
+    }
+
     /// Who takes part, if they are there. What does not depend on a connection is not measured through the server.
     pub const fn roles(self) -> &'static [Role] {
         match self {
@@ -68,9 +79,13 @@ impl Experiment {
     }
 }
 
-/// Does an experiment on each of the sides that take part in it.
+/// A figure of an experiment, by its position, and a result for it.
+type Results = Vec<(usize, f64)>;
+
+/// Does an experiment on each of the sides that take part in it: prepares them one after another, and then lets each
+/// have its run before any has its next, so that what else the machine does hits all alike.
 ///
-/// `announce` is told of each side before it begins.
+/// `announce` is told of each preparation and each run before it begins; [`Experiment::steps`] says how many there are.
 ///
 /// # Errors
 /// What the first side that fails says.
@@ -81,23 +96,64 @@ pub fn run(
     announce: &mut dyn FnMut(Role),
 ) -> Result<Vec<Figure>> {
     let mut figures = figures(experiment, scale);
-    for role in experiment.roles() {
-        let Some(side) = sides.get_mut(role) else { continue };
-        announce(*role);
-        let results = match experiment {
-            Experiment::Nulls => nulls(side.as_mut(), scale),
-            Experiment::Scan => scan(side.as_mut(), scale),
-            Experiment::Reads => reads(side.as_mut(), scale),
-            Experiment::Commits => commits(side.as_mut(), scale),
-            Experiment::Load => load(side.as_mut(), scale),
-        };
-        let results = results.map_err(|failure| Failure::Other(format!("{}: {failure}", role.name())))?;
-        for (figure, results) in figures.iter_mut().zip(results) {
-            figure.add(*role, results);
+    let mut results: BTreeMap<(Role, usize), Vec<f64>> = BTreeMap::new();
+    for round in 0..=experiment.rounds(scale) {
+        for role in experiment.roles() {
+            let Some(side) = sides.get_mut(role) else { continue };
+            announce(*role);
+            let given = match round {
+                0 => prepare(experiment, side.as_mut(), scale),
+                _ => measure(experiment, side.as_mut(), scale, round),
+            };
+            let given = given.map_err(|failure| Failure::Other(format!("{}: {failure}", role.name())))?;
+            for (figure, result) in given {
+                results.entry((*role, figure)).or_default().push(result);
+            }
+        }
+    }
+    for ((role, figure), results) in results {
+        if let Some(figure) = figures.get_mut(figure) {
+            figure.add(role, results);
         }
     }
     set_goals(experiment, &mut figures, scale);
     Ok(figures)
+}
+
+/// Makes and fills an experiment's tables. Where that is itself of interest, gives what it took.
+fn prepare(experiment: Experiment, side: &mut dyn Side, scale: &Scale) -> Result<Results> {
+    match experiment {
+        Experiment::Nulls => prepare_nulls(side, scale),
+        Experiment::Scan => prepare_scan(side, scale),
+        Experiment::Reads => prepare_reads(side, scale),
+        Experiment::Commits => {
+            side.run(
+                "create table commits (client integer not null, n integer not null, note varchar(40), \
+                 primary key (client, n))",
+            )?;
+            Ok(Results::new())
+        }
+        Experiment::Load => Ok(Results::new()),
+    }
+}
+
+/// One run of what is repeated.
+fn measure(experiment: Experiment, side: &mut dyn Side, scale: &Scale, round: usize) -> Result<Results> {
+    match experiment {
+        Experiment::Nulls => Ok(vec![(2, timed_query(side, COUNT, i64::from(scale.rows))?)]),
+        Experiment::Scan => Ok(vec![(0, timed_query(side, SUM, sum_of_thirds(scale))?)]),
+        Experiment::Reads => Ok(vec![(0, read_rate(side, scale, round)?)]),
+        Experiment::Commits => {
+            let one = commit_rate(side, 1, round, scale.time)?;
+            let many = commit_rate(side, CLIENTS, round, scale.time)?;
+            Ok(vec![(0, one), (1, many)])
+        }
+        Experiment::Load => {
+            let execute = load(side, scale, LoadWay::Execute, &format!("loaded_{round}"))?;
+            let batch = load(side, scale, LoadWay::Batch, &format!("loaded_in_batches_{round}"))?;
+            Ok([(0, execute), (1, batch)].into_iter().filter_map(|(n, time)| Some((n, time?))).collect())
+        }
+    }
 }
 
 /// What an experiment measures, in the order of its results.
@@ -205,98 +261,91 @@ fn fill(side: &mut dyn Side, table: &str, filling: Filling, rows: i32) -> Result
     side.run(&sql)
 }
 
-fn nulls(side: &mut dyn Side, scale: &Scale) -> Result<Vec<Vec<f64>>> {
+const COUNT: &str = "select count(*) from nulls";
+const SUM: &str = "select sum(a) from ints where mod(a, 3) = 0";
+
+fn prepare_nulls(side: &mut dyn Side, scale: &Scale) -> Result<Results> {
     side.run(match side.dialect() {
         Dialect::Firebird => "create table nulls (a varchar(8000) character set utf8)",
         Dialect::Postgres => "create table nulls (a varchar(8000))",
     })?;
-    let before = side.bytes_on_disk()?;
     let start = Instant::now();
     fill(side, "nulls", Filling::Null, scale.rows)?;
     let insert = start.elapsed().as_secs_f64();
     side.settle()?;
-    let bytes = side.bytes_on_disk()?.saturating_sub(before);
-    let per_row = bytes as f64 / f64::from(scale.rows.max(1));
-    let count = repeat_query(side, "select count(*) from nulls", i64::from(scale.rows), scale.runs)?;
-    Ok(vec![vec![insert], vec![per_row], count])
+    // All of the file, though a part of it was there before: nobody can say that something was left out.
+    let bytes = side.bytes_on_disk()? as f64 / f64::from(scale.rows.max(1));
+    timed_query(side, COUNT, i64::from(scale.rows))?;
+    Ok(vec![(0, insert), (1, bytes)])
 }
 
-fn scan(side: &mut dyn Side, scale: &Scale) -> Result<Vec<Vec<f64>>> {
+fn prepare_scan(side: &mut dyn Side, scale: &Scale) -> Result<Results> {
     side.run("create table ints (a integer)")?;
     fill(side, "ints", Filling::Counter, scale.rows)?;
     side.settle()?;
+    timed_query(side, SUM, sum_of_thirds(scale))?;
+    Ok(Results::new())
+}
+
+/// 3 + 6 + 9 ... up to the number of rows.
+fn sum_of_thirds(scale: &Scale) -> i64 {
     let thirds = i64::from(scale.rows / 3);
-    let expected = 3 * thirds * (thirds + 1) / 2;
-    let times = repeat_query(side, "select sum(a) from ints where mod(a, 3) = 0", expected, scale.runs)?;
-    Ok(vec![times])
+    3 * thirds * (thirds + 1) / 2
 }
 
-/// Runs a query once to warm up, and then as often as asked.
-fn repeat_query(side: &mut dyn Side, sql: &str, expected: i64, runs: usize) -> Result<Vec<f64>> {
-    let mut times = Vec::new();
-    for _ in 0..=runs {
-        let start = Instant::now();
-        let given = side.integer(sql)?;
-        times.push(start.elapsed().as_secs_f64());
-        if given != expected {
-            return Err(Failure::Other(format!("{sql} gave {given} instead of {expected}")));
-        }
+/// Seconds that a query takes. It must give what is expected.
+fn timed_query(side: &mut dyn Side, sql: &str, expected: i64) -> Result<f64> {
+    let start = Instant::now();
+    let given = side.integer(sql)?;
+    let took = start.elapsed().as_secs_f64();
+    match given == expected {
+        true => Ok(took),
+        false => Err(Failure::Other(format!("{sql} gave {given} instead of {expected}"))),
     }
-    times.remove(0);
-    Ok(times)
 }
 
-fn reads(side: &mut dyn Side, scale: &Scale) -> Result<Vec<Vec<f64>>> {
-    let rows = (scale.rows / 10).max(1);
+/// Rows of the table that is read by its key.
+fn point_rows(scale: &Scale) -> i32 {
+    (scale.rows / 10).max(1)
+}
+
+fn prepare_reads(side: &mut dyn Side, scale: &Scale) -> Result<Results> {
     side.run("create table points (id integer not null primary key, name varchar(40), amount bigint)")?;
-    let mut session = side.connect()?;
-    session.load("insert into points (id, name, amount) values (?, ?, ?)", rows, LoadWay::Execute)?;
+    let insert = "insert into points (id, name, amount) values (?, ?, ?)";
+    side.connect()?.load(insert, point_rows(scale), LoadWay::Execute)?;
     side.settle()?;
+    Ok(Results::new())
+}
+
+/// Rows read per second by one client.
+fn read_rate(side: &mut dyn Side, scale: &Scale, round: usize) -> Result<f64> {
+    let rows = u64::from(point_rows(scale).unsigned_abs());
+    let mut session = side.connect()?;
     let mut read = session.point_reader("select amount from points where id = ?")?;
-    let mut rates = Vec::new();
-    let mut key = 0_u64;
-    for _ in 0..scale.runs.max(1) {
-        let (start, mut done) = (Instant::now(), 0_u32);
-        while start.elapsed() < scale.time {
-            for _ in 0..READS_AT_A_TIME {
-                // Steps through the keys in an order that no cache foresees.
-                key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let id = i32::try_from((key >> 33) % u64::from(rows.unsigned_abs())).unwrap_or_default();
-                let (given, expected) = (read(id)?, super::LoadedRow::new(id).amount);
-                if given != expected {
-                    return Err(Failure::Other(format!("row {id} has {given} instead of {expected}")));
-                }
+    let (mut key, mut done) = (round as u64, 0_u32);
+    let start = Instant::now();
+    while start.elapsed() < scale.time {
+        for _ in 0..READS_AT_A_TIME {
+            // Steps through the keys in an order that no cache foresees.
+            key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let id = i32::try_from((key >> 33) % rows).unwrap_or_default();
+            let (given, expected) = (read(id)?, LoadedRow::amount_of(id));
+            if given != expected {
+                return Err(Failure::Other(format!("row {id} has {given} instead of {expected}")));
             }
-            done += READS_AT_A_TIME;
         }
-        rates.push(f64::from(done) / start.elapsed().as_secs_f64());
+        done += READS_AT_A_TIME;
     }
-    Ok(vec![rates])
+    Ok(f64::from(done) / start.elapsed().as_secs_f64())
 }
 
-fn commits(side: &mut dyn Side, scale: &Scale) -> Result<Vec<Vec<f64>>> {
-    side.run(
-        "create table commits (client integer not null, n integer not null, note varchar(40), \
-         primary key (client, n))",
-    )?;
-    let mut first_client = 0;
-    let mut rates_of = |side: &mut dyn Side, clients: usize| -> Result<Vec<f64>> {
-        let mut rates = Vec::new();
-        for _ in 0..scale.runs.max(1) {
-            rates.push(commit_rate(side, clients, first_client, scale.time)?);
-            first_client += i32::try_from(clients).unwrap_or_default();
-        }
-        Ok(rates)
-    };
-    let (one, many) = (rates_of(side, 1)?, rates_of(side, CLIENTS)?);
-    Ok(vec![one, many])
-}
-
-/// Commits per second of so many clients together.
-fn commit_rate(side: &mut dyn Side, clients: usize, first_client: i32, time: Duration) -> Result<f64> {
+/// Commits per second of so many clients together. Each client's rows have a number of their own in each round.
+fn commit_rate(side: &mut dyn Side, clients: usize, round: usize, time: Duration) -> Result<f64> {
     const INSERT: &str = "insert into commits (client, n, note) values (?, ?, 'a note of some length')";
-    let before = side.integer("select count(*) from commits")?;
+    const COMMITTED: &str = "select count(*) from commits";
+    let before = side.integer(COMMITTED)?;
     let sessions: Vec<Box<dyn Session>> = (0..clients).map(|_| side.connect()).collect::<Result<_>>()?;
+    let first_client = i32::try_from(round * 2 * CLIENTS + clients).unwrap_or_default();
     let ready = Barrier::new(clients);
     let work = |mut session: Box<dyn Session>, client: i32| -> Result<(i32, Duration)> {
         let committer = session.committer(INSERT);
@@ -322,35 +371,24 @@ fn commit_rate(side: &mut dyn Side, clients: usize, first_client: i32, time: Dur
     })?;
     let done: i32 = results.iter().map(|(done, _)| done).sum();
     let longest = results.iter().map(|(_, time)| *time).max().unwrap_or(time);
-    let after = side.integer("select count(*) from commits")?;
-    if after - before != i64::from(done) {
-        return Err(Failure::Other(format!("{done} commits left {} rows", after - before)));
+    let committed = side.integer(COMMITTED)? - before;
+    if committed != i64::from(done) {
+        return Err(Failure::Other(format!("{done} commits left {committed} rows")));
     }
     Ok(f64::from(done) / longest.as_secs_f64())
 }
 
-fn load(side: &mut dyn Side, scale: &Scale) -> Result<Vec<Vec<f64>>> {
-    let execute = load_times(side, scale, LoadWay::Execute, "loaded")?;
-    let batch = load_times(side, scale, LoadWay::Batch, "loaded_in_batches")?;
-    Ok(vec![execute, batch])
-}
-
-/// Times of loading a table; each run has its own, so that none waits for another's to be dropped.
-fn load_times(side: &mut dyn Side, scale: &Scale, way: LoadWay, table: &str) -> Result<Vec<f64>> {
+/// Seconds that loading a table of its own takes; `None` if the side does not know that way.
+fn load(side: &mut dyn Side, scale: &Scale, way: LoadWay, table: &str) -> Result<Option<f64>> {
     let rows = load_rows(scale);
-    let mut times = Vec::new();
-    for run in 1..=scale.runs.min(LOAD_RUNS_MAX) {
-        let table = format!("{table}_{run}");
-        side.run(&format!("create table {table} (id integer not null, name varchar(40), amount bigint)"))?;
-        let sql = format!("insert into {table} (id, name, amount) values (?, ?, ?)");
-        let Some(took) = side.connect()?.load(&sql, rows, way)? else { break };
-        times.push(took.as_secs_f64());
-        let count = side.integer(&format!("select count(*) from {table}"))?;
-        if count != i64::from(rows) {
-            return Err(Failure::Other(format!("{rows} rows were loaded and {count} are there")));
-        }
+    side.run(&format!("create table {table} (id integer not null, name varchar(40), amount bigint)"))?;
+    let insert = format!("insert into {table} (id, name, amount) values (?, ?, ?)");
+    let Some(took) = side.connect()?.load(&insert, rows, way)? else { return Ok(None) };
+    let count = side.integer(&format!("select count(*) from {table}"))?;
+    if count != i64::from(rows) {
+        return Err(Failure::Other(format!("{rows} rows were loaded and {count} are there")));
     }
-    Ok(times)
+    Ok(Some(took.as_secs_f64()))
 }
 
 fn load_rows(scale: &Scale) -> i32 {

@@ -115,8 +115,12 @@ pub struct LoadedRow {
 impl LoadedRow {
     /// The row of a number.
     pub fn new(id: i32) -> LoadedRow {
-        let amount = i64::from(id).wrapping_mul(2_654_435_761).rem_euclid(1_000_000_000);
-        LoadedRow { id, name: format!("customer number {id}"), amount }
+        LoadedRow { id, name: format!("customer number {id}"), amount: LoadedRow::amount_of(id) }
+    }
+
+    /// The amount in the row of a number.
+    pub fn amount_of(id: i32) -> i64 {
+        i64::from(id).wrapping_mul(2_654_435_761).rem_euclid(1_000_000_000)
     }
 }
 

@@ -45,7 +45,16 @@ impl Side for EmbeddedSide {
     }
 
     fn bytes_on_disk(&mut self) -> Result<u64> {
-        Ok(std::fs::metadata(&self.path)?.len())
+        // Should the database ever keep files beside its own, they count: the folder holds nothing else of that name.
+        let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name()) else { return Ok(0) };
+        let mut bytes = 0;
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes()) {
+                bytes += entry.metadata()?.len();
+            }
+        }
+        Ok(bytes)
     }
 
     fn settle(&mut self) -> Result<()> {

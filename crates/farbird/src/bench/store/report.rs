@@ -113,6 +113,7 @@ fn bar(share: f64) -> String {
 
 fn shown(number: f64, unit: Unit) -> String {
     match unit {
+        Unit::Seconds if number < 0.001 => format!("{number:.6}"),
         Unit::Seconds if number < 0.1 => format!("{number:.4}"),
         Unit::Seconds => format!("{number:.2}"),
         Unit::BytesPerRow => format!("{number:.2}"),
