@@ -38,7 +38,14 @@ impl Bench {
 
     fn insert(&self, transaction: &Transaction, ids: std::ops::Range<i64>) {
         for id in ids {
-            insert(transaction, &self.layout, id, "some text that takes its place");
+            // No two alike, so that blocks are soon full.
+            let scattered = (id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            insert(
+                transaction,
+                &self.layout,
+                id,
+                &format!("{scattered:016x}{:016x}", scattered.reverse_bits()),
+            );
         }
     }
 
