@@ -131,7 +131,7 @@ impl Filling<'_> {
     fn add_row(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
         let (keys, order) = keys_of(self.aggregate, row, context)?;
         if !self.groups.add_row(keys, &order, row, context)? {
-            self.overflow.push(order, row.to_vec())?;
+            self.overflow.push(&order, row.iter().cloned())?;
         }
         Ok(())
     }
@@ -160,15 +160,14 @@ impl Filling<'_> {
         match left {
             Ok(left) if left.is_empty() => Ok(()),
             Ok(left) => {
-                let mut row = Vec::new();
-                for place in left {
-                    row.clear();
-                    let place = place as usize;
-                    source.read(place..place + 1, &mut row)?;
-                    let (_, order) = keys_of(self.aggregate, &row, context)?;
-                    self.overflow.push(order, row.clone())?;
-                }
-                Ok(())
+                let mut values = Vec::new();
+                source.read_some(&left, &mut values)?;
+                let width = source.width();
+                (0..left.len()).try_for_each(|index| {
+                    let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
+                    let (_, order) = keys_of(self.aggregate, row, context)?;
+                    self.overflow.push(&order, row.iter().cloned())
+                })
             }
             Err(Failed) => {
                 let mut values = Vec::new();

@@ -120,11 +120,13 @@ impl Batch {
 
     /// Takes the row at `index` out; its values are NULL afterwards.
     pub fn take_row(&mut self, index: usize) -> Vec<Value> {
+        self.drain_row(index).collect()
+    }
+
+    /// As [`Batch::take_row`], value by value.
+    pub(crate) fn drain_row(&mut self, index: usize) -> impl Iterator<Item = Value> {
         let start = index * self.width;
-        match self.values.get_mut(start..start + self.width) {
-            Some(row) => row.iter_mut().map(std::mem::take).collect(),
-            None => Vec::new(),
-        }
+        self.values.get_mut(start..start + self.width).unwrap_or_default().iter_mut().map(std::mem::take)
     }
 
     /// Keeps the rows for which `keep` is true, in order.

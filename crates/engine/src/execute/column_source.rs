@@ -136,6 +136,11 @@ impl ColumnSource {
         read_rows(&mut self.batch, &self.scan, places, out)
     }
 
+    /// As [`ColumnSource::read`], those at some places in the selection, ascending.
+    pub(crate) fn read_some(&mut self, places: &[u32], out: &mut Vec<Value>) -> Result<()> {
+        read_rows(&mut self.batch, &self.scan, &pick(&self.selection, places), out)
+    }
+
     fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.selection = (0..self.batch.len() as u32).collect();
         for filter in &mut self.filters {

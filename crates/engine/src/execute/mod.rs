@@ -13,7 +13,7 @@
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups` | GROUP BY and aggregates, of rows and of columns |
 //! | `join`, `sort`, `window`, `set` | the other operators |
-//! | `spill` | sorting past the memory limit |
+//! | `spill`, `keyed_rows` | sorting, past the memory limit too |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
 //! | `routine` | the way to PSQL: functions, procedures, triggers |
@@ -29,6 +29,7 @@ pub mod cursor;
 pub mod frame;
 mod groups;
 mod join;
+mod keyed_rows;
 pub mod modify;
 pub mod operator;
 mod reference;

@@ -27,10 +27,12 @@ impl SortOperator {
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut sorter = Sorter::new(false);
         let mut batch = Batch::new(self.sort.input.width(), BATCH_ROWS_MAX);
+        let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
-                let key = sort_key(&self.sort.keys, batch.row(index), context)?;
-                sorter.push(key, batch.take_row(index))?;
+                key.clear();
+                append_sort_key(&self.sort.keys, batch.row(index), &mut key, context)?;
+                sorter.push(&key, batch.drain_row(index))?;
             }
         }
         self.rows = sorter.finish()?;
@@ -76,13 +78,14 @@ impl DistinctOperator {
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut sorter = Sorter::new(true);
         let mut batch = Batch::new(self.distinct.input.width(), BATCH_ROWS_MAX);
+        let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
-                let mut key = Vec::new();
+                key.clear();
                 for (value, collation) in batch.row(index).iter().zip(&self.distinct.collations) {
                     append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;
                 }
-                sorter.push(key, batch.take_row(index))?;
+                sorter.push(&key, batch.drain_row(index))?;
             }
         }
         self.rows = sorter.finish()?;
@@ -108,25 +111,24 @@ impl Operator for DistinctOperator {
 }
 
 fn hand_out(rows: &mut Sorted, batch: &mut Batch) -> Result<bool> {
-    while !batch.is_full() {
-        let Some((_, row)) = rows.next()? else { break };
-        batch.push(row);
-    }
+    rows.hand_out(batch)?;
     Ok(!batch.is_empty())
 }
 
-/// The bytes by which a row is ordered.
-pub(crate) fn sort_key(
+/// Appends the bytes by which a row is ordered.
+pub(crate) fn append_sort_key(
     keys: &[SortKey],
     row: &[Value],
+    bytes: &mut Vec<u8>,
     context: &mut ExecutionContext<'_>,
-) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(keys.len() * 9);
+) -> Result<()> {
     for key in keys {
-        let value = key.value.evaluate(row, context)?;
-        append_key(&value, &key.part, &mut bytes)?;
+        match key.value.peek(row, context) {
+            Some(value) => append_key(value, &key.part, bytes)?,
+            None => append_key(&key.value.evaluate(row, context)?, &key.part, bytes)?,
+        }
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Appends a value to a key. BLOBs are ordered by their ids: their contents have no order, but equal ids are equal.

@@ -11,8 +11,14 @@ use farbird_types::{
     BlobId, CharacterSet, Date, Error, Result, Text, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId, isc,
 };
 
+use crate::execute::batch::Batch;
+use crate::execute::keyed_rows::KeyedRows;
+
 /// Memory for the rows of one sort, in bytes.
 pub const SORT_BYTES_MAX: usize = 64 << 20;
+
+/// What [`KeyedRows`] can hold, with a long key or two on top.
+const MEMORY_BYTES_MAX: usize = 1 << 31;
 
 /// Most files of one sort: more are merged into one first.
 const RUNS_MAX: usize = 64;
@@ -22,7 +28,7 @@ const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// Collects rows to be sorted.
 pub(crate) struct Sorter {
-    rows: Vec<(Vec<u8>, Vec<Value>)>,
+    rows: KeyedRows,
     bytes: usize,
     bytes_max: usize,
     runs: Vec<Run>,
@@ -33,8 +39,8 @@ pub(crate) struct Sorter {
 /// Rows in order.
 pub(crate) struct Sorted {
     runs: Vec<Run>,
-    memory: std::vec::IntoIter<(Vec<u8>, Vec<Value>)>,
-    /// The next row of each run, then that of the memory.
+    memory: KeyedRows,
+    /// If there are runs: the next row of each, then that of the memory.
     heads: Vec<Option<(Vec<u8>, Vec<Value>)>>,
     unique: bool,
     latest: Option<Vec<u8>>,
@@ -53,16 +59,16 @@ impl Sorter {
 
     /// A sorter that keeps so many bytes in memory.
     pub(crate) fn with_memory(unique: bool, bytes_max: usize) -> Sorter {
-        Sorter { rows: Vec::new(), bytes: 0, bytes_max, runs: Vec::new(), unique }
+        let bytes_max = bytes_max.min(MEMORY_BYTES_MAX);
+        Sorter { rows: KeyedRows::default(), bytes: 0, bytes_max, runs: Vec::new(), unique }
     }
 
     /// Takes a row.
     ///
     /// # Errors
     /// `io_error` if a temporary file cannot be written.
-    pub(crate) fn push(&mut self, key: Vec<u8>, row: Vec<Value>) -> Result<()> {
-        self.bytes += key.len() + row.len() * size_of::<Value>() + row.iter().map(text_bytes).sum::<usize>();
-        self.rows.push((key, row));
+    pub(crate) fn push(&mut self, key: &[u8], row: impl IntoIterator<Item = Value>) -> Result<()> {
+        self.bytes += self.rows.push(key, row);
         if self.bytes > self.bytes_max {
             self.spill()?;
         }
@@ -77,33 +83,35 @@ impl Sorter {
         self.sort();
         let mut sorted = Sorted {
             runs: self.runs,
-            memory: self.rows.into_iter(),
+            memory: self.rows,
             heads: Vec::new(),
             unique: self.unique,
             latest: None,
         };
-        for place in 0..=sorted.runs.len() {
-            let head = sorted.read(place)?;
-            sorted.heads.push(head);
+        if !sorted.runs.is_empty() {
+            for place in 0..=sorted.runs.len() {
+                let head = sorted.read(place)?;
+                sorted.heads.push(head);
+            }
         }
         Ok(sorted)
     }
 
     fn sort(&mut self) {
-        self.rows.sort_by(|left, right| left.0.cmp(&right.0));
+        self.rows.sort();
         if self.unique {
-            self.rows.dedup_by(|later, earlier| later.0 == earlier.0);
+            self.rows.keep_first_of_equals();
         }
     }
 
     fn spill(&mut self) -> Result<()> {
         self.sort();
-        let rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
-        self.runs.push(write_run(rows.into_iter().map(Ok))?);
+        self.runs.push(write_run(std::iter::from_fn(|| rows.next().map(Ok)))?);
         if self.runs.len() >= RUNS_MAX {
             let whole = Sorter {
-                rows: Vec::new(),
+                rows: KeyedRows::default(),
                 bytes: 0,
                 bytes_max: self.bytes_max,
                 runs: std::mem::take(&mut self.runs),
@@ -121,7 +129,7 @@ impl Sorted {
     pub(crate) fn empty() -> Sorted {
         Sorted {
             runs: Vec::new(),
-            memory: Vec::new().into_iter(),
+            memory: KeyedRows::default(),
             heads: Vec::new(),
             unique: false,
             latest: None,
@@ -133,6 +141,9 @@ impl Sorted {
     /// # Errors
     /// `io_error` if a temporary file cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
+        if self.runs.is_empty() {
+            return Ok(self.memory.next());
+        }
         loop {
             let mut least: Option<usize> = None;
             for (place, head) in self.heads.iter().enumerate() {
@@ -157,6 +168,22 @@ impl Sorted {
                 return Ok(Some((key, row)));
             }
         }
+    }
+
+    /// Appends the next rows to a batch until it is full.
+    ///
+    /// # Errors
+    /// As [`Sorted::next`].
+    pub(crate) fn hand_out(&mut self, batch: &mut Batch) -> Result<()> {
+        if self.runs.is_empty() {
+            self.memory.hand_out(batch);
+            return Ok(());
+        }
+        while !batch.is_full() {
+            let Some((_, row)) = self.next()? else { break };
+            batch.push(row);
+        }
+        Ok(())
     }
 
     fn read(&mut self, place: usize) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
@@ -204,13 +231,6 @@ fn write_row(file: &mut impl Write, key: &[u8], row: &[Value]) -> std::io::Resul
     write_bytes(file, key)?;
     write_length(file, row.len())?;
     row.iter().try_for_each(|value| write_value(file, value))
-}
-
-fn text_bytes(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.bytes().len(),
-        _ => 0,
-    }
 }
 
 fn write_length(file: &mut impl Write, length: usize) -> std::io::Result<()> {
@@ -357,7 +377,7 @@ mod tests {
         let mut sorter = Sorter::with_memory(unique, memory);
         for (place, number) in (0i64..).zip(numbers) {
             let row = vec![Value::integer(place), Value::text("text")];
-            sorter.push(number.to_be_bytes().to_vec(), row).unwrap();
+            sorter.push(&number.to_be_bytes(), row).unwrap();
         }
         let mut sorted = sorter.finish().unwrap();
         let mut rows = Vec::new();

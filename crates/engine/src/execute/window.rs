@@ -13,7 +13,7 @@ use crate::execute::aggregate::RunningCall;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
-use crate::execute::sort::sort_key;
+use crate::execute::sort::append_sort_key;
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::Expression;
 use crate::expression::predicate::compare_nullable;
@@ -60,16 +60,16 @@ impl WindowOperator {
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut sorter = Sorter::new(false);
         let mut batch = Batch::new(self.window.input.width(), BATCH_ROWS_MAX);
+        let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
-                let partition = sort_key(&self.window.partition, batch.row(index), context)?;
-                let order = sort_key(&self.window.order, batch.row(index), context)?;
+                key.clear();
+                append_sort_key(&self.window.partition, batch.row(index), &mut key, context)?;
                 // The length of the partition's part stands last, where it does not disturb the order.
-                let mut key = partition;
                 let length = u32::try_from(key.len()).map_err(|_| Error::new(isc::IMP_EXC))?;
-                key.extend(order);
+                append_sort_key(&self.window.order, batch.row(index), &mut key, context)?;
                 key.extend(length.to_le_bytes());
-                sorter.push(key, batch.take_row(index))?;
+                sorter.push(&key, batch.drain_row(index))?;
             }
         }
         self.rows = sorter.finish()?;
