@@ -104,6 +104,7 @@ fn everything_comes_back() {
     assert!(says.contains("\"tables\":7") && says.contains("\"indexes\":8"), "{says}");
     assert_same(folder, "copy.fbd", &original);
     assert_eq!(files(folder), ["app.fbb", "app.fbd", "copy.fbd"]);
+    assert!(succeeds(folder, &["check", "copy.fbd"]).contains("copy.fbd is sound"));
     // What was restored works: keys, checks, triggers, computed columns, numbers that go on where they were.
     let refused = |statement: &str| {
         let output = farbird(folder, &["sql", "copy.fbd", "-c", statement]);
