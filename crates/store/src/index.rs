@@ -180,6 +180,7 @@ impl IndexScan {
         batch.width = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.asked).width();
         let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
         let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.decoded);
+        transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
         let mut entries = None;

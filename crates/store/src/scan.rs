@@ -122,6 +122,7 @@ impl RelationScan {
         let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns);
         batch.clear();
         batch.width = decoder.width();
+        transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
         let mut rows = MergedRows::new(
@@ -171,6 +172,7 @@ impl RelationScan {
     ) -> Result<bool> {
         let inner = &transaction.store().inner;
         batch.start(&self.layout, latest_layout(inner, &self.layout), &self.columns);
+        transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
         let mut rows = MergedRows::new(inner, &*snapshot, &core, self.layout.id, &self.view, self.next)?;

@@ -94,6 +94,32 @@ impl Session {
         self.transaction = Some(self.attachment.start_transaction(parameters).expect("a transaction"));
     }
 
+    /// As [`Session::start`], if it can be had.
+    pub fn try_start(&mut self, parameters: TransactionParameters) -> Result<()> {
+        self.rollback();
+        self.transaction = Some(self.attachment.start_transaction(parameters)?);
+        Ok(())
+    }
+
+    /// Opens the cursor of a query.
+    pub fn open(&mut self, sql: &str) -> StatementHandle {
+        let transaction = self.transaction();
+        let statement = self.attachment.allocate_statement().expect("a statement");
+        self.attachment.prepare(statement, Some(transaction), sql, 3).expect("a query");
+        let options = ExecuteOptions::default();
+        self.attachment.execute(statement, Some(transaction), Vec::new(), options).expect("a cursor");
+        statement
+    }
+
+    /// The next row of a cursor, which must have one of one column.
+    pub fn fetch_one(&mut self, statement: StatementHandle) -> String {
+        let mut rows = Rows::default();
+        rows.reset(1);
+        self.attachment.fetch(statement, 1, &mut rows).expect("a row");
+        let row = rows.iter().next().expect("a row").to_vec();
+        self.shown(&row[0])
+    }
+
     /// Commits the running transaction.
     pub fn commit(&mut self) {
         if let Some(transaction) = self.transaction.take() {

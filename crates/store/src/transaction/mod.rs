@@ -297,7 +297,7 @@ impl Transaction {
     /// `LayoutChanged` if others have committed another layout since this one was taken: its rows would lack the keys of
     /// new indexes.
     fn lock_to_write(&self, layout: &RelationLayout) -> Result<()> {
-        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        self.lock_relation(layout.id, self.write_level())?;
         let mut core = self.core()?;
         if core.known_layouts.contains(&layout.id) {
             return Ok(());
@@ -308,6 +308,22 @@ impl Transaction {
             LayoutCheck::Unregistered => {}
         }
         Ok(())
+    }
+
+    /// The lock under which it writes to a relation.
+    fn write_level(&self) -> LockLevel {
+        match self.options.isolation {
+            Isolation::TableStability => LockLevel::ProtectedWrite,
+            Isolation::Snapshot | Isolation::ReadCommitted => LockLevel::SharedWrite,
+        }
+    }
+
+    /// Locks a relation for a read: under TABLE STABILITY nobody else may write to it from then on.
+    pub(crate) fn lock_to_read(&self, relation: RelationId) -> Result<()> {
+        match self.options.isolation {
+            Isolation::TableStability => self.lock_relation(relation, LockLevel::ProtectedRead),
+            Isolation::Snapshot | Isolation::ReadCommitted => Ok(()),
+        }
     }
 
     /// Notes that this transaction's own DDL has changed the relation, whose layouts from now on are not those that are

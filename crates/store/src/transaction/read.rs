@@ -19,6 +19,7 @@ impl Transaction {
         row: RowId,
         columns: &Projection,
     ) -> Result<Option<Vec<Value>>> {
+        self.lock_to_read(layout.id)?;
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
         let decoder = RowDecoder::new(&self.store.inner, layout, columns);
@@ -29,6 +30,7 @@ impl Transaction {
 
     /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.
     pub fn count_rows(&self, layout: &RelationLayout, view: &ReadView) -> Result<u64> {
+        self.lock_to_read(layout.id)?;
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
         let mut rows = MergedRows::new(&self.store.inner, &*snapshot, &core, layout.id, view, 0)?;

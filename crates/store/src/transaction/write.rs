@@ -17,8 +17,8 @@ use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
 use crate::write_set::{OwnRow, RowPacking};
 use crate::{
-    IndexDefinition, Isolation, LockLevel, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
-    StoreError, TransactionId, Wait,
+    IndexDefinition, Isolation, Projection, ReadView, RelationId, RelationLayout, Result, RowId, StoreError,
+    TransactionId, Wait,
 };
 
 /// A row locked for a change, as it is now.
@@ -137,7 +137,7 @@ impl Transaction {
         wait: Wait,
     ) -> Result<()> {
         self.check_writable()?;
-        self.lock_relation(layout.id, LockLevel::SharedWrite)?;
+        self.lock_relation(layout.id, self.write_level())?;
         self.lock_and_read(layout, view, row_id, wait).map(|_| ())
     }
 

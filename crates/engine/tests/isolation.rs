@@ -1,0 +1,205 @@
+//! What transactions see of each other in SQL, as scripted interleavings, and the statuses that applications retry on
+//! (those of Firebird 4.0.5, asked with the same scripts).
+
+mod ddl_support;
+
+use std::thread;
+use std::time::Duration;
+
+use ddl_support::{Session, TestDatabase, described};
+use farbird_engine::api::{Isolation, TableReservation, TransactionParameters};
+
+const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+const SOON: Option<Duration> = Some(Duration::from_millis(20));
+
+/// T (1, 10) and (2, 20), and two people.
+fn two_sessions() -> (TestDatabase, Session, Session) {
+    let (database, mut first) = TestDatabase::create();
+    first.execute("create table t (id int not null primary key, v int)");
+    first.commit();
+    first.execute("insert into t values (1, 10)");
+    first.execute("insert into t values (2, 20)");
+    first.commit();
+    let second = database.attach("SYSDBA", None);
+    (database, first, second)
+}
+
+fn begin(session: &mut Session, isolation: Isolation, lock_timeout: Option<Duration>) {
+    session.rollback();
+    session.start(TransactionParameters { isolation, lock_timeout, ..TransactionParameters::default() });
+}
+
+const ALL: &str = "select v from t order by id";
+
+#[test]
+fn no_dirty_read() {
+    let (_database, mut writer, mut reader) = two_sessions();
+    writer.execute("update t set v = 11 where id = 1");
+    for isolation in [Isolation::Snapshot, Isolation::ReadCommitted] {
+        begin(&mut reader, isolation, AT_ONCE);
+        assert_eq!(reader.rows(ALL), ["10", "20"]);
+    }
+    writer.rollback();
+    assert_eq!(reader.rows(ALL), ["10", "20"]);
+}
+
+#[test]
+fn no_lost_update() {
+    for isolation in [Isolation::Snapshot, Isolation::ReadCommitted] {
+        let (_database, mut first, mut second) = two_sessions();
+        begin(&mut first, isolation, AT_ONCE);
+        begin(&mut second, isolation, AT_ONCE);
+        assert_eq!((first.rows(ALL), second.rows(ALL)), (second.rows(ALL), first.rows(ALL)));
+        first.execute("update t set v = v + 1 where id = 1");
+        first.commit();
+        let update = "update t set v = v + 5 where id = 1";
+        if isolation == Isolation::Snapshot {
+            assert!(second.error(update).starts_with("deadlock update_conflict concurrent_transaction("));
+            second.rollback();
+        }
+        second.execute(update);
+        second.commit();
+        assert_eq!(second.rows(ALL), ["16", "20"], "{isolation:?}");
+    }
+}
+
+#[test]
+fn repeatable_reads_and_no_phantoms_in_a_snapshot() {
+    let (_database, mut writer, mut reader) = two_sessions();
+    begin(&mut reader, Isolation::Snapshot, AT_ONCE);
+    assert_eq!(reader.rows(ALL), ["10", "20"]);
+    writer.execute("update t set v = 11 where id = 1");
+    writer.execute("insert into t values (3, 30)");
+    writer.execute("delete from t where id = 2");
+    writer.commit();
+    assert_eq!(reader.rows(ALL), ["10", "20"]);
+    assert_eq!(reader.rows("select count(*) from t where v > 15"), ["1"]);
+    begin(&mut reader, Isolation::ReadCommitted, AT_ONCE);
+    assert_eq!(reader.rows(ALL), ["11", "30"]);
+    writer.execute("update t set v = 12 where id = 1");
+    writer.commit();
+    assert_eq!(reader.rows(ALL), ["12", "30"], "each statement of READ COMMITTED sees the latest commits");
+}
+
+#[test]
+fn each_statement_of_read_committed_sees_one_moment() {
+    let (_database, mut writer, mut reader) = two_sessions();
+    begin(&mut reader, Isolation::ReadCommitted, AT_ONCE);
+    let open = reader.open("select v from t union all select v from t order by 1");
+    assert_eq!(reader.fetch_one(open), "10");
+    writer.execute("update t set v = v + 100");
+    writer.commit();
+    assert_eq!((0..3).map(|_| reader.fetch_one(open)).collect::<Vec<_>>(), ["10", "20", "20"]);
+}
+
+#[test]
+fn write_skew_happens_under_snapshot_and_not_under_table_stability() {
+    let (_database, mut first, mut second) = two_sessions();
+    let total = "select sum(v) from t";
+    begin(&mut first, Isolation::Snapshot, AT_ONCE);
+    begin(&mut second, Isolation::Snapshot, AT_ONCE);
+    assert_eq!((first.rows(total), second.rows(total)), (vec!["30".to_owned()], vec!["30".to_owned()]));
+    first.execute("update t set v = v - 30 where id = 1");
+    second.execute("update t set v = v - 30 where id = 2");
+    first.commit();
+    second.commit();
+    assert_eq!(first.rows(total), ["-30"], "each alone would have left 0");
+    first.rollback();
+
+    begin(&mut first, Isolation::TableStability, AT_ONCE);
+    begin(&mut second, Isolation::TableStability, AT_ONCE);
+    assert_eq!((first.rows(total), second.rows(total)), (vec!["-30".to_owned()], vec!["-30".to_owned()]));
+    let refused = first.error("update t set v = v + 30 where id = 1");
+    assert!(refused.starts_with("lock_conflict"), "{refused}");
+}
+
+#[test]
+fn a_locked_row_is_refused_with_the_status_of_a_deadlock_however_one_waits() {
+    let (_database, mut holder, mut other) = two_sessions();
+    holder.execute("update t set v = 11 where id = 1");
+    for wait in [AT_ONCE, SOON] {
+        for statement in ["update t set v = 12 where id = 1", "delete from t where id = 1"] {
+            begin(&mut other, Isolation::Snapshot, wait);
+            let refused = other.error(statement);
+            assert!(refused.starts_with("deadlock update_conflict concurrent_transaction("), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_key_about_to_be_committed_is_refused_as_a_duplicate() {
+    let (_database, mut holder, mut other) = two_sessions();
+    holder.execute("insert into t values (3, 30)");
+    for wait in [AT_ONCE, SOON] {
+        begin(&mut other, Isolation::Snapshot, wait);
+        let refused = other.error("insert into t values (3, 31)");
+        assert!(refused.starts_with("unique_key_violation("), "{refused}");
+        assert!(refused.contains("idx_key_value((\"ID\" = 3))"), "{refused}");
+    }
+}
+
+#[test]
+fn of_two_who_wait_for_each_other_one_is_told_of_the_deadlock() {
+    let (_database, mut first, mut second) = two_sessions();
+    first.start_waiting();
+    second.start_waiting();
+    first.execute("update t set v = 1 where id = 1");
+    second.execute("update t set v = 2 where id = 2");
+    let crossing = |mut session: Session, sql: &'static str| {
+        thread::spawn(move || {
+            let error = session.run(sql).err().map(|error| described(&error));
+            // The lock goes with its transaction, which lets the other one go on.
+            session.rollback();
+            error
+        })
+    };
+    let first = crossing(first, "update t set v = 1 where id = 2");
+    let second = crossing(second, "update t set v = 2 where id = 1");
+    let errors = [first.join().expect("a thread"), second.join().expect("a thread")];
+    let told: Vec<_> = errors.iter().flatten().collect();
+    assert_eq!(told.len(), 1, "{errors:?}");
+    assert!(told[0].starts_with("deadlock update_conflict concurrent_transaction("), "{errors:?}");
+}
+
+#[test]
+fn a_table_that_somebody_keeps_stable_is_refused_to_writers() {
+    let (_database, mut stable, mut writer) = two_sessions();
+    begin(&mut stable, Isolation::TableStability, AT_ONCE);
+    assert_eq!(stable.rows(ALL), ["10", "20"]);
+    let statement = "update t set v = 12 where id = 1";
+    for (wait, status) in [(AT_ONCE, "lock_conflict"), (SOON, "lock_timeout")] {
+        begin(&mut writer, Isolation::Snapshot, wait);
+        let refused = writer.error(statement);
+        assert!(refused.starts_with(status), "{refused}");
+    }
+    stable.commit();
+    begin(&mut writer, Isolation::Snapshot, AT_ONCE);
+    writer.execute(statement);
+}
+
+#[test]
+fn reserved_tables_are_refused_to_whom_they_are_reserved_against() {
+    let (_database, mut holder, mut other) = two_sessions();
+    let reserving = |write, protected, lock_timeout| TransactionParameters {
+        lock_timeout,
+        reservations: vec![TableReservation { relation: "T".to_owned(), write, protected }],
+        ..TransactionParameters::default()
+    };
+    holder.start(reserving(true, true, AT_ONCE));
+    for (wait, status) in [(AT_ONCE, "lock_conflict"), (SOON, "lock_timeout")] {
+        for protected in [false, true] {
+            let refused = other.try_start(reserving(true, protected, wait)).expect_err("reserved");
+            assert!(described(&refused).starts_with(status), "{}", described(&refused));
+        }
+        begin(&mut other, Isolation::Snapshot, wait);
+        assert_eq!(other.rows(ALL), ["10", "20"], "others may read");
+        let refused = other.error("insert into t values (3, 30)");
+        assert!(refused.starts_with(status), "{refused}");
+        other.rollback();
+    }
+    other
+        .try_start(reserving(false, false, AT_ONCE))
+        .expect("SHARED READ goes with everything but EXCLUSIVE");
+    holder.execute("insert into t values (3, 30)");
+    holder.commit();
+}
