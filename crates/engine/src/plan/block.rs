@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use farbird_types::key::{KeyPart, NullsPosition};
 use farbird_types::{Result, Value};
 
 use crate::bind::Environment;
@@ -74,11 +75,21 @@ pub(crate) fn plan(
         None => Vec::new(),
     };
     let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
-    let wanted_order = if is_flat && select.block.windows.is_empty() { select.order.as_slice() } else { &[] };
+    let extreme = extreme_only(select);
+    let wanted_order = match &extreme {
+        Some(key) => std::slice::from_ref(key),
+        None if is_flat && select.block.windows.is_empty() => select.order.as_slice(),
+        None => &[],
+    };
     let Planned { node, slots, ordered, .. } =
         planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order)?;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
-    let mut node = node;
+    let mut node = match &extreme {
+        Some(SortKey { value: Expression::Column(slot), .. }) if ordered => {
+            first_value(node, position_of(*slot))
+        }
+        _ => node,
+    };
     for (slot, wish) in locked.iter().zip(lock) {
         let layout = match &select.block.sources.get(slot.source).map(|source| &source.kind) {
             Some(SourceKind::Table(relation)) => crate::catalog::layout(relation),
@@ -92,7 +103,7 @@ pub(crate) fn plan(
         .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
         .collect();
     move_to_positions(select, &position_of);
-    Ok(finish(outline.select, node, ordered, numbered))
+    Ok(finish(outline.select, node, ordered && extreme.is_none(), numbered))
 }
 
 /// Everything after the joins.
@@ -283,6 +294,38 @@ fn count_only(select: &BoundSelect) -> Option<Node> {
         layout: crate::catalog::layout(relation),
         path: source.path.clone(),
     })))
+}
+
+/// SELECT MIN(column) or MAX(column) of one whole table and nothing else: the order in which it comes first, if an index
+/// has it.
+fn extreme_only(select: &BoundSelect) -> Option<SortKey> {
+    let keys = select.grouping.as_ref()?;
+    let [call] = select.block.aggregates.as_slice() else { return None };
+    let descending = match call.function.name {
+        "MIN" => false,
+        "MAX" => true,
+        _ => return None,
+    };
+    let ([Expression::Column(slot)], [column]) = (call.arguments.as_slice(), call.argument_types.as_slice())
+    else {
+        return None;
+    };
+    let is_plain = keys.is_empty()
+        && call.filter.is_none()
+        && select.conditions.is_empty()
+        && select.block.windows.is_empty()
+        && matches!(select.tree, FromTree::Source(_));
+    let part =
+        KeyPart { collation: collation_of(&column.sql_type), descending, nulls: NullsPosition::Lowest };
+    is_plain.then(|| SortKey { value: Expression::Column(*slot), part })
+}
+
+/// The first row of the input that has a value there.
+fn first_value(input: Node, position: usize) -> Node {
+    let is_null = Expression::IsNull(Box::new(Expression::Column(position)));
+    let input = input.filtered(vec![Expression::Not(Box::new(is_null))]);
+    let first = Some(Expression::Constant(Value::integer(1)));
+    Node::Limit(Arc::new(Limit { input, skip: None, first, ordinals: false }))
 }
 
 /// The rows that a statement changes, to be planned.
