@@ -9,6 +9,7 @@ mod progress;
 mod restore;
 mod serve;
 mod shell;
+mod shrink;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Command {
     Restore(restore::Arguments),
     /// Check a database: is everything in it sound?
     Check(check::Arguments),
+    /// Give a database file's free space back to the operating system.
+    Shrink(shrink::Arguments),
     /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {
