@@ -130,7 +130,7 @@ impl Bench {
                     transaction.update(&self.layout, &view, row_id, &mut row)?;
                 }
                 count += 1;
-                if count % 1_000_000 == 0 {
+                if count.is_multiple_of(1_000_000) {
                     self.report(&format!("{count} changed"), began);
                 }
             }
