@@ -45,20 +45,21 @@ impl BlockCache {
 
 /// A state of the substrate with the blocks that were read from it.
 pub(crate) struct CachedSnapshot {
-    base: Arc<dyn Snapshot>,
+    /// Dropped before what keeps their pages from being used again.
     blocks: Arc<BlockCache>,
+    base: Arc<dyn Snapshot>,
 }
 
 impl CachedSnapshot {
     /// A state of which nothing was read yet.
     pub(crate) fn new(base: Arc<dyn Snapshot>) -> CachedSnapshot {
-        CachedSnapshot { base, blocks: Arc::default() }
+        CachedSnapshot { blocks: Arc::default(), base }
     }
 
     /// The state after a write. `keeps_blocks`: whether the write left all blocks as they were.
     pub(crate) fn followed_by(&self, base: Arc<dyn Snapshot>, keeps_blocks: bool) -> CachedSnapshot {
         let blocks = if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::default() };
-        CachedSnapshot { base, blocks }
+        CachedSnapshot { blocks, base }
     }
 }
 
