@@ -264,6 +264,26 @@ impl Transaction {
         prefix: &[u8],
         row: RowId,
     ) -> Result<KeyState> {
+        loop {
+            // Spilled rows are looked for twice, among what is committed and among what still runs: both times before
+            // their transaction ends, or both times after it.
+            let ended = self.store.inner.spilled.times_left();
+            let state = self.row_state(id, snapshot, layout, index, prefix, row)?;
+            if self.store.inner.spilled.times_left() == ended {
+                return Ok(state);
+            }
+        }
+    }
+
+    fn row_state(
+        &self,
+        id: TransactionId,
+        snapshot: &dyn Snapshot,
+        layout: &RelationLayout,
+        index: &IndexDefinition,
+        prefix: &[u8],
+        row: RowId,
+    ) -> Result<KeyState> {
         if let Some(has) = self.own_row_has_key(layout, index, prefix, row)? {
             return Ok(if has { KeyState::Present } else { KeyState::Absent });
         }
