@@ -1,6 +1,7 @@
 //! A relation or two for tests of the store, and short words for what tests do with them.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod history;
 pub mod workload;
 
 use std::sync::Arc;
