@@ -198,6 +198,12 @@ impl Attachment {
         self.transactions.contains_key(&handle)
     }
 
+    /// Whether a failed write has taken the transaction's work away, so that only rolling it back is left; or there is no
+    /// such transaction any more.
+    pub fn is_transaction_lost(&self, handle: TransactionHandle) -> bool {
+        self.transactions.get(&handle).is_none_or(|slot| slot.transaction.store.is_lost())
+    }
+
     /// A transaction by handle.
     pub(super) fn transaction(&self, handle: TransactionHandle) -> Result<&Transaction> {
         self.transactions.get(&handle).map(|slot| &*slot.transaction).ok_or_else(bad_handle)

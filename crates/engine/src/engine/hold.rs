@@ -80,10 +80,29 @@ impl Engine {
         // No file has such a name: paths are absolute by the time they come here.
         let path = PathBuf::from(format!(":memory:{number}"));
         let store = Store::in_memory(options.clone()).map_err(|error| store_error(&path, error))?;
-        let catalog = Catalog::create(&store, create, owner)?;
-        let database = Arc::new(Database::new(&path, Arc::new(store), catalog, users));
-        let slot = self.slot(&path);
+        self.hold_store(&path, store, create, owner, users)
+    }
+
+    /// Makes a database on an empty store that the caller has opened, wherever that may be: tests put it on a disk that
+    /// fails. `path` is what it is known as.
+    ///
+    /// # Errors
+    /// `isc_db_or_file_exists` if something of this name is open; those of writing.
+    pub fn hold_store(
+        self: &Arc<Self>,
+        path: &Path,
+        store: Store,
+        create: &CreateDatabaseOptions,
+        owner: &str,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Hold> {
+        let slot = self.slot(path);
         let mut open = slot.open.lock();
+        if open.is_some() {
+            return Err(exists(path));
+        }
+        let catalog = Catalog::create(&store, create, owner)?;
+        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users));
         Ok(self.hold_open(&mut open, database))
     }
 

@@ -143,14 +143,13 @@ pub(super) fn query_prepared<'r>(
     open_query(&scope, parameters, |_| Ok(Held::Borrowed(prepared)))
 }
 
-/// As [`query_prepared`]; the rows take the statement with them.
+/// Opens a query of the scope's own connection; the rows take the statement with them.
 pub(super) fn query_owned<'r>(
-    executor: &'r impl Executor,
+    scope: &Scope<'r>,
     prepared: Prepared,
     parameters: &dyn Parameters,
 ) -> Result<Rows<'r>> {
-    let scope = scope_of(executor, &prepared)?;
-    open_query(&scope, parameters, |_| Ok(Held::Owned(prepared)))
+    open_query(scope, parameters, |_| Ok(Held::Owned(prepared)))
 }
 
 /// The executor's scope, which must be of the statement's connection.

@@ -194,6 +194,12 @@ impl Transaction {
         self.core.lock().as_ref().map_or(TransactionId(0), |core| core.id)
     }
 
+    /// Whether nothing can be done in it any more but to roll it back: a write has failed, its own or another's, that may
+    /// have undone some of its work.
+    pub fn is_lost(&self) -> bool {
+        self.core.lock().as_ref().is_none_or(|core| core.is_lost(&self.store.inner))
+    }
+
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
