@@ -21,7 +21,8 @@ use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
 use crate::spilled::SpilledTransactions;
 use crate::substrate::{
-    ALL_KEYS, Direction, Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch,
+    ALL_KEYS, Direction, Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, Unreadable,
+    WriteBatch,
 };
 use crate::sweep::Sweeper;
 use crate::{
@@ -384,25 +385,40 @@ impl Inner {
         }
         let keeps_blocks = keeps_blocks(&batch);
         let batch = if self.must_reserve.load(Ordering::SeqCst) { self.reserved_again(batch) } else { batch };
-        let written = self.substrate.write(batch, durability);
-        let is_unknown = written.is_ok() || self.substrate.is_broken();
-        match written.and_then(|()| self.substrate.snapshot()) {
-            Ok(snapshot) => {
-                self.must_reserve.store(false, Ordering::SeqCst);
-                let mut latest = self.latest.write();
-                latest.0 = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
-                Ok(())
-            }
-            Err(error) => {
-                tracing::error!(%error, "a write failed: what running transactions have written is undone");
-                // What they have written ahead of their commits, or believe to have, may not be there.
-                self.failures.fetch_add(1, Ordering::SeqCst);
-                self.must_reserve.store(true, Ordering::SeqCst);
-                if is_unknown {
-                    self.reopen(guard);
+        let error = match self.substrate.write(batch, durability) {
+            Err(error) => error,
+            Ok(()) => match self.readable_snapshot() {
+                Ok(snapshot) => {
+                    self.must_reserve.store(false, Ordering::SeqCst);
+                    let mut latest = self.latest.write();
+                    latest.0 = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
+                    return Ok(());
                 }
-                Err(error)
-            }
+                Err(error) => {
+                    // The batch is there, and cannot be read: nobody shall read what was before it.
+                    self.latest.write().0 = Arc::new(CachedSnapshot::new(Arc::new(Unreadable)));
+                    self.recover(guard, &error, true);
+                    return if durability == Durability::Durable { Ok(()) } else { Err(error) };
+                }
+            },
+        };
+        self.recover(guard, &error, self.substrate.is_broken());
+        Err(error)
+    }
+
+    /// The substrate's state, unless it has to be opened again.
+    fn readable_snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+        if self.substrate.is_broken() { Err(StoreError::Poisoned) } else { self.substrate.snapshot() }
+    }
+
+    /// After a failed write: what running transactions have written ahead of their commits, or believe to have, may not be
+    /// there.
+    fn recover(&self, guard: &WriteGuard<'_>, error: &StoreError, must_reopen: bool) {
+        tracing::error!(%error, "a write failed: what running transactions have written is undone");
+        self.failures.fetch_add(1, Ordering::SeqCst);
+        self.must_reserve.store(true, Ordering::SeqCst);
+        if must_reopen {
+            self.reopen(guard);
         }
     }
 

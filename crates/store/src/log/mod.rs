@@ -9,6 +9,7 @@
 //! - What was acknowledged is in the tree or in the log, whole. A record counts only if it is whole, of the tree's
 //!   generation, and next in number.
 //! - Batches take effect in their order: if one is not logged, no later one is, up to the next checkpoint.
+//! - A damaged record is noticed by those behind it; damage to the very last one looks like a write that a crash has torn.
 //! - Of a batch whose write failed nothing comes back, as long as the disk lets its record be erased.
 
 mod record;
@@ -46,8 +47,9 @@ struct State {
     latest: RecordNumber,
     /// Where the next record goes. Those before it were acknowledged.
     position: u64,
-    /// Records that the next sync takes along.
+    /// Records that the next sync takes along, and how many they are.
     unsynced: Vec<u8>,
+    unsynced_records: u32,
     /// Whether there are batches that the log does not have: the next durable one is a checkpoint.
     needs_checkpoint: bool,
     /// Whether the log may hold a record that was not acknowledged.
@@ -59,7 +61,14 @@ impl State {
     ///
     /// The numbers behind the latest may stand in records that were never acknowledged: a new generation begins.
     fn after(latest: RecordNumber, position: u64) -> State {
-        State { latest, position, unsynced: Vec::new(), needs_checkpoint: true, is_broken: false }
+        State {
+            latest,
+            position,
+            unsynced: Vec::new(),
+            unsynced_records: 0,
+            needs_checkpoint: true,
+            is_broken: false,
+        }
     }
 }
 
@@ -134,6 +143,7 @@ impl LoggedSubstrate {
             (Some(record), Durability::Relaxed) => {
                 self.merge(state, next, batch, durability)?;
                 state.unsynced.extend_from_slice(&record);
+                state.unsynced_records += 1;
                 Ok(())
             }
             (None, Durability::Durable) => self.checkpoint(state, batch),
@@ -141,6 +151,7 @@ impl LoggedSubstrate {
                 self.merge(state, next, batch, durability)?;
                 state.needs_checkpoint = true;
                 state.unsynced = Vec::new();
+                state.unsynced_records = 0;
                 Ok(())
             }
         }
@@ -151,7 +162,7 @@ impl LoggedSubstrate {
         if state.needs_checkpoint {
             return None;
         }
-        let record = record::encode(number, batch)?;
+        let record = record::encode(number, state.unsynced_records, batch)?;
         let end = state.position + (state.unsynced.len() + record.len()) as u64;
         (end <= self.room.capacity()).then_some(record)
     }
@@ -173,6 +184,7 @@ impl LoggedSubstrate {
         }
         state.position += state.unsynced.len() as u64;
         state.unsynced.clear();
+        state.unsynced_records = 0;
         state.unsynced.shrink_to(RECORD_BYTES_MAX);
         Ok(())
     }
@@ -197,6 +209,7 @@ impl LoggedSubstrate {
         self.merge(state, number, batch, Durability::Durable)?;
         state.position = 0;
         state.unsynced.clear();
+        state.unsynced_records = 0;
         state.needs_checkpoint = false;
         Ok(())
     }
@@ -228,6 +241,9 @@ fn replay(base: &RedbSubstrate, room: &Room, end: u64) -> Result<(RecordNumber, 
             base.write_relaxed_anyway(batch)?;
             replayed += 1;
         }
+    }
+    if position < end {
+        record::check_end(room, position, end, latest.next())?;
     }
     if replayed > 0 {
         tracing::info!(records = replayed, "merged the log of a database that was not closed");
@@ -372,10 +388,10 @@ mod tests {
             substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
         };
         write(&substrate, b"checkpoint");
-        write(&substrate, b"a");
+        substrate.write(batch(&[(b"key", Some(b"a"))]), Durability::Relaxed).expect("write");
         write(&substrate, b"b");
         let mut lost = disk.0.lock().clone();
-        // The first record was torn, the second reached the disk.
+        // Of two records in one write the first was torn, and the second reached the disk.
         let at = room::first_record_offset() as usize;
         lost[at + 40] ^= 0xFF;
         let disk = Disk(Arc::new(Mutex::new(lost)));
@@ -384,6 +400,21 @@ mod tests {
         write(&survivor, b"c");
         write(&survivor, b"d");
         assert_eq!(contents(&open(&copy(&disk)))[0].1, b"d");
+    }
+
+    #[test]
+    fn damage_to_a_record_that_was_synced_is_reported() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        for value in [b"checkpoint" as &[u8], b"a", b"b", b"c"] {
+            substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
+        }
+        for record in 0..2 {
+            let damaged = copy(&disk);
+            damaged.0.lock()[room::first_record_offset() as usize + record * 512 + 40] ^= 0x01;
+            let opened = LoggedSubstrate::on_backend(damaged, 1 << 20, 16 << 10);
+            assert!(matches!(opened, Err(StoreError::Corrupt { .. })), "record {record}: {opened:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 8 | checksum: XXH3-64 of all that follows, little-endian |
 //! | 4 | bytes of the changes, little-endian |
-//! | 4 | zero |
+//! | 4 | how many records before it were written with it, in one write and sync, little-endian |
 //! | 8 | generation, little-endian |
 //! | 8 | number within the generation, from 1, little-endian |
 //! | ... | the changes |
@@ -54,6 +54,11 @@ impl RecordNumber {
         RecordNumber { number: 0, ..self }
     }
 
+    /// The number of the earliest record that the write of this one may have taken along.
+    fn first_of_write(self, before: u32) -> u64 {
+        self.number.saturating_sub(u64::from(before))
+    }
+
     pub(super) fn next_generation(self) -> RecordNumber {
         RecordNumber { generation: self.generation + 1, number: 0 }
     }
@@ -71,8 +76,8 @@ impl RecordNumber {
     }
 }
 
-/// The record of a batch, padded; `None` if it would be too large.
-pub(super) fn encode(number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>> {
+/// The record of a batch, padded; `None` if it would be too large. `before` records are written with it.
+pub(super) fn encode(number: RecordNumber, before: u32, batch: &WriteBatch) -> Option<Vec<u8>> {
     if batch.bytes() > RECORD_BYTES_MAX {
         return None;
     }
@@ -102,6 +107,7 @@ pub(super) fn encode(number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>
         return None;
     }
     out[8..12].copy_from_slice(&size.to_le_bytes());
+    out[12..16].copy_from_slice(&before.to_le_bytes());
     out[16..24].copy_from_slice(&number.generation.to_le_bytes());
     out[24..32].copy_from_slice(&number.number.to_le_bytes());
     let checksum = xxh3_64(&out[CHECKSUM_BYTES..]);
@@ -110,30 +116,68 @@ pub(super) fn encode(number: RecordNumber, batch: &WriteBatch) -> Option<Vec<u8>
     Some(out)
 }
 
-/// Reads the record at `position` if it is whole and of this number; with it the space that it takes.
-///
-/// # Errors
-/// `Corrupt` if it is, and makes no sense all the same.
-pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<Option<(WriteBatch, u64)>> {
+/// A whole record.
+struct Record {
+    number: RecordNumber,
+    /// How many records were written with it, before it.
+    before: u32,
+    bytes: Vec<u8>,
+}
+
+/// Reads what stands at `position`, if it is a whole record that `is_wanted` by its number.
+fn read_whole(
+    room: &Room,
+    position: u64,
+    is_wanted: impl FnOnce(RecordNumber) -> bool,
+) -> io::Result<Option<Record>> {
     if position + HEADER_BYTES as u64 > room.capacity() {
         return Ok(None);
     }
     let mut header = [0; HEADER_BYTES];
     room.read(position, &mut header)?;
     let size = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
-    let is_next = RecordNumber::from_bytes(&header[16..]) == Some(number);
+    let before = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    let Some(number) = RecordNumber::from_bytes(&header[16..]).filter(|number| is_wanted(*number)) else {
+        return Ok(None);
+    };
     let end = position + (HEADER_BYTES + size) as u64;
-    if !is_next || size > RECORD_BYTES_MAX || end > room.capacity() {
+    if size > RECORD_BYTES_MAX || end > room.capacity() {
         return Ok(None);
     }
-    let mut record = vec![0; HEADER_BYTES + size];
-    room.read(position, &mut record)?;
-    if record[..CHECKSUM_BYTES] != xxh3_64(&record[CHECKSUM_BYTES..]).to_le_bytes() {
-        return Ok(None);
+    let mut bytes = vec![0; HEADER_BYTES + size];
+    room.read(position, &mut bytes)?;
+    let is_whole = bytes[..CHECKSUM_BYTES] == xxh3_64(&bytes[CHECKSUM_BYTES..]).to_le_bytes();
+    Ok(is_whole.then_some(Record { number, before, bytes }))
+}
+
+/// Reads the record at `position` if it is whole and of this number; with it the space that it takes.
+///
+/// # Errors
+/// `Corrupt` if it is, and makes no sense all the same.
+pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<Option<(WriteBatch, u64)>> {
+    let Some(record) = read_whole(room, position, |found| found == number)? else { return Ok(None) };
+    let batch = decode(&record.bytes[HEADER_BYTES..])
+        .map_err(|_| StoreError::corrupt("a record of the commit log"))?;
+    Ok(Some((batch, record.bytes.len().next_multiple_of(ALIGNMENT_BYTES) as u64)))
+}
+
+/// Makes sure that the log ends at `position`, before `end`, because no more was acknowledged: a record that was written
+/// after the one which is missing had been synced is a proof that this one was damaged later.
+///
+/// # Errors
+/// `Corrupt` if there is such a record.
+pub(super) fn check_end(room: &Room, position: u64, end: u64, missing: RecordNumber) -> Result<()> {
+    for position in (position..end).step_by(ALIGNMENT_BYTES) {
+        let is_later = |found: RecordNumber| found.generation == missing.generation && found > missing;
+        let later = read_whole(room, position, is_later)?;
+        if later.is_some_and(|later| later.number.first_of_write(later.before) > missing.number) {
+            return Err(StoreError::corrupt(format!(
+                "record {} of the commit log, behind which there are others",
+                missing.number
+            )));
+        }
     }
-    let batch =
-        decode(&record[HEADER_BYTES..]).map_err(|_| StoreError::corrupt("a record of the commit log"))?;
-    Ok(Some((batch, record.len().next_multiple_of(ALIGNMENT_BYTES) as u64)))
+    Ok(())
 }
 
 /// Makes sure that what stands at `position` is no record.

@@ -104,6 +104,7 @@ impl RedbSubstrate {
     }
 
     fn write_to(&self, open: &Open, batch: WriteBatch, durability: Durability) -> Result<()> {
+        let before = open.pages.synced_header();
         let transaction = fault::catch(|| open.database.begin_write().map_err(failed))
             .inspect_err(|_| self.broken.store(true, Ordering::SeqCst))?;
         let applied = fault::catch(|| apply(&transaction, batch));
@@ -122,6 +123,10 @@ impl RedbSubstrate {
         });
         if ended.is_err() {
             self.broken.store(true, Ordering::SeqCst);
+            // What fails behind the last sync of a commit does not undo it.
+            if applied.is_ok() && before.is_followed_by_commit(&open.pages.synced_header()) {
+                return Ok(());
+            }
         }
         applied.and(ended)
     }

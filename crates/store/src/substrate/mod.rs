@@ -15,7 +15,7 @@ use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
 use crate::block_cache::BlockCache;
-use crate::{IndexId, RelationId, Result};
+use crate::{IndexId, RelationId, Result, StoreError};
 
 pub use file::RedbSubstrate;
 pub use memory::MemorySubstrate;
@@ -131,6 +131,23 @@ pub trait Snapshot: Send + Sync {
     #[expect(private_interfaces, reason = "nobody else gives or takes it")]
     fn block_cache(&self) -> Option<&BlockCache> {
         None
+    }
+}
+
+/// The state of a substrate that must be opened again before it can be read.
+pub(crate) struct Unreadable;
+
+impl Snapshot for Unreadable {
+    fn get(&self, _: Space, _: &[u8]) -> Result<Option<Slice>> {
+        Err(StoreError::Poisoned)
+    }
+
+    fn bounds(&self, _: Space) -> Result<Option<Arc<KeyBounds>>> {
+        Err(StoreError::Poisoned)
+    }
+
+    fn scan(&self, _: Space, _: KeySpan<'_>, _: Direction) -> Result<Entries> {
+        Err(StoreError::Poisoned)
     }
 }
 

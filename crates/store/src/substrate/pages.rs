@@ -63,6 +63,8 @@ const REDB_MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 /// Place of redb's flags in its header; the flag that says that it was not closed, and the one that says that the last
 /// commit was synced before the header led to it, so that its pages need no look.
 const REDB_FLAGS: usize = 9;
+/// The flag that says which of redb's two commit slots counts.
+const REDB_FLAG_SECOND_SLOT: u8 = 1;
 const REDB_FLAG_RECOVERY: u8 = 2;
 const REDB_FLAG_TWO_PHASES: u8 = 4;
 
@@ -104,6 +106,15 @@ struct State {
 /// redb's header as of a sync: leads to nothing but what was synced then, since redb never writes over what it needs.
 #[derive(Debug, Clone)]
 pub(crate) struct SyncedHeader([u8; HEADER_BYTES]);
+
+impl SyncedHeader {
+    /// Whether a commit became durable between the two: redb takes the other one of its two slots for each.
+    pub(crate) fn is_followed_by_commit(&self, later: &SyncedHeader) -> bool {
+        let slot =
+            |header: &SyncedHeader| header.0.get(REDB_FLAGS).map(|flags| flags & REDB_FLAG_SECOND_SLOT);
+        slot(self) != slot(later)
+    }
+}
 
 /// The checksums of a group.
 #[derive(Debug)]
