@@ -77,6 +77,65 @@ fn a_block_that_began_before_an_index_was_made_fills_it() {
     assert!(session.error("insert into t values (3, 20)").starts_with("no_dup(I)"));
 }
 
+/// Runs a block that begins with a change of U, for which it waits until others' definition is committed.
+fn change_while_a_block_waits(
+    session: &mut Session,
+    database: &TestDatabase,
+    block: &'static str,
+    definition: &str,
+) {
+    session.execute("create table u (id int)");
+    session.commit();
+    session.execute("insert into u values (1)");
+    session.commit();
+    let mut locker = database.attach("SYSDBA", None);
+    locker.execute("update u set id = 2");
+    let mut observer = database.attach("SYSDBA", None);
+    let writer = run_waiting(database.attach("SYSDBA", None), block);
+    wait_until_running(&mut observer, block);
+    session.execute(definition);
+    session.commit();
+    locker.rollback();
+    let (mut writer, error) = writer.join().expect("a thread");
+    assert_eq!(error, None);
+    writer.commit();
+    assert_eq!(session.rows("select id from u"), ["3"]);
+}
+
+#[test]
+fn a_block_that_began_before_a_foreign_key_was_made_leaves_no_orphan() {
+    let (database, mut session) = with_table();
+    session.execute("alter table t add w int default 1 not null");
+    session.execute("alter table t add constraint p primary key (w)");
+    session.execute("create table c (w int)");
+    session.commit();
+    session.execute("insert into c values (1)");
+    session.commit();
+    let block =
+        "execute block as begin update u set id = 3; begin delete from t; when any do begin end end end";
+    let add = "alter table c add foreign key (w) references t (w)";
+    change_while_a_block_waits(&mut session, &database, block, add);
+    assert_eq!(session.rows("select w from t"), ["1"]);
+}
+
+#[test]
+fn a_block_that_began_before_a_trigger_was_made_fires_it() {
+    let (database, mut session) = with_table();
+    let block = "execute block as begin update u set id = 3; insert into t values (2, 20); end";
+    let trigger = "create trigger doubles for t before insert as begin new.v = new.v * 2; end";
+    change_while_a_block_waits(&mut session, &database, block, trigger);
+    assert_eq!(session.rows("select v from t where id = 2"), ["40"]);
+}
+
+#[test]
+fn a_block_that_began_before_a_check_was_made_keeps_to_it() {
+    let (database, mut session) = with_table();
+    let block = "execute block as begin update u set id = 3; \
+                 begin insert into t values (2, 20); when any do begin end end end";
+    change_while_a_block_waits(&mut session, &database, block, "alter table t add check (v < 15)");
+    assert_eq!(session.rows("select id from t"), ["1"]);
+}
+
 #[test]
 fn two_who_change_a_table_at_once_both_change_it() {
     let (database, mut session) = with_table();

@@ -1,12 +1,12 @@
 //! Catalogs made of catalogs: a transaction's changes, marks for its savepoints, publication with its commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farbird_store::{CommitNumber, RelationId as StoreRelation};
 
-use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ObjectKind, layout};
+use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ConstraintKind, ObjectKind, Relation, layout};
 use crate::database::Database;
 use crate::transaction::TransactionCatalog;
 
@@ -38,6 +38,22 @@ impl Catalog {
         next.version = new_version();
         next.base_version = next.version;
         next
+    }
+
+    /// The same with tables that have not been seen before: the store refuses rows in the layouts of the old ones, so that
+    /// statements are bound again before they write.
+    fn with_tables_renewed(mut self, tables: &BTreeSet<String>) -> Catalog {
+        for name in tables {
+            if let Some(relation) = self.relations.get_mut(name) {
+                *relation = Arc::new(Relation::clone(relation));
+            }
+        }
+        self
+    }
+
+    /// Those of these tables that have rows of their own.
+    fn stored_tables(&self, names: &BTreeSet<String>) -> impl Iterator<Item = &Arc<Relation>> {
+        names.iter().filter_map(|name| self.relations.get(name)).filter(|relation| relation.is_stored())
     }
 
     /// Puts an object in its place; one of the same kind and name is replaced.
@@ -72,6 +88,43 @@ impl Catalog {
             ObjectKind::Database | ObjectKind::Package | ObjectKind::Mapping => {}
         }
     }
+}
+
+/// Tables whose own definitions stay, but whose rows may no more be changed as before: those that foreign keys refer to
+/// which come, go or belong to a table that changes, and those whose triggers change.
+fn concerned_tables(before: &Catalog, changes: &CatalogChanges) -> BTreeSet<String> {
+    let mut tables = BTreeSet::new();
+    for ((kind, name), object) in changes {
+        let (old, new) = match kind {
+            ObjectKind::Relation => (
+                before.relations.get(name).map(referenced_tables),
+                match object {
+                    Some(CatalogObject::Relation(relation)) => Some(referenced_tables(relation)),
+                    _ => None,
+                },
+            ),
+            ObjectKind::Trigger => (
+                before.triggers.get(name).map(|it| it.relation.iter().cloned().collect()),
+                match object {
+                    Some(CatalogObject::Trigger(trigger)) => Some(trigger.relation.iter().cloned().collect()),
+                    _ => None,
+                },
+            ),
+            _ => continue,
+        };
+        tables.extend(old.into_iter().chain(new).flatten());
+    }
+    tables.retain(|name| !changes.contains_key(&(ObjectKind::Relation, name.clone())));
+    tables
+}
+
+/// The tables that foreign keys of a table refer to.
+fn referenced_tables(relation: &Arc<Relation>) -> Vec<String> {
+    let referenced = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
+        ConstraintKind::ForeignKey { referenced_relation, .. } => Some(referenced_relation.clone()),
+        _ => None,
+    });
+    referenced.collect()
 }
 
 fn replace<T>(map: &mut BTreeMap<String, Arc<T>>, name: String, object: Arc<T>) {
@@ -140,7 +193,11 @@ pub fn publication(
             return;
         }
         let before = database.catalog();
-        database.publish_catalog(|catalog| catalog.apply(&changes));
+        let concerned = concerned_tables(&before, &changes);
+        database.publish_catalog(|catalog| catalog.apply(&changes).with_tables_renewed(&concerned));
+        for table in database.catalog().stored_tables(&concerned) {
+            database.store.register_layout(layout(table));
+        }
         for ((kind, name), object) in &changes {
             if *kind != ObjectKind::Relation {
                 continue;
