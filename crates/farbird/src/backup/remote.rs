@@ -25,6 +25,8 @@ impl Place {
     pub(crate) fn parse(text: &str) -> anyhow::Result<Place> {
         let is_file = match text.split_once(':') {
             None => true,
+            // An address of IPv6 has colons itself.
+            Some((host, _)) if host.starts_with('[') => false,
             // A single letter is a drive of another operating system, not a host.
             Some((host, _)) => host.len() == 1 || host.starts_with(['.', '/']),
         };
