@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farbird_store::Store;
+use farbird_types::Error;
 use parking_lot::{Mutex, RwLock};
 
 use crate::catalog::Catalog;
 use crate::catalog::layout::codec;
+use crate::engine::shown;
 use crate::session::Session;
 use crate::users::UserDirectory;
 
@@ -58,6 +60,11 @@ impl Database {
             self.store.set_codec(next.database.codec.as_deref().and_then(codec));
         }
         *catalog = Arc::new(next);
+    }
+
+    /// Firebird's status for an error, with this database's name where only the file's name is missing.
+    pub fn status(&self, error: impl Into<Error>) -> Error {
+        error.into().about_file(&shown(&self.path))
     }
 
     /// A number for a new attachment (MON$ATTACHMENT_ID).

@@ -188,7 +188,8 @@ impl From<StoreError> for farbird_types::Error {
     /// with an update conflict, also when it would not or could no longer wait.
     ///
     /// Where a status has names in it they are missing here: the engine, which knows them, makes its own of
-    /// [`StoreError::UniqueViolation`], and adds `relation_lock` to refused relation locks.
+    /// [`StoreError::UniqueViolation`], adds `relation_lock` to refused relation locks, and says which file `isc_io_error`
+    /// is about ([`farbird_types::Error::about_file`]).
     fn from(error: StoreError) -> Self {
         use farbird_types::Error;
         match error {
@@ -226,11 +227,11 @@ impl From<StoreError> for farbird_types::Error {
     }
 }
 
-/// isc_io_error with what the system says. The store knows no file name.
+/// isc_io_error with what the system says, and no file's name: the store knows none.
 fn io_failure(operation: &str, detail: u32, reason: String) -> farbird_types::Error {
     farbird_types::Error::new(isc::IO_ERROR)
         .with(operation)
-        .with("of the database")
+        .with("")
         .and(detail)
         .and(isc::RANDOM)
         .with(reason)

@@ -1,5 +1,7 @@
 //! BLOBs of an attachment: written and read by handle.
 
+use std::sync::Arc;
+
 use farbird_store::{BlobOptions, BlobReader, BlobWriter, SeekFrom, SegmentRead};
 use farbird_types::{BlobId, Error, Result, isc};
 
@@ -80,7 +82,8 @@ impl Attachment {
         // The character set is that of the bytes to come; what the column needs is known when a row takes the BLOB.
         let (subtype, character_set) = parameters.client.or(parameters.column).unwrap_or_default();
         let options = BlobOptions { stream: parameters.stream, subtype, character_set };
-        let writer = self.transaction(transaction)?.store.create_blob(options)?;
+        let writer = self.transaction(transaction)?.store.create_blob(options);
+        let writer = writer.map_err(|error| self.database().status(error))?;
         let id = writer.id();
         let facts = BlobFacts { id, stream: parameters.stream, ..BlobFacts::default() };
         let state = BlobState::Writing { writer, facts };
@@ -130,7 +133,7 @@ impl Attachment {
             return Ok(BlobState::Converted(ConvertedBlob { bytes: Vec::new(), place: 0, stream: false }));
         }
         let (own, marked) = unmarked(id);
-        let mut reader = transaction.store.open_blob(own)?;
+        let mut reader = transaction.store.open_blob(own).map_err(|error| self.database().status(error))?;
         let from = marked.or(parameters.client.map(|(_, character_set)| character_set));
         let to =
             parameters.column.map_or(self.session.options.character_set, |(_, character_set)| character_set);
@@ -146,12 +149,13 @@ impl Attachment {
 
     /// Appends a segment to a BLOB being written.
     pub fn put_segment(&mut self, handle: BlobHandle, bytes: &[u8]) -> Result<()> {
+        let database = Arc::clone(self.database());
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
         let BlobState::Writing { writer, facts } = &mut blob.state else {
             return Err(Error::new(isc::SEGSTR_NO_WRITE));
         };
-        writer.write_segment(&transaction.store, bytes)?;
+        writer.write_segment(&transaction.store, bytes).map_err(|error| database.status(error))?;
         facts.segments += 1;
         facts.total_bytes += bytes.len() as u64;
         facts.longest_segment = facts.longest_segment.max(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
@@ -165,10 +169,13 @@ impl Attachment {
         bytes_max: usize,
         out: &mut Vec<u8>,
     ) -> Result<SegmentRead> {
+        let database = Arc::clone(self.database());
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
         match &mut blob.state {
-            BlobState::Reading(reader) => Ok(reader.read_segment(&transaction.store, bytes_max, out)?),
+            BlobState::Reading(reader) => reader
+                .read_segment(&transaction.store, bytes_max, out)
+                .map_err(|error| database.status(error)),
             BlobState::Converted(converted) => Ok(converted.read(bytes_max, out)),
             BlobState::Writing { .. } => Err(Error::new(isc::SEGSTR_NO_READ)),
         }
@@ -198,7 +205,7 @@ impl Attachment {
         let blob = self.blobs.remove(&handle).ok_or_else(bad_handle)?;
         if let BlobState::Writing { writer, .. } = blob.state {
             let transaction = &self.transactions.get(&blob.transaction).ok_or_else(bad_handle)?.transaction;
-            writer.close(&transaction.store)?;
+            writer.close(&transaction.store).map_err(|error| self.database().status(error))?;
         }
         Ok(())
     }

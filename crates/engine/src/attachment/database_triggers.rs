@@ -97,7 +97,7 @@ impl Attachment {
                 transaction.catalog.lock().restore(&mark);
             }
         }
-        fired
+        fired.map_err(|error| self.database().status(error))
     }
 
     /// As [`Attachment::fire`], where an exception changes nothing.

@@ -114,7 +114,8 @@ impl Attachment {
         self.unprepare(handle)?;
         let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
-        let prepared = self.bind(tree, sql.into(), dialect, transaction)?;
+        let prepared = self.bind(tree, sql.into(), dialect, transaction);
+        let prepared = prepared.map_err(|error| self.database().status(error))?;
         let description = Arc::clone(&prepared.description);
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         self.session.activity.lock().statements.insert(
@@ -174,7 +175,8 @@ impl Attachment {
             }
             (_, None) => Err(Error::new(isc::BAD_TRANS_HANDLE)),
             (_, Some(transaction)) => {
-                let execution = self.execute_current(handle, transaction, parameters, options)?;
+                let execution = self.execute_current(handle, transaction, parameters, options);
+                let execution = execution.map_err(|error| self.database().status(error))?;
                 if self.transaction(transaction)?.parameters.auto_commit
                     && execution != Execution::CursorOpened
                 {
@@ -532,7 +534,7 @@ impl Attachment {
                 }
                 Ok(row)
             }
-            Err(error) => Err(interrupted.err().unwrap_or(error)),
+            Err(error) => Err(interrupted.err().unwrap_or_else(|| database.status(error))),
         }
     }
 }

@@ -82,8 +82,11 @@ impl Attachment {
             snapshot_at: parameters.at_snapshot.map(CommitNumber),
         };
         let cancel = self.session.interrupt.cancel.clone();
-        let (store, current) =
-            self.database().store.begin_with(options, cancel, |_| self.database().catalog())?;
+        let database = self.database();
+        let (store, current) = database
+            .store
+            .begin_with(options, cancel, |_| database.catalog())
+            .map_err(|error| database.status(error))?;
         let transaction = Transaction {
             store,
             parameters,
@@ -124,7 +127,7 @@ impl Attachment {
         self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
         let Transaction { store, catalog, .. } = *slot.transaction;
         let publish = catalog::publication(self.database(), &catalog.into_inner().changes);
-        store.commit_with(publish)?;
+        store.commit_with(publish).map_err(|error| self.database().status(error))?;
         Ok(())
     }
 
@@ -137,7 +140,9 @@ impl Attachment {
         self.apply_user_changes(&slot.transaction)?;
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
-        slot.transaction.store.commit_retaining_with(catalog::publication(self.database(), &changes))?;
+        let database = self.database();
+        let publish = catalog::publication(database, &changes);
+        slot.transaction.store.commit_retaining_with(publish).map_err(|error| database.status(error))?;
         self.rename_activity(old_id, handle);
         Ok(())
     }

@@ -252,6 +252,7 @@ mod tests {
         fail(&disk, error);
         let failure = script.execute(failing).unwrap_err();
         assert_eq!(failure.gds_code(), isc::IO_ERROR, "{failure}");
+        assert!(failure.message().contains(&format!("\"{name}\"")), "{failure}");
         // Reading goes on, in a new transaction, and there is nothing to be committed.
         assert_eq!(count(&mut script), 1);
         script.execute("commit").unwrap();

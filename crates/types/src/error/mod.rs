@@ -68,6 +68,19 @@ impl Error {
         self
     }
 
+    /// Puts a file's name into each `isc_io_error` that was made without one, where nobody knew it: an empty text.
+    #[must_use]
+    pub fn about_file(mut self, name: &str) -> Error {
+        for item in self.items.iter_mut().filter(|item| item.gds_code == isc::IO_ERROR) {
+            if let Some(StatusArgument::Text(file)) = item.arguments.get_mut(1)
+                && file.is_empty()
+            {
+                name.clone_into(file);
+            }
+        }
+        self
+    }
+
     /// The first code: what the error is about.
     pub fn gds_code(&self) -> u32 {
         self.items.first().map_or(0, |item| item.gds_code)
