@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use farbird_store::StoreError;
+use farbird_types::{Error, isc};
 use parking_lot::Mutex;
 
 use crate::api::TransactionParameters;
@@ -41,5 +43,22 @@ impl Transaction {
     /// The catalog as this transaction sees it now.
     pub fn current_catalog(&self) -> Arc<Catalog> {
         self.catalog.lock().current.clone()
+    }
+
+    /// The status of a failure in the store: with the name of the table, if it is one that others have locked.
+    pub(crate) fn status_of(&self, error: StoreError) -> Error {
+        let locked = match &error {
+            StoreError::LockConflict { relation, .. } | StoreError::LockTimeout { relation, .. } => *relation,
+            _ => None,
+        };
+        let status = Error::from(error);
+        let catalog = self.current_catalog();
+        let table = locked.and_then(|id| catalog.relations.values().find(|table| table.id.0 == id.0));
+        match table {
+            Some(table) => {
+                status.and(isc::RANDOM).with(format!("Acquire lock for relation ({}) failed", table.name))
+            }
+            None => status,
+        }
     }
 }

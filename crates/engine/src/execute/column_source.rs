@@ -98,7 +98,11 @@ impl ColumnSource {
             context.check_interrupt()?;
             self.clear();
             let Some(scan) = &mut self.place else { return Ok(false) };
-            if !scan.next_columns(&context.transaction.store, rows_max, &mut self.batch)? {
+            let transaction = context.transaction;
+            if !scan
+                .next_columns(&transaction.store, rows_max, &mut self.batch)
+                .map_err(|error| transaction.status_of(error))?
+            {
                 return Ok(false);
             }
             self.select(context)?;

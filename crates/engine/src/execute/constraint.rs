@@ -70,9 +70,15 @@ pub(crate) fn restore_types(
     Ok(())
 }
 
-/// Gives a unique violation the names that the store does not know.
-pub(crate) fn unique_violation(target: &Target, error: StoreError) -> Failure {
-    let StoreError::UniqueViolation { index, values } = error else { return error.into() };
+/// Why the store has refused a row, with the names that it does not know.
+pub(crate) fn refused_row(target: &Target, error: StoreError, context: &ExecutionContext<'_>) -> Failure {
+    let (index, values) = match error {
+        StoreError::UniqueViolation { index, values } => (index, values),
+        StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => {
+            return Failure::Error(context.transaction.status_of(error));
+        }
+        other => return other.into(),
+    };
     let Some(names) = target.unique_names.iter().find(|names| names.index == index) else {
         return Failure::Error(Error::new(isc::NO_DUP).with(format!("{}", index.0)));
     };

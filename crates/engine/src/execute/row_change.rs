@@ -7,7 +7,7 @@ use farbird_sql::ast::TriggerAction;
 use farbird_store::{RowId, StoreError};
 use farbird_types::{Error, Result, SqlType, Value, convert};
 
-use crate::execute::constraint::{self, unique_violation};
+use crate::execute::constraint::{self, refused_row};
 use crate::execute::context::ExecutionContext;
 use crate::execute::reference;
 use crate::plan::modification::Target;
@@ -81,7 +81,7 @@ pub(crate) fn insert(
             .transaction
             .store
             .insert(&target.layout, new)
-            .map_err(|error| unique_violation(target, error))?;
+            .map_err(|error| refused_row(target, error, context))?;
         constraint::check_foreign_keys(target, None, new, context)?;
     }
     if target.triggers.after_insert {
@@ -110,7 +110,7 @@ pub(crate) fn update(
             .transaction
             .store
             .update(&target.layout, &view, row, new)
-            .map_err(|error| unique_violation(target, error))?;
+            .map_err(|error| refused_row(target, error, context))?;
         constraint::check_foreign_keys(target, Some(old), new, context)?;
         reference::after_update(target, row, old, new, context)?;
     }
@@ -136,7 +136,7 @@ pub(crate) fn delete(
         match context.transaction.store.delete(&target.layout, &view, row) {
             Ok(()) => {}
             Err(StoreError::NoSuchRow { .. }) => return Ok(false),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(refused_row(target, error, context)),
         }
         reference::after_delete(target, row, old, context)?;
     }

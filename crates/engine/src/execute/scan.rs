@@ -115,7 +115,9 @@ impl Operator for TableScanOperator {
             State::Closed => {}
             State::Rows(rows) => {
                 while let Some(row) = rows.pop_front() {
-                    let found = store.read_row(&self.scan.layout, &context.view, row, &self.scan.columns)?;
+                    let found = store
+                        .read_row(&self.scan.layout, &context.view, row, &self.scan.columns)
+                        .map_err(|error| context.transaction.status_of(error))?;
                     if let Some(values) = found {
                         batch.push(values.into_iter().chain(self.scan.row_number.then(|| row_number(row))));
                         break;
@@ -126,7 +128,10 @@ impl Operator for TableScanOperator {
                 while batch.is_empty()
                     && let Some(scan) = scans.front_mut()
                 {
-                    if scan.next_batch(store, batch.limit(), &mut self.rows)? {
+                    if scan
+                        .next_batch(store, batch.limit(), &mut self.rows)
+                        .map_err(|error| context.transaction.status_of(error))?
+                    {
                         Self::hand_on(&self.rows, &self.scan, seen, batch);
                     } else {
                         scans.pop_front();
@@ -162,7 +167,11 @@ impl Operator for CountOperator {
             return Ok(false);
         }
         context.check_interrupt()?;
-        let rows = context.transaction.store.count_rows(&self.count.layout, &context.view)?;
+        let rows = context
+            .transaction
+            .store
+            .count_rows(&self.count.layout, &context.view)
+            .map_err(|error| context.transaction.status_of(error))?;
         batch.push([Value::integer(i64::try_from(rows).unwrap_or(i64::MAX))]);
         Ok(true)
     }
@@ -208,7 +217,7 @@ impl LockOperator {
             match locked {
                 Ok(()) => return Ok(true),
                 Err(StoreError::LockConflict { .. }) if self.lock.skip_locked => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(context.transaction.status_of(error)),
             }
         }
         Ok(false)
