@@ -1,6 +1,7 @@
 //! Checking a database file: what the store finds, with the names that the catalog knows, and what can be done about it.
 //!
-//! The file is only looked at; a database that somebody has open is refused. Used by `farbird check`.
+//! A file is only looked at, and refused if somebody has it open: what `farbird check` does. A database that is open is
+//! checked among its users.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,6 +13,7 @@ use farbird_types::{Error, Result};
 
 use crate::catalog::Catalog;
 use crate::catalog::layout::layout;
+use crate::database::Database;
 use crate::engine::store_error;
 
 /// What was found in a database.
@@ -92,9 +94,19 @@ pub fn check_database(
             report = CheckReport { findings, ..contents };
         }
     }
-    let findings = std::mem::take(&mut report.findings);
-    let damages = findings.iter().map(|finding| names.damage(finding)).collect();
-    Ok(DatabaseReport { damages, counts: report })
+    Ok(names.report(report))
+}
+
+/// Checks a database that is open; others may go on working. The checksums of pages that nothing is read from are not
+/// compared.
+///
+/// # Errors
+/// If the check cannot go on, or `cancel` is raised.
+pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Result<DatabaseReport> {
+    let mut names = Names::default();
+    let layouts = names.learn(&database.catalog());
+    let report = database.store.check(&layouts, &mut |_| {}, cancel);
+    Ok(names.report(report.map_err(|error| database.status(error))?))
 }
 
 /// Names by number.
@@ -107,13 +119,17 @@ struct Names {
 impl Names {
     /// Reads the catalog; gives the layouts of all tables.
     fn read(&mut self, store: &Store, report: &mut CheckReport) -> Vec<Arc<RelationLayout>> {
-        let catalog = match Catalog::load(store) {
-            Ok(catalog) => catalog,
+        match Catalog::load(store) {
+            Ok(catalog) => self.learn(&catalog),
             Err(error) => {
                 report.add(Place::Catalog, error.to_string());
-                return Vec::new();
+                Vec::new()
             }
-        };
+        }
+    }
+
+    /// Takes the names from a catalog; gives the layouts of all tables.
+    fn learn(&mut self, catalog: &Catalog) -> Vec<Arc<RelationLayout>> {
         let mut layouts = Vec::new();
         for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
             self.relations.insert(RelationId(relation.id.0), relation.name.clone());
@@ -127,6 +143,13 @@ impl Names {
 
     fn relation(&self, relation: RelationId) -> String {
         self.relations.get(&relation).cloned().unwrap_or_else(|| format!("number {}", relation.0))
+    }
+
+    /// What the store found, in words.
+    fn report(&self, mut counts: CheckReport) -> DatabaseReport {
+        let findings = std::mem::take(&mut counts.findings);
+        let damages = findings.iter().map(|finding| self.damage(finding)).collect();
+        DatabaseReport { damages, counts }
     }
 
     fn damage(&self, finding: &Finding) -> Damage {
@@ -156,3 +179,57 @@ const RESTORE: &str = "restore the latest backup";
 const SALVAGE: &str = "restore the latest backup, or copy the rows that can be read into a new table";
 const REBUILD: &str = "build the index anew: ALTER INDEX ... INACTIVE, then ALTER INDEX ... ACTIVE";
 const SEQUENCES: &str = "set the sequences anew with ALTER SEQUENCE ... RESTART WITH";
+
+#[cfg(test)]
+mod tests {
+    use farbird_store::RowId;
+    use farbird_types::CharacterSet;
+
+    use super::*;
+    use crate::api::{AttachOptions, CreateDatabaseOptions, ExecuteOptions};
+    use crate::engine::Engine;
+    use crate::users::NoUsers;
+
+    #[test]
+    fn what_is_found_in_an_open_database_has_the_names_of_tables_and_indexes() {
+        let create = CreateDatabaseOptions {
+            default_character_set: CharacterSet::UTF8,
+            page_size: 8192,
+            overwrite: false,
+            dialect: 3,
+        };
+        let options = StoreOptions::default();
+        let hold = Engine::new(options.clone())
+            .hold_in_memory(&create, &options, "SYSDBA", Arc::new(NoUsers))
+            .unwrap();
+        let user = AttachOptions {
+            user: "SYSDBA".to_owned(),
+            role: None,
+            character_set: CharacterSet::UTF8,
+            dialect: 3,
+            time_zone: None,
+            no_database_triggers: false,
+            client: Default::default(),
+        };
+        let mut attachment = hold.attach(user).unwrap();
+        let statement = attachment.allocate_statement().unwrap();
+        for sql in ["create table customers (id int)", "create index by_id on customers (id)"] {
+            let transaction = attachment.start_transaction(Default::default()).unwrap();
+            attachment.prepare(statement, Some(transaction), sql, 3).unwrap();
+            attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default()).unwrap();
+            attachment.commit(transaction).unwrap();
+        }
+        assert!(check_open_database(hold.database(), &CancelFlag::new()).unwrap().is_sound());
+
+        let catalog = hold.database().catalog();
+        let relation = &catalog.relations["CUSTOMERS"];
+        let (table, index) = (RelationId(relation.id.0), IndexId(relation.indexes[0].id.0));
+        let mut names = Names::default();
+        names.learn(&catalog);
+        let mut found = CheckReport::default();
+        found.add(Place::Row(table, RowId(7)), "its format is unknown");
+        found.add(Place::Index(table, index), "an entry is missing");
+        let places: Vec<_> = names.report(found).damages.into_iter().map(|damage| damage.place).collect();
+        assert_eq!(places, ["table CUSTOMERS, row 7", "index BY_ID of table CUSTOMERS"]);
+    }
+}

@@ -5,8 +5,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
 use farbird_engine::backup::{BackupSummary, CancelFlag, RestoreOptions, pending_backup};
-use farbird_engine::catalog;
-use farbird_store::check::CheckReport;
+use farbird_engine::check::{DatabaseReport, check_open_database};
 use farbird_types::{Error as Status, isc};
 
 use super::database::Database;
@@ -24,36 +23,27 @@ impl Database {
     /// # Errors
     /// Of reading and writing the file.
     pub fn sweep(&self) -> Result<()> {
-        let store = &self.engine_database().store;
-        while store.sweep(SWEEP_STEPS).map_err(Status::from)? > 0 {}
+        let database = self.engine_database();
+        while database.store.sweep(SWEEP_STEPS).map_err(|error| database.status(error))? > 0 {}
         Ok(())
     }
 
     /// Reads everything there is, with its checksums, and compares what rows, indexes and BLOBs say of each other. Others
-    /// may go on working.
+    /// may go on working. What is damaged is told with the names of tables and indexes.
     ///
     /// ```
     /// # fn main() -> farbird::Result<()> {
     /// # let db = farbird::Database::in_memory()?;
     /// let report = db.check()?;
-    /// assert!(report.is_sound(), "{:?}", report.findings);
+    /// assert!(report.is_sound(), "{:?}", report.damages);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// If the check cannot go on. What is damaged is in the report.
-    pub fn check(&self) -> Result<CheckReport> {
-        let database = self.engine_database();
-        let catalog = database.catalog();
-        let layouts: Vec<_> = catalog
-            .relations
-            .values()
-            .filter(|relation| relation.is_stored())
-            .map(|relation| catalog::layout(relation))
-            .collect();
-        let report = database.store.check(&layouts, &mut |_| {}, &CancelFlag::new());
-        Ok(report.map_err(Status::from)?)
+    pub fn check(&self) -> Result<DatabaseReport> {
+        Ok(check_open_database(self.engine_database(), &CancelFlag::new())?)
     }
 
     /// Writes a backup of the database as it is now, while others work. The file has its name only when it is whole.
