@@ -188,7 +188,7 @@ impl From<StoreError> for farbird_types::Error {
     /// with an update conflict, also when it would not or could no longer wait.
     ///
     /// Where a status has names in it they are missing here: the engine, which knows them, makes its own of
-    /// [`StoreError::UniqueViolation`], adds `relation_lock` to refused relation locks, and says which file `isc_io_error`
+    /// [`StoreError::UniqueViolation`], adds the table to refused relation locks, and says which file `isc_io_error`
     /// is about ([`farbird_types::Error::about_file`]).
     fn from(error: StoreError) -> Self {
         use farbird_types::Error;
