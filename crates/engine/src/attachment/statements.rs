@@ -441,10 +441,7 @@ impl Attachment {
                 finish(slot, outcome, transaction_handle, view, now, deadline, options)
             }
             Err(error) => {
-                // Where a failed write has taken the transaction there is nothing left to undo, and its error says why.
-                if !transaction.store.is_lost() {
-                    transaction.store.rollback_to(savepoint)?;
-                }
+                transaction.store.rollback_to(savepoint)?;
                 transaction.catalog.lock().restore(&mark);
                 Err(self.session.interrupt.check().err().unwrap_or(error))
             }

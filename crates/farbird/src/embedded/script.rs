@@ -202,9 +202,9 @@ mod tests {
     use farbird_types::{CharacterSet, isc};
 
     use super::*;
-    use crate::Database;
     use crate::embedded::database::Opened;
     use crate::embedded::options::engine;
+    use crate::{Database, Error};
 
     /// A database on a disk that fails when told to.
     fn on_disk(disk: &SimulatedDisk, name: &str) -> Database {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// A script on a table with one row, and the statement of it that meets the broken disk.
-    fn goes_on_behind(name: &str, error: ErrorKind, before: &[&str], failing: &str) {
+    fn goes_on_behind(name: &str, error: ErrorKind, before: &[&str], failing: &str) -> Error {
         let disk = SimulatedDisk::default();
         let connection = on_disk(&disk, name).connect().unwrap();
         let mut script = Script::new(&connection);
@@ -262,6 +262,7 @@ mod tests {
         {
         }
         assert_eq!(count(&mut script), 2);
+        failure
     }
 
     #[test]
@@ -273,7 +274,10 @@ mod tests {
 
     #[test]
     fn a_script_goes_on_behind_a_statement_whose_rows_found_no_room() {
-        goes_on_behind(":spill", ErrorKind::StorageFull, &["insert into t (a) values (2)"], MANY_ROWS);
+        let failure =
+            goes_on_behind(":spill", ErrorKind::StorageFull, &["insert into t (a) values (2)"], MANY_ROWS);
+        // The first error is told, not that of undoing the statement.
+        assert!(failure.message().contains("No space left on device"), "{failure}");
     }
 
     #[test]

@@ -258,7 +258,13 @@ impl Transaction {
     }
 
     /// Undoes all changes since the savepoint and ends it and those taken after it. Locks taken are kept.
+    ///
+    /// Where a failed write has taken the transaction away there is nothing left to undo, and nothing fails: the error
+    /// that led here tells more than another one would. All that is still tried in the transaction fails.
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        if self.is_lost() {
+            return Ok(());
+        }
         let mut core = self.core()?;
         let undone = core.writes.undo(savepoint.0);
         for (index, entry) in &undone.entries {
