@@ -258,3 +258,8 @@ fn substring_similar() {
 fn blobs() {
     check("blobs");
 }
+
+#[test]
+fn rows_before_errors() {
+    check("rows-before-errors");
+}

@@ -129,11 +129,19 @@ impl Batch {
         self.values.get_mut(start..start + self.width).unwrap_or_default().iter_mut().map(std::mem::take)
     }
 
-    /// Keeps the rows for which `keep` is true, in order.
+    /// Keeps the rows for which `keep` is true, in order; if it fails, those before the row that it fails for.
     pub fn retain(&mut self, mut keep: impl FnMut(&[Value]) -> Result<bool>) -> Result<()> {
         let mut kept = 0;
+        let mut result = Ok(());
         for index in 0..self.rows {
-            if keep(self.row(index))? {
+            let keeps = keep(self.row(index)).unwrap_or_else(|error| {
+                result = Err(error);
+                false
+            });
+            if result.is_err() {
+                break;
+            }
+            if keeps {
                 if kept != index {
                     for column in 0..self.width {
                         self.values.swap(kept * self.width + column, index * self.width + column);
@@ -143,7 +151,7 @@ impl Batch {
             }
         }
         self.truncate(kept);
-        Ok(())
+        result
     }
 
     /// Drops the rows from `rows` on.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use farbird_store::{ColumnBatch, RelationScan};
-use farbird_types::{Result, SqlType, Value};
+use farbird_types::{Error, Result, SqlType, Value};
 
 use crate::execute::context::ExecutionContext;
 use crate::execute::scan::row_number;
@@ -32,6 +32,8 @@ pub(crate) struct ColumnSource {
     place: Option<Box<RelationScan>>,
     batch: ColumnBatch,
     selection: Vec<u32>,
+    /// What the row behind the selected ones failed with.
+    error: Option<Error>,
 }
 
 /// A condition on the rows.
@@ -60,6 +62,7 @@ impl ColumnSource {
                 place: None,
                 batch: ColumnBatch::new(),
                 selection: Vec::new(),
+                error: None,
             }),
             Node::Filter(filter) => {
                 let mut source = ColumnSource::of(&filter.input)?;
@@ -85,6 +88,7 @@ impl ColumnSource {
         let (layout, view) = (self.scan.layout.clone(), context.view.clone());
         self.place = Some(Box::new(RelationScan::new(layout, view, self.scan.columns.clone())));
         self.clear();
+        self.error = None;
         for filter in &mut self.filters {
             filter.compiled = None;
         }
@@ -92,11 +96,17 @@ impl ColumnSource {
 
     /// Goes to the next rows for which the conditions are true, among the next `rows_max`, and so on until there are
     /// some; false at the end.
+    ///
+    /// # Errors
+    /// Those of the conditions, after the rows before them have been at hand; those of reading.
     pub(crate) fn next(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<bool> {
         let rows_max = rows_max.min(COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1)));
         loop {
             context.check_interrupt()?;
             self.clear();
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
             let Some(scan) = &mut self.place else { return Ok(false) };
             let transaction = context.transaction;
             if !scan
@@ -145,6 +155,7 @@ impl ColumnSource {
         read_rows(&mut self.batch, &self.scan, &pick(&self.selection, places), out)
     }
 
+    /// Selects the rows for which the conditions are true, up to the first for which one of them fails.
     fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.selection = (0..self.batch.len() as u32).collect();
         for filter in &mut self.filters {
@@ -156,15 +167,27 @@ impl ColumnSource {
                 None => Err(Failed),
                 Some(compiled) => compiled.select(&mut self.batch, &self.scan, &self.selection, context)?,
             };
-            self.selection = match by_columns {
-                Ok(selection) => selection,
+            let selected = match by_columns {
+                Ok(selected) => selected,
                 Err(Failed) => {
                     select_by_rows(condition, &mut self.batch, &self.scan, &self.selection, context)?
                 }
             };
+            self.selection = selected.places;
+            // A condition that is tried later looks only at rows before the one that failed.
+            if selected.error.is_some() {
+                self.error = selected.error;
+            }
         }
         Ok(())
     }
+}
+
+/// The places of the rows for which a condition is true.
+struct Selected {
+    places: Vec<u32>,
+    /// What the condition failed with, if it did; the rows behind that one have not been looked at.
+    error: Option<Error>,
 }
 
 impl CompiledFilter {
@@ -193,7 +216,7 @@ impl CompiledFilter {
         scan: &TableScan,
         among: &[u32],
         context: &mut ExecutionContext<'_>,
-    ) -> Result<std::result::Result<Vec<u32>, Failed>> {
+    ) -> Result<std::result::Result<Selected, Failed>> {
         // As of the conjuncts so far. One that is unknown does not keep the next ones from failing.
         let mut truths = vec![TRUE; among.len()];
         let mut open: Vec<u32> = (0..among.len() as u32).collect();
@@ -202,7 +225,7 @@ impl CompiledFilter {
                 open = places_of_open(&truths, FALSE);
             }
             if open.is_empty() {
-                return Ok(Ok(Vec::new()));
+                return Ok(Ok(Selected { places: Vec::new(), error: None }));
             }
             batch.load(program.columns().iter().copied())?;
             let places = pick(among, &open);
@@ -220,6 +243,7 @@ impl CompiledFilter {
                 }
             }
         }
+        let mut error = None;
         if !self.rest.is_empty() {
             let open = places_of_open(&truths, FALSE);
             let mut rows = Vec::new();
@@ -227,15 +251,22 @@ impl CompiledFilter {
             let width = scan.width + usize::from(scan.row_number);
             for (index, place) in open.iter().enumerate() {
                 let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
-                let holds = all_hold(&self.rest, row, context)?;
-                if let Some(truth) = truths.get_mut(*place as usize)
-                    && !holds
-                {
-                    *truth = FALSE;
+                match all_hold(&self.rest, row, context) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        if let Some(truth) = truths.get_mut(*place as usize) {
+                            *truth = FALSE;
+                        }
+                    }
+                    Err(failure) => {
+                        truths.truncate(*place as usize);
+                        error = Some(failure);
+                        break;
+                    }
                 }
             }
         }
-        Ok(Ok(pick(among, &places_of_true(&truths))))
+        Ok(Ok(Selected { places: pick(among, &places_of_true(&truths)), error }))
     }
 }
 
@@ -258,18 +289,23 @@ fn select_by_rows(
     scan: &TableScan,
     among: &[u32],
     context: &mut ExecutionContext<'_>,
-) -> Result<Vec<u32>> {
+) -> Result<Selected> {
     let mut rows = Vec::new();
     read_rows(batch, scan, among, &mut rows)?;
     let width = scan.width + usize::from(scan.row_number);
-    let mut selection = Vec::new();
+    let mut selected = Selected { places: Vec::new(), error: None };
     for (index, place) in among.iter().enumerate() {
         let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
-        if condition.truth(row, context)? == Some(true) {
-            selection.push(*place);
+        match condition.truth(row, context) {
+            Ok(Some(true)) => selected.places.push(*place),
+            Ok(_) => {}
+            Err(error) => {
+                selected.error = Some(error);
+                break;
+            }
         }
     }
-    Ok(selection)
+    Ok(selected)
 }
 
 /// Appends rows of a batch as the scan hands them out.

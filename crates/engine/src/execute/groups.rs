@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use farbird_types::key::KeyPart;
-use farbird_types::{Collation, Result, Value, compare};
+use farbird_types::{Collation, Error, Result, Value, compare};
 
 use crate::execute::context::ExecutionContext;
 use crate::execute::sort::append_key;
@@ -25,6 +25,9 @@ const NO_GROUP: u32 = u32::MAX;
 pub(crate) struct Group {
     keys: Vec<Value>,
     calls: Vec<RunningCall>,
+    /// What the first of its rows that failed failed with: its row in the result is not one but that error, which comes
+    /// behind the groups before.
+    error: Option<Error>,
 }
 
 /// One aggregate of one group.
@@ -116,7 +119,7 @@ impl RunningCall {
 
 impl Group {
     pub(crate) fn start(aggregate: &Aggregate, keys: Vec<Value>) -> Group {
-        Group { keys, calls: aggregate.calls.iter().map(RunningCall::start).collect() }
+        Group { keys, calls: aggregate.calls.iter().map(RunningCall::start).collect(), error: None }
     }
 
     /// Takes a row.
@@ -132,8 +135,35 @@ impl Group {
         Ok(())
     }
 
+    /// Takes rows of columns.
+    fn add_columns(
+        &mut self,
+        aggregate: &Aggregate,
+        columns: &[CallColumns<'_>],
+        places: Places<'_>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        for ((running, call), columns) in self.calls.iter_mut().zip(&aggregate.calls).zip(columns) {
+            running.add_columns(call, columns, places, context)?;
+        }
+        Ok(())
+    }
+
+    /// Takes rows by `add`, if none has failed yet.
+    fn add_unless_failed(&mut self, add: impl FnOnce(&mut Group) -> Result<()>) {
+        if self.error.is_none() {
+            self.error = add(self).err();
+        }
+    }
+
     /// The group's row: keys and results.
+    ///
+    /// # Errors
+    /// Those of its rows and results.
     pub(crate) fn finish(self, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
         let mut row = self.keys;
         for call in &self.calls {
             row.push(call.result(context)?);
@@ -192,6 +222,9 @@ impl GroupTable {
     }
 
     /// Takes a row with its keys, as values and as the bytes that order them; false if there is no place for its group.
+    ///
+    /// # Errors
+    /// Those of the row if there are no keys; with keys the group fails when it is finished.
     pub(crate) fn add_row(
         &mut self,
         keys: Vec<Value>,
@@ -200,13 +233,18 @@ impl GroupTable {
         context: &mut ExecutionContext<'_>,
     ) -> Result<bool> {
         let Some(group) = self.find(order, || keys) else { return Ok(false) };
-        if let Some(group) = self.groups.get_mut(group as usize) {
-            group.add(&self.aggregate, row, context)?;
+        match self.groups.get_mut(group as usize) {
+            Some(group) if self.aggregate.keys.is_empty() => group.add(&self.aggregate, row, context)?,
+            Some(group) => group.add_unless_failed(|group| group.add(&self.aggregate, row, context)),
+            None => {}
         }
         Ok(true)
     }
 
     /// Takes rows of columns; gives the places of those whose groups have no place.
+    ///
+    /// # Errors
+    /// As [`GroupTable::add_row`].
     pub(crate) fn add_columns(
         &mut self,
         rows: usize,
@@ -217,9 +255,7 @@ impl GroupTable {
         let aggregate = self.aggregate.clone();
         if keys.is_empty() {
             if let Some(group) = self.groups.first_mut() {
-                for ((running, call), columns) in group.calls.iter_mut().zip(&aggregate.calls).zip(calls) {
-                    running.add_columns(call, columns, Places::All(rows), context)?;
-                }
+                group.add_columns(&aggregate, calls, Places::All(rows), context)?;
             }
             return Ok(Vec::new());
         }
@@ -230,9 +266,9 @@ impl GroupTable {
                 left = places;
                 continue;
             };
-            for ((running, call), columns) in group.calls.iter_mut().zip(&aggregate.calls).zip(calls) {
-                running.add_columns(call, columns, Places::Listed(&places), context)?;
-            }
+            group.add_unless_failed(|group| {
+                group.add_columns(&aggregate, calls, Places::Listed(&places), context)
+            });
         }
         Ok(left)
     }

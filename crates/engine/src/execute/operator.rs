@@ -1,6 +1,6 @@
 //! The operators' common face, and how plans become operators.
 
-use farbird_types::Result;
+use farbird_types::{Error, Result};
 
 use crate::execute::aggregate::AggregateOperator;
 use crate::execute::batch::Batch;
@@ -29,7 +29,8 @@ pub trait Operator: Send {
     /// more (the batch is empty then); a batch may be short, but is never empty before the end.
     ///
     /// # Errors
-    /// Those of the rows; the operator is not used after an error.
+    /// Those of the rows, after the rows before them: those are handed out by the call before. The operator is not used
+    /// after an error.
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool>;
 }
 
@@ -43,19 +44,54 @@ pub fn build(node: &Node) -> Box<dyn Operator> {
         Node::Table(scan) => Box::new(TableScanOperator::new(scan)),
         Node::System(scan) => Box::new(SystemScanOperator::new(scan)),
         Node::Procedure(scan) => Box::new(ProcedureScanOperator::new(scan)),
-        Node::Filter(filter) => Box::new(FilterOperator::new(filter)),
-        Node::Project(project) => Box::new(ProjectOperator::new(project)),
-        Node::NestedLoop(join) => Box::new(NestedLoopOperator::new(join)),
-        Node::HashJoin(join) => Box::new(HashJoinOperator::new(join)),
+        Node::Filter(filter) => RowsBeforeErrors::of(FilterOperator::new(filter)),
+        Node::Project(project) => RowsBeforeErrors::of(ProjectOperator::new(project)),
+        Node::NestedLoop(join) => RowsBeforeErrors::of(NestedLoopOperator::new(join)),
+        Node::HashJoin(join) => RowsBeforeErrors::of(HashJoinOperator::new(join)),
         Node::Sort(sort) => Box::new(SortOperator::new(sort)),
-        Node::Aggregate(aggregate) => Box::new(AggregateOperator::new(aggregate)),
-        Node::Window(window) => Box::new(WindowOperator::new(window)),
+        Node::Aggregate(aggregate) => RowsBeforeErrors::of(AggregateOperator::new(aggregate)),
+        Node::Window(window) => RowsBeforeErrors::of(WindowOperator::new(window)),
         Node::Distinct(distinct) => Box::new(DistinctOperator::new(distinct)),
         Node::Union(union) => Box::new(UnionOperator::new(union)),
         Node::Limit(limit) => Box::new(LimitOperator::new(limit)),
-        Node::Recursive(recursive) => Box::new(RecursiveOperator::new(recursive)),
+        Node::Recursive(recursive) => RowsBeforeErrors::of(RecursiveOperator::new(recursive)),
         Node::WorkingRow(row) => Box::new(WorkingRowOperator::new(row)),
         Node::Count(count) => Box::new(CountOperator::new(count)),
         Node::Lock(lock) => Box::new(LockOperator::new(lock)),
+    }
+}
+
+/// Makes an operator that fails in the middle of a batch hand out the rows before, and fail when it is asked again. The
+/// operator leaves those rows, whole, in the batch.
+struct RowsBeforeErrors<O> {
+    operator: O,
+    /// What the next call fails with.
+    error: Option<Error>,
+}
+
+impl<O: Operator + 'static> RowsBeforeErrors<O> {
+    fn of(operator: O) -> Box<dyn Operator> {
+        Box::new(RowsBeforeErrors { operator, error: None })
+    }
+}
+
+impl<O: Operator> Operator for RowsBeforeErrors<O> {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.error = None;
+        self.operator.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        if let Some(error) = self.error.take() {
+            batch.truncate(0);
+            return Err(error);
+        }
+        match self.operator.next(context, batch) {
+            Err(error) if !batch.is_empty() => {
+                self.error = Some(error);
+                Ok(true)
+            }
+            result => result,
+        }
     }
 }

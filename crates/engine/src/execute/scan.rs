@@ -217,7 +217,10 @@ impl LockOperator {
             match locked {
                 Ok(()) => return Ok(true),
                 Err(StoreError::LockConflict { .. }) if self.lock.skip_locked => {}
-                Err(error) => return Err(context.transaction.status_of(error)),
+                Err(error) => {
+                    batch.truncate(0);
+                    return Err(context.transaction.status_of(error));
+                }
             }
         }
         Ok(false)

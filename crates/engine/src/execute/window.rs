@@ -28,6 +28,8 @@ pub(crate) struct WindowOperator {
     head: Option<WindowRow>,
     /// Finished rows of the current partition.
     finished: std::vec::IntoIter<Vec<Value>>,
+    /// What the row behind those failed with.
+    error: Option<Error>,
     filled: bool,
 }
 
@@ -52,6 +54,7 @@ impl WindowOperator {
             rows: Sorted::empty(),
             head: None,
             finished: Vec::new().into_iter(),
+            error: None,
             filled: false,
             window: window.clone(),
         }
@@ -86,8 +89,11 @@ impl WindowOperator {
         Ok(Some(WindowRow { partition: key, order, values }))
     }
 
-    /// Computes the next partition; false at the end.
+    /// Computes the next partition, up to the row that fails, if one does; false at the end.
     fn next_partition(&mut self, context: &mut ExecutionContext<'_>) -> Result<bool> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
         let Some(first) = self.head.take() else { return Ok(false) };
         let mut rows = vec![first];
         loop {
@@ -105,9 +111,19 @@ impl WindowOperator {
         context.check_interrupt()?;
         let mut partition = Partition::new(rows);
         let mut results = Vec::with_capacity(self.window.calls.len());
+        let mut rows_whole = partition.rows.len();
         for call in &self.window.calls {
-            results.push(partition.compute(call, &self.window.order, context)?);
+            let mut values = Vec::with_capacity(partition.rows.len());
+            let computed = partition.compute(call, &self.window.order, context, &mut values);
+            if let Err(error) = computed
+                && values.len() < rows_whole
+            {
+                rows_whole = values.len();
+                self.error = Some(error);
+            }
+            results.push(values);
         }
+        partition.rows.truncate(rows_whole);
         for (place, row) in partition.rows.iter_mut().enumerate() {
             for result in &mut results {
                 row.values.push(result.get_mut(place).map(std::mem::take).unwrap_or_default());
@@ -124,6 +140,7 @@ impl Operator for WindowOperator {
         self.filled = false;
         self.head = None;
         self.finished = Vec::new().into_iter();
+        self.error = None;
         self.input.open(context)
     }
 
@@ -163,45 +180,51 @@ impl Partition {
         self.peers.get(place).copied().unwrap_or((place, place + 1))
     }
 
-    /// The results of a call for all rows.
+    /// Appends the results of a call for all rows; if one fails, those of the rows before.
     fn compute(
         &self,
         call: &WindowCall,
         order: &[SortKey],
         context: &mut ExecutionContext<'_>,
-    ) -> Result<Vec<Value>> {
+        results: &mut Vec<Value>,
+    ) -> Result<()> {
         let count = self.rows.len();
         match &call.function {
-            WindowFunction::RowNumber => Ok((0..count).map(|place| integer(place + 1)).collect()),
-            WindowFunction::Rank => Ok((0..count).map(|place| integer(self.peers(place).0 + 1)).collect()),
+            WindowFunction::RowNumber => results.extend((0..count).map(|place| integer(place + 1))),
+            WindowFunction::Rank => {
+                results.extend((0..count).map(|place| integer(self.peers(place).0 + 1)));
+            }
             WindowFunction::DenseRank => {
                 let mut rank = 0;
-                Ok((0..count)
-                    .map(|place| {
-                        rank += usize::from(self.peers(place).0 == place);
-                        integer(rank)
-                    })
-                    .collect())
+                results.extend((0..count).map(|place| {
+                    rank += usize::from(self.peers(place).0 == place);
+                    integer(rank)
+                }));
             }
             WindowFunction::PercentRank => {
-                Ok((0..count).map(|place| ratio(self.peers(place).0, count.saturating_sub(1))).collect())
+                let others = count.saturating_sub(1);
+                results.extend((0..count).map(|place| ratio(self.peers(place).0, others)));
             }
             WindowFunction::CumeDist => {
-                Ok((0..count).map(|place| ratio(self.peers(place).1, count)).collect())
+                results.extend((0..count).map(|place| ratio(self.peers(place).1, count)));
             }
-            WindowFunction::Ntile(buckets) => self.ntile(buckets, context),
+            WindowFunction::Ntile(buckets) => *results = self.ntile(buckets, context)?,
             WindowFunction::Offset { value, distance, default, forward } => {
-                self.offset(value, distance, default, *forward, context)
+                self.offset(value, distance, default, *forward, context, results)?;
             }
-            WindowFunction::Aggregate(aggregate) => self.aggregate(aggregate, &call.frame, order, context),
+            WindowFunction::Aggregate(aggregate) => {
+                self.aggregate(aggregate, &call.frame, order, context, results)?;
+            }
             WindowFunction::FirstValue(value) => {
-                self.pick(value, &call.frame, order, context, |frame, _| Ok(frame.first().copied()))
+                self.pick(value, &call.frame, order, context, results, |frame, _| {
+                    Ok(frame.first().copied())
+                })?;
             }
             WindowFunction::LastValue(value) => {
-                self.pick(value, &call.frame, order, context, |frame, _| Ok(frame.last().copied()))
+                self.pick(value, &call.frame, order, context, results, |frame, _| Ok(frame.last().copied()))?;
             }
             WindowFunction::NthValue { value, number, from_last } => {
-                self.pick(value, &call.frame, order, context, |frame, (row, context)| {
+                self.pick(value, &call.frame, order, context, results, |frame, (row, context)| {
                     let Some(number) = whole_number(&number.evaluate(row, context)?, context)? else {
                         return Ok(None);
                     };
@@ -211,9 +234,10 @@ impl Partition {
                     };
                     let index = if *from_last { frame.len().checked_sub(index + 1) } else { Some(index) };
                     Ok(index.and_then(|index| frame.get(index).copied()))
-                })
+                })?;
             }
         }
+        Ok(())
     }
 
     fn ntile(&self, buckets: &Expression, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
@@ -244,8 +268,8 @@ impl Partition {
         default: &Expression,
         forward: bool,
         context: &mut ExecutionContext<'_>,
-    ) -> Result<Vec<Value>> {
-        let mut results = Vec::with_capacity(self.rows.len());
+        results: &mut Vec<Value>,
+    ) -> Result<()> {
         for place in 0..self.rows.len() {
             let Some(distance) = whole_number(&distance.evaluate(self.values(place), context)?, context)?
             else {
@@ -265,7 +289,7 @@ impl Partition {
                 None => default.evaluate(self.values(place), context)?,
             });
         }
-        Ok(results)
+        Ok(())
     }
 
     /// FIRST_VALUE and its like: `choose` picks a row of the frame.
@@ -275,9 +299,9 @@ impl Partition {
         frame: &WindowFrame,
         order: &[SortKey],
         context: &mut ExecutionContext<'_>,
+        results: &mut Vec<Value>,
         choose: impl Fn(&[usize], (&[Value], &mut ExecutionContext<'_>)) -> Result<Option<usize>>,
-    ) -> Result<Vec<Value>> {
-        let mut results = Vec::with_capacity(self.rows.len());
+    ) -> Result<()> {
         for place in 0..self.rows.len() {
             let (start, end) = self.bounds(place, frame, order, context)?;
             let rows: Vec<usize> =
@@ -287,7 +311,7 @@ impl Partition {
                 None => Value::Null,
             });
         }
-        Ok(results)
+        Ok(())
     }
 
     fn aggregate(
@@ -296,13 +320,13 @@ impl Partition {
         frame: &WindowFrame,
         order: &[SortKey],
         context: &mut ExecutionContext<'_>,
-    ) -> Result<Vec<Value>> {
+        results: &mut Vec<Value>,
+    ) -> Result<()> {
         let grows = matches!(frame.start, FrameBound::UnboundedPreceding)
             && !matches!(frame.end, FrameBound::Preceding(_))
             && frame.exclusion == FrameExclusion::NoOthers;
         let mut running = RunningCall::start(call);
         let mut added = 0;
-        let mut results: Vec<Value> = Vec::with_capacity(self.rows.len());
         for place in 0..self.rows.len() {
             let (start, end) = self.bounds(place, frame, order, context)?;
             if !grows || end < added {
@@ -322,7 +346,7 @@ impl Partition {
             added = end.max(added);
             results.push(running.result(context)?);
         }
-        Ok(results)
+        Ok(())
     }
 
     /// The rows of a frame: the first one and the one after the last.
