@@ -6,7 +6,8 @@
 //! | changes of a relation | row (8), transaction (8), complement of the change number (8): newest first | [`crate::version`] |
 //! | blocks of a relation | first row (8) | [`crate::block`] |
 //! | an index | encoded key, row (8) | empty |
-//! | blobs | blob (8), part (1), chunk (4) | see [`crate::blob`] |
+//! | blobs, pages of blobs | blob (8), part (1), chunk (4), piece (1) | see [`crate::blob`] |
+//! | references to blobs | blob whose contents they are (8), blob that has them (8); 0 for the latter: its own row is gone | empty |
 //! | sequences | sequence (4) | value, end of the reservation (8 each, little-endian) |
 //! | catalog | the engine's | the engine's |
 //! | meta | see [`meta`] | |
@@ -30,6 +31,9 @@ pub(crate) mod meta {
 
     /// Uncommitted BLOB whose contents are in the file already; no value.
     pub(crate) const PENDING_BLOB: &[u8] = b"pending blob/";
+    /// BLOB with contents of its own that has lost its row, or another one that has its contents: perhaps nobody needs them
+    /// any more; no value.
+    pub(crate) const RELEASED_BLOB: &[u8] = b"released blob/";
     /// Index that is being filled; no value.
     pub(crate) const PENDING_INDEX: &[u8] = b"pending index/";
     /// Rows that a transaction has spilled and not committed: transaction, relation. The value of a relation that the
@@ -51,6 +55,10 @@ pub(crate) mod meta {
 
     pub(crate) fn pending_blob(blob: u64) -> Vec<u8> {
         [PENDING_BLOB, &blob.to_be_bytes()].concat()
+    }
+
+    pub(crate) fn released_blob(blob: u64) -> Vec<u8> {
+        [RELEASED_BLOB, &blob.to_be_bytes()].concat()
     }
 
     pub(crate) fn pending_index(index: IndexId) -> Vec<u8> {
@@ -136,13 +144,24 @@ pub(crate) fn parse_entry(entry: &[u8]) -> Option<(&[u8], RowId)> {
     Some((key, RowId(number(row)?)))
 }
 
-/// Key of a part of a BLOB.
-pub(crate) fn blob(key: BlobKey) -> [u8; 13] {
-    let mut bytes = [0; 13];
+/// Size of the key of a piece of a BLOB.
+pub(crate) const BLOB_PIECE_BYTES: usize = 14;
+
+/// Key of a piece of an entry of a BLOB.
+pub(crate) fn blob_piece(key: BlobKey, piece: u8) -> [u8; BLOB_PIECE_BYTES] {
+    let mut bytes = [piece; BLOB_PIECE_BYTES];
     bytes[..8].copy_from_slice(&key.blob.to_be_bytes());
     bytes[8] = key.part;
-    bytes[9..].copy_from_slice(&key.chunk.to_be_bytes());
+    bytes[9..13].copy_from_slice(&key.chunk.to_be_bytes());
     bytes
+}
+
+/// Key of a reference to a BLOB's contents.
+pub(crate) fn blob_reference(owner: u64, referrer: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&owner.to_be_bytes());
+    key[8..].copy_from_slice(&referrer.to_be_bytes());
+    key
 }
 
 /// The least key greater than all that begin with `prefix`; `None` if there is none.

@@ -2,10 +2,11 @@
 
 use std::ops::Bound;
 
+use crate::blob::references::delete_uncommitted;
 use crate::keyspace::{self, meta};
 use crate::spilled::parse_mark;
 use crate::substrate::{Direction, Durability, Snapshot, Space, Substrate, WriteBatch};
-use crate::{BlobKey, IndexId, RelationId, Result};
+use crate::{IndexId, RelationId, Result};
 
 /// Deletes BLOBs, half-filled indexes and new relations of transactions that were running when the database was left.
 /// Rows that they have spilled into other relations are seen by nobody; the sweep, which knows the relations' indexes,
@@ -15,7 +16,7 @@ pub(crate) fn remove_unfinished(substrate: &dyn Substrate) -> Result<()> {
     let mut batch = WriteBatch::new();
     for key in marks(&*snapshot, meta::PENDING_BLOB)? {
         if let Some(blob) = key.get(meta::PENDING_BLOB.len()..).and_then(keyspace::number) {
-            delete_blob(&*snapshot, blob, &mut batch)?;
+            delete_uncommitted(&*snapshot, blob, &mut batch)?;
         }
         batch.delete(Space::Meta, key);
     }
@@ -54,17 +55,6 @@ pub(crate) fn clear_created(
     for index in indexes {
         batch.clear(Space::Index(index));
     }
-}
-
-/// Deletes all parts of a BLOB.
-pub(crate) fn delete_blob(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteBatch) -> Result<()> {
-    let first = keyspace::blob(BlobKey { blob, part: 0, chunk: 0 });
-    let last = keyspace::blob(BlobKey { blob, part: u8::MAX, chunk: u32::MAX });
-    let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-    for entry in snapshot.scan(Space::Blobs, span, Direction::Forward)? {
-        batch.delete(Space::Blobs, entry?.0.to_vec());
-    }
-    Ok(())
 }
 
 /// Keys of the meta space that begin with `prefix`.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use farbird_record::CodecId;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
+use crate::blob::references::PendingReferences;
 use crate::block_cache::{CachedSnapshot, keeps_blocks};
 use crate::commit::CommitQueue;
 use crate::keyspace::meta;
@@ -37,7 +38,7 @@ pub struct Store {
 }
 
 /// Version of the layouts described in docs/store.md.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// Transaction numbers that one write reserves.
 const TRANSACTIONS_RESERVED: u64 = 1_024;
 /// BLOB numbers that one write reserves.
@@ -69,6 +70,7 @@ pub(crate) struct Inner {
     pub(crate) row_numbers: RowNumbers,
     pub(crate) sequences: Sequences,
     pub(crate) blob_numbers: Counter,
+    pub(crate) blob_references: PendingReferences,
     transaction_numbers: Counter,
     layouts: RwLock<Layouts>,
     /// Transactions whose rows in the file carry their number.
@@ -151,7 +153,11 @@ impl Store {
         let snapshot = substrate.snapshot()?;
         match read_number(&*snapshot, meta::FORMAT)? {
             Some(FORMAT) => {}
-            Some(_) => return Err(StoreError::corrupt("the store's format: a newer program wrote it")),
+            Some(_) => {
+                return Err(StoreError::corrupt(
+                    "the store's format: another version of the program wrote it",
+                ));
+            }
             None if snapshot.scan(Space::Meta, ALL_KEYS, Direction::Forward)?.next().is_some() => {
                 return Err(StoreError::WrongKind(FileKind::Other));
             }
@@ -181,6 +187,7 @@ impl Store {
             row_numbers: RowNumbers::default(),
             sequences: Sequences::load(&*snapshot)?,
             blob_numbers: Counter::load(&*snapshot, meta::BLOBS_RESERVED, BLOBS_RESERVED)?,
+            blob_references: PendingReferences::default(),
             transaction_numbers: Counter::load(
                 &*snapshot,
                 meta::TRANSACTIONS_RESERVED,

@@ -6,7 +6,7 @@
 //! | part | bytes | item |
 //! |---|---|---|
 //! | header | 8 | `89 46 42 42 41 4B 0D 0A`: a byte that no text has, `FBBAK`, a line end that text transfers would change |
-//! | | 2 | format: 1 |
+//! | | 2 | format: 2; 1 has no items of kind 10 |
 //! | | 8 | time of the snapshot: microseconds since 1970, UTC |
 //! | | 8 | checksum of the bytes before |
 //! | chunk | 4 | length of what follows the checksum, 1 to 24 MiB |
@@ -29,7 +29,7 @@ use crate::file_kind::identify_bytes;
 /// First bytes of a backup.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FBBAK\r\n";
 /// The format written, and the newest one read.
-pub(crate) const FORMAT: u16 = 1;
+pub(crate) const FORMAT: u16 = 2;
 /// A chunk is closed when it has so many bytes. Large enough to compress well, small enough to be read while it is cached.
 const CHUNK_BYTES: usize = 256 << 10;
 /// A chunk has at most so many bytes, unpacked: a row of the largest size, and what was in the chunk before it.
@@ -169,7 +169,7 @@ impl<R: Read> FrameReader<R> {
         }
         if let [_, _, _, _, _, _, _, _, low, high, time @ ..] = checked {
             let format = u16::from_le_bytes([*low, *high]);
-            if format != FORMAT {
+            if format > FORMAT {
                 return Err(BackupError::TooNew { format });
             }
             frame.time_us = time.try_into().map(i64::from_le_bytes).unwrap_or_default();

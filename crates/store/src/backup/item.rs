@@ -10,14 +10,16 @@
 //! | 2 | catalog entry | bytes key; bytes value |
 //! | 3 | sequence | varint number; signed varint value |
 //! | 4 | relation | varint number; bytes name; varint record format; varint columns; varint rows |
-//! | 5 | BLOB | varint number; 1 byte flags (1: stream); 2 bytes subtype, little-endian; 1 byte character set; varint bytes; varint segments |
+//! | 5 | BLOB | varint number; 1 byte flags (1: stream, 2: later BLOBs have the same contents); 2 bytes subtype, little-endian; 1 byte character set; varint bytes; varint segments |
 //! | 6 | BLOB contents | 1 byte flags (1: the last piece's segment goes on in the next item); pieces: bytes each |
 //! | 7 | rows | 1 byte codec; varint rows; the rows, as the codec packs them |
 //! | 8 | end of relation | varint rows |
 //! | 9 | end of contents | varint relations; varint rows; varint BLOBs; varint BLOB bytes |
+//! | 10 | BLOB with the contents of another one | varint number; varint number of the other; varint bytes |
 //!
-//! Their order: 1, any 2, any 3, then for each relation 4, any 5, 6 and 7, and 8; at last 9. A BLOB (5) is followed by its
-//! contents (6) until it has its bytes and segments, and stands before the rows (7) in which a row owns it.
+//! Their order: 1, any 2, any 3, then for each relation 4, any 5, 6, 7 and 10, and 8; at last 9. A BLOB (5) is followed by its
+//! contents (6) until it has its bytes and segments. BLOBs (5 and 10) stand before the rows (7) in which a row owns them; the
+//! other BLOB of a 10 is a 5 with flag 2 before it, of any relation.
 //! Items of other kinds are an error: a version that adds one writes another format number.
 
 use farbird_record::CodecId;
@@ -37,8 +39,10 @@ const BLOB_CONTENTS: u8 = 6;
 const ROWS: u8 = 7;
 const RELATION_END: u8 = 8;
 const END: u8 = 9;
+const SHARED_BLOB: u8 = 10;
 
 const FLAG_STREAM: u8 = 1;
+const FLAG_SHARED: u8 = 2;
 const FLAG_GOES_ON: u8 = 1;
 
 /// One item.
@@ -48,7 +52,8 @@ pub(crate) enum Item<'a> {
     Catalog { key: &'a [u8], value: &'a [u8] },
     Sequence { sequence: SequenceId, value: i64 },
     Relation { relation: RelationId, name: &'a [u8], format: u16, columns: u64, rows: u64 },
-    Blob { blob: u64, options: BlobOptions, bytes: u64, segments: u64 },
+    Blob { blob: u64, options: BlobOptions, is_shared: bool, bytes: u64, segments: u64 },
+    SharedBlob { blob: u64, contents_of: u64, bytes: u64 },
     BlobContents { goes_on: bool, pieces: &'a [u8] },
     Rows { codec: CodecId, rows: u64, packed: &'a [u8] },
     RelationEnd { rows: u64 },
@@ -89,14 +94,21 @@ impl<'a> Item<'a> {
                 put_varint(*rows, out);
                 RELATION
             }
-            Item::Blob { blob, options, bytes, segments } => {
+            Item::Blob { blob, options, is_shared, bytes, segments } => {
                 put_varint(*blob, out);
-                out.push(if options.stream { FLAG_STREAM } else { 0 });
+                let stream = if options.stream { FLAG_STREAM } else { 0 };
+                out.push(stream | if *is_shared { FLAG_SHARED } else { 0 });
                 out.extend_from_slice(&options.subtype.to_le_bytes());
                 out.push(options.character_set.0);
                 put_varint(*bytes, out);
                 put_varint(*segments, out);
                 BLOB
+            }
+            Item::SharedBlob { blob, contents_of, bytes } => {
+                put_varint(*blob, out);
+                put_varint(*contents_of, out);
+                put_varint(*bytes, out);
+                SHARED_BLOB
             }
             Item::BlobContents { goes_on, pieces } => {
                 out.push(if *goes_on { FLAG_GOES_ON } else { 0 });
@@ -156,11 +168,15 @@ impl<'a> Item<'a> {
             },
             BLOB => {
                 let blob = body.varint()?;
-                let stream = body.u8()? & FLAG_STREAM != 0;
+                let flags = body.u8()?;
+                let (stream, is_shared) = (flags & FLAG_STREAM != 0, flags & FLAG_SHARED != 0);
                 let subtype = i16::from_le_bytes(body.array()?);
                 let character_set = CharacterSet(body.u8()?);
                 let options = BlobOptions { stream, subtype, character_set };
-                Item::Blob { blob, options, bytes: body.varint()?, segments: body.varint()? }
+                Item::Blob { blob, options, is_shared, bytes: body.varint()?, segments: body.varint()? }
+            }
+            SHARED_BLOB => {
+                Item::SharedBlob { blob: body.varint()?, contents_of: body.varint()?, bytes: body.varint()? }
             }
             BLOB_CONTENTS => {
                 let goes_on = body.u8()? & FLAG_GOES_ON != 0;
@@ -196,7 +212,8 @@ mod tests {
             Item::Catalog { key: b"relation/T", value: b"{}" },
             Item::Sequence { sequence: SequenceId(u32::MAX), value: i64::MIN },
             Item::Relation { relation: RelationId(128), name: b"T", format: 3, columns: 7, rows: 1_000_000 },
-            Item::Blob { blob: 1, options, bytes: 70_000, segments: 2 },
+            Item::Blob { blob: 1, options, is_shared: true, bytes: 70_000, segments: 2 },
+            Item::SharedBlob { blob: 300, contents_of: 1, bytes: 70_000 },
             Item::BlobContents { goes_on: true, pieces: b"\x01a\x00" },
             Item::Rows { codec: CodecId::COLUMN, rows: 8_192, packed: b"..." },
             Item::RelationEnd { rows: 1_000_000 },

@@ -112,6 +112,7 @@ impl<R: Read> BackupReader<R> {
             summary: BackupSummary { commit: self.commit, ..BackupSummary::default() },
             rows_total: 0,
             indexes_total,
+            shared: HashMap::new(),
         };
         restore.contents(&mut self.items)?;
         for relation in relations {
@@ -150,7 +151,7 @@ pub fn verify_backup<R: Read>(
             OwnedItem::RelationEnd { rows } if rows != relation_rows => {
                 return Err(items.damaged("the number of rows"));
             }
-            OwnedItem::Blob { bytes, .. } => {
+            OwnedItem::Blob { bytes, .. } | OwnedItem::SharedBlob { bytes, .. } => {
                 summary.blobs += 1;
                 summary.blob_bytes = summary.blob_bytes.saturating_add(bytes);
             }
@@ -182,7 +183,8 @@ enum OwnedItem {
     Catalog { key: Vec<u8>, value: Vec<u8> },
     Sequence { sequence: SequenceId, value: i64 },
     Relation { relation: RelationId, name: String, format: u16, columns: u64, rows: u64 },
-    Blob { blob: u64, options: crate::BlobOptions, bytes: u64, segments: u64 },
+    Blob { blob: u64, options: crate::BlobOptions, is_shared: bool, bytes: u64, segments: u64 },
+    SharedBlob { blob: u64, contents_of: u64, bytes: u64 },
     BlobContents { goes_on: bool, pieces: Vec<u8> },
     Rows { codec: CodecId, rows: usize, packed: Vec<u8> },
     RelationEnd { rows: u64 },
@@ -199,8 +201,11 @@ impl OwnedItem {
             Item::Relation { relation, name, format, columns, rows } => {
                 OwnedItem::Relation { relation, name: text(name), format, columns, rows }
             }
-            Item::Blob { blob, options, bytes, segments } => {
-                OwnedItem::Blob { blob, options, bytes, segments }
+            Item::Blob { blob, options, is_shared, bytes, segments } => {
+                OwnedItem::Blob { blob, options, is_shared, bytes, segments }
+            }
+            Item::SharedBlob { blob, contents_of, bytes } => {
+                OwnedItem::SharedBlob { blob, contents_of, bytes }
             }
             Item::BlobContents { goes_on, pieces } => {
                 OwnedItem::BlobContents { goes_on, pieces: pieces.to_vec() }
@@ -280,6 +285,8 @@ struct Restore<'a, 'o> {
     summary: BackupSummary,
     rows_total: u64,
     indexes_total: u64,
+    /// BLOBs whose contents others have too: their new numbers and bytes by the old numbers.
+    shared: HashMap<u64, (BlobId, u64)>,
 }
 
 /// A relation whose rows are being restored.
@@ -341,15 +348,22 @@ impl<'a> Restore<'a, '_> {
         loop {
             self.cancel.check()?;
             match items.next()? {
-                OwnedItem::Blob { blob, options, bytes, segments } => {
+                OwnedItem::Blob { blob, options, is_shared, bytes, segments } => {
                     let writer = filling.transaction.create_blob(options)?;
                     let new = fill_blob(items, &filling.transaction, writer, bytes, segments)?;
-                    if filling.blobs.insert(blob, new).is_some() {
-                        return Err(items.damaged(format!("blob {blob}: it is there twice")));
+                    if is_shared {
+                        self.shared.insert(blob, (new, bytes));
                     }
-                    self.summary.blobs += 1;
-                    self.summary.blob_bytes += bytes;
                     filling.bytes_since_commit += bytes;
+                    self.blob(items, &mut filling, blob, new, bytes)?;
+                }
+                OwnedItem::SharedBlob { blob, contents_of, bytes } => {
+                    let known = self.shared.get(&contents_of).filter(|(_, known)| *known == bytes);
+                    let Some((other, _)) = known else {
+                        return Err(items.damaged(format!("blob {blob}: its contents")));
+                    };
+                    let new = filling.transaction.share_blob(*other)?;
+                    self.blob(items, &mut filling, blob, new, bytes)?;
                 }
                 OwnedItem::Rows { codec, rows, packed } => {
                     self.rows(items, &mut filling, codec, rows, &packed)?;
@@ -367,6 +381,23 @@ impl<'a> Restore<'a, '_> {
         }
         filling.transaction.commit()?;
         self.summary.relations += 1;
+        Ok(())
+    }
+
+    /// Notes a BLOB that was restored.
+    fn blob<R: Read>(
+        &mut self,
+        items: &Items<R>,
+        filling: &mut Filling<'_>,
+        blob: u64,
+        new: BlobId,
+        bytes: u64,
+    ) -> BackupResult<()> {
+        if filling.blobs.insert(blob, new).is_some() {
+            return Err(items.damaged(format!("blob {blob}: it is there twice")));
+        }
+        self.summary.blobs += 1;
+        self.summary.blob_bytes = self.summary.blob_bytes.saturating_add(bytes);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! From a database to a stream.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use farbird_record::bytes::put_bytes;
@@ -63,6 +64,7 @@ pub fn write_backup<W: Write>(
         observer,
         summary: BackupSummary { commit, ..BackupSummary::default() },
         rows_total: row_counts.iter().sum(),
+        shared: HashMap::new(),
     };
     for (relation, rows) in contents.relations.iter().zip(row_counts) {
         writer.relation(relation, rows)?;
@@ -86,6 +88,8 @@ struct Writer<'a, 'o, W> {
     observer: &'a mut ProgressObserver<'o>,
     summary: BackupSummary,
     rows_total: u64,
+    /// Of contents that several BLOBs have: by whose they are, the BLOB under which they were written.
+    shared: HashMap<BlobId, u64>,
 }
 
 impl<W: Write> Writer<'_, '_, W> {
@@ -158,9 +162,21 @@ impl<W: Write> Writer<'_, '_, W> {
     fn blob(&mut self, id: BlobId) -> BackupResult<()> {
         let mut reader = self.transaction.open_blob(id)?;
         let properties = reader.properties();
+        let owner = reader.contents_owner();
+        self.summary.blobs += 1;
+        self.summary.blob_bytes += properties.bytes;
+        if let Some(contents_of) = self.shared.get(&owner) {
+            let item = Item::SharedBlob { blob: id.0, contents_of: *contents_of, bytes: properties.bytes };
+            return put(&mut self.frame, &item);
+        }
+        let is_shared = self.transaction.is_shared_blob(id, &reader)?;
+        if is_shared {
+            self.shared.insert(owner, id.0);
+        }
         let begin = Item::Blob {
             blob: id.0,
             options: properties.options,
+            is_shared,
             bytes: properties.bytes,
             segments: properties.segments,
         };
@@ -184,8 +200,6 @@ impl<W: Write> Writer<'_, '_, W> {
         if !pieces.is_empty() {
             put(&mut self.frame, &Item::BlobContents { goes_on: false, pieces: &pieces })?;
         }
-        self.summary.blobs += 1;
-        self.summary.blob_bytes += properties.bytes;
         Ok(())
     }
 

@@ -1,24 +1,28 @@
 //! BLOBs: contents too large for a row, written and read in segments or as a stream.
 //!
 //! # Layout
-//! Each BLOB has a space of keys: blob (8), part (1), chunk (4), big-endian. Every value begins with a checksum of the rest
-//! (4 bytes, low half of XXH3-64). Contents and segment lists are compressed where that pays
-//! ([`farbird_record::compression`]).
+//! A BLOB has entries under the key blob (8), part (1), chunk (4), big-endian; how an entry is cut into values of the
+//! substrate is described in [`pieces`]. Every entry begins with a checksum of the rest (4 bytes, low half of XXH3-64).
+//! Contents and segment lists are compressed where that pays ([`farbird_record::compression`]).
 //!
-//! | part | chunk | value |
+//! | part | chunk | entry |
 //! |---|---|---|
-//! | 0 | 0 | header: flags (1: stream, 2: contents inline, 4: large chunks), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment, segment list kind and, for kind 1, the common length; with flag 4: bytes per chunk; with flag 2: the list's length and bytes, the contents, compressed |
+//! | 0 | 0 | header: flags (1: stream, 2: contents inline, 4: large chunks, 8: contents of another BLOB), subtype (2, little-endian), character set (1), varints: bytes, segments, longest segment; with flag 8: the other BLOB, and nothing more; segment list kind and, for kind 1, the common length; with flag 4: bytes per chunk; with flag 2: the list's length and bytes, the contents, compressed |
 //! | 1 | n | contents, bytes n x c to (n + 1) x c, compressed; c is 16,000 unless flag 4 says another |
 //! | 2 | n | segment list, bytes n x 16,000 to (n + 1) x 16,000, compressed |
 //!
-//! How many bytes are a chunk is decided when the first ones are there: as many, up to 64,000, as compressed still fit a value
-//! of a little under 16 KiB. Redb keeps values in pages of powers of two, so a chunk that fills half of one wastes the other half;
-//! and larger chunks compress better.
+//! How many bytes are a chunk is decided when the first ones are there: 64,000 of what becomes smaller, since larger chunks
+//! compress better.
 //!
 //! Segment list kinds: 0: one segment, or a stream; 1: all segments but the last have the same length; 2: listed, a varint
 //! each.
+//!
+//! A BLOB that a row takes from another one gets a header with flag 8: how long the contents live then is described in
+//! [`references`].
 
+pub(crate) mod pieces;
 mod reader;
+pub(crate) mod references;
 mod set;
 mod writer;
 
@@ -57,30 +61,43 @@ pub struct BlobProperties {
     pub bytes: u64,
 }
 
-/// Key of a part of a BLOB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Key of an entry of a BLOB, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BlobKey {
     pub(crate) blob: u64,
     pub(crate) part: u8,
     pub(crate) chunk: u32,
 }
 
+impl BlobKey {
+    /// The first entry of a BLOB.
+    pub(crate) fn header(blob: u64) -> BlobKey {
+        BlobKey { blob, part: PART_HEADER, chunk: 0 }
+    }
+
+    /// From the first to the last entry that a BLOB may have.
+    fn all_of(blob: u64) -> std::ops::RangeInclusive<BlobKey> {
+        BlobKey::header(blob)..=BlobKey { blob, part: u8::MAX, chunk: u32::MAX }
+    }
+}
+
 const PART_HEADER: u8 = 0;
 const PART_CONTENTS: u8 = 1;
 const PART_SEGMENTS: u8 = 2;
 
-/// Bytes of a chunk of what does not shrink: the value stays a little under 16 KiB.
+/// Bytes of a chunk of what does not shrink: a little under 16 KiB, and quick to read a part of.
 const CHUNK_BYTES: usize = 16_000;
 /// Bytes of a chunk of what does: so many are decoded for a single byte, at most.
 const CHUNK_BYTES_MAX: usize = 64_000;
-/// A compressed chunk is not to be larger.
-const PACKED_BYTES_MAX: usize = 16_200;
 /// BLOBs that, compressed and with their segments, are no larger are kept in their header.
 const INLINE_BYTES_MAX: usize = 15_900;
+/// A BLOB whose header, with all its contents, is no larger is copied: a reference would take as much.
+const COPIED_BYTES_MAX: usize = 256;
 
 const FLAG_STREAM: u8 = 1;
 const FLAG_INLINE: u8 = 2;
 const FLAG_LARGE_CHUNKS: u8 = 4;
+const FLAG_REFERENCE: u8 = 8;
 const CHECKSUM_BYTES: usize = 4;
 
 /// How the lengths of the segments are known.
@@ -98,6 +115,21 @@ enum SegmentList {
 #[derive(Debug, Clone)]
 struct Header {
     properties: BlobProperties,
+    contents: Contents,
+}
+
+/// Where the contents of a BLOB are.
+#[derive(Debug, Clone)]
+enum Contents {
+    /// Its own.
+    Own(Layout),
+    /// Those of this BLOB, which has its own.
+    Of(u64),
+}
+
+/// How contents are laid out.
+#[derive(Debug, Clone)]
+struct Layout {
     segment_list: SegmentList,
     /// Bytes of contents in each chunk but the last.
     chunk_bytes: usize,
@@ -109,7 +141,6 @@ struct Header {
 struct Inline {
     /// List of segments.
     list: Vec<u8>,
-    contents: Vec<u8>,
     /// The contents as they are stored.
     packed: Vec<u8>,
 }
@@ -123,43 +154,33 @@ impl Inline {
         let mut packed = Vec::new();
         compression::pack(contents, &mut packed);
         let fits = packed.len() + list.len() <= INLINE_BYTES_MAX;
-        fits.then(|| Inline { list: list.to_vec(), contents: contents.to_vec(), packed })
+        fits.then(|| Inline { list: list.to_vec(), packed })
     }
 }
 
 impl Header {
     fn encode(&self) -> Vec<u8> {
-        let properties = &self.properties;
-        let mut out = Vec::new();
-        let stream = if properties.options.stream { FLAG_STREAM } else { 0 };
-        let inline = if self.inline.is_some() { FLAG_INLINE } else { 0 };
-        let large = if self.chunk_bytes != CHUNK_BYTES { FLAG_LARGE_CHUNKS } else { 0 };
-        out.push(stream | inline | large);
-        out.extend_from_slice(&properties.options.subtype.to_le_bytes());
-        out.push(properties.options.character_set.0);
-        put_varint(properties.bytes, &mut out);
-        put_varint(properties.segments, &mut out);
-        put_varint(properties.segment_bytes_max, &mut out);
-        match self.segment_list {
-            SegmentList::Single => out.push(0),
-            SegmentList::Uniform(length) => {
-                out.push(1);
-                put_varint(length, &mut out);
-            }
-            SegmentList::Listed => out.push(2),
-        }
-        if large != 0 {
-            put_varint(self.chunk_bytes as u64, &mut out);
-        }
-        if let Some(inline) = &self.inline {
-            put_bytes(&inline.list, &mut out);
-            out.extend_from_slice(&inline.packed);
+        let options = &self.properties.options;
+        let mut flags = if options.stream { FLAG_STREAM } else { 0 };
+        flags |= match &self.contents {
+            Contents::Of(_) => FLAG_REFERENCE,
+            Contents::Own(layout) => layout.flags(),
+        };
+        let mut out = vec![flags];
+        out.extend_from_slice(&options.subtype.to_le_bytes());
+        out.push(options.character_set.0);
+        put_varint(self.properties.bytes, &mut out);
+        put_varint(self.properties.segments, &mut out);
+        put_varint(self.properties.segment_bytes_max, &mut out);
+        match &self.contents {
+            Contents::Of(owner) => put_varint(*owner, &mut out),
+            Contents::Own(layout) => layout.encode(&mut out),
         }
         sealed(&out)
     }
 
-    fn decode(blob: u64, value: &[u8]) -> Result<Header> {
-        let bytes = unsealed(blob, value)?;
+    fn decode(blob: u64, entry: &[u8]) -> Result<Header> {
+        let bytes = unsealed(blob, entry)?;
         Header::parse(bytes).ok_or_else(|| damaged(blob))
     }
 
@@ -172,6 +193,47 @@ impl Header {
         let bytes = reader.varint().ok()?;
         let segments = reader.varint().ok()?;
         let segment_bytes_max = reader.varint().ok()?;
+        let properties = BlobProperties { options, segments, segment_bytes_max, bytes };
+        let contents = match flags & FLAG_REFERENCE {
+            0 => Contents::Own(Layout::parse(flags, &mut reader)?),
+            _ => Contents::Of(reader.varint().ok()?),
+        };
+        Some(Header { properties, contents })
+    }
+
+    /// Whether a BLOB with this header, encoded as `entry`, is copied rather than shared.
+    fn is_copied(&self, entry: &[u8]) -> bool {
+        entry.len() <= COPIED_BYTES_MAX
+            && matches!(&self.contents, Contents::Own(Layout { inline: Some(_), .. }))
+    }
+}
+
+impl Layout {
+    fn flags(&self) -> u8 {
+        let inline = if self.inline.is_some() { FLAG_INLINE } else { 0 };
+        let large = if self.chunk_bytes != CHUNK_BYTES { FLAG_LARGE_CHUNKS } else { 0 };
+        inline | large
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self.segment_list {
+            SegmentList::Single => out.push(0),
+            SegmentList::Uniform(length) => {
+                out.push(1);
+                put_varint(length, out);
+            }
+            SegmentList::Listed => out.push(2),
+        }
+        if self.chunk_bytes != CHUNK_BYTES {
+            put_varint(self.chunk_bytes as u64, out);
+        }
+        if let Some(inline) = &self.inline {
+            put_bytes(&inline.list, out);
+            out.extend_from_slice(&inline.packed);
+        }
+    }
+
+    fn parse(flags: u8, reader: &mut Reader<'_>) -> Option<Layout> {
         let segment_list = match reader.u8().ok()? {
             0 => SegmentList::Single,
             1 => SegmentList::Uniform(reader.varint().ok()?),
@@ -188,16 +250,10 @@ impl Header {
             0 => None,
             _ => {
                 let list = reader.length_and_bytes().ok()?.to_vec();
-                let packed = reader.rest().to_vec();
-                let contents = compression::unpack(&packed, CHUNK_BYTES_MAX).ok()?.into_owned();
-                Some(Inline { list, contents, packed })
+                Some(Inline { list, packed: reader.rest().to_vec() })
             }
         };
-        if inline.as_ref().is_some_and(|inline| inline.contents.len() as u64 != bytes) {
-            return None;
-        }
-        let properties = BlobProperties { options, segments, segment_bytes_max, bytes };
-        Some(Header { properties, segment_list, chunk_bytes, inline })
+        Some(Layout { segment_list, chunk_bytes, inline })
     }
 }
 
@@ -226,22 +282,19 @@ fn encode_chunk(bytes: &[u8]) -> Vec<u8> {
 
 /// How many bytes of contents that begin like this are best put into a chunk.
 fn best_chunk_bytes(contents: &[u8]) -> usize {
+    let head = contents.get(..CHUNK_BYTES_MAX.min(contents.len())).unwrap_or_default();
     let mut packed = Vec::new();
-    let sizes = (1..=CHUNK_BYTES_MAX / CHUNK_BYTES).rev().map(|count| count * CHUNK_BYTES);
-    for size in sizes.filter(|size| *size > CHUNK_BYTES) {
-        let head = contents.get(..size.min(contents.len())).unwrap_or_default();
-        packed.clear();
-        compression::pack(head, &mut packed);
-        if packed.len() <= PACKED_BYTES_MAX {
-            return size;
-        }
-    }
-    CHUNK_BYTES
+    compression::pack(head, &mut packed);
+    if packed.len() <= head.len() / 4 * 3 { CHUNK_BYTES_MAX } else { CHUNK_BYTES }
 }
 
 /// The bytes of a stored chunk.
 fn decode_chunk(blob: u64, value: &[u8]) -> Result<Vec<u8>> {
-    let bytes = compression::unpack(unsealed(blob, value)?, CHUNK_BYTES_MAX).map_err(|_| damaged(blob))?;
+    unpack(blob, unsealed(blob, value)?)
+}
+
+fn unpack(blob: u64, packed: &[u8]) -> Result<Vec<u8>> {
+    let bytes = compression::unpack(packed, CHUNK_BYTES_MAX).map_err(|_| damaged(blob))?;
     Ok(bytes.into_owned())
 }
 

@@ -4,10 +4,10 @@ use farbird_record::bytes::Reader;
 use farbird_types::BlobId;
 
 use super::{
-    BlobKey, BlobProperties, Header, Inline, PART_CONTENTS, PART_HEADER, PART_SEGMENTS, SegmentList, damaged,
-    decode_chunk,
+    BlobKey, BlobProperties, CHUNK_BYTES_MAX, Contents, Header, Layout, PART_CONTENTS, PART_SEGMENTS,
+    SegmentList, damaged, decode_chunk, pieces, unpack,
 };
-use crate::substrate::Space;
+use crate::substrate::Snapshot;
 use crate::{Result, StoreError, Transaction};
 
 /// What a [`BlobReader::read_segment`] gave.
@@ -35,8 +35,11 @@ pub enum SeekFrom {
 /// An open BLOB. A value that holds no lock and no substrate snapshot between calls.
 #[derive(Debug)]
 pub struct BlobReader {
-    blob: u64,
-    header: Header,
+    /// The BLOB that the contents belong to.
+    owner: u64,
+    properties: BlobProperties,
+    segment_list: SegmentList,
+    source: Source,
     position: u64,
     /// What is left of the segment begun.
     segment_left: Option<u64>,
@@ -44,6 +47,15 @@ pub struct BlobReader {
     list: ListCursor,
     /// The chunk of the contents read last.
     chunk: Option<(u32, Vec<u8>)>,
+}
+
+/// Where chunks of the contents come from.
+#[derive(Debug)]
+enum Source {
+    /// The only chunk, from the header, as it is stored.
+    Inline(Vec<u8>),
+    /// Entries of so many bytes.
+    Chunks(usize),
 }
 
 /// A place in the segment list.
@@ -61,40 +73,65 @@ impl Transaction {
         if self.core()?.blobs.is_readable(id.0) == Some(false) {
             return Err(StoreError::NoSuchBlob);
         }
-        let key = BlobKey { blob: id.0, part: PART_HEADER, chunk: 0 };
-        let header =
-            self.blob_entry(key, |value| Header::decode(id.0, value))?.ok_or(StoreError::NoSuchBlob)?;
-        let list = match &header.inline {
-            Some(inline) => ListCursor { bytes: inline.list.clone(), ..ListCursor::default() },
-            None => ListCursor::default(),
+        let snapshot = self.store().inner.snapshot();
+        let header = |blob: u64| {
+            self.blob_entry(&*snapshot, BlobKey::header(blob), |entry| Header::decode(blob, entry))
+        };
+        let Header { properties, contents } = header(id.0)?.ok_or(StoreError::NoSuchBlob)?;
+        let (owner, contents) = match contents {
+            Contents::Own(layout) => (id.0, Some(layout)),
+            Contents::Of(owner) => match header(owner)?.map(|owned| owned.contents) {
+                Some(Contents::Own(layout)) => (owner, Some(layout)),
+                _ => (owner, None),
+            },
+        };
+        let Some(Layout { segment_list, chunk_bytes, inline }) = contents else {
+            return Err(StoreError::corrupt(format!("blob {}: its contents, those of blob {owner}", id.0)));
+        };
+        let (source, list) = match inline {
+            Some(inline) => (Source::Inline(inline.packed), inline.list),
+            None => (Source::Chunks(chunk_bytes), Vec::new()),
         };
         Ok(BlobReader {
-            blob: id.0,
-            header,
+            owner,
+            properties,
+            segment_list,
+            source,
             position: 0,
             segment_left: None,
             segments_read: 0,
-            list,
+            list: ListCursor { bytes: list, ..ListCursor::default() },
             chunk: None,
         })
     }
 
-    fn blob_entry<T>(&self, key: BlobKey, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+    fn blob_entry<T>(
+        &self,
+        snapshot: &dyn Snapshot,
+        key: BlobKey,
+        read: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
         if let Some(own) = self.core()?.blobs.entry(key) {
             return read(&own).map(Some);
         }
+        pieces::read(snapshot, key, read)
+    }
+
+    fn chunk_of_blob(&self, key: BlobKey) -> Result<Option<Vec<u8>>> {
         let snapshot = self.store().inner.snapshot();
-        match snapshot.get(Space::Blobs, &crate::keyspace::blob(key))? {
-            Some(value) => read(&value).map(Some),
-            None => Ok(None),
-        }
+        self.blob_entry(&*snapshot, key, |entry| decode_chunk(key.blob, entry))
     }
 }
 
 impl BlobReader {
     /// What is known of it.
     pub fn properties(&self) -> BlobProperties {
-        self.header.properties
+        self.properties
+    }
+
+    /// The BLOB whose contents are read: itself, or the one that it shares them with.
+    pub(crate) fn contents_owner(&self) -> BlobId {
+        BlobId(self.owner)
     }
 
     /// Appends the rest of the current segment to `out`, or begins the next one; at most `bytes_max` bytes.
@@ -114,7 +151,7 @@ impl BlobReader {
         };
         let count = left.min(bytes_max as u64);
         self.read_contents(transaction, count, out)?;
-        if self.header.properties.options.stream {
+        if self.properties.options.stream {
             self.segment_left = None;
             return Ok(SegmentRead::Complete);
         }
@@ -132,7 +169,7 @@ impl BlobReader {
 
     /// Length of the segment that comes next.
     fn next_segment(&mut self, transaction: &Transaction) -> Result<Option<u64>> {
-        let properties = &self.header.properties;
+        let properties = &self.properties;
         let rest = properties.bytes.saturating_sub(self.position);
         if properties.options.stream {
             return Ok((rest > 0).then_some(rest));
@@ -141,14 +178,14 @@ impl BlobReader {
             return Ok(None);
         }
         self.segments_read += 1;
-        let length = match self.header.segment_list {
+        let length = match self.segment_list {
             SegmentList::Single => rest,
             SegmentList::Uniform(length) if self.segments_read < properties.segments => length,
             SegmentList::Uniform(_) => rest,
             SegmentList::Listed => self.next_listed(transaction)?,
         };
         if length > rest {
-            return Err(damaged(self.blob));
+            return Err(damaged(self.owner));
         }
         Ok(Some(length))
     }
@@ -160,9 +197,8 @@ impl BlobReader {
                 self.list.consumed += reader.offset();
                 return Ok(length);
             }
-            let key = BlobKey { blob: self.blob, part: PART_SEGMENTS, chunk: self.list.chunk };
-            let more = transaction.blob_entry(key, |value| decode_chunk(self.blob, value))?;
-            let more = more.ok_or_else(|| damaged(self.blob))?;
+            let key = BlobKey { blob: self.owner, part: PART_SEGMENTS, chunk: self.list.chunk };
+            let more = transaction.chunk_of_blob(key)?.ok_or_else(|| damaged(self.owner))?;
             self.list.bytes.drain(..self.list.consumed);
             self.list.consumed = 0;
             self.list.bytes.extend_from_slice(&more);
@@ -172,25 +208,18 @@ impl BlobReader {
 
     /// Appends the next `count` bytes, which the BLOB has.
     fn read_contents(&mut self, transaction: &Transaction, mut count: u64, out: &mut Vec<u8>) -> Result<()> {
-        if let Some(Inline { contents, .. }) = &self.header.inline {
-            let piece = usize::try_from(self.position)
-                .ok()
-                .zip(usize::try_from(count).ok())
-                .and_then(|(start, count)| contents.get(start..start.checked_add(count)?))
-                .ok_or_else(|| damaged(self.blob))?;
-            out.extend_from_slice(piece);
-            self.position += count;
-            return Ok(());
-        }
+        let chunk_bytes = match self.source {
+            Source::Inline(_) => CHUNK_BYTES_MAX as u64,
+            Source::Chunks(bytes) => bytes as u64,
+        };
         while count > 0 {
-            let chunk_bytes = self.header.chunk_bytes as u64;
-            let number = u32::try_from(self.position / chunk_bytes).map_err(|_| damaged(self.blob))?;
+            let number = u32::try_from(self.position / chunk_bytes).map_err(|_| damaged(self.owner))?;
             let start = (self.position % chunk_bytes) as usize;
             let chunk = self.contents_chunk(transaction, number)?;
             let available = chunk.get(start..).unwrap_or_default();
             let take = available.len().min(usize::try_from(count).unwrap_or(usize::MAX));
             if take == 0 {
-                return Err(damaged(self.blob));
+                return Err(damaged(self.owner));
             }
             out.extend_from_slice(&available[..take]);
             self.position += take as u64;
@@ -201,10 +230,15 @@ impl BlobReader {
 
     fn contents_chunk(&mut self, transaction: &Transaction, number: u32) -> Result<&[u8]> {
         if self.chunk.as_ref().is_none_or(|(held, _)| *held != number) {
-            let key = BlobKey { blob: self.blob, part: PART_CONTENTS, chunk: number };
-            let bytes = transaction.blob_entry(key, |value| decode_chunk(self.blob, value))?;
-            // Its row was deleted and swept while it was open.
-            self.chunk = Some((number, bytes.ok_or(StoreError::NoSuchBlob)?));
+            let bytes = match &self.source {
+                Source::Inline(packed) => unpack(self.owner, packed)?,
+                Source::Chunks(_) => {
+                    let key = BlobKey { blob: self.owner, part: PART_CONTENTS, chunk: number };
+                    // Its row was deleted and swept while it was open.
+                    transaction.chunk_of_blob(key)?.ok_or(StoreError::NoSuchBlob)?
+                }
+            };
+            self.chunk = Some((number, bytes));
         }
         Ok(self.chunk.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default())
     }
@@ -212,7 +246,7 @@ impl BlobReader {
     /// The same BLOB read as a stream: bytes as they come, whatever its segments.
     #[must_use]
     pub fn as_stream(mut self) -> BlobReader {
-        self.header.properties.options.stream = true;
+        self.properties.options.stream = true;
         self.segment_left = None;
         self
     }
@@ -222,15 +256,15 @@ impl BlobReader {
     /// # Errors
     /// `BlobMisuse` for a segmented BLOB.
     pub fn seek(&mut self, from: SeekFrom, offset: i64) -> Result<u64> {
-        if !self.header.properties.options.stream {
+        if !self.properties.options.stream {
             return Err(StoreError::BlobMisuse("seek in a segmented blob"));
         }
         let base = match from {
             SeekFrom::Start => 0,
             SeekFrom::Current => self.position,
-            SeekFrom::End => self.header.properties.bytes,
+            SeekFrom::End => self.properties.bytes,
         };
-        self.position = base.saturating_add_signed(offset).min(self.header.properties.bytes);
+        self.position = base.saturating_add_signed(offset).min(self.properties.bytes);
         Ok(self.position)
     }
 
@@ -239,7 +273,7 @@ impl BlobReader {
     /// # Errors
     /// `BlobMisuse` if it is longer than `bytes_max`.
     pub fn read_all(&mut self, transaction: &Transaction, bytes_max: u64) -> Result<Vec<u8>> {
-        let bytes = self.header.properties.bytes;
+        let bytes = self.properties.bytes;
         if bytes > bytes_max {
             return Err(StoreError::BlobMisuse("longer than asked for"));
         }

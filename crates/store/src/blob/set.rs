@@ -1,16 +1,15 @@
 //! A transaction's uncommitted BLOBs: temporary ones, and those that a row has taken.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use farbird_types::{BlobId, CharacterSet};
 
-use super::{BlobKey, Header, PART_HEADER};
-use crate::keyspace::{self, meta};
-use crate::recovery::delete_blob;
+use super::references::{self, delete_uncommitted};
+use super::{BlobKey, Contents, Header, pieces};
+use crate::keyspace::meta;
 use crate::store::Inner;
-use crate::substrate::{Direction, Durability, Space, WriteBatch};
+use crate::substrate::{Durability, Space, WriteBatch};
 use crate::{Result, StoreError};
 
 /// A transaction's uncommitted BLOBs.
@@ -18,8 +17,10 @@ use crate::{Result, StoreError};
 pub(crate) struct BlobSet {
     blobs: HashMap<u64, Uncommitted>,
     /// Entries not written to the file yet.
-    entries: BTreeMap<[u8; 13], Arc<[u8]>>,
+    entries: BTreeMap<BlobKey, Arc<[u8]>>,
     bytes: usize,
+    /// Committed BLOBs whose contents are kept for this transaction.
+    kept: HashSet<u64>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -32,6 +33,8 @@ struct Uncommitted {
     spilled: bool,
     /// Whether its writer has closed it.
     closed: bool,
+    /// The BLOB whose contents it has, if it has none of its own.
+    owner: Option<u64>,
 }
 
 impl Uncommitted {
@@ -43,14 +46,24 @@ impl Uncommitted {
 /// What a commit does about BLOBs.
 #[derive(Debug, Default)]
 pub(crate) struct BlobCommit {
-    entries: Vec<([u8; 13], Arc<[u8]>)>,
+    entries: Vec<(BlobKey, Arc<[u8]>)>,
+    /// Owners, and the BLOBs that have their contents.
+    references: Vec<(u64, u64)>,
+    /// BLOBs that no row has, but that others have the contents of.
+    ownerless: Vec<u64>,
     unmarked: Vec<u64>,
 }
 
 impl BlobCommit {
     pub(crate) fn write(self, batch: &mut WriteBatch) {
-        for (key, value) in self.entries {
-            batch.put(Space::Blobs, key.to_vec(), value.to_vec());
+        for (key, entry) in self.entries {
+            pieces::put(key, &entry, batch);
+        }
+        for (owner, referrer) in self.references {
+            references::put_reference(owner, referrer, batch);
+        }
+        for blob in self.ownerless {
+            references::put_ownerless(blob, batch);
         }
         for blob in self.unmarked {
             batch.delete(Space::Meta, meta::pending_blob(blob));
@@ -76,13 +89,13 @@ impl BlobSet {
     /// Adds an entry of a BLOB; writes all entries to the file if they have become too many.
     pub(crate) fn put(&mut self, inner: &Inner, key: BlobKey, value: Vec<u8>) -> Result<()> {
         self.bytes += value.len();
-        self.entries.insert(keyspace::blob(key), value.into());
+        self.entries.insert(key, value.into());
         if self.bytes > inner.options.blob_bytes_max { self.spill(inner) } else { Ok(()) }
     }
 
     /// An entry that is not in the file.
     pub(crate) fn entry(&self, key: BlobKey) -> Option<Arc<[u8]>> {
-        self.entries.get(&keyspace::blob(key)).cloned()
+        self.entries.get(&key).cloned()
     }
 
     /// Whether the BLOB is uncommitted, and may be read.
@@ -90,27 +103,51 @@ impl BlobSet {
         self.blobs.get(&blob).map(|uncommitted| uncommitted.closed)
     }
 
+    /// The entries of a BLOB that are not in the file.
+    fn entries_of(&self, blob: u64) -> impl Iterator<Item = (BlobKey, &Arc<[u8]>)> {
+        self.entries.range(BlobKey::all_of(blob)).map(|(key, entry)| (*key, entry))
+    }
+
     fn spill(&mut self, inner: &Inner) -> Result<()> {
         let mut batch = WriteBatch::new();
-        for (blob, uncommitted) in &mut self.blobs {
-            let first = keyspace::blob(BlobKey { blob: *blob, part: 0, chunk: 0 });
-            let last = keyspace::blob(BlobKey { blob: *blob, part: u8::MAX, chunk: u32::MAX });
-            let mut entries = self.entries.range(first..=last).peekable();
+        let mut newly_spilled = Vec::new();
+        for (blob, uncommitted) in &self.blobs {
+            let mut entries = self.entries_of(*blob).peekable();
             if entries.peek().is_some() && !uncommitted.spilled {
                 batch.put(Space::Meta, meta::pending_blob(*blob), Vec::new());
-                uncommitted.spilled = true;
+                if let Some(owner) = uncommitted.owner {
+                    references::put_reference(owner, *blob, &mut batch);
+                }
+                newly_spilled.push(*blob);
             }
-            for (key, value) in entries {
-                batch.put(Space::Blobs, key.to_vec(), value.to_vec());
+            for (key, entry) in entries {
+                pieces::put(key, entry, &mut batch);
             }
         }
         inner.write(batch, Durability::Relaxed)?;
+        for blob in newly_spilled {
+            self.blobs.entry(blob).and_modify(|uncommitted| uncommitted.spilled = true);
+        }
         self.entries.clear();
         self.bytes = 0;
         Ok(())
     }
 
-    /// Gives a BLOB to a row: itself if it is nobody's yet, else a copy. Gives the id under which the row has it.
+    /// An entry of a BLOB, from memory or from the file.
+    fn stored<T>(
+        &self,
+        inner: &Inner,
+        key: BlobKey,
+        read: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.entries.get(&key) {
+            Some(entry) => read(entry).map(Some),
+            None => pieces::read(&*inner.snapshot(), key, read),
+        }
+    }
+
+    /// Gives a BLOB to a row: itself if it is nobody's yet, else another one with the same contents. Gives the id under which
+    /// the row has it.
     pub(crate) fn adopt(&mut self, inner: &Inner, id: BlobId, change: u64) -> Result<BlobId> {
         match self.blobs.get_mut(&id.0) {
             Some(uncommitted) if !uncommitted.closed => Err(StoreError::NoSuchBlob),
@@ -120,12 +157,9 @@ impl BlobSet {
                 Ok(id)
             }
             _ => {
-                let copy = inner.blob_numbers.next(inner)?;
-                self.copy(inner, id.0, copy)?;
-                self.blobs.entry(copy).and_modify(|uncommitted| {
-                    (uncommitted.adopted, uncommitted.closed) = (Some(change), true)
-                });
-                Ok(BlobId(copy))
+                let another = self.share(inner, id)?;
+                self.blobs.entry(another.0).and_modify(|uncommitted| uncommitted.adopted = Some(change));
+                Ok(another)
             }
         }
     }
@@ -138,15 +172,9 @@ impl BlobSet {
         subtype: i16,
         character_set: CharacterSet,
     ) -> Result<()> {
-        let key = BlobKey { blob: id.0, part: PART_HEADER, chunk: 0 };
-        let stored = match self.entry(key) {
-            Some(entry) => entry,
-            None => match inner.snapshot().get(Space::Blobs, &keyspace::blob(key))? {
-                Some(value) => value.as_ref().into(),
-                None => return Err(StoreError::NoSuchBlob),
-            },
-        };
-        let mut header = Header::decode(id.0, &stored)?;
+        let key = BlobKey::header(id.0);
+        let header = self.stored(inner, key, |entry| Header::decode(id.0, entry))?;
+        let mut header = header.ok_or(StoreError::NoSuchBlob)?;
         let options = &mut header.properties.options;
         if (options.subtype, options.character_set) == (subtype, character_set) {
             return Ok(());
@@ -155,29 +183,48 @@ impl BlobSet {
         self.put(inner, key, header.encode())
     }
 
-    fn copy(&mut self, inner: &Inner, from: u64, to: u64) -> Result<()> {
-        self.begin(to);
-        let first = keyspace::blob(BlobKey { blob: from, part: 0, chunk: 0 });
-        let last = keyspace::blob(BlobKey { blob: from, part: u8::MAX, chunk: u32::MAX });
-        let mut found = false;
-        let snapshot = inner.snapshot();
-        let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let own: Vec<_> =
-            self.entries.range(first..=last).map(|(key, value)| (*key, Arc::clone(value))).collect();
-        for entry in snapshot.scan(Space::Blobs, span, Direction::Forward)? {
-            let (key, value) = entry?;
-            found = true;
-            self.put(inner, copied_key(&key, to)?, value.to_vec())?;
+    /// A new BLOB, nobody's yet, with the contents of another one: shared with it, or copied if they are tiny.
+    ///
+    /// # Errors
+    /// `NoSuchBlob` also if another transaction has not committed it.
+    pub(crate) fn share(&mut self, inner: &Inner, id: BlobId) -> Result<BlobId> {
+        let read = |entry: &[u8]| {
+            let header = Header::decode(id.0, entry)?;
+            Ok(if header.is_copied(entry) { (header, Some(entry.to_vec())) } else { (header, None) })
+        };
+        let found = self.stored(inner, BlobKey::header(id.0), read)?;
+        let (mut header, tiny) = found.ok_or(StoreError::NoSuchBlob)?;
+        let owner = match header.contents {
+            Contents::Of(owner) => owner,
+            Contents::Own(_) => id.0,
+        };
+        if !self.blobs.contains_key(&owner) {
+            self.keep(inner, owner)?;
         }
-        for (key, value) in own {
-            found = true;
-            self.put(inner, copied_key(&key, to)?, value.to_vec())?;
+        let new = inner.blob_numbers.next(inner)?;
+        let mut uncommitted = Uncommitted { closed: true, ..Uncommitted::default() };
+        let entry = match tiny {
+            Some(entry) => entry,
+            None => {
+                uncommitted.owner = Some(owner);
+                header.contents = Contents::Of(owner);
+                header.encode()
+            }
+        };
+        self.blobs.insert(new, uncommitted);
+        self.put(inner, BlobKey::header(new), entry)?;
+        Ok(BlobId(new))
+    }
+
+    /// Keeps the contents of a committed BLOB until this transaction ends.
+    fn keep(&mut self, inner: &Inner, owner: u64) -> Result<()> {
+        if !self.kept.insert(owner) {
+            return Ok(());
         }
-        if found {
-            Ok(())
-        } else {
-            self.blobs.remove(&to);
-            Err(StoreError::NoSuchBlob)
+        inner.blob_references.keep(owner);
+        match references::is_committed(&*inner.snapshot(), owner)? {
+            true => Ok(()),
+            false => Err(StoreError::NoSuchBlob),
         }
     }
 
@@ -200,18 +247,26 @@ impl BlobSet {
         self.blobs.values().any(Uncommitted::is_to_commit)
     }
 
+    /// The BLOBs that are committed: those that rows have taken, and those whose contents they have.
+    fn committed(&self) -> HashSet<u64> {
+        let taken = self.blobs.iter().filter(|(_, uncommitted)| uncommitted.is_to_commit());
+        let with_owners =
+            taken.flat_map(|(blob, uncommitted)| std::iter::once(*blob).chain(uncommitted.owner));
+        with_owners.filter(|blob| self.blobs.contains_key(blob)).collect()
+    }
+
     /// What the commit has to write.
     pub(crate) fn to_commit(&self) -> BlobCommit {
         let mut commit = BlobCommit::default();
-        for (blob, uncommitted) in &self.blobs {
-            if uncommitted.is_to_commit() {
-                let first = keyspace::blob(BlobKey { blob: *blob, part: 0, chunk: 0 });
-                let last = keyspace::blob(BlobKey { blob: *blob, part: u8::MAX, chunk: u32::MAX });
-                let entries = self.entries.range(first..=last);
-                commit.entries.extend(entries.map(|(key, value)| (*key, Arc::clone(value))));
-                if uncommitted.spilled {
-                    commit.unmarked.push(*blob);
-                }
+        for blob in self.committed() {
+            let Some(uncommitted) = self.blobs.get(&blob) else { continue };
+            commit.entries.extend(self.entries_of(blob).map(|(key, entry)| (key, Arc::clone(entry))));
+            commit.references.extend(uncommitted.owner.map(|owner| (owner, blob)));
+            if !uncommitted.is_to_commit() {
+                commit.ownerless.push(blob);
+            }
+            if uncommitted.spilled {
+                commit.unmarked.push(blob);
             }
         }
         commit
@@ -219,14 +274,13 @@ impl BlobSet {
 
     /// After a commit: its BLOBs are no more this transaction's affair.
     pub(crate) fn forget_adopted(&mut self) {
-        self.blobs.retain(|_, uncommitted| !uncommitted.is_to_commit());
+        let committed = self.committed();
+        self.blobs.retain(|blob, _| !committed.contains(blob));
     }
 
     /// Removes one BLOB.
     pub(crate) fn cancel(&mut self, inner: &Inner, blob: u64) -> Result<()> {
-        let first = keyspace::blob(BlobKey { blob, part: 0, chunk: 0 });
-        let last = keyspace::blob(BlobKey { blob, part: u8::MAX, chunk: u32::MAX });
-        let keys: Vec<_> = self.entries.range(first..=last).map(|(key, _)| *key).collect();
+        let keys: Vec<_> = self.entries_of(blob).map(|(key, _)| key).collect();
         for key in keys {
             if let Some(value) = self.entries.remove(&key) {
                 self.bytes -= value.len();
@@ -241,16 +295,12 @@ impl BlobSet {
     /// Removes all that is left, at the end of the transaction.
     pub(crate) fn discard(&mut self, inner: &Inner) -> Result<()> {
         self.entries.clear();
+        for owner in self.kept.drain() {
+            inner.blob_references.give_back(owner);
+        }
         let spilled: Vec<u64> =
             self.blobs.drain().filter(|(_, uncommitted)| uncommitted.spilled).map(|(blob, _)| blob).collect();
         if spilled.is_empty() { Ok(()) } else { remove_spilled(inner, &spilled) }
-    }
-}
-
-fn copied_key(key: &[u8], to: u64) -> Result<BlobKey> {
-    match key.split_at_checked(8).map(|(_, rest)| rest) {
-        Some(&[part, a, b, c, d]) => Ok(BlobKey { blob: to, part, chunk: u32::from_be_bytes([a, b, c, d]) }),
-        _ => Err(StoreError::corrupt("key of a blob")),
     }
 }
 
@@ -258,7 +308,7 @@ fn remove_spilled(inner: &Inner, blobs: &[u64]) -> Result<()> {
     let snapshot = inner.snapshot();
     let mut batch = WriteBatch::new();
     for blob in blobs {
-        delete_blob(&*snapshot, *blob, &mut batch)?;
+        delete_uncommitted(&*snapshot, *blob, &mut batch)?;
         batch.delete(Space::Meta, meta::pending_blob(*blob));
     }
     inner.write(batch, Durability::Relaxed)

@@ -4,8 +4,8 @@ use farbird_record::bytes::put_varint;
 use farbird_types::BlobId;
 
 use super::{
-    BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, CHUNK_BYTES_MAX, Header, Inline, PART_CONTENTS,
-    PART_HEADER, PART_SEGMENTS, SegmentList, best_chunk_bytes, encode_chunk,
+    BlobKey, BlobOptions, BlobProperties, CHUNK_BYTES, CHUNK_BYTES_MAX, Contents, Header, Inline, Layout,
+    PART_CONTENTS, PART_SEGMENTS, SegmentList, best_chunk_bytes, encode_chunk,
 };
 use crate::{Result, StoreError, Transaction};
 
@@ -155,15 +155,11 @@ impl BlobWriter {
             self.contents.finish(transaction, self.blob)?;
             self.list.finish(transaction, self.blob)?;
         }
-        let header = Header {
-            properties: self.properties,
-            segment_list,
-            chunk_bytes: self.contents.chunk_bytes.unwrap_or(CHUNK_BYTES),
-            inline,
-        };
+        let chunk_bytes = self.contents.chunk_bytes.unwrap_or(CHUNK_BYTES);
+        let contents = Contents::Own(Layout { segment_list, chunk_bytes, inline });
+        let header = Header { properties: self.properties, contents };
         let mut core = transaction.core()?;
-        let key = BlobKey { blob: self.blob, part: PART_HEADER, chunk: 0 };
-        core.blobs.put(&transaction.store().inner, key, header.encode())?;
+        core.blobs.put(&transaction.store().inner, BlobKey::header(self.blob), header.encode())?;
         core.blobs.close(self.blob);
         Ok(BlobId(self.blob))
     }

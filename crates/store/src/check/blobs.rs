@@ -1,9 +1,13 @@
 //! BLOBs: those that rows refer to, and those that are there.
 
+use std::collections::HashSet;
+
 use farbird_types::{BlobId, Value};
 
 use super::walk::Walk;
 use super::{Check, Place};
+use crate::blob::references::is_referred_to;
+use crate::blob::{BlobKey, pieces};
 use crate::substrate::Space;
 use crate::{RelationId, Result, RowId, SegmentRead, StoreError, keyspace};
 
@@ -35,17 +39,18 @@ impl BlobReferences {
 }
 
 impl Check<'_> {
-    /// Every BLOB that a row refers to is read; the others are counted.
+    /// The contents of every BLOB that a row refers to are read, once; BLOBs of no row are counted.
     pub(super) fn check_blobs(&mut self) -> Result<()> {
         self.at.relation = None;
         let mut references = std::mem::take(&mut self.references).0;
         references.sort_unstable();
         references.dedup_by_key(|reference| reference.blob);
         self.count_orphans(&references)?;
+        let mut sound = HashSet::new();
         for Reference { blob, relation, row, .. } in references.into_iter().filter(|one| !one.is_optional) {
             self.report.blobs += 1;
             self.advance(1)?;
-            match self.read_blob(BlobId(blob)) {
+            match self.read_blob(BlobId(blob), &mut sound) {
                 Ok(()) => {}
                 Err(error @ StoreError::Cancelled) => return Err(error),
                 Err(error) => self.report.add(Place::Blob(relation, row, BlobId(blob)), error.to_string()),
@@ -54,34 +59,52 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Counts the BLOBs in both spaces that no row has, and no other BLOB has the contents of.
     fn count_orphans(&mut self, references: &[Reference]) -> Result<()> {
-        let mut last = None;
-        let mut walk = Walk::new(&self.snapshot, Space::Blobs);
-        while let Some(entry) = walk.next() {
-            let blob = match &entry {
-                Ok((key, _)) => key.get(..8).and_then(keyspace::number).filter(|_| key.len() == 13),
-                Err(gap) => {
-                    self.report.add(Place::Blobs, gap.to_string());
+        for space in [Space::Blobs, Space::BlobPages] {
+            let mut last = None;
+            let mut walk = Walk::new(&self.snapshot, space);
+            while let Some(entry) = walk.next() {
+                let blob = match &entry {
+                    Ok((key, _)) => {
+                        let is_whole = key.len() == keyspace::BLOB_PIECE_BYTES;
+                        key.get(..8).and_then(keyspace::number).filter(|_| is_whole)
+                    }
+                    Err(gap) => {
+                        self.report.add(Place::Blobs, gap.to_string());
+                        continue;
+                    }
+                };
+                let Some(blob) = blob else {
+                    self.report.add(Place::Blobs, "a key makes no sense");
                     continue;
+                };
+                let is_owned = || references.binary_search_by_key(&blob, |reference| reference.blob).is_ok();
+                if last.replace(blob) != Some(blob) && !is_owned() && self.is_orphan(space, blob)? {
+                    self.report.orphan_blobs += 1;
                 }
-            };
-            let Some(blob) = blob else {
-                self.report.add(Place::Blobs, "a key makes no sense");
-                continue;
-            };
-            if last.replace(blob) != Some(blob)
-                && references.binary_search_by_key(&blob, |reference| reference.blob).is_err()
-            {
-                self.report.orphan_blobs += 1;
             }
         }
         Ok(())
     }
 
-    /// Reads a BLOB to its end; its lengths must be those that its header names.
-    fn read_blob(&self, blob: BlobId) -> Result<()> {
+    /// Whether a BLOB that no row has is nobody's, and not counted already.
+    fn is_orphan(&self, space: Space, blob: u64) -> Result<bool> {
+        let is_counted = space == Space::BlobPages
+            && pieces::read(&*self.snapshot, BlobKey::header(blob), |_| Ok(()))
+                .map_or(true, |found| found.is_some());
+        Ok(!is_counted && !is_referred_to(&*self.snapshot, blob)?)
+    }
+
+    /// Reads a BLOB to its end; its lengths must be those that its header names. Of contents that are known to be `sound`
+    /// already only the lengths are compared.
+    fn read_blob(&self, blob: BlobId, sound: &mut HashSet<(BlobId, u64, u64)>) -> Result<()> {
         let mut reader = self.transaction.open_blob(blob)?;
         let properties = reader.properties();
+        let contents = (reader.contents_owner(), properties.bytes, properties.segments);
+        if sound.contains(&contents) {
+            return Ok(());
+        }
         let (mut bytes, mut segments) = (0, 0);
         let mut part = Vec::new();
         loop {
@@ -97,6 +120,9 @@ impl Check<'_> {
         if bytes != properties.bytes || (has_segments && segments != properties.segments) {
             let what = format!("{bytes} bytes in {segments} segments instead of {properties:?}");
             return Err(StoreError::corrupt(what));
+        }
+        if contents.0 != blob || is_referred_to(&*self.snapshot, blob.0)? {
+            sound.insert(contents);
         }
         Ok(())
     }

@@ -221,6 +221,8 @@ fn put_space(space: Space, out: &mut Vec<u8>) {
         Space::Catalog => (1, None),
         Space::Sequences => (2, None),
         Space::Blobs => (3, None),
+        Space::BlobPages => (8, None),
+        Space::BlobReferences => (9, None),
         Space::Versions(relation) => (4, Some(relation.0)),
         Space::Blocks(relation) => (5, Some(relation.0)),
         Space::Index(index) => (6, Some(index.0)),
@@ -239,6 +241,8 @@ fn take_space(reader: &mut Reader<'_>) -> std::result::Result<Space, DecodeError
         1 => Space::Catalog,
         2 => Space::Sequences,
         3 => Space::Blobs,
+        8 => Space::BlobPages,
+        9 => Space::BlobReferences,
         _ => {
             let number = u32::try_from(reader.varint()?).unwrap_or(u32::MAX);
             match kind {

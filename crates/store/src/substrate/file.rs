@@ -280,6 +280,8 @@ fn table_name(space: Space) -> String {
         Space::Catalog => write!(name, "catalog"),
         Space::Sequences => write!(name, "sequences"),
         Space::Blobs => write!(name, "blobs"),
+        Space::BlobPages => write!(name, "blob pages"),
+        Space::BlobReferences => write!(name, "blob references"),
         Space::Versions(relation) => write!(name, "versions/{}", relation.0),
         Space::Changes(relation) => write!(name, "changes/{}", relation.0),
         Space::Blocks(relation) => write!(name, "blocks/{}", relation.0),

@@ -31,8 +31,12 @@ pub enum Space {
     Catalog,
     /// Sequences.
     Sequences,
-    /// BLOBs.
+    /// BLOBs: what is smaller than a page.
     Blobs,
+    /// Parts of BLOBs that fill pages.
+    BlobPages,
+    /// Which BLOBs have the contents of others.
+    BlobReferences,
     /// Recent versions of a relation's rows.
     Versions(RelationId),
     /// Changes of a relation's rows that large transactions have spilled before their end.

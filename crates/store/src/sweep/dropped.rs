@@ -1,8 +1,9 @@
 //! Giving back what dropped relations and indexes held, once no snapshot can be reading them.
 
+use crate::blob::references::release;
 use crate::keyspace::{self, meta};
 use crate::numbers::read_number;
-use crate::recovery::{delete_blob, id, marks};
+use crate::recovery::{id, marks};
 use crate::store::Inner;
 use crate::substrate::{Durability, Space, WriteBatch};
 use crate::{CommitNumber, IndexId, RelationId, Result};
@@ -50,7 +51,7 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
         }
         for mark in blobs.into_iter().take(BLOBS_PER_STEP) {
             if let Some(blob) = mark.get(prefix.len()..).and_then(keyspace::number) {
-                delete_blob(&*snapshot, blob, &mut batch)?;
+                release(&*snapshot, blob, &mut batch)?;
             }
             batch.delete(Space::Meta, mark);
         }

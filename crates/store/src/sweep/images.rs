@@ -6,9 +6,9 @@ use farbird_record::ColumnSet;
 use farbird_record::value_codec::decode_row;
 use farbird_types::{BlobId, Value};
 
+use crate::blob::references::release;
 use crate::block::Block;
 use crate::decoder::{RowDecoder, damaged_row};
-use crate::recovery::delete_blob;
 use crate::substrate::{Slice, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{RelationLayout, Result, RowId};
@@ -51,7 +51,7 @@ pub(super) fn image_of_version(
     Ok(Some(values))
 }
 
-/// Deletes the index entries and BLOBs that only dead images of a row refer to.
+/// Deletes the index entries and gives up the BLOBs that only dead images of a row refer to.
 pub(super) fn forget(
     snapshot: &dyn Snapshot,
     layout: &RelationLayout,
@@ -64,7 +64,7 @@ pub(super) fn forget(
     let alive: HashSet<BlobId> = alive.iter().flatten().filter_map(blob_id).collect();
     let dead: HashSet<BlobId> = dead.iter().flatten().filter_map(blob_id).collect();
     for blob in dead.difference(&alive) {
-        delete_blob(snapshot, blob.0, batch)?;
+        release(snapshot, blob.0, batch)?;
     }
     Ok(())
 }

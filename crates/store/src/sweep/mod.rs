@@ -4,6 +4,7 @@
 //! It goes in steps, each of which holds the right to write for a few milliseconds at most, so that commits never wait
 //! long: the number of rows of a step follows the time that the latest ones took. Nothing depends on it but space and speed; a crash between steps loses nothing, within a step nothing either.
 
+mod blobs;
 mod dropped;
 mod images;
 mod relation;
@@ -57,6 +58,7 @@ struct Outlook {
     published: CommitNumber,
     horizon: CommitNumber,
     times_left: u64,
+    blobs_given_back: u64,
 }
 
 /// How many rows a step looks at: as many as take about the right time.
@@ -174,7 +176,12 @@ impl Store {
         for _ in 0..steps {
             let published = inner.last_commit();
             let horizon = inner.registry.horizon(published);
-            let outlook = Outlook { published, horizon, times_left: inner.spilled.times_left() };
+            let outlook = Outlook {
+                published,
+                horizon,
+                times_left: inner.spilled.times_left(),
+                blobs_given_back: inner.blob_references.given_back(),
+            };
             if place.idle_at == Some(outlook) {
                 break;
             }
@@ -197,9 +204,12 @@ impl Store {
             .iter()
             .find(|registered| place.relation.is_none_or(|relation| registered.layout.id >= relation));
         let Some(registered) = current else {
-            place.relation = None;
             place.row = 0;
-            return dropped::sweep(&self.inner);
+            let useful = dropped::sweep(&self.inner)?;
+            let reaped = blobs::sweep(&self.inner)?;
+            // Behind all relations there is more to do.
+            place.relation = reaped.more.then_some(RelationId(u32::MAX));
+            return Ok(useful || reaped.useful);
         };
         let id = registered.layout.id;
         if place.relation != Some(id) {
