@@ -27,8 +27,8 @@ use super::fault;
 use super::overlay::Overlay;
 use super::pages::{CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeySpan, Reopened, Slice, Snapshot, Space, Substrate,
-    WriteBatch, is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Snapshot, Space,
+    Substrate, WriteBatch, is_empty_span,
 };
 use crate::{Result, StoreError};
 
@@ -272,6 +272,7 @@ fn failed(error: impl Into<redb::Error>) -> StoreError {
 }
 
 type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 fn table_name(space: Space) -> String {
     let mut name = String::new();
@@ -354,14 +355,45 @@ fn apply(transaction: &WriteTransaction, batch: WriteBatch) -> Result<()> {
         let name = table_name(space);
         let mut table =
             transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
-        for (key, value) in changes {
+        let appended = match space {
+            Space::Index(_) if changes.len() >= APPENDED_MIN => beyond_last(&table, &changes)?,
+            _ => changes.len(),
+        };
+        let (among, beyond) = changes.split_at(appended);
+        for (key, value) in among {
             match value {
                 Some(value) => table.insert(key.as_slice(), value.as_slice()).map_err(failed)?,
                 None => table.remove(key.as_slice()).map_err(failed)?,
             };
         }
+        append(&mut table, beyond)?;
     }
     Ok(())
+}
+
+/// Fewer changes than this are made one by one.
+const APPENDED_MIN: usize = 64;
+
+/// Where the changes beyond the last key of a table begin.
+fn beyond_last(table: &WriteTable<'_>, changes: &[KeyChange]) -> Result<usize> {
+    let last = table.last().map_err(failed)?;
+    Ok(last.map_or(0, |(last, _)| changes.partition_point(|(key, _)| key.as_slice() <= last.value())))
+}
+
+/// Makes changes beyond the last key of a table. redb packs such keys into leaves without searching for the place of each.
+fn append(table: &mut WriteTable<'_>, changes: &[KeyChange]) -> Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut end = table.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(failed)?;
+    let mut changes = changes.iter().peekable();
+    while let Some((key, value)) = changes.next() {
+        let is_latest = changes.peek().is_none_or(|(next, _)| next != key);
+        if let (true, Some(value)) = (is_latest, value) {
+            end.insert_before(key.as_slice(), value.as_slice()).map_err(failed)?;
+        }
+    }
+    end.close().map_err(failed)
 }
 
 struct RedbSnapshot {
