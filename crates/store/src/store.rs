@@ -413,6 +413,35 @@ impl Inner {
         Err(error)
     }
 
+    /// Lets the substrate do what its writes have put off. For when nobody commits.
+    ///
+    /// # Errors
+    /// Nothing is lost by them, unless the substrate has to be opened again.
+    pub(crate) fn rest(&self) -> Result<()> {
+        let guard = self.begin_write();
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        match self
+            .substrate
+            .rest()
+            .and_then(|is_newer| is_newer.then(|| self.readable_snapshot()).transpose())
+        {
+            Ok(None) => Ok(()),
+            Ok(Some(snapshot)) => {
+                let mut latest = self.latest.write();
+                latest.0 = Arc::new(latest.0.followed_by(snapshot, true));
+                Ok(())
+            }
+            Err(error) => {
+                if self.substrate.is_broken() {
+                    self.recover(&guard, &error, true);
+                }
+                Err(error)
+            }
+        }
+    }
+
     /// The substrate's state, unless it has to be opened again.
     fn readable_snapshot(&self) -> Result<Arc<dyn Snapshot>> {
         if self.substrate.is_broken() { Err(StoreError::Poisoned) } else { self.substrate.snapshot() }

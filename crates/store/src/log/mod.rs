@@ -1,20 +1,24 @@
 //! The commit log: what makes a commit durable with one short write, before it is merged into the tree.
 //!
 //! A durable commit of redb writes a page of each level of each table that it touches. A logged one writes its changes
-//! once, into a room at the front of the file ([`room`]), syncs, and is merged into redb's tree in memory only. When the
-//! room is full, or a batch is too large for it, redb makes everything up to now durable (a checkpoint), and the room is
-//! used again from its beginning. An open after a crash merges what the log has beyond the tree.
+//! once, into a room at the front of the file ([`room`]), syncs, and is done: snapshots show it over the tree
+//! ([`recent`]), into which it is merged together with others, in memory only. When the room is full, or a batch is too
+//! large for it, redb makes everything up to now durable (a checkpoint), and the room is used again from its beginning. An
+//! open after a crash merges what the log has beyond the tree.
 //!
 //! # Promises
 //! - What was acknowledged is in the tree or in the log, whole. A record counts only if it is whole, of the tree's
 //!   generation, and next in number.
 //! - Batches take effect in their order: if one is not logged, no later one is, up to the next checkpoint.
-//! - A damaged record is noticed by those behind it; damage to the very last one looks like a write that a crash has torn.
+//! - A damaged record is noticed by those behind it, the very last one by a note that is written when nobody writes
+//!   anything else ([`Substrate::rest`]). Before that damage to it looks like a write that a crash has torn.
 //! - Of a batch whose write failed nothing comes back, as long as the disk lets its record be erased.
 
+mod recent;
 mod record;
 mod room;
 
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
@@ -29,6 +33,7 @@ use crate::substrate::{
     Durability, Overlay, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch,
 };
 use crate::{FileKind, Result, StoreError};
+use recent::RecentBatches;
 use record::{RECORD_BYTES_MAX, RecordNumber};
 pub use room::ROOM_BYTES_DEFAULT;
 use room::Room;
@@ -41,12 +46,17 @@ pub struct LoggedSubstrate {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
 struct State {
     /// The number of the latest batch.
     latest: RecordNumber,
+    /// Batches that were logged and are not in the tree yet.
+    recent: RecentBatches,
+    /// The tree's latest state, once somebody has asked for it.
+    merged: Option<Arc<dyn Snapshot>>,
     /// Where the next record goes. Those before it were acknowledged.
     position: u64,
+    /// The latest record, until it is noted that it was acknowledged.
+    unnoted: Option<RecordNumber>,
     /// Records that the next sync takes along, and how many they are.
     unsynced: Vec<u8>,
     unsynced_records: u32,
@@ -56,6 +66,15 @@ struct State {
     is_broken: bool,
 }
 
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("latest", &self.latest)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
 impl State {
     /// Behind the records that an open has found.
     ///
@@ -63,7 +82,10 @@ impl State {
     fn after(latest: RecordNumber, position: u64) -> State {
         State {
             latest,
+            recent: RecentBatches::default(),
+            merged: None,
             position,
+            unnoted: None,
             unsynced: Vec::new(),
             unsynced_records: 0,
             needs_checkpoint: true,
@@ -108,12 +130,15 @@ impl LoggedSubstrate {
 
     /// As [`RedbSubstrate::compact`], with what the log holds.
     pub(crate) fn compact(&self) -> Result<bool> {
-        self.checkpoint(&mut self.state.lock(), WriteBatch::new())?;
+        let mut state = self.state.lock();
+        self.checkpoint(&mut state, WriteBatch::new())?;
+        state.merged = None;
         self.base.compact()
     }
 
     /// Compares the checksums of all pages in use; says what is wrong. Snapshots must be gone.
     pub(crate) fn check_pages(&self) -> Result<Vec<String>> {
+        self.state.lock().merged = None;
         self.base.check_pages()
     }
 
@@ -136,6 +161,9 @@ impl LoggedSubstrate {
     fn write_in(&self, state: &mut State, batch: WriteBatch, durability: Durability) -> Result<()> {
         if batch.is_empty() && !state.needs_checkpoint && state.unsynced.is_empty() {
             return Ok(());
+        }
+        if state.recent.is_full() || durability == Durability::Relaxed || !state.recent.takes(&batch) {
+            self.merge_recent(state)?;
         }
         let next = state.latest.next();
         match (self.record(state, next, &batch), durability) {
@@ -167,7 +195,7 @@ impl LoggedSubstrate {
         (end <= self.room.capacity()).then_some(record)
     }
 
-    /// Makes a batch durable by its record, and merges it into the tree.
+    /// Makes a batch durable by its record, and shows it: over the tree if it may wait there, else in it.
     fn log(&self, state: &mut State, number: RecordNumber, record: &[u8], batch: WriteBatch) -> Result<()> {
         let place = state.position + state.unsynced.len() as u64;
         state.unsynced.extend_from_slice(record);
@@ -176,13 +204,17 @@ impl LoggedSubstrate {
             state.is_broken = true;
             return Err(error.into());
         }
-        if let Err(error) = self.merge(state, number, batch, Durability::Relaxed) {
+        if state.recent.takes(&batch) {
+            state.recent.add(batch);
+            state.latest = number;
+        } else if let Err(error) = self.merge(state, number, batch, Durability::Relaxed) {
             // Nothing of a batch that fails may come back.
             state.is_broken = record::erase(&self.room, place).is_err();
             state.needs_checkpoint = true;
             return Err(error);
         }
         state.position += state.unsynced.len() as u64;
+        state.unnoted = Some(number);
         state.unsynced.clear();
         state.unsynced_records = 0;
         state.unsynced.shrink_to(RECORD_BYTES_MAX);
@@ -200,14 +232,26 @@ impl LoggedSubstrate {
         batch.put(Space::Meta, meta::LOG.to_vec(), number.to_bytes());
         self.base.write(batch, durability)?;
         state.latest = number;
+        state.merged = None;
+        Ok(())
+    }
+
+    /// Merges what waits over the tree into it. If that fails it goes on waiting: it is durable, and shown.
+    fn merge_recent(&self, state: &mut State) -> Result<()> {
+        if !state.recent.is_empty() {
+            self.merge(state, state.latest, state.recent.merged(), Durability::Relaxed)?;
+            state.recent = RecentBatches::default();
+        }
         Ok(())
     }
 
     /// Makes the tree durable with everything up to this batch; the log begins anew.
     fn checkpoint(&self, state: &mut State, batch: WriteBatch) -> Result<()> {
+        self.merge_recent(state)?;
         let number = state.latest.next_generation();
         self.merge(state, number, batch, Durability::Durable)?;
         state.position = 0;
+        state.unnoted = None;
         state.unsynced.clear();
         state.unsynced_records = 0;
         state.needs_checkpoint = false;
@@ -253,7 +297,13 @@ fn replay(base: &RedbSubstrate, room: &Room, end: u64) -> Result<(RecordNumber, 
 
 impl Substrate for LoggedSubstrate {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
-        self.base.snapshot()
+        let mut state = self.state.lock();
+        let merged = match state.merged.take() {
+            Some(merged) => merged,
+            None => self.base.snapshot()?,
+        };
+        state.merged = Some(Arc::clone(&merged));
+        Ok(state.recent.over(merged))
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
@@ -264,6 +314,21 @@ impl Substrate for LoggedSubstrate {
         self.write_in(&mut state, batch, durability)
     }
 
+    fn rest(&self) -> Result<bool> {
+        let mut state = self.state.lock();
+        if state.is_broken {
+            return Ok(false);
+        }
+        if let Some(number) = state.unnoted.take()
+            && let Err(error) = record::write_note(&self.room, state.position, number)
+        {
+            tracing::debug!(%error, "the latest record of the commit log is not noted");
+        }
+        let merges = !state.recent.is_empty();
+        self.merge_recent(&mut state)?;
+        Ok(merges)
+    }
+
     fn is_broken(&self) -> bool {
         self.state.lock().is_broken || self.base.is_broken()
     }
@@ -272,6 +337,7 @@ impl Substrate for LoggedSubstrate {
         let mut state = self.state.lock();
         // What was not acknowledged shall not come back, nor if the next open finds it.
         let erased = if state.is_broken { record::erase(&self.room, state.position) } else { Ok(()) };
+        state.merged = None;
         let reopened = self.base.reopen()?;
         let (latest, position) = replay(&self.base, &self.room, state.position)?;
         *state = State::after(latest, position);
@@ -409,12 +475,40 @@ mod tests {
         for value in [b"checkpoint" as &[u8], b"a", b"b", b"c"] {
             substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
         }
-        for record in 0..2 {
+        let is_reported = |record: usize| {
             let damaged = copy(&disk);
             damaged.0.lock()[room::first_record_offset() as usize + record * 512 + 40] ^= 0x01;
             let opened = LoggedSubstrate::on_backend(damaged, 1 << 20, 16 << 10);
-            assert!(matches!(opened, Err(StoreError::Corrupt { .. })), "record {record}: {opened:?}");
+            matches!(opened, Err(StoreError::Corrupt { .. }))
+        };
+        assert!(is_reported(0) && is_reported(1));
+        // The last one may have been torn by a crash, before it was acknowledged; unless it is noted that it was.
+        assert!(!is_reported(2));
+        substrate.rest().expect("rest");
+        assert!((0..3).all(is_reported));
+        // A damaged note is no harm, and neither is one that is written over.
+        let note = room::first_record_offset() as usize + 3 * 512;
+        let damaged = copy(&disk);
+        damaged.0.lock()[note] ^= 0x01;
+        assert_eq!(contents(&open(&damaged))[0].1, b"c");
+        substrate.write(batch(&[(b"key", Some(b"d"))]), Durability::Durable).expect("write");
+        let torn = copy(&disk);
+        torn.0.lock()[note + 40] ^= 0x01;
+        assert_eq!(contents(&open(&torn))[0].1, b"c");
+    }
+
+    #[test]
+    fn a_rest_merges_what_waits_and_changes_nothing_that_is_seen() {
+        let disk = Disk::default();
+        let substrate = open(&disk);
+        for value in [b"checkpoint" as &[u8], b"a", b"b"] {
+            substrate.write(batch(&[(b"key", Some(value))]), Durability::Durable).expect("write");
         }
+        let before = contents(&substrate);
+        assert!(substrate.rest().expect("rest"));
+        assert!(!substrate.rest().expect("rest"));
+        assert_eq!(contents(&substrate), before);
+        assert_eq!(contents(&open(&copy(&disk))), before);
     }
 
     #[test]

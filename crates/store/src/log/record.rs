@@ -16,6 +16,11 @@
 //! a varint with their number, and each of them: key (varint length, bytes), then a varint that is 0 if the key is
 //! deleted, else the length of its value plus 1, and the value. A space is a byte, followed by a varint with the number of the
 //! relation or index for those of relations and indexes.
+//!
+//! # Notes
+//! Behind the latest record there may be a sector which says that it was acknowledged, since no later record tells: a
+//! header with [`NOTE`] for the size and the record's number, the rest zeros. It is written some time later, without a
+//! sync of its own, and the next record is written over it.
 
 use std::io;
 
@@ -33,6 +38,9 @@ pub(super) const RECORD_BYTES_MAX: usize = 256 << 10;
 const ALIGNMENT_BYTES: usize = 512;
 const CHECKSUM_BYTES: usize = 8;
 const HEADER_BYTES: usize = 32;
+
+/// In place of the size of the changes: this is a note.
+const NOTE: u32 = u32::MAX;
 
 const CLEARED: u8 = 0;
 const CHANGED: u8 = 1;
@@ -106,6 +114,12 @@ pub(super) fn encode(number: RecordNumber, before: u32, batch: &WriteBatch) -> O
     if out.len() > RECORD_BYTES_MAX {
         return None;
     }
+    seal(&mut out, size, before, number);
+    Some(out)
+}
+
+/// Fills in the header, and pads.
+fn seal(out: &mut Vec<u8>, size: u32, before: u32, number: RecordNumber) {
     out[8..12].copy_from_slice(&size.to_le_bytes());
     out[12..16].copy_from_slice(&before.to_le_bytes());
     out[16..24].copy_from_slice(&number.generation.to_le_bytes());
@@ -113,7 +127,29 @@ pub(super) fn encode(number: RecordNumber, before: u32, batch: &WriteBatch) -> O
     let checksum = xxh3_64(&out[CHECKSUM_BYTES..]);
     out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
     out.resize(out.len().next_multiple_of(ALIGNMENT_BYTES), 0);
-    Some(out)
+}
+
+/// Notes behind the latest record, at `position`, that it was acknowledged; if there is room.
+pub(super) fn write_note(room: &Room, position: u64, acknowledged: RecordNumber) -> io::Result<()> {
+    if position + ALIGNMENT_BYTES as u64 > room.capacity() {
+        return Ok(());
+    }
+    let mut note = vec![0; HEADER_BYTES];
+    seal(&mut note, NOTE, 0, acknowledged);
+    room.write(position, &note)
+}
+
+/// Which record a note at `position` says was acknowledged, if there is one.
+fn read_note(room: &Room, position: u64) -> io::Result<Option<RecordNumber>> {
+    let mut found = [0; HEADER_BYTES];
+    if position + HEADER_BYTES as u64 > room.capacity() {
+        return Ok(None);
+    }
+    room.read(position, &mut found)?;
+    let Some(number) = RecordNumber::from_bytes(&found[16..]) else { return Ok(None) };
+    let mut note = vec![0; HEADER_BYTES];
+    seal(&mut note, NOTE, 0, number);
+    Ok(note.starts_with(&found).then_some(number))
 }
 
 /// A whole record.
@@ -162,10 +198,10 @@ pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<O
 }
 
 /// Makes sure that the log ends at `position`, before `end`, because no more was acknowledged: a record that was written
-/// after the one which is missing had been synced is a proof that this one was damaged later.
+/// after the one which is missing had been synced, or a note of it, is a proof that this one was damaged later.
 ///
 /// # Errors
-/// `Corrupt` if there is such a record.
+/// `Corrupt` if there is such a proof.
 pub(super) fn check_end(room: &Room, position: u64, end: u64, missing: RecordNumber) -> Result<()> {
     for position in (position..end).step_by(ALIGNMENT_BYTES) {
         let is_later = |found: RecordNumber| found.generation == missing.generation && found > missing;
@@ -173,6 +209,13 @@ pub(super) fn check_end(room: &Room, position: u64, end: u64, missing: RecordNum
         if later.is_some_and(|later| later.number.first_of_write(later.before) > missing.number) {
             return Err(StoreError::corrupt(format!(
                 "record {} of the commit log, behind which there are others",
+                missing.number
+            )));
+        }
+        let noted = read_note(room, position)?;
+        if noted.is_some_and(|noted| noted.generation == missing.generation && noted >= missing) {
+            return Err(StoreError::corrupt(format!(
+                "record {} of the commit log, which was acknowledged",
                 missing.number
             )));
         }

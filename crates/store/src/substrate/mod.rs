@@ -97,6 +97,12 @@ pub trait Substrate: fmt::Debug + Send + Sync {
     /// Nothing of the batch is there then, unless the substrate [is broken](Substrate::is_broken) by it.
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()>;
 
+    /// Does what writes have put off, since nobody writes now; whether a new snapshot is to be preferred to older ones,
+    /// which show the same.
+    fn rest(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether a write has failed such that its outcome is unknown, and nothing more can be written before
     /// [`Substrate::reopen`].
     fn is_broken(&self) -> bool {
@@ -177,7 +183,7 @@ impl Slice {
         Slice(Bytes::Page(guard))
     }
 
-    fn shared(bytes: Arc<[u8]>) -> Slice {
+    pub(crate) fn shared(bytes: Arc<[u8]>) -> Slice {
         Slice(Bytes::Shared(bytes))
     }
 }
@@ -260,6 +266,11 @@ impl WriteBatch {
     /// The changes by space, in the order in which they were made.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (Space, &[KeyChange])> {
         self.changes.iter().map(|(space, changes)| (*space, changes.as_slice()))
+    }
+
+    /// As [`WriteBatch::changes`], to keep.
+    pub(crate) fn into_changes(self) -> impl Iterator<Item = (Space, Vec<KeyChange>)> {
+        self.changes.into_iter()
     }
 
     /// The changes by space, each in key order, the latest of a key last.

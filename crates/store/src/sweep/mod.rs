@@ -194,6 +194,9 @@ impl Store {
                 place.idle_at = (!std::mem::take(&mut place.useful)).then_some(outlook);
             }
         }
+        if useful == 0 {
+            inner.rest()?;
+        }
         Ok(useful)
     }
 
