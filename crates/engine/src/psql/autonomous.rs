@@ -1,7 +1,11 @@
-//! IN AUTONOMOUS TRANSACTION.
+//! IN AUTONOMOUS TRANSACTION, and EXECUTE STATEMENT WITH AUTONOMOUS TRANSACTION.
+//!
+//! Such a transaction fires the triggers of the database at its start and end, as those that clients start do (Firebird 4
+//! does so too, if the documentation does not say it).
 
 use std::collections::BTreeMap;
 
+use farbird_sql::ast::DatabaseEvent;
 use farbird_store::TransactionOptions;
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
@@ -9,6 +13,7 @@ use parking_lot::Mutex;
 use crate::catalog::CatalogChanges;
 use crate::execute::context::ExecutionContext;
 use crate::psql::execution::{Execution, Stop};
+use crate::psql::{fire_database_triggers, has_database_triggers};
 use crate::transaction::{Transaction, TransactionCatalog};
 
 /// Begins a transaction with the parameters of the context's, but a snapshot of its own.
@@ -39,7 +44,16 @@ pub(super) fn within<T>(
         ExecutionContext::new(context.database, context.session, &transaction, view, context.now, parameters);
     inner.depth = context.depth;
     std::mem::swap(&mut inner.routine, &mut context.routine);
-    let result = run(&mut inner);
+    let started = fire(&mut inner, DatabaseEvent::TransactionStart);
+    let result = started.and_then(|()| run(&mut inner)).and_then(|value| {
+        fire(&mut inner, DatabaseEvent::TransactionCommit)?;
+        Ok(value)
+    });
+    if result.is_err()
+        && let Err(error) = fire(&mut inner, DatabaseEvent::TransactionRollback)
+    {
+        tracing::warn!(attachment = context.session.id, %error, "a trigger ON TRANSACTION ROLLBACK failed");
+    }
     std::mem::swap(&mut inner.routine, &mut context.routine);
     context.parameters = std::mem::take(&mut inner.parameters);
     drop(inner);
@@ -59,6 +73,16 @@ pub(super) fn within<T>(
             Err(error)
         }
     }
+}
+
+/// Fires the triggers of an event in the context's transaction.
+fn fire(context: &mut ExecutionContext<'_>, event: DatabaseEvent) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    if context.session.options.no_database_triggers || !has_database_triggers(&catalog, event) {
+        return Ok(());
+    }
+    context.view = context.transaction.store.view_again(&context.view)?;
+    fire_database_triggers(context, event)
 }
 
 impl Execution {

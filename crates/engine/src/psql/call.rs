@@ -275,6 +275,7 @@ pub fn has_database_triggers(catalog: &Catalog, event: DatabaseEvent) -> bool {
 pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: DatabaseEvent) -> Result<()> {
     let trigger_type = database_trigger_type(event);
     let catalog = context.transaction.current_catalog();
+    let committed = context.database.catalog();
     let key = Key::DatabaseTriggers(trigger_type);
     let triggers = catalog.compiled.routines(catalog.version, key, || {
         let wanted = catalog
@@ -286,7 +287,8 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
             .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, None, false)?)))
             .collect()
     })?;
-    for trigger in triggers.iter() {
+    // A transaction that creates such a trigger does not fire it yet.
+    for trigger in triggers.iter().filter(|trigger| committed.triggers.contains_key(&trigger.name)) {
         Execution::of_trigger(trigger, std::iter::empty(), None).finish(context)?;
     }
     Ok(())

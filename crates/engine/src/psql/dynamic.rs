@@ -51,8 +51,8 @@ pub(super) fn execute(
     let (parsed, inputs) = prepare(statement, context)?;
     if statement.transaction == Some(StatementTransaction::Autonomous) {
         let transaction = autonomous::begin(context)?;
-        return autonomous::within(transaction, context, |inner| {
-            singleton(statement, &parsed, inputs, inner)
+        return apart(context, |context| {
+            autonomous::within(transaction, context, |inner| singleton(statement, &parsed, inputs, inner))
         });
     }
     // Its own savepoint: what it did is undone also if the routine handles its error.
