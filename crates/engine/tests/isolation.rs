@@ -212,3 +212,34 @@ fn reserved_tables_are_refused_to_whom_they_are_reserved_against() {
     holder.execute("insert into t values (3, 30)");
     holder.commit();
 }
+
+/// A referring row that the deleting transaction does not see, because it is not committed yet or was committed since, is
+/// not reached by a cascade: the parent must stay.
+#[test]
+fn cascades_leave_no_orphans_among_rows_of_others() {
+    for action in ["cascade", "set null", "set default"] {
+        let (_database, mut inserter, mut other) = two_sessions();
+        inserter.execute(&format!(
+            "create table c (id int, t_id int references t on delete {action} on update {action})"
+        ));
+        inserter.commit();
+        let refused = "foreign_key(INTEG_3, C) foreign_key_references_present idx_key_value((\"ID\" = 2))";
+        for committed in [false, true] {
+            begin(&mut other, Isolation::Snapshot, AT_ONCE);
+            assert_eq!(other.rows(ALL), ["10", "20"]);
+            inserter.execute("insert into c values (1, 2)");
+            if committed {
+                inserter.commit();
+            }
+            for change in ["delete from t where id = 2", "update t set id = 3 where id = 2"] {
+                assert_eq!(other.error(change), refused, "{action}, committed: {committed}, {change}");
+            }
+            other.rollback();
+            inserter.rollback();
+        }
+        other.execute("delete from t where id = 2");
+        other.commit();
+        let left = if action == "cascade" { "0" } else { "1" };
+        assert_eq!(inserter.rows("select count(*) from c where t_id is null or t_id <> 2"), [left]);
+    }
+}

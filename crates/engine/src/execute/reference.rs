@@ -75,32 +75,34 @@ fn apply(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let Some(keys) = child_keys(rule, old, context) else { return Ok(()) };
-    if action == ReferentialAction::Restrict {
-        let layout = crate::catalog::layout(&rule.child);
-        let itself = row.filter(|_| rule.child.id == target.relation.id && new.is_none());
-        let referenced = context.transaction.store.key_exists(&layout, rule.child_index, &keys, itself);
-        if in_doubt_as(referenced, true)? {
-            return Err(Error::new(isc::FOREIGN_KEY)
-                .with(rule.name.clone())
-                .with(rule.child.name.clone())
-                .and(isc::FOREIGN_KEY_REFERENCES_PRESENT)
-                .and(isc::IDX_KEY_VALUE)
-                .with(key_text(&rule.columns, old))
-                .into());
+    if action != ReferentialAction::Restrict {
+        if context.depth >= CASCADE_DEPTH_MAX {
+            return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED).into());
         }
-        return Ok(());
+        let child = child_target(rule, target)?;
+        context.depth += 1;
+        // The rows are looked for under a new view: the statement itself may have made or changed them.
+        let view = std::mem::replace(&mut context.view, context.transaction.store.view()?);
+        let result = change_children(rule, action, &child, keys.clone(), new, context);
+        context.view = view;
+        context.depth -= 1;
+        result?;
     }
-    if context.depth >= CASCADE_DEPTH_MAX {
-        return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED).into());
+    // Rows that this transaction does not see refer to the key all the same: those that others have not committed yet, or
+    // have committed since its snapshot. So do those whose default is the key.
+    let itself = row.filter(|_| rule.child.id == target.relation.id && new.is_none());
+    let layout = crate::catalog::layout(&rule.child);
+    let referenced = context.transaction.store.key_exists(&layout, rule.child_index, &keys, itself);
+    if in_doubt_as(referenced, true)? {
+        return Err(Error::new(isc::FOREIGN_KEY)
+            .with(rule.name.clone())
+            .with(rule.child.name.clone())
+            .and(isc::FOREIGN_KEY_REFERENCES_PRESENT)
+            .and(isc::IDX_KEY_VALUE)
+            .with(key_text(&rule.columns, old))
+            .into());
     }
-    let child = child_target(rule, target)?;
-    context.depth += 1;
-    // The rows are looked for under a new view: the statement itself may have made or changed them.
-    let view = std::mem::replace(&mut context.view, context.transaction.store.view()?);
-    let result = change_children(rule, action, &child, keys, new, context);
-    context.view = view;
-    context.depth -= 1;
-    result
+    Ok(())
 }
 
 /// The key in the types of the referring columns; `None` if they cannot hold it, so that nothing refers to it.
