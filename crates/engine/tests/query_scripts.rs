@@ -263,3 +263,8 @@ fn blobs() {
 fn rows_before_errors() {
     check("rows-before-errors");
 }
+
+#[test]
+fn partial_indexes() {
+    check("partial-indexes");
+}

@@ -168,7 +168,9 @@ impl AccessPlanner<'_> {
             break;
         }
         if used.is_empty() {
-            return None;
+            // A partial index whose condition is asked for leaves rows out even if nothing is said about its key.
+            index.condition_source.as_ref()?;
+            rows *= RANGE_FRACTION;
         }
         range.unique = index.unique && range.equal.len() == count_of_parts;
         if range.unique {
@@ -207,7 +209,8 @@ impl AccessPlanner<'_> {
             .collect()
     }
 
-    /// Whether all rows that the conditions want are in a partial index: each part of its condition is asked for.
+    /// Whether all rows that the conditions want are in a partial index: each part of its condition follows from one of
+    /// them.
     fn is_implied(&self, index: &Index, conditions: &[Expression]) -> bool {
         let Some(source) = &index.condition_source else { return true };
         let bound = farbird_sql::parse_expression(source, &parse_options(self.environment))
@@ -216,7 +219,7 @@ impl AccessPlanner<'_> {
         let mut wanted = Vec::new();
         Expression::clone(&bound.expression).into_conjuncts(&mut wanted);
         let given: Vec<Expression> = conditions.iter().map(|condition| self.over_fields(condition)).collect();
-        wanted.iter().all(|part| given.contains(part))
+        wanted.iter().all(|part| given.iter().any(|condition| implies(condition, part)))
     }
 
     /// An expression in terms of the table's row by slot (field id), as index expressions are.
@@ -405,6 +408,61 @@ impl AccessPlanner<'_> {
                 at_hand && source.is_some_and(|source| source != self.source && (self.available)(source));
         });
         at_hand
+    }
+}
+
+/// Whether part of a partial index's condition is true wherever a condition is. As in Firebird 5 (Retrieval.cpp): it is the
+/// same condition, or that is one of its alternatives, or it is IS NOT NULL of something that is compared; and also if each
+/// alternative of the condition implies it.
+fn implies(given: &Expression, wanted: &Expression) -> bool {
+    if is_same(given, wanted) {
+        return true;
+    }
+    match (given, wanted) {
+        (Expression::And(parts), _) => parts.iter().any(|part| implies(part, wanted)),
+        (Expression::Or(alternatives), _) => alternatives.iter().all(|given| implies(given, wanted)),
+        (_, Expression::Or(alternatives)) => alternatives.iter().any(|wanted| implies(given, wanted)),
+        (_, Expression::Not(inner)) => match inner.as_ref() {
+            Expression::IsNull(operand) => compares(given, operand),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether two conditions are the same, whichever way round they are written.
+fn is_same(left: &Expression, right: &Expression) -> bool {
+    match (left, right) {
+        (
+            Expression::Comparison { operator, left, right, collation },
+            Expression::Comparison { operator: other, left: low, right: high, collation: other_collation },
+        ) => {
+            collation == other_collation
+                && ((operator == other && left == low && right == high)
+                    || (turned(*operator) == *other && left == high && right == low))
+        }
+        // Where the compiled pattern is kept does not matter.
+        (Expression::Pattern(left), Expression::Pattern(right)) => {
+            left.kind == right.kind
+                && left.operand == right.operand
+                && left.pattern == right.pattern
+                && left.escape == right.escape
+                && left.collation == right.collation
+        }
+        _ => left == right,
+    }
+}
+
+/// Whether a condition that compares an operand can be true only if that is not NULL.
+fn compares(condition: &Expression, operand: &Expression) -> bool {
+    match condition {
+        Expression::Comparison { left, right, .. } => **left == *operand || **right == *operand,
+        Expression::Between { operand: compared, low, high, .. } => {
+            [compared, low, high].into_iter().any(|compared| **compared == *operand)
+        }
+        Expression::InList { operand: compared, .. } => **compared == *operand,
+        Expression::Pattern(pattern) => pattern.operand == *operand || pattern.pattern == *operand,
+        _ => false,
     }
 }
 
