@@ -225,11 +225,11 @@ impl IndexScan {
             }
         }
         let committed = snapshot.scan(Space::Index(index.id), (lower, upper), self.direction)?.peekable();
-        let own: Box<dyn Iterator<Item = &Arc<[u8]>>> = match core.writes.entries.get(&index.id) {
+        let own: Box<dyn Iterator<Item = &[u8]>> = match core.writes.entries.get(&index.id) {
             None => Box::new(std::iter::empty()),
             Some(_) if is_empty_span((lower, upper)) => Box::new(std::iter::empty()),
             Some(own) => {
-                let range = own.range::<[u8], _>((lower, upper)).map(|(entry, _)| entry);
+                let range = own.range((lower, upper)).map(|(entry, _)| entry);
                 match self.direction {
                     Direction::Forward => Box::new(range),
                     Direction::Backward => Box::new(range.rev()),
@@ -259,7 +259,7 @@ fn is_whole_unique_key(index: &IndexDefinition, range: &KeyRange) -> bool {
 /// Entries in the file and the transaction's own, in order, each once.
 struct MergedEntries<'a> {
     committed: Peekable<Entries>,
-    own: Peekable<Box<dyn Iterator<Item = &'a Arc<[u8]>> + 'a>>,
+    own: Peekable<Box<dyn Iterator<Item = &'a [u8]> + 'a>>,
     direction: Direction,
 }
 
@@ -271,7 +271,7 @@ impl MergedEntries<'_> {
             (None, Some(_)) => Ordering::Greater,
             (Some(Ok((committed, _))), Some(own)) => match self.direction {
                 Direction::Forward => (**committed).cmp(own),
-                Direction::Backward => own.as_ref().cmp(committed),
+                Direction::Backward => (**own).cmp(committed),
             },
         };
         if order == Ordering::Equal {

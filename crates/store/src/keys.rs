@@ -4,7 +4,7 @@ use farbird_types::Value;
 use farbird_types::key::{self, NullsPosition, encode_key, encode_prefix};
 
 use crate::index::KeyRange;
-use crate::layout::{IndexDefinition, KeySource};
+use crate::layout::{IndexDefinition, KeyPart, KeySource};
 use crate::{KeyBound, Result, RowId, StoreError, keyspace};
 
 /// Room for the keys of most indexes, to begin with.
@@ -39,11 +39,11 @@ pub(crate) struct EntrySpan {
 
 impl IndexDefinition {
     fn key_part(&self, position: usize) -> Option<key::KeyPart> {
-        self.parts.get(position).map(|part| key::KeyPart {
-            collation: part.collation,
-            descending: self.descending,
-            nulls: NullsPosition::Lowest,
-        })
+        self.parts.get(position).map(|part| self.encoding(part))
+    }
+
+    fn encoding(&self, part: &KeyPart) -> key::KeyPart {
+        key::KeyPart { collation: part.collation, descending: self.descending, nulls: NullsPosition::Lowest }
     }
 
     /// The values of a row's key, or `None` if the index leaves the row out.
@@ -62,9 +62,40 @@ impl IndexDefinition {
 
     /// A row's key, or `None` if the index leaves the row out.
     pub(crate) fn key(&self, row: &[Value]) -> Result<Option<IndexKey>> {
-        match self.key_values(row)? {
-            None => Ok(None),
-            Some(values) => self.encode(&values).map(Some),
+        let mut bytes = Vec::with_capacity(KEY_BYTES_USUAL);
+        let all_null = self.append_key(row, &mut bytes)?;
+        Ok(all_null.map(|all_null| IndexKey { bytes, all_null }))
+    }
+
+    /// Appends a row's key and tells whether all its values are NULL; `None` if the index leaves the row out.
+    pub(crate) fn append_key(&self, row: &[Value], out: &mut Vec<u8>) -> Result<Option<bool>> {
+        if let Some(condition) = &self.condition
+            && !condition.holds(row)?
+        {
+            return Ok(None);
+        }
+        let start = out.len();
+        let mut all_null = true;
+        for part in &self.parts {
+            let computed;
+            let value = match &part.source {
+                KeySource::Column(slot) => row.get(usize::from(*slot)).unwrap_or(&Value::Null),
+                KeySource::Expression(expression) => {
+                    computed = expression.evaluate(row)?;
+                    &computed
+                }
+            };
+            all_null &= value.is_null();
+            encode_key(value, &self.encoding(part), out)?;
+        }
+        self.check_length(out.len() - start)?;
+        Ok(Some(all_null))
+    }
+
+    fn check_length(&self, size: usize) -> Result<()> {
+        match size <= StoreError::KEY_BYTES_MAX {
+            true => Ok(()),
+            false => Err(StoreError::KeyTooLong { index: self.id, size }),
         }
     }
 
@@ -75,9 +106,7 @@ impl IndexDefinition {
             let Some(part) = self.key_part(position) else { break };
             encode_key(value, &part, &mut bytes)?;
         }
-        if bytes.len() > StoreError::KEY_BYTES_MAX {
-            return Err(StoreError::KeyTooLong { index: self.id, size: bytes.len() });
-        }
+        self.check_length(bytes.len())?;
         Ok(IndexKey { bytes, all_null: values.iter().all(Value::is_null) })
     }
 

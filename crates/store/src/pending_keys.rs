@@ -1,11 +1,11 @@
 //! Index entries of uncommitted rows, of all transactions: what unique and foreign key checks must not overlook.
 
-use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::entry_map::EntryMap;
+use crate::identifiers::IdMap;
 use crate::{IndexId, RowId, TransactionId, keyspace};
 
 /// So many searches cost as much as a pass over as many entries, at least.
@@ -14,7 +14,7 @@ const SEARCHES_PER_PASS: usize = 4;
 /// Index entries of uncommitted rows.
 #[derive(Debug, Default)]
 pub(crate) struct PendingKeys {
-    indexes: Mutex<HashMap<IndexId, OwnedEntries>>,
+    indexes: Mutex<IdMap<IndexId, OwnedEntries>>,
 }
 
 /// What became of an entry of a unique index that was to be added.
@@ -29,24 +29,30 @@ pub(crate) enum Announcement {
 }
 
 /// Entries of one index, with who wrote them.
-type OwnedEntries = BTreeMap<Arc<[u8]>, TransactionId>;
+type OwnedEntries = EntryMap<TransactionId>;
 
 impl PendingKeys {
     /// Adds an entry; whether it was not there yet.
-    pub(crate) fn add(&self, index: IndexId, entry: Arc<[u8]>, owner: TransactionId) -> bool {
-        self.indexes.lock().entry(index).or_default().insert(entry, owner).is_none()
+    pub(crate) fn add(&self, index: IndexId, entry: &[u8], owner: TransactionId) -> bool {
+        match self.indexes.lock().entry(index).or_default().insert(entry, owner) {
+            None => true,
+            Some(known) => {
+                *known = owner;
+                false
+            }
+        }
     }
 
     /// Adds an entry unless another transaction has one of the same key.
-    pub(crate) fn add_unique(&self, index: IndexId, entry: &Arc<[u8]>, owner: TransactionId) -> Announcement {
+    pub(crate) fn add_unique(&self, index: IndexId, entry: &[u8], owner: TransactionId) -> Announcement {
         let mut indexes = self.indexes.lock();
         let entries = indexes.entry(index).or_default();
         let key = entry.get(..entry.len() - keyspace::ROW_BYTES).unwrap_or_default();
         let mut own = Vec::new();
         // Keys that grow are beyond all others: a look at the last one is cheaper than a search.
-        if entries.last_key_value().is_some_and(|(last, _)| &**last >= key) {
+        if entries.last().is_some_and(|last| last >= key) {
             let same_key = entries
-                .range::<[u8], _>((Bound::Included(key), Bound::Unbounded))
+                .range((Bound::Included(key), Bound::Unbounded))
                 .take_while(|(other, _)| other.starts_with(key));
             for (other, other_owner) in same_key {
                 if *other_owner != owner {
@@ -58,37 +64,50 @@ impl PendingKeys {
                 own.extend(keyspace::parse_entry(other).map(|(_, row)| row));
             }
         }
-        entries.insert(Arc::clone(entry), owner);
+        entries.insert(entry, owner);
         Announcement::Made { own }
     }
 
-    /// Takes entries back.
-    pub(crate) fn remove<'a>(&self, index: IndexId, gone: impl Iterator<Item = &'a Arc<[u8]>>) {
+    /// Takes an entry back.
+    pub(crate) fn remove(&self, index: IndexId, entry: &[u8]) {
         let mut indexes = self.indexes.lock();
         if let Some(entries) = indexes.get_mut(&index) {
-            for entry in gone {
-                entries.remove(entry);
-            }
+            entries.remove(entry);
             if entries.is_empty() {
                 indexes.remove(&index);
             }
         }
     }
 
+    /// Takes many entries of a transaction back.
+    pub(crate) fn remove_all<T>(&self, index: IndexId, owner: TransactionId, gone: &EntryMap<T>) {
+        let mut indexes = self.indexes.lock();
+        let Some(entries) = indexes.get_mut(&index) else { return };
+        if gone.len() > entries.len() / SEARCHES_PER_PASS {
+            let mut gone = gone.iter().map(|(entry, _)| entry).peekable();
+            entries.retain(|entry, other| {
+                while gone.next_if(|gone| *gone < entry).is_some() {}
+                *other != owner || gone.peek().is_none_or(|gone| *gone != entry)
+            });
+        } else {
+            for (entry, _) in gone.iter() {
+                entries.remove(entry);
+            }
+        }
+        if entries.is_empty() {
+            indexes.remove(&index);
+        }
+    }
+
     /// Takes entries away whose transaction has ended: all that it had.
-    pub(crate) fn remove_of_ended<'a>(
-        &self,
-        index: IndexId,
-        owner: TransactionId,
-        gone: impl ExactSizeIterator<Item = &'a Arc<[u8]>>,
-    ) {
+    pub(crate) fn remove_of_ended<T>(&self, index: IndexId, owner: TransactionId, gone: &EntryMap<T>) {
         let mut indexes = self.indexes.lock();
         let Some(entries) = indexes.get_mut(&index) else { return };
         // One pass over all is cheaper than a search for each of many.
         if gone.len() > entries.len() / SEARCHES_PER_PASS {
             entries.retain(|_, other| *other != owner);
         } else {
-            for entry in gone {
+            for (entry, _) in gone.iter() {
                 entries.remove(entry);
             }
         }
@@ -102,7 +121,7 @@ impl PendingKeys {
         let indexes = self.indexes.lock();
         let Some(entries) = indexes.get(&index) else { return Vec::new() };
         entries
-            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
+            .range((Bound::Included(prefix), Bound::Unbounded))
             .take_while(|(entry, _)| entry.starts_with(prefix))
             .filter_map(|(entry, owner)| keyspace::parse_entry(entry).map(|(_, row)| (row, *owner)))
             .collect()
@@ -117,8 +136,8 @@ mod tests {
     const ONE: TransactionId = TransactionId(1);
     const TWO: TransactionId = TransactionId(2);
 
-    fn entry(key: u8, row: u64) -> Arc<[u8]> {
-        [&[key][..], &row.to_be_bytes()].concat().into()
+    fn entry(key: u8, row: u64) -> Vec<u8> {
+        [&[key][..], &row.to_be_bytes()].concat()
     }
 
     #[test]
@@ -132,19 +151,31 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_transaction_leaves_the_keys_of_others() {
+    fn what_a_transaction_takes_away_leaves_the_keys_of_others() {
         for count in [1, 100] {
-            let pending = PendingKeys::default();
-            let own: Vec<_> = (0..count).map(|row| entry(row as u8, row)).collect();
-            for entry in &own {
-                pending.add(INDEX, Arc::clone(entry), ONE);
+            for ended in [true, false] {
+                let pending = PendingKeys::default();
+                let mut own = EntryMap::default();
+                for row in 0..count {
+                    own.insert(&entry(row as u8, row), ());
+                    pending.add(INDEX, &entry(row as u8, row), ONE);
+                }
+                for key in 200..250 {
+                    pending.add(INDEX, &entry(key, 7), TWO);
+                }
+                pending.add(INDEX, &entry(100, 1), TWO);
+                match ended {
+                    true => pending.remove_of_ended(INDEX, ONE, &own),
+                    false => {
+                        pending.add(INDEX, &entry(99, 200), ONE);
+                        pending.remove_all(INDEX, ONE, &own);
+                        assert_eq!(pending.with_prefix(INDEX, &[99]), [(RowId(200), ONE)]);
+                    }
+                }
+                assert!(pending.with_prefix(INDEX, &[0]).is_empty());
+                assert_eq!(pending.with_prefix(INDEX, &[100]), [(RowId(1), TWO)]);
+                assert_eq!(pending.with_prefix(INDEX, &[249]), [(RowId(7), TWO)]);
             }
-            for key in 200..250 {
-                pending.add(INDEX, entry(key, 7), TWO);
-            }
-            pending.remove_of_ended(INDEX, ONE, own.iter());
-            assert!(pending.with_prefix(INDEX, &[0]).is_empty());
-            assert_eq!(pending.with_prefix(INDEX, &[249]), [(RowId(7), TWO)]);
         }
     }
 }

@@ -1,16 +1,17 @@
 //! A transaction's uncommitted work: rows, index entries and catalog entries, each stamped with the change number at
 //! which it was made, so that statements see only what came before them and savepoints can be undone.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
-use std::sync::Arc;
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
 
 use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 use parking_lot::Mutex;
 
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
-use crate::{IndexId, RelationId, RowId};
+use crate::entry_map::EntryMap;
+use crate::identifiers::IdMap;
+use crate::journal::{Journal, Undo};
+use crate::{IndexId, RelationId, RowId, keyspace};
 
 /// Change numbers that live views and savepoints still tell apart, with how many do.
 #[derive(Debug, Default)]
@@ -187,9 +188,12 @@ impl RelationWrites {
         self.runs.get(after.checked_sub(1)?)
     }
 
-    /// Whether the row is an inserted one that stands in memory.
-    fn is_in_memory(&self, row: RowId) -> bool {
-        self.run_of(row.0).is_some_and(|run| row.0 < run.end() && matches!(run.rows, RunRows::InMemory(_)))
+    /// The inserted rows that stand in memory once finished runs are spilled: those of the latest run.
+    fn unfinished(&self) -> std::ops::Range<u64> {
+        match self.runs.last() {
+            Some(run) if matches!(run.rows, RunRows::InMemory(_)) => run.first..run.end(),
+            _ => 0..0,
+        }
     }
 
     fn take_runs(&mut self, relation: RelationId, spill: &mut Spill) {
@@ -206,8 +210,9 @@ impl RelationWrites {
 
     fn take_changes(&mut self, relation: RelationId, spill: &mut Spill) {
         let mut kept = BTreeMap::new();
+        let unfinished = self.unfinished();
         for (row, chain) in std::mem::take(&mut self.changed) {
-            if self.is_in_memory(RowId(row)) {
+            if unfinished.contains(&row) {
                 kept.insert(row, chain);
             } else {
                 spill.changes.extend(chain.into_iter().map(|RowChange { change, content }| SpilledChange {
@@ -309,24 +314,6 @@ impl RelationWrites {
     }
 }
 
-/// How to undo one change, beside the inserts, which undo themselves.
-#[derive(Debug)]
-enum Undo {
-    Row(RelationId, u64),
-    Entry(IndexId, Arc<[u8]>),
-    Supersession(IndexId, Arc<[u8]>),
-    CatalogEntry(Vec<u8>),
-}
-
-/// What an undo took out of the write set.
-#[derive(Debug, Default)]
-pub(crate) struct Undone {
-    /// Index entries.
-    pub(crate) entries: Vec<(IndexId, Arc<[u8]>)>,
-    /// Runs with rows to take out of the file.
-    pub(crate) spilled: Vec<(RelationId, Run)>,
-}
-
 /// What is taken out of the write set to be spilled.
 #[derive(Debug, Default)]
 pub(crate) struct Spill {
@@ -334,9 +321,9 @@ pub(crate) struct Spill {
     pub(crate) runs: Vec<(RelationId, u64, u16, EncodedRows)>,
     /// By relation and row.
     pub(crate) changes: Vec<SpilledChange>,
-    pub(crate) entries: HashMap<IndexId, Vec<Arc<[u8]>>>,
+    pub(crate) entries: IdMap<IndexId, OwnEntries>,
     /// Entries that need not be kept at all.
-    pub(crate) dropped: HashMap<IndexId, Vec<Arc<[u8]>>>,
+    pub(crate) dropped: IdMap<IndexId, OwnEntries>,
 }
 
 /// What an update or a delete left of a row, to be spilled.
@@ -353,25 +340,28 @@ pub(crate) struct SpilledChange {
 type CatalogChain = Vec<(u64, Option<Vec<u8>>)>;
 
 /// Entries that a transaction adds to an index.
-pub(crate) type OwnEntries = BTreeMap<Arc<[u8]>, OwnEntry>;
+pub(crate) type OwnEntries = EntryMap<OwnEntry>;
 
 /// What is known of an entry.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnEntry {
     /// At which change it was added.
     added: u64,
     /// At which change its row, never committed with this key, got another one: the entry need not be committed.
-    superseded: Option<u64>,
+    superseded: u64,
 }
+
+/// The change that never comes.
+const NEVER: u64 = u64::MAX;
 
 impl OwnEntry {
     pub(crate) fn is_superseded(&self) -> bool {
-        self.superseded.is_some()
+        self.superseded != NEVER
     }
 
     /// Whether somebody sees, or may see again after an undo, a row with its key.
     fn is_needed(&self, live: &LiveChanges) -> bool {
-        self.superseded.is_none_or(|superseded| live.separates(self.added, superseded))
+        !self.is_superseded() || live.separates(self.added, self.superseded)
     }
 }
 
@@ -381,17 +371,20 @@ pub(crate) struct WriteSet {
     /// The change number of the next write.
     change: u64,
     savepoints: Vec<u64>,
-    journal: Vec<(u64, Undo)>,
-    pub(crate) relations: HashMap<RelationId, RelationWrites>,
-    pub(crate) entries: HashMap<IndexId, OwnEntries>,
+    journal: Journal,
+    pub(crate) relations: IdMap<RelationId, RelationWrites>,
+    pub(crate) entries: IdMap<IndexId, OwnEntries>,
     catalog: BTreeMap<Vec<u8>, CatalogChain>,
     /// Which relation an index's entries belong to.
-    entry_relations: HashMap<IndexId, RelationId>,
+    entry_relations: IdMap<IndexId, RelationId>,
     bytes: usize,
 }
 
-/// What a kept row or entry costs beside its own bytes, roughly.
+/// What a kept row or catalog entry costs beside its own bytes, roughly.
 const OVERHEAD_BYTES: usize = 64;
+
+/// What an index entry costs, here and among the pending keys, beside its own bytes.
+const ENTRY_OVERHEAD_BYTES: usize = 48;
 
 impl WriteSet {
     /// An empty one whose changes come after those of another.
@@ -432,9 +425,9 @@ impl WriteSet {
         self.relations.get(&relation)
     }
 
-    fn log(&mut self, undo: Undo) {
+    fn log(&mut self, undo: Undo, key: &[u8]) {
         if !self.savepoints.is_empty() {
-            self.journal.push((self.change, undo));
+            self.journal.push(self.change, undo, key);
         }
     }
 
@@ -472,28 +465,37 @@ impl WriteSet {
         }
         for (index, entries) in &mut self.entries {
             let writes = self.entry_relations.get(index).and_then(|relation| self.relations.get(relation));
-            entries.retain(|entry, known| {
-                let row = crate::keyspace::parse_entry(entry).map(|(_, row)| row);
-                let stays = row.is_some_and(|row| writes.is_some_and(|writes| writes.is_in_memory(row)));
-                if !stays {
-                    let list = if known.is_needed(live) { &mut spill.entries } else { &mut spill.dropped };
-                    list.entry(*index).or_default().push(Arc::clone(entry));
+            let unfinished = writes.map_or(0..0, RelationWrites::unfinished);
+            let mut spilled = std::mem::take(entries);
+            let mut dropped = OwnEntries::default();
+            spilled.retain(|entry, known| {
+                if keyspace::parse_entry(entry).is_some_and(|(_, row)| unfinished.contains(&row.0)) {
+                    entries.insert(entry, *known);
+                    return false;
                 }
-                stays
+                let is_needed = known.is_needed(live);
+                if !is_needed {
+                    dropped.insert(entry, *known);
+                }
+                is_needed
             });
+            for (list, taken) in [(&mut spill.entries, spilled), (&mut spill.dropped, dropped)] {
+                if !taken.is_empty() {
+                    list.insert(*index, taken);
+                }
+            }
         }
         // What is spilled is not undone one by one: the file keeps it, and readers are told what was undone.
         let (relations, entries) = (&self.relations, &self.entries);
-        self.journal.retain(|(_, undo)| match undo {
+        self.journal.retain(|undo, key| match undo {
             Undo::Row(relation, row) => {
-                relations.get(relation).is_some_and(|writes| writes.changed.contains_key(row))
+                relations.get(&relation).is_some_and(|writes| writes.changed.contains_key(&row))
             }
-            Undo::Entry(index, entry) | Undo::Supersession(index, entry) => {
-                entries.get(index).is_some_and(|entries| entries.contains_key(entry))
+            Undo::Entry(index) | Undo::Supersession(index) => {
+                entries.get(&index).is_some_and(|entries| entries.contains(key))
             }
-            Undo::CatalogEntry(_) => true,
+            Undo::CatalogEntry => true,
         });
-        self.journal.shrink_to_fit();
         self.bytes = self.measure();
         spill
     }
@@ -501,8 +503,8 @@ impl WriteSet {
     /// Memory used, roughly, counted anew.
     fn measure(&self) -> usize {
         let rows: usize = self.relations.values().map(RelationWrites::bytes).sum();
-        let entries: usize =
-            self.entries.values().flat_map(BTreeMap::keys).map(|entry| entry.len() + OVERHEAD_BYTES).sum();
+        let entries = self.entries.values();
+        let entries: usize = entries.map(|own| own.bytes() + ENTRY_OVERHEAD_BYTES * own.len()).sum();
         let catalog: usize = self
             .catalog
             .iter()
@@ -530,33 +532,30 @@ impl WriteSet {
         chain.push(RowChange { change, content });
         drop_indistinct(chain, |entry| entry.change, live);
         if !logged {
-            self.log(Undo::Row(relation, row.0));
+            self.log(Undo::Row(relation, row.0), &[]);
         }
     }
 
     /// Notes an index entry.
-    pub(crate) fn add_entry(&mut self, relation: RelationId, index: IndexId, entry: Arc<[u8]>) {
-        self.entry_relations.entry(index).or_insert(relation);
-        match self.entries.entry(index).or_default().entry(entry) {
-            Entry::Occupied(mut known) => known.get_mut().superseded = None,
-            Entry::Vacant(new) => {
-                let entry = Arc::clone(new.key());
-                new.insert(OwnEntry { added: self.change, superseded: None });
-                self.bytes += entry.len() + OVERHEAD_BYTES;
-                self.log(Undo::Entry(index, entry));
+    pub(crate) fn add_entry(&mut self, relation: RelationId, index: IndexId, entry: &[u8]) {
+        let entries = self.entries.entry(index).or_insert_with(|| {
+            self.entry_relations.insert(index, relation);
+            OwnEntries::default()
+        });
+        match entries.insert(entry, OwnEntry { added: self.change, superseded: NEVER }) {
+            Some(known) => known.superseded = NEVER,
+            None => {
+                self.bytes += entry.len() + ENTRY_OVERHEAD_BYTES;
+                self.log(Undo::Entry(index), entry);
             }
         }
     }
 
     /// Notes that the uncommitted row of an entry has another key now, or is gone.
     pub(crate) fn supersede_entry(&mut self, index: IndexId, entry: &[u8]) {
-        let change = self.change;
-        let Some(entries) = self.entries.get_mut(&index) else { return };
-        let this = (Bound::Included(entry), Bound::Included(entry));
-        let Some((entry, known)) = entries.range_mut::<[u8], _>(this).next() else { return };
-        known.superseded = Some(change);
-        let entry = Arc::clone(entry);
-        self.log(Undo::Supersession(index, entry));
+        let Some(known) = self.entries.get_mut(&index).and_then(|own| own.get_mut(entry)) else { return };
+        known.superseded = self.change;
+        self.log(Undo::Supersession(index), entry);
     }
 
     /// Notes a catalog entry's new value, or its deletion.
@@ -566,7 +565,7 @@ impl WriteSet {
         let chain = self.catalog.entry(key.to_vec()).or_default();
         chain.push((change, value));
         drop_indistinct(chain, |entry| entry.0, live);
-        self.log(Undo::CatalogEntry(key.to_vec()));
+        self.log(Undo::CatalogEntry, key);
     }
 
     /// The own value of a catalog entry: `Some(None)` if it was deleted.
@@ -599,38 +598,41 @@ impl WriteSet {
         }
     }
 
-    /// Undoes all changes after `savepoint`.
-    pub(crate) fn undo(&mut self, savepoint: u64) -> Undone {
-        let mut undone = Undone::default();
+    /// Undoes all changes after `savepoint`. Tells `gone` the index entries that are taken out, and gives the runs with
+    /// rows to take out of the file.
+    pub(crate) fn undo(
+        &mut self,
+        savepoint: u64,
+        mut gone: impl FnMut(IndexId, &[u8]),
+    ) -> Vec<(RelationId, Run)> {
+        let mut spilled = Vec::new();
         for (relation, writes) in &mut self.relations {
-            undone.spilled.extend(writes.undo_inserts(savepoint).into_iter().map(|run| (*relation, run)));
+            spilled.extend(writes.undo_inserts(savepoint).into_iter().map(|run| (*relation, run)));
         }
-        while self.journal.last().is_some_and(|(change, _)| *change > savepoint) {
-            let Some((_, undo)) = self.journal.pop() else { break };
-            match undo {
-                Undo::Row(relation, row) => {
-                    if let Some(writes) = self.relations.get_mut(&relation) {
-                        truncate_chain(&mut writes.changed, &row, |entry| entry.change <= savepoint);
-                    }
-                }
-                Undo::CatalogEntry(key) => {
-                    truncate_chain(&mut self.catalog, &key, |entry| entry.0 <= savepoint);
-                }
-                Undo::Supersession(index, entry) => {
-                    let known = self.entries.get_mut(&index).and_then(|entries| entries.get_mut(&entry));
-                    if let Some(known) = known {
-                        known.superseded = known.superseded.filter(|change| *change <= savepoint);
-                    }
-                }
-                Undo::Entry(index, entry) => {
-                    if let Some(entries) = self.entries.get_mut(&index) {
-                        entries.remove(&entry);
-                    }
-                    undone.entries.push((index, entry));
+        let WriteSet { journal, relations, entries, catalog, .. } = self;
+        let mut undo = |undo: Undo, key: &[u8]| match undo {
+            Undo::Row(relation, row) => {
+                if let Some(writes) = relations.get_mut(&relation) {
+                    truncate_chain(&mut writes.changed, &row, |entry| entry.change <= savepoint);
                 }
             }
-        }
-        undone
+            Undo::CatalogEntry => truncate_chain(catalog, key, |entry| entry.0 <= savepoint),
+            Undo::Supersession(index) => {
+                if let Some(known) = entries.get_mut(&index).and_then(|own| own.get_mut(key))
+                    && known.superseded > savepoint
+                {
+                    known.superseded = NEVER;
+                }
+            }
+            Undo::Entry(index) => {
+                if let Some(own) = entries.get_mut(&index) {
+                    own.remove(key);
+                }
+                gone(index, key);
+            }
+        };
+        while journal.undo_latest(savepoint, &mut undo) {}
+        spilled
     }
 }
 
@@ -647,7 +649,11 @@ fn drop_indistinct<T>(chain: &mut Vec<T>, change: impl Fn(&T) -> u64, live: &Liv
 }
 
 /// Cuts a chain to the entries that stay, and removes it if none does.
-fn truncate_chain<K: Ord, T>(chains: &mut BTreeMap<K, Vec<T>>, key: &K, stays: impl Fn(&T) -> bool) {
+fn truncate_chain<K, Q, T>(chains: &mut BTreeMap<K, Vec<T>>, key: &Q, stays: impl Fn(&T) -> bool)
+where
+    K: Ord + Borrow<Q>,
+    Q: Ord + ?Sized,
+{
     if let Some(chain) = chains.get_mut(key) {
         chain.retain(stays);
         if chain.is_empty() {

@@ -8,7 +8,6 @@
 //!   durable state, to be written to if the storage can be, else over an [`Overlay`] that takes no more than redb's own
 //!   housekeeping.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::Bound;
@@ -30,6 +29,7 @@ use super::{
     Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Snapshot, Space,
     Substrate, WriteBatch, is_empty_span,
 };
+use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
 
 /// A redb database, in a file or on another storage backend.
@@ -399,8 +399,8 @@ fn append(table: &mut WriteTable<'_>, changes: &[KeyChange]) -> Result<()> {
 struct RedbSnapshot {
     transaction: ReadTransaction,
     /// Opened tables; `None`: there is no such table.
-    tables: Mutex<HashMap<Space, Option<Arc<Table>>>>,
-    bounds: Mutex<HashMap<Space, Option<Arc<KeyBounds>>>>,
+    tables: Mutex<IdMap<Space, Option<Arc<Table>>>>,
+    bounds: Mutex<IdMap<Space, Option<Arc<KeyBounds>>>>,
 }
 
 impl RedbSnapshot {

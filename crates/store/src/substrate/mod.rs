@@ -228,6 +228,19 @@ impl WriteBatch {
         self.changes.entry(space).or_default().push((key, Some(value)));
     }
 
+    /// Sets keys to an empty value.
+    pub fn put_keys<'k>(&mut self, space: Space, keys: impl Iterator<Item = &'k [u8]>) {
+        let mut keys = keys.peekable();
+        if keys.peek().is_none() {
+            return;
+        }
+        let changes = self.changes.entry(space).or_default();
+        for key in keys {
+            self.bytes += key.len();
+            changes.push((key.to_vec(), Some(Vec::new())));
+        }
+    }
+
     /// Deletes a key, if it is there.
     pub fn delete(&mut self, space: Space, key: Vec<u8>) {
         self.bytes += key.len();

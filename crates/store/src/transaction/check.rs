@@ -1,12 +1,11 @@
 //! Unique keys and key existence: what has to look at other transactions' uncommitted work too.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
 use farbird_types::Value;
 
 use super::Transaction;
-use super::write::NewKey;
+use super::write::{NewKey, NewKeys};
 use crate::changes;
 use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
@@ -36,22 +35,26 @@ impl Transaction {
         id: TransactionId,
         layout: &RelationLayout,
         row_id: RowId,
-        keys: &[NewKey<'_>],
+        row: &[Value],
+        keys: &NewKeys,
     ) -> Result<()> {
-        let inner = &self.store.inner;
-        let mut announced: Vec<&NewKey<'_>> = Vec::new();
-        for new in keys {
-            let reserved = if new.index.unique && !new.key.all_null {
-                self.reserve_unique(id, layout, row_id, new)
+        let pending = &self.store.inner.pending_keys;
+        // Which of the first keys were there before: the others are taken back if one fails.
+        let mut known = Vec::new();
+        for (number, new) in keys.iter(layout).enumerate() {
+            let reserved = if new.index.unique && !new.all_null {
+                self.reserve_unique(id, layout, row_id, row, &new)
             } else {
-                Ok(inner.pending_keys.add(new.index.id, Arc::clone(&new.entry), id))
+                Ok(pending.add(new.index.id, new.entry, id))
             };
             match reserved {
-                Ok(true) => announced.push(new),
-                Ok(false) => {}
+                Ok(true) => {}
+                Ok(false) => known.push(number),
                 Err(error) => {
-                    for new in announced {
-                        inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+                    for (announced, new) in keys.iter(layout).enumerate().take(number) {
+                        if !known.contains(&announced) {
+                            pending.remove(new.index.id, new.entry);
+                        }
                     }
                     return Err(error);
                 }
@@ -66,15 +69,16 @@ impl Transaction {
         id: TransactionId,
         layout: &RelationLayout,
         row_id: RowId,
+        row: &[Value],
         new: &NewKey<'_>,
     ) -> Result<bool> {
         let inner = &self.store.inner;
         let mut waiter = self.waiter(id);
-        let key = &new.key.bytes;
+        let key = new.key();
         loop {
-            let (made, own) = match inner.pending_keys.add_unique(new.index.id, &new.entry, id) {
+            let (made, own) = match inner.pending_keys.add_unique(new.index.id, new.entry, id) {
                 Announcement::Refused(holder) => {
-                    self.wait_for_key(holder, new, &mut waiter)?;
+                    self.wait_for_key(holder, row, new, &mut waiter)?;
                     continue;
                 }
                 Announcement::Known => {
@@ -89,26 +93,27 @@ impl Transaction {
                 _ => self.committed_key(id, layout, new.index, key, Some(row_id), None),
             });
             if made && !matches!(found, Ok(KeyState::Absent)) {
-                inner.pending_keys.remove(new.index.id, std::iter::once(&new.entry));
+                inner.pending_keys.remove(new.index.id, new.entry);
             }
             match found? {
                 KeyState::Absent => return Ok(made),
-                KeyState::Present => {
-                    let values = new.values.clone();
-                    return Err(StoreError::UniqueViolation { index: new.index.id, values });
-                }
-                KeyState::Undecided(holder) => self.wait_for_key(holder, new, &mut waiter)?,
+                KeyState::Present => return Err(unique_violation(new, row)),
+                KeyState::Undecided(holder) => self.wait_for_key(holder, row, new, &mut waiter)?,
             }
         }
     }
 
     /// Waits for the end of a transaction that has a key.
-    fn wait_for_key(&self, holder: TransactionId, new: &NewKey<'_>, waiter: &mut Waiter<'_>) -> Result<()> {
+    fn wait_for_key(
+        &self,
+        holder: TransactionId,
+        row: &[Value],
+        new: &NewKey<'_>,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<()> {
         self.store.inner.locks.wait_for(&[holder], waiter).map_err(|error| match error {
             // Who does not wait is told of the duplicate, as if the other had committed already (Firebird 3 and 4).
-            StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => {
-                StoreError::UniqueViolation { index: new.index.id, values: new.values.clone() }
-            }
+            StoreError::LockConflict { .. } | StoreError::LockTimeout { .. } => unique_violation(new, row),
             other => other,
         })
     }
@@ -354,6 +359,14 @@ impl Transaction {
             return Ok(has_key(index, &values, prefix)?.then_some(writer));
         }
         Ok(None)
+    }
+}
+
+/// That a row's key is there already.
+fn unique_violation(new: &NewKey<'_>, row: &[Value]) -> StoreError {
+    match new.index.key_values(row) {
+        Ok(values) => StoreError::UniqueViolation { index: new.index.id, values: values.unwrap_or_default() },
+        Err(error) => error,
     }
 }
 

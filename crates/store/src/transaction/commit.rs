@@ -1,6 +1,5 @@
 //! What a commit writes: rows as versions or row blocks, index entries, catalog entries, BLOBs, marks of DDL.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use farbird_record::{CodecId, EncodedRows};
@@ -9,6 +8,7 @@ use super::ddl::DdlChange;
 use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
+use crate::identifiers::IdMap;
 use crate::keyspace::{self, meta};
 use crate::spilled::SpilledTransaction;
 use crate::store::Inner;
@@ -22,9 +22,9 @@ pub(super) struct CommitContent {
     id: TransactionId,
     /// For relations that name none.
     codec: CodecId,
-    relations: HashMap<RelationId, RelationWrites>,
-    formats: HashMap<(RelationId, u16), WrittenFormat>,
-    entries: Arc<HashMap<IndexId, OwnEntries>>,
+    relations: IdMap<RelationId, RelationWrites>,
+    formats: IdMap<(RelationId, u16), WrittenFormat>,
+    entries: Arc<IdMap<IndexId, OwnEntries>>,
     catalog: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     blobs: BlobCommit,
     ddl: Vec<DdlChange>,
@@ -62,9 +62,8 @@ impl CommitContent {
             self.write_rows(number, *relation, writes, batch)?;
         }
         for (index, entries) in self.entries.iter() {
-            for (entry, _) in entries.iter().filter(|(_, known)| !known.is_superseded()) {
-                batch.put(Space::Index(*index), entry.to_vec(), Vec::new());
-            }
+            let committed = entries.iter().filter(|(_, known)| !known.is_superseded());
+            batch.put_keys(Space::Index(*index), committed.map(|(entry, _)| entry));
         }
         for (key, value) in self.catalog {
             match value {

@@ -9,7 +9,7 @@ mod read;
 mod spill;
 mod write;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
+use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, Waiter};
 use crate::store::{Inner, LayoutCheck};
 use crate::view::ReadView;
@@ -31,6 +32,7 @@ use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
 use spill::SpilledRelation;
+use write::Scratch;
 
 /// A running transaction. Dropping it rolls it back.
 ///
@@ -63,14 +65,14 @@ pub(crate) struct Core {
     pub(crate) writes: WriteSet,
     pub(crate) blobs: BlobSet,
     /// Row numbers taken, by relation; the latest range is in use.
-    row_numbers: HashMap<RelationId, Vec<Reservation>>,
-    levels: HashMap<RelationId, Levels>,
+    row_numbers: IdMap<RelationId, Vec<Reservation>>,
+    levels: IdMap<RelationId, Levels>,
     /// Relations whose layout cannot change any more for this transaction: it has locked them and knows the latest
     /// layout, or has made one of its own.
-    known_layouts: HashSet<RelationId>,
+    known_layouts: IdSet<RelationId>,
     ddl: Vec<(u64, DdlChange)>,
     /// Formats of the rows written, for the commit.
-    formats: HashMap<(RelationId, u16), WrittenFormat>,
+    formats: IdMap<(RelationId, u16), WrittenFormat>,
     /// Relations of which it has spilled rows.
     spilled: BTreeMap<RelationId, SpilledRelation>,
     /// The latest change that may be spilled.
@@ -78,9 +80,10 @@ pub(crate) struct Core {
     /// When its work is larger than this, it is spilled.
     spill_at_bytes: usize,
     /// Index entries handed to the commit; others must not overlook them before it is done.
-    committed_entries: Arc<HashMap<IndexId, OwnEntries>>,
+    committed_entries: Arc<IdMap<IndexId, OwnEntries>>,
     /// How many writes of the store had failed before its first change.
     failures: u64,
+    scratch: Scratch,
 }
 
 /// Row numbers taken by a transaction.
@@ -114,16 +117,17 @@ impl Core {
             own_commits: Vec::new(),
             writes: WriteSet::default(),
             blobs: BlobSet::default(),
-            row_numbers: HashMap::new(),
-            levels: HashMap::new(),
-            known_layouts: HashSet::new(),
+            row_numbers: IdMap::default(),
+            levels: IdMap::default(),
+            known_layouts: IdSet::default(),
             ddl: Vec::new(),
-            formats: HashMap::new(),
+            formats: IdMap::default(),
             spilled: BTreeMap::new(),
             spilled_until: 0,
             spill_at_bytes: 0,
             committed_entries: Arc::default(),
             failures: 0,
+            scratch: Scratch::default(),
         }
     }
 
@@ -266,11 +270,9 @@ impl Transaction {
             return Ok(());
         }
         let mut core = self.core()?;
-        let undone = core.writes.undo(savepoint.0);
-        for (index, entry) in &undone.entries {
-            self.store.inner.pending_keys.remove(*index, std::iter::once(entry));
-        }
-        self.take_back(&mut core, undone.spilled, savepoint.0)?;
+        let pending = &self.store.inner.pending_keys;
+        let spilled = core.writes.undo(savepoint.0, |index, entry| pending.remove(index, entry));
+        self.take_back(&mut core, spilled, savepoint.0)?;
         self.hide_undone(&mut core, savepoint.0);
         core.blobs.undo(savepoint.0);
         let kept = core.ddl.partition_point(|(change, _)| *change <= savepoint.0);
@@ -309,9 +311,16 @@ impl Transaction {
     /// `LayoutChanged` if others have committed another layout since this one was taken: its rows would lack the keys of
     /// new indexes.
     fn lock_to_write(&self, layout: &RelationLayout) -> Result<()> {
-        self.lock_relation(layout.id, self.write_level())?;
+        let level = self.write_level();
+        let core = self.core()?;
+        let knows_layout = core.known_layouts.contains(&layout.id);
+        if knows_layout && core.levels.get(&layout.id).is_some_and(|levels| levels.include(level)) {
+            return Ok(());
+        }
+        drop(core);
+        self.lock_relation(layout.id, level)?;
         let mut core = self.core()?;
-        if core.known_layouts.contains(&layout.id) {
+        if knows_layout {
             return Ok(());
         }
         // Whoever adds an index locks out writers, so from here on the layout stays as it is.
@@ -476,7 +485,7 @@ impl Transaction {
         core.writes.end_savepoint(0, &self.live);
         let uncommitted = std::mem::take(&mut core.writes.entries);
         for (index, entries) in uncommitted.iter().chain(core.committed_entries.iter()) {
-            inner.pending_keys.remove_of_ended(*index, core.id, entries.keys());
+            inner.pending_keys.remove_of_ended(*index, core.id, entries);
         }
         // What cannot be removed now stays under its mark until the next open.
         if let Err(error) = spill::roll_back(inner, &core) {

@@ -27,6 +27,9 @@ use crate::{IndexId, Projection, RelationId, Result, RowId, StoreError};
 /// Entries written or removed in one batch, in bytes: others can write between two of them.
 const BYTES_PER_WRITE: usize = 2 << 20;
 
+/// After so many index entries the size of the batch is looked at.
+const KEYS_PER_LOOK: usize = 64;
+
 /// What a transaction has spilled of a relation.
 #[derive(Debug)]
 pub(super) struct SpilledRelation {
@@ -65,15 +68,13 @@ impl Transaction {
             out.put(Space::Changes(*relation), key, value)?;
         }
         for (index, entries) in &spill.entries {
-            for entry in entries {
-                out.put(Space::Index(*index), entry.to_vec(), Vec::new())?;
-            }
+            out.put_keys(Space::Index(*index), entries.iter().map(|(entry, _)| entry))?;
         }
         // Space that the file gave up while it was rewritten can be used again only after something durable.
         out.finish(Durability::Durable)?;
         // Only now: until here others had to find the keys in memory.
         for (index, entries) in spill.entries.iter().chain(&spill.dropped) {
-            inner.pending_keys.remove(*index, entries.iter());
+            inner.pending_keys.remove_all(*index, core.id, entries);
         }
         Ok(())
     }
@@ -156,6 +157,15 @@ impl SpillWriter<'_> {
     fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
         self.batch.put(space, key, value);
         self.write_if_large()
+    }
+
+    fn put_keys<'k>(&mut self, space: Space, keys: impl Iterator<Item = &'k [u8]>) -> Result<()> {
+        let mut keys = keys.peekable();
+        while keys.peek().is_some() {
+            self.batch.put_keys(space, keys.by_ref().take(KEYS_PER_LOOK));
+            self.write_if_large()?;
+        }
+        Ok(())
     }
 
     fn write_if_large(&mut self) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Inserting, updating, deleting and locking rows.
 
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::ops::Range;
 
 use farbird_record::value_codec::encode_row;
 use farbird_types::{BlobId, SqlType, Value};
@@ -9,7 +9,6 @@ use farbird_types::{BlobId, SqlType, Value};
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
-use crate::keys::IndexKey;
 use crate::keyspace;
 use crate::locks::{Resource, Waiter};
 use crate::row_locks::ChangedKeys;
@@ -29,12 +28,87 @@ struct LockedRow {
     is_uncommitted: bool,
 }
 
+/// Room for writing one row, used again for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    row: Vec<u8>,
+    keys: NewKeys,
+}
+
+/// Larger rows and keys get room of their own.
+const SCRATCH_BYTES_MAX: usize = 64 << 10;
+
+impl Scratch {
+    fn is_worth_keeping(&self) -> bool {
+        self.row.capacity() + self.keys.bytes.capacity() <= SCRATCH_BYTES_MAX
+    }
+}
+
+/// The entries that a write adds to the indexes of a relation.
+#[derive(Debug, Default)]
+pub(super) struct NewKeys {
+    /// One after the other.
+    bytes: Vec<u8>,
+    places: Vec<NewKeyPlace>,
+}
+
+#[derive(Debug)]
+struct NewKeyPlace {
+    /// Of the index among those of the layout.
+    index: usize,
+    entry: Range<usize>,
+    all_null: bool,
+}
+
 /// A key that a write adds to an index.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct NewKey<'a> {
     pub(super) index: &'a IndexDefinition,
-    pub(super) key: IndexKey,
-    pub(super) values: Vec<Value>,
-    pub(super) entry: Arc<[u8]>,
+    pub(super) entry: &'a [u8],
+    /// Keys whose values are all NULL never collide.
+    pub(super) all_null: bool,
+}
+
+impl<'a> NewKey<'a> {
+    /// The key, without the row.
+    pub(super) fn key(&self) -> &'a [u8] {
+        self.entry.get(..self.entry.len() - keyspace::ROW_BYTES).unwrap_or_default()
+    }
+}
+
+impl NewKeys {
+    /// Collects the keys of a new row that its old version does not have.
+    fn collect(
+        &mut self,
+        layout: &RelationLayout,
+        row_id: RowId,
+        row: &[Value],
+        old: Option<&[Value]>,
+    ) -> Result<()> {
+        self.bytes.clear();
+        self.places.clear();
+        for (index, definition) in layout.indexes.iter().enumerate().filter(|(_, index)| index.active) {
+            let start = self.bytes.len();
+            let Some(all_null) = definition.append_key(row, &mut self.bytes)? else { continue };
+            if let Some(old) = old
+                && definition.key(old)?.is_some_and(|old| self.bytes.get(start..) == Some(&old.bytes))
+            {
+                self.bytes.truncate(start);
+                continue;
+            }
+            self.bytes.extend_from_slice(&row_id.0.to_be_bytes());
+            self.places.push(NewKeyPlace { index, entry: start..self.bytes.len(), all_null });
+        }
+        Ok(())
+    }
+
+    /// The keys, for the indexes of the layout that they were collected for.
+    pub(super) fn iter<'a>(&'a self, layout: &'a RelationLayout) -> impl Iterator<Item = NewKey<'a>> {
+        self.places.iter().filter_map(|place| {
+            let (index, entry) = (layout.indexes.get(place.index)?, self.bytes.get(place.entry.clone())?);
+            Some(NewKey { index, entry, all_null: place.all_null })
+        })
+    }
 }
 
 impl Transaction {
@@ -49,22 +123,26 @@ impl Transaction {
     pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
         self.check_writable()?;
         self.lock_to_write(layout)?;
-        let (row_id, id) = {
+        let (row_id, id, mut scratch) = {
             let mut core = self.core()?;
             self.adopt_blobs(&mut core, layout, row, &[])?;
-            (next_row(&self.store.inner, &mut core, layout.id)?, core.id)
+            (next_row(&self.store.inner, &mut core, layout.id)?, core.id, std::mem::take(&mut core.scratch))
         };
-        let mut bytes = Vec::new();
+        let Scratch { row: bytes, keys } = &mut scratch;
+        bytes.clear();
         let record_format = current_format(layout)?;
-        encode_row(record_format, row, &mut bytes)?;
-        let keys = new_keys(layout, row_id, row, None)?;
-        self.reserve_keys(id, layout, row_id, &keys)?;
+        encode_row(record_format, row, bytes)?;
+        keys.collect(layout, row_id, row, None)?;
+        self.reserve_keys(id, layout, row_id, row, keys)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;
         let codec = layout.codec.unwrap_or_else(|| self.store.inner.codec());
         let packing = RowPacking { format: layout.current, record_format, codec };
-        core.writes.insert(layout.id, row_id, &packing, &bytes, &self.live);
-        note_entries(&mut core, layout.id, keys);
+        core.writes.insert(layout.id, row_id, &packing, bytes, &self.live);
+        note_entries(&mut core, layout, keys);
+        if scratch.is_worth_keeping() {
+            core.scratch = scratch;
+        }
         self.spill_if_large(&mut core)?;
         Ok(row_id)
     }
@@ -84,22 +162,23 @@ impl Transaction {
         self.lock_to_write(layout)?;
         let LockedRow { id, values: old, is_uncommitted } =
             self.lock_and_read(layout, view, row_id, self.options.wait)?;
-        let keys = new_keys(layout, row_id, row, Some(&old))?;
-        if !keys.is_empty() {
-            let changed = ChangedKeys::Of(keys.iter().map(|new| new.index.id).collect());
+        let mut keys = NewKeys::default();
+        keys.collect(layout, row_id, row, Some(&old))?;
+        if !keys.places.is_empty() {
+            let changed = ChangedKeys::Of(keys.iter(layout).map(|new| new.index.id).collect());
             self.store.inner.locks.note_changed_keys(layout.id, row_id, &changed);
         }
         self.adopt_blobs(&mut *self.core()?, layout, row, &old)?;
         let mut bytes = Vec::new();
         encode_row(current_format(layout)?, row, &mut bytes)?;
-        self.reserve_keys(id, layout, row_id, &keys)?;
+        self.reserve_keys(id, layout, row_id, row, &keys)?;
         let mut core = self.core()?;
         note_format(&mut core, layout)?;
         if is_uncommitted {
             drop_replaced(&mut core, layout, row_id, &old, row)?;
         }
         core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
-        note_entries(&mut core, layout.id, keys);
+        note_entries(&mut core, layout, &keys);
         self.spill_if_large(&mut core)
     }
 
@@ -228,9 +307,9 @@ impl Transaction {
 }
 
 /// Adds reserved keys to the write set.
-fn note_entries(core: &mut Core, relation: RelationId, keys: Vec<NewKey<'_>>) {
-    for NewKey { index, entry, .. } in keys {
-        core.writes.add_entry(relation, index.id, entry);
+fn note_entries(core: &mut Core, layout: &RelationLayout, keys: &NewKeys) {
+    for NewKey { index, entry, .. } in keys.iter(layout) {
+        core.writes.add_entry(layout.id, index.id, entry);
     }
 }
 
@@ -273,29 +352,6 @@ fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()> {
         vacant.insert(WrittenFormat { record: current_format(layout)?.clone(), codec: layout.codec });
     }
     Ok(())
-}
-
-/// The keys of a new row that its old version does not have.
-fn new_keys<'a>(
-    layout: &'a RelationLayout,
-    row_id: RowId,
-    row: &[Value],
-    old: Option<&[Value]>,
-) -> Result<Vec<NewKey<'a>>> {
-    let mut keys = Vec::new();
-    for index in layout.indexes.iter().filter(|index| index.active) {
-        let Some(values) = index.key_values(row)? else { continue };
-        let key = index.encode(&values)?;
-        let unchanged = match old {
-            Some(old) => index.key(old)?.is_some_and(|old| old.bytes == key.bytes),
-            None => false,
-        };
-        if !unchanged {
-            let entry = key.entry(row_id).into();
-            keys.push(NewKey { index, key, values, entry });
-        }
-    }
-    Ok(keys)
 }
 
 /// The number of a new row.

@@ -99,8 +99,11 @@ fn append(value: &Value, collation: Collation, out: &mut Vec<u8>) -> Result<()> 
     match value {
         Value::Null => out.push(NULL),
         Value::Boolean(value) => out.push(1 + u8::from(*value)),
-        Value::Integer { unscaled, .. } => append_integer(i128::from(*unscaled), out),
-        Value::Int128 { unscaled, .. } => append_integer(*unscaled, out),
+        Value::Integer { unscaled, .. } => append_integer(*unscaled, out),
+        Value::Int128 { unscaled, .. } => match i64::try_from(*unscaled) {
+            Ok(unscaled) => append_integer(unscaled, out),
+            Err(_) => append_wide_integer(*unscaled, out),
+        },
         // As a double, so that a FLOAT column can be searched for a double.
         Value::Float(value) => append_double(f64::from(*value), out),
         Value::Double(value) => append_double(*value, out),
@@ -122,7 +125,17 @@ fn append_timestamp(timestamp: Timestamp, out: &mut Vec<u8>) {
 }
 
 /// Sign and length, then the bytes that matter.
-fn append_integer(value: i128, out: &mut Vec<u8>) {
+fn append_integer(value: i64, out: &mut Vec<u8>) {
+    // Of a negative number the complement, so that -1 has no bytes, like 0.
+    let magnitude = if value < 0 { !value } else { value };
+    let skipped = (magnitude.leading_zeros() / 8) as usize;
+    let length = (8 - skipped) as u8;
+    out.push(if value < 0 { 0x7F - length } else { 0x80 + length });
+    out.extend_from_slice(value.to_be_bytes().get(skipped..).unwrap_or_default());
+}
+
+/// As [`append_integer`], for numbers that need more.
+fn append_wide_integer(value: i128, out: &mut Vec<u8>) {
     // Of a negative number the complement, so that -1 has no bytes, like 0.
     let magnitude = if value < 0 { !value } else { value };
     let bytes = magnitude.to_be_bytes();
