@@ -433,7 +433,7 @@ impl Binder<'_> {
             (true, true) => StatementKind::Select,
             (true, false) => StatementKind::ExecuteProcedure,
         };
-        let plan_of_statement = ModifyPlan { action, frame: self.frame, returning, columns: columns.clone() };
+        let plan_of_statement = ModifyPlan::new(action, self.frame, returning, columns.clone());
         Ok(Prepared {
             kind,
             action: Action::Modify(Arc::new(plan_of_statement)),

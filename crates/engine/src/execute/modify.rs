@@ -45,13 +45,15 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
     let counts = context.counts;
     let mut restarts = 0;
     loop {
-        let savepoint = context.transaction.store.savepoint();
+        let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
         let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
         let result = run(plan, context);
         context.frame = outer;
         let failure = match result {
             Ok((modified, own)) => {
-                context.transaction.store.release(savepoint);
+                if let Some(savepoint) = savepoint {
+                    context.transaction.store.release(savepoint);
+                }
                 // What triggers and cascades did is theirs: clients are told of the statement's own rows.
                 context.counts = RecordCounts {
                     selected: counts.selected,
@@ -63,7 +65,9 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
             }
             Err(failure) => failure,
         };
-        context.transaction.store.rollback_to(savepoint)?;
+        if let Some(savepoint) = savepoint {
+            context.transaction.store.rollback_to(savepoint)?;
+        }
         context.counts = counts;
         match failure {
             Failure::Restart(_) if restarts < RESTARTS_MAX => {

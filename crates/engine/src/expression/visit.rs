@@ -192,6 +192,16 @@ impl Expression {
         })
     }
 
+    /// Whether routines may run for it, which may do anything.
+    pub fn runs_code(&self) -> bool {
+        self.any(&|part| {
+            matches!(
+                part,
+                Expression::Routine { .. } | Expression::LocalRoutine { .. } | Expression::Subquery(_)
+            )
+        })
+    }
+
     /// Whether each evaluation may give something else or change something: such expressions are neither moved, nor
     /// merged, nor evaluated ahead.
     pub fn is_volatile(&self) -> bool {

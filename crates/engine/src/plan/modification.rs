@@ -26,6 +26,24 @@ pub struct ModifyPlan {
     pub returning: Vec<Expression>,
     /// Its columns.
     pub columns: Vec<ColumnDescription>,
+    /// Whether it changes one row at most, and that last: where it fails it leaves nothing to undo.
+    pub is_one_change: bool,
+}
+
+impl ModifyPlan {
+    /// A plan of these parts.
+    pub fn new(
+        action: ModifyAction,
+        frame: FrameSize,
+        returning: Vec<Expression>,
+        columns: Vec<ColumnDescription>,
+    ) -> ModifyPlan {
+        let is_one_change = match &action {
+            ModifyAction::Insert(insert) => returning.is_empty() && insert.is_one_change(),
+            _ => false,
+        };
+        ModifyPlan { action, frame, returning, columns, is_one_change }
+    }
 }
 
 /// What a statement does to rows.
@@ -50,6 +68,26 @@ pub struct InsertPlan {
     pub source: Node,
     /// What is done with each.
     pub row: InsertRow,
+}
+
+impl InsertPlan {
+    /// Whether it only inserts one row: no other code runs, no BLOB changes hands, nothing is checked behind it.
+    fn is_one_change(&self) -> bool {
+        let target = &self.row.target;
+        let columns = || target.columns.iter().flatten();
+        let bound = target.checks.iter().map(|rule| &rule.condition);
+        let bound =
+            bound.chain(columns().flat_map(|column| [&column.default, &column.domain_check]).flatten());
+        let mut values = self.row.assignments.iter().map(|(_, value)| value);
+        matches!(self.source, Node::Single)
+            && target.stored
+            && target.foreign_keys.is_empty()
+            && !target.triggers.before_insert
+            && !target.triggers.after_insert
+            && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
+            && !values.any(Expression::runs_code)
+            && !bound.map(|bound| &*bound.expression).any(Expression::runs_code)
+    }
 }
 
 /// How a new row is made.
