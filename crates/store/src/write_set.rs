@@ -3,6 +3,7 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 use parking_lot::Mutex;
@@ -189,7 +190,7 @@ impl RelationWrites {
     }
 
     /// The inserted rows that stand in memory once finished runs are spilled: those of the latest run.
-    fn unfinished(&self) -> std::ops::Range<u64> {
+    fn unfinished(&self) -> Range<u64> {
         match self.runs.last() {
             Some(run) if matches!(run.rows, RunRows::InMemory(_)) => run.first..run.end(),
             _ => 0..0,
@@ -463,13 +464,20 @@ impl WriteSet {
             writes.take_runs(*relation, &mut spill);
             writes.take_changes(*relation, &mut spill);
         }
+        let unfinished: IdMap<IndexId, Range<u64>> = self
+            .entry_relations
+            .iter()
+            .filter_map(|(index, relation)| Some((*index, self.relations.get(relation)?.unfinished())))
+            .collect();
+        let stays = |index: &IndexId, entry: &[u8]| {
+            let row = keyspace::parse_entry(entry).map(|(_, row)| row.0);
+            row.zip(unfinished.get(index)).is_some_and(|(row, rows)| rows.contains(&row))
+        };
         for (index, entries) in &mut self.entries {
-            let writes = self.entry_relations.get(index).and_then(|relation| self.relations.get(relation));
-            let unfinished = writes.map_or(0..0, RelationWrites::unfinished);
             let mut spilled = std::mem::take(entries);
             let mut dropped = OwnEntries::default();
             spilled.retain(|entry, known| {
-                if keyspace::parse_entry(entry).is_some_and(|(_, row)| unfinished.contains(&row.0)) {
+                if stays(index, entry) {
                     entries.insert(entry, *known);
                     return false;
                 }
@@ -486,14 +494,12 @@ impl WriteSet {
             }
         }
         // What is spilled is not undone one by one: the file keeps it, and readers are told what was undone.
-        let (relations, entries) = (&self.relations, &self.entries);
+        let relations = &self.relations;
         self.journal.retain(|undo, key| match undo {
             Undo::Row(relation, row) => {
                 relations.get(&relation).is_some_and(|writes| writes.changed.contains_key(&row))
             }
-            Undo::Entry(index) | Undo::Supersession(index) => {
-                entries.get(&index).is_some_and(|entries| entries.contains(key))
-            }
+            Undo::Entry(index) | Undo::Supersession(index) => stays(&index, key),
             Undo::CatalogEntry => true,
         });
         self.bytes = self.measure();

@@ -73,8 +73,21 @@ impl Expression {
                 Ok(Value::Null)
             }
             Expression::Function { function, arguments, signature } => {
-                let arguments = evaluate_all(arguments, row, context)?;
-                function.0.evaluate(context, &arguments, signature)
+                // Most functions have few arguments: those need no vector.
+                match arguments.as_slice() {
+                    [one] => {
+                        let values = [one.evaluate(row, context)?];
+                        function.0.evaluate(context, &values, signature)
+                    }
+                    [one, two] => {
+                        let values = [one.evaluate(row, context)?, two.evaluate(row, context)?];
+                        function.0.evaluate(context, &values, signature)
+                    }
+                    more => {
+                        let values = evaluate_all(more, row, context)?;
+                        function.0.evaluate(context, &values, signature)
+                    }
+                }
             }
             Expression::Routine { routine: function, arguments } => {
                 let arguments = evaluate_all(arguments, row, context)?;
@@ -143,7 +156,11 @@ pub fn evaluate_all(
     row: &[Value],
     context: &mut ExecutionContext<'_>,
 ) -> Result<Vec<Value>> {
-    expressions.iter().map(|expression| expression.evaluate(row, context)).collect()
+    let mut values = Vec::with_capacity(expressions.len());
+    for expression in expressions {
+        values.push(expression.evaluate(row, context)?);
+    }
+    Ok(values)
 }
 
 /// A mistake of ours: an expression that only exists while a query is being bound was evaluated.

@@ -399,6 +399,12 @@ fn cut_exact(unscaled: i128, scale: i8, digits: i8, how: Cut, unscaled_result: b
 }
 
 fn modulo(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    // What loops and conditions ask for all the time.
+    if let (Value::Integer { unscaled: left, scale: 0 }, Value::Integer { unscaled: right @ 1.., scale: 0 }) =
+        (call.argument(0), call.argument(1))
+    {
+        return argument::exact_result(i128::from(left % right), 0, call.result_type());
+    }
     let whole = |value: &Value| -> Result<i128> {
         match convert::cast(value, &SqlType::INT128, &argument::cast_context(context))? {
             Value::Int128 { unscaled, .. } => Ok(unscaled),
