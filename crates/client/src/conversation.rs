@@ -147,12 +147,9 @@ impl Conversation {
     /// Damage in compressed or encrypted bytes.
     pub fn handle_input(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.check()?;
-        let mut plain = Vec::with_capacity(bytes.len());
-        self.incoming
-            .receive(bytes, &mut self.counters, &mut plain)
-            .map_err(|error| self.fail(error::layer(&error)))?;
-        self.replies.feed(&plain);
-        Ok(())
+        let (incoming, counters) = (&mut self.incoming, &mut self.counters);
+        let passed = self.replies.feed_by(|plain| incoming.receive(bytes, counters, plain));
+        passed.map_err(|error| self.fail(error::layer(&error)))
     }
 
     /// The next answer; `None` until more bytes come. What comes unasked is passed over.
@@ -165,11 +162,9 @@ impl Conversation {
             let answer = match self.replies.next_reply() {
                 Ok(Some(answer)) => answer,
                 Ok(None) if self.incoming.has_more() => {
-                    let mut plain = Vec::new();
-                    self.incoming
-                        .receive_more(&mut self.counters, &mut plain)
-                        .map_err(|error| self.fail(error::layer(&error)))?;
-                    self.replies.feed(&plain);
+                    let (incoming, counters) = (&mut self.incoming, &mut self.counters);
+                    let passed = self.replies.feed_by(|plain| incoming.receive_more(counters, plain));
+                    passed.map_err(|error| self.fail(error::layer(&error)))?;
                     continue;
                 }
                 Ok(None) => return Ok(None),

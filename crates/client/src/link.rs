@@ -11,7 +11,7 @@ use std::time::Duration;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::packet::{Reply, Request, Response};
 
-use crate::conversation::{Conversation, Ticket};
+use crate::conversation::{Answer, Conversation, Ticket};
 use crate::error;
 
 /// Bytes of one read.
@@ -100,6 +100,10 @@ impl Link {
     }
 
     fn position(&self, ticket: Ticket) -> std::result::Result<usize, usize> {
+        // Answers are mostly asked for in the order of their questions.
+        if self.mailboxes.front().is_some_and(|mailbox| mailbox.ticket == ticket) {
+            return Ok(0);
+        }
         self.mailboxes.binary_search_by_key(&ticket, |mailbox| mailbox.ticket)
     }
 
@@ -140,31 +144,49 @@ impl Link {
     ///
     /// A ticket whose last packet was given out must not be asked for again.
     pub(crate) fn next(&mut self, ticket: Ticket) -> Result<Reply> {
-        loop {
-            if let Ok(position) = self.position(ticket)
-                && let Some(mailbox) = self.mailboxes.get_mut(position)
-                && let Some(reply) = mailbox.replies.pop_front()
-            {
-                if mailbox.is_complete && mailbox.replies.is_empty() {
-                    self.mailboxes.remove(position);
-                }
-                return Ok(reply);
+        if let Ok(position) = self.position(ticket)
+            && let Some(mailbox) = self.mailboxes.get_mut(position)
+            && let Some(reply) = mailbox.replies.pop_front()
+        {
+            if mailbox.is_complete && mailbox.replies.is_empty() {
+                self.mailboxes.remove(position);
             }
-            self.deliver_one()?;
+            return Ok(reply);
+        }
+        loop {
+            let answer = self.next_answer()?;
+            if answer.ticket != ticket {
+                self.deliver(answer);
+                continue;
+            }
+            if answer.is_last {
+                self.abandon(ticket);
+            }
+            return Ok(answer.reply);
         }
     }
 
     /// Takes one answer to its mailbox, waiting for it if need be.
     fn deliver_one(&mut self) -> Result<()> {
+        let answer = self.next_answer()?;
+        self.deliver(answer);
+        Ok(())
+    }
+
+    fn deliver(&mut self, answer: Answer) {
+        if let Ok(position) = self.position(answer.ticket)
+            && let Some(mailbox) = self.mailboxes.get_mut(position)
+        {
+            mailbox.replies.push_back(answer.reply);
+            mailbox.is_complete = answer.is_last;
+        }
+    }
+
+    /// The next answer, whatever it answers, sending what is queued if it is not here yet.
+    fn next_answer(&mut self) -> Result<Answer> {
         loop {
             if let Some(answer) = self.conversation.poll_answer()? {
-                if let Ok(position) = self.position(answer.ticket)
-                    && let Some(mailbox) = self.mailboxes.get_mut(position)
-                {
-                    mailbox.replies.push_back(answer.reply);
-                    mailbox.is_complete = answer.is_last;
-                }
-                return Ok(());
+                return Ok(answer);
             }
             self.flush()?;
             self.receive()?;

@@ -17,6 +17,7 @@
 pub mod config;
 mod connection;
 mod handshake;
+mod line;
 mod location;
 mod security;
 mod server;

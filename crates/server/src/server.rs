@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use farbird_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) security: Arc<SecurityDatabase>,
     pub(crate) throttle: Throttle,
     pub(crate) login_work: Arc<Semaphore>,
+    /// Threads that wait for their clients' next requests.
+    pub(crate) waiting_threads: AtomicUsize,
     /// Turns true when the server is asked to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -118,6 +121,7 @@ impl Server {
             security: Arc::new(security),
             throttle: Throttle::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
+            waiting_threads: AtomicUsize::new(0),
             stopping,
         });
         let accepting = tokio::spawn(accept(listener, shared));

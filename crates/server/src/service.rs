@@ -23,7 +23,7 @@ use self::backup::{Arguments, Running};
 use self::pipe::Ready;
 use crate::handshake::Identity;
 use crate::server::Shared;
-use crate::session::output::{Change, Output};
+use crate::session::output::Output;
 use crate::version;
 
 /// isc_info_svc_version: the version of the services manager itself.
@@ -76,7 +76,6 @@ impl ServiceSession {
     pub(crate) fn handle(&mut self, request: &Request, output: &mut Output) -> bool {
         let result = match request {
             Request::Disconnect => {
-                output.flush_and_change(Change::Close);
                 return false;
             }
             Request::Cancel { .. } => return true,

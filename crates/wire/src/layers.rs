@@ -142,6 +142,24 @@ impl Outgoing {
         }
         Ok(())
     }
+
+    /// As [`Outgoing::send`], with the plain bytes in the place of which what goes to the socket is put.
+    ///
+    /// # Errors
+    /// As [`Outgoing::send`].
+    pub fn send_in_place(&mut self, bytes: &mut Vec<u8>, counters: &mut Counters) -> Result<(), LayerError> {
+        if self.deflater.is_some() {
+            let mut out = Vec::new();
+            self.send(bytes, counters, &mut out)?;
+            *bytes = out;
+            return Ok(());
+        }
+        counters.bytes_out(bytes.len());
+        if let Some(cipher) = &mut self.cipher {
+            cipher.apply(bytes)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -165,8 +183,14 @@ mod tests {
             let mut counters = Counters::default();
             let plain: Vec<u8> = (0..3_000_000_u32).map(|i| (i / 1000) as u8).collect();
             let mut wire = Vec::new();
-            for flush in plain.chunks(700_000) {
-                outgoing.send(flush, &mut counters, &mut wire).unwrap();
+            for (number, flush) in plain.chunks(700_000).enumerate() {
+                if number % 2 == 0 {
+                    outgoing.send(flush, &mut counters, &mut wire).unwrap();
+                } else {
+                    let mut flush = flush.to_vec();
+                    outgoing.send_in_place(&mut flush, &mut counters).unwrap();
+                    wire.extend(flush);
+                }
             }
             let mut out = Vec::new();
             for read in wire.chunks_mut(50_000) {

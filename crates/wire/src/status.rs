@@ -2,6 +2,8 @@
 //!
 //! Uses [`crate::xdr`] and `farbird_types::Error`. Source: wire-protocol.md, 6.1 and 11.11.
 
+use std::borrow::Cow;
+
 use farbird_types::Error;
 use farbird_types::error::{StatusArgument, StatusItem};
 
@@ -54,18 +56,23 @@ pub enum StatusEntry {
 /// An outcome as its entries, without the closing end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusVector {
-    entries: Vec<StatusEntry>,
+    entries: Cow<'static, [StatusEntry]>,
 }
+
+/// By far the commonest outcome; it costs no allocation.
+const SUCCESS: &[StatusEntry] = &[StatusEntry::Gds(0)];
+/// The same as it travels: [`kind::GDS`], 0, [`kind::END`].
+const SUCCESS_WIRE: &[u8] = &[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl StatusVector {
     /// Success without warnings.
     pub fn success() -> StatusVector {
-        StatusVector { entries: vec![StatusEntry::Gds(0)] }
+        StatusVector { entries: Cow::Borrowed(SUCCESS) }
     }
 
     /// A vector of these entries.
     pub fn from_entries(entries: Vec<StatusEntry>) -> StatusVector {
-        StatusVector { entries }
+        StatusVector { entries: Cow::Owned(entries) }
     }
 
     /// An error, its texts in UTF-8.
@@ -77,13 +84,13 @@ impl StatusVector {
     pub fn from_error_with(error: &Error, encode: impl Fn(&str) -> Vec<u8>) -> StatusVector {
         let mut entries = Vec::new();
         push_items(&mut entries, error, StatusEntry::Gds, &encode);
-        StatusVector { entries }
+        StatusVector::from_entries(entries)
     }
 
     /// The same outcome with warnings behind it.
     #[must_use]
     pub fn with_warnings(mut self, warnings: &Error) -> StatusVector {
-        push_items(&mut self.entries, warnings, StatusEntry::Warning, &|text| text.as_bytes().to_vec());
+        push_items(self.entries.to_mut(), warnings, StatusEntry::Warning, &|text| text.as_bytes().to_vec());
         self
     }
 
@@ -108,11 +115,16 @@ impl StatusVector {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<StatusVector, Stop> {
+        let mut ahead = reader.clone();
+        if ahead.raw(SUCCESS_WIRE.len()) == Ok(SUCCESS_WIRE) {
+            *reader = ahead;
+            return Ok(StatusVector::success());
+        }
         let mut entries = Vec::new();
         loop {
             let offset = reader.offset();
             let entry = match reader.u32()? {
-                kind::END => return Ok(StatusVector { entries }),
+                kind::END => return Ok(StatusVector::from_entries(entries)),
                 kind::GDS => StatusEntry::Gds(reader.u32()?),
                 kind::STRING => StatusEntry::Text(text(reader)?),
                 kind::NUMBER => StatusEntry::Number(reader.i32()?),

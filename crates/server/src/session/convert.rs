@@ -209,7 +209,7 @@ fn to_text(value: &Value, character_set: CharacterSet, bytes_max: usize) -> Resu
 /// `isc_dsql_sqlda_err` if the number differs; what CAST gives for a value that does not fit;
 /// `isc_malformed_string` for bytes that are not of their character set.
 pub(crate) fn parameters(
-    values: Vec<Value>,
+    mut values: Vec<Value>,
     format: Option<&MessageFormat>,
     described: &[ColumnType],
     connection: CharacterSet,
@@ -218,19 +218,39 @@ pub(crate) fn parameters(
     if values.len() != described.len() {
         return Err(wrong_column_count());
     }
-    let charsets =
-        format.into_iter().flat_map(MessageFormat::columns).map(|message_type| match *message_type {
-            MessageType::Text { charset, .. }
-            | MessageType::Varying { charset, .. }
-            | MessageType::Cstring { charset, .. } => character_set_of(charset, connection),
+    let mut columns = format.into_iter().flat_map(MessageFormat::columns);
+    for (value, target) in values.iter_mut().zip(described) {
+        let character_set = match columns.next() {
+            Some(
+                MessageType::Text { charset, .. }
+                | MessageType::Varying { charset, .. }
+                | MessageType::Cstring { charset, .. },
+            ) => character_set_of(*charset, connection),
             _ => connection,
-        });
-    values
-        .into_iter()
-        .zip(charsets.chain(std::iter::repeat(connection)))
-        .zip(described)
-        .map(|((value, character_set), target)| parameter(value, character_set, &target.sql_type, context))
-        .collect()
+        };
+        if !is_exactly(value, &target.sql_type) {
+            let given = std::mem::replace(value, Value::Null);
+            *value = parameter(given, character_set, &target.sql_type, context)?;
+        }
+    }
+    Ok(values)
+}
+
+/// Whether a value needs no conversion, for the commonest types.
+fn is_exactly(value: &Value, target: &SqlType) -> bool {
+    match (value, target) {
+        (Value::Null, _) => true,
+        (Value::Integer { unscaled, scale: given }, SqlType::Exact { width, scale, .. }) => {
+            given == scale
+                && match width {
+                    ExactWidth::Short => i16::try_from(*unscaled).is_ok(),
+                    ExactWidth::Long => i32::try_from(*unscaled).is_ok(),
+                    ExactWidth::Int64 => true,
+                    ExactWidth::Int128 => false,
+                }
+        }
+        _ => false,
+    }
 }
 
 fn parameter(
@@ -246,7 +266,10 @@ fn parameter(
         }
         Value::Text(text) => {
             character_set.check(text.bytes())?;
-            Value::Text(Text::new(text.bytes(), character_set))
+            Value::Text(match text.character_set() == character_set {
+                true => text,
+                false => Text::new(text.bytes(), character_set),
+            })
         }
         other => other,
     };

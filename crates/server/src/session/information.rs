@@ -50,7 +50,7 @@ impl Session {
 
     fn database_item(&mut self, item: u8, writer: &mut InfoWriter) -> Result<()> {
         let line = self.line.clone();
-        let counters = self.counters;
+        let counters = self.output.counters();
         let inline = self.inline_blob_bytes_max;
         let protocol = self.output.version();
         let attachment = self.attachment()?;

@@ -22,19 +22,16 @@ mod statements;
 mod transactions;
 pub(crate) mod worker;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use farbird_engine::attachment::Attachment;
 use farbird_types::{CharacterSet, Error, Result, isc};
-use farbird_wire::counters::Counters;
 use farbird_wire::message::EncodeError;
 use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::status::StatusVector;
 use farbird_wire::xdr::DecodeError;
 
+use crate::line::Taken;
 use objects::Objects;
-use output::{Change, Output};
+use output::Output;
 
 /// What information calls tell about the line.
 #[derive(Debug, Clone, Default)]
@@ -56,9 +53,7 @@ pub(crate) struct Session {
     character_set: CharacterSet,
     /// Largest BLOB that may travel beside its row; 0 for none.
     inline_blob_bytes_max: u32,
-    waiting: Arc<AtomicBool>,
     line: LineFacts,
-    counters: Counters,
 }
 
 /// What becomes of a reply.
@@ -82,7 +77,6 @@ impl Session {
         output: Output,
         lazy: bool,
         inline_blob_bytes_max: u32,
-        waiting: Arc<AtomicBool>,
         line: LineFacts,
     ) -> Session {
         let character_set = attachment.session().options.character_set;
@@ -93,9 +87,7 @@ impl Session {
             lazy,
             character_set,
             inline_blob_bytes_max,
-            waiting,
             line,
-            counters: Counters::default(),
         }
     }
 
@@ -104,9 +96,14 @@ impl Session {
         &mut self.output
     }
 
-    /// Answers one request. `more`: others wait behind it. Gives false when the conversation has ended.
-    pub(crate) fn handle(&mut self, request: Request, more: bool, counters: &Counters) -> bool {
-        self.counters = *counters;
+    /// Detaches; what is left is the way out.
+    pub(crate) fn into_output(self) -> Output {
+        self.output
+    }
+
+    /// Answers one request. Gives false when the conversation has ended.
+    pub(crate) fn handle(&mut self, taken: Taken) -> bool {
+        let Taken { request, more, next_is_quick } = taken;
         if matches!(request, Request::Disconnect) {
             return false;
         }
@@ -120,7 +117,9 @@ impl Session {
         match answer {
             Answer::Now(response) => {
                 self.output.reply(&Reply::Response(response));
-                self.output.flush();
+                if !next_is_quick {
+                    self.output.flush();
+                }
             }
             Answer::Held(response) => {
                 self.output.reply(&Reply::Response(response));
@@ -132,7 +131,7 @@ impl Session {
             Answer::None => {}
             Answer::Last(response) => {
                 self.output.reply(&Reply::Response(response));
-                self.output.flush_and_change(Change::Close);
+                self.output.close();
                 return false;
             }
         }
@@ -256,7 +255,7 @@ impl Session {
 
     /// Whether the client has asked for something else meanwhile.
     fn is_input_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire)
+        self.output.is_input_waiting()
     }
 
     /// A failure, with its texts in the client's character set.

@@ -1,98 +1,100 @@
-//! What a session hands to its connection while it works: bytes to send, and changes of the line's state, in order.
+//! Replies on their way out: gathered, passed through the layers, written.
 //!
 //! Replies gather in a buffer. It goes out when a reply must not wait, when it is full, or with the next reply that
-//! does: so deferred replies travel with their successors (wire-protocol.md, 8.3). The way out is bounded: a session
-//! that produces faster than its client reads waits here.
+//! does: so deferred replies travel with their successors (wire-protocol.md, 8.3). It is written at once, by the thread
+//! that works. What the socket does not take waits here; beyond [`UNWRITTEN_BYTES_MAX`] a session that produces faster
+//! than its client reads waits as well.
 
+use std::io::{self, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_engine::session::Interrupt;
+use farbird_wire::counters::Counters;
 use farbird_wire::crypt::Cipher;
+use farbird_wire::layers::Outgoing;
 use farbird_wire::packet::Reply;
-use farbird_wire::protocol::{Handle, ProtocolVersion};
-use tokio::sync::mpsc;
+use farbird_wire::protocol::ProtocolVersion;
+
+use socket2::{SockRef, Socket};
+
+use crate::line::{self, Line, Readiness};
 
 /// Bytes after which the buffer goes out by itself.
 pub(crate) const FLUSH_BYTES: usize = 32 << 10;
-
-/// What comes out of a session, in order.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// Bytes to send, and how many packets they are.
-    Send {
-        /// Encoded packets.
-        bytes: Vec<u8>,
-        /// Their number, for the wire statistics.
-        packets: u64,
-    },
-    /// Something about the line changes, between the bytes before and those after.
-    Change(Change),
-}
-
-/// A change of the line's state.
-pub(crate) enum Change {
-    /// Packets follow this version.
-    Version(ProtocolVersion),
-    /// The peer has logged in: it may send larger packets and take its time.
-    LoggedIn,
-    /// What comes in is compressed from here.
-    CompressIncoming,
-    /// What goes out is compressed from here.
-    CompressOutgoing,
-    /// Everything from here is encrypted: what comes in, what goes out.
-    Encrypt(Box<(Cipher, Cipher)>),
-    /// A database is attached: this stops what it runs.
-    Attached(Arc<Interrupt>),
-    /// A statement has this handle.
-    StatementAllocated(Handle),
-    /// What follows is sent only after this time: a failed login.
-    Delay(Duration),
-    /// Nothing more will come: send what there is, then close.
-    Close,
-}
-
-impl std::fmt::Debug for Change {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Change::Version(_) => "Version",
-            Change::LoggedIn => "LoggedIn",
-            Change::CompressIncoming => "CompressIncoming",
-            Change::CompressOutgoing => "CompressOutgoing",
-            Change::Encrypt(_) => "Encrypt",
-            Change::Attached(_) => "Attached",
-            Change::StatementAllocated(_) => "StatementAllocated",
-            Change::Delay(_) => "Delay",
-            Change::Close => "Close",
-        })
-    }
-}
+/// Bytes that may wait for a slow client before the session does.
+const UNWRITTEN_BYTES_MAX: usize = 4 * FLUSH_BYTES;
+/// How long a session waits for a slow client before it looks whether it is still of use.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Gathers replies. See the module's text.
 pub(crate) struct Output {
+    line: Arc<Line>,
+    /// There while a thread works for the connection.
+    socket: Option<Arc<TcpStream>>,
     version: ProtocolVersion,
+    layers: Outgoing,
+    /// Encoded packets.
     buffer: Vec<u8>,
     packets: u64,
     sent_bytes: u64,
-    sender: Option<mpsc::Sender<Outcome>>,
+    /// Through the layers, not yet taken by the socket.
+    unwritten: Vec<u8>,
+    /// Bytes of `unwritten` that the socket has taken.
+    written: usize,
+    delay: Option<Duration>,
+    closing: bool,
     broken: bool,
 }
 
 impl Output {
-    /// An output that is connected later.
-    pub(crate) fn new() -> Output {
-        let version = ProtocolVersion::NEWEST;
-        Output { version, buffer: Vec::new(), packets: 0, sent_bytes: 0, sender: None, broken: false }
+    /// The way out of a fresh connection.
+    pub(crate) fn new(line: Arc<Line>) -> Output {
+        Output {
+            line,
+            socket: None,
+            version: ProtocolVersion::NEWEST,
+            layers: Outgoing::default(),
+            buffer: Vec::new(),
+            packets: 0,
+            sent_bytes: 0,
+            unwritten: Vec::new(),
+            written: 0,
+            delay: None,
+            closing: false,
+            broken: false,
+        }
     }
 
-    /// The way out for the requests that follow.
-    pub(crate) fn connect(&mut self, sender: mpsc::Sender<Outcome>) {
-        self.sender = Some(sender);
+    /// From here what is flushed is written to this socket, which must not block.
+    pub(crate) fn connect(&mut self, socket: Arc<TcpStream>) {
+        self.socket = Some(socket);
     }
 
-    /// Takes the way out away, so that the connection sees its end.
-    pub(crate) fn disconnect(&mut self) {
-        self.sender = None;
+    /// Gives the socket back, and memory that a resting connection does not need.
+    pub(crate) fn rest(&mut self) {
+        self.socket = None;
+        if self.buffer.is_empty() {
+            self.buffer = Vec::new();
+        }
+        if self.unwritten.is_empty() {
+            self.unwritten = Vec::new();
+        }
+    }
+
+    /// Whether the client has asked for something else meanwhile.
+    pub(crate) fn is_input_waiting(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| self.line.is_input_waiting(&SockRef::from(&**socket)))
+    }
+
+    /// The line that it leads to.
+    pub(crate) fn line(&self) -> &Arc<Line> {
+        &self.line
+    }
+
+    /// The line's counts, without what is in the buffer.
+    pub(crate) fn counters(&self) -> Counters {
+        *self.line.counters()
     }
 
     /// The protocol version.
@@ -103,7 +105,38 @@ impl Output {
     /// The version is agreed.
     pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
         self.version = version;
-        self.change(Change::Version(version));
+        self.line.set_version(version);
+    }
+
+    /// What goes out is compressed from here.
+    pub(crate) fn compress(&mut self) {
+        self.layers.compress();
+    }
+
+    /// What goes out is encrypted from here.
+    pub(crate) fn encrypt(&mut self, cipher: Cipher) {
+        self.layers.encrypt(cipher);
+    }
+
+    /// What follows is sent only after this time: a failed login. Nobody waits for it in a thread.
+    pub(crate) fn delay(&mut self, delay: Duration) {
+        self.delay = Some(delay);
+    }
+
+    /// The time before which nothing more may be written, once.
+    pub(crate) fn take_delay(&mut self) -> Option<Duration> {
+        self.delay.take()
+    }
+
+    /// Nothing more will come: send what there is, then close.
+    pub(crate) fn close(&mut self) {
+        self.flush();
+        self.closing = true;
+    }
+
+    /// Whether the connection is to be closed.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing
     }
 
     /// Adds a reply. It stays in the buffer until [`Output::flush`].
@@ -121,25 +154,80 @@ impl Output {
         Ok(())
     }
 
-    /// Tells of a change that does not depend on what is in the buffer.
-    pub(crate) fn change(&mut self, change: Change) {
-        self.send(Outcome::Change(change));
-    }
-
-    /// Sends what is in the buffer, then changes the line.
-    pub(crate) fn flush_and_change(&mut self, change: Change) {
-        self.flush();
-        self.change(change);
-    }
-
     /// Sends what is in the buffer.
     pub(crate) fn flush(&mut self) {
-        if !self.buffer.is_empty() {
-            let bytes = std::mem::take(&mut self.buffer);
-            let packets = std::mem::take(&mut self.packets);
-            self.sent_bytes += bytes.len() as u64;
-            self.send(Outcome::Send { bytes, packets });
+        let packets = std::mem::take(&mut self.packets);
+        if self.buffer.is_empty() {
+            return;
         }
+        self.sent_bytes += self.buffer.len() as u64;
+        self.broken |= self.line.is_abandoned();
+        if !self.broken {
+            self.send(packets);
+        }
+        self.buffer.clear();
+    }
+
+    /// Takes the buffer through the layers and to the socket.
+    fn send(&mut self, packets: u64) {
+        let passed = {
+            let counters = &mut *self.line.counters();
+            (0..packets).for_each(|_| counters.packet_out());
+            self.layers.send_in_place(&mut self.buffer, counters)
+        };
+        if let Err(error) = passed {
+            tracing::warn!(%error, "nothing more can be sent on this connection");
+            self.broken = true;
+            return;
+        }
+        if self.unwritten.is_empty() {
+            std::mem::swap(&mut self.unwritten, &mut self.buffer);
+        } else {
+            self.unwritten.extend_from_slice(&self.buffer);
+        }
+        let Some(socket) = self.socket.clone() else { return };
+        if self.delay.is_some() {
+            return;
+        }
+        self.write_to(&SockRef::from(&*socket));
+        while self.unwritten_bytes() > UNWRITTEN_BYTES_MAX && !self.broken {
+            if line::wait(&*socket, Readiness::Writable, PATIENCE) {
+                self.write_to(&SockRef::from(&*socket));
+            }
+            self.broken |= self.line.is_abandoned();
+        }
+    }
+
+    /// Writes what the socket takes without waiting.
+    pub(crate) fn write_to(&mut self, mut socket: &Socket) {
+        while let Some(bytes) = self.unwritten.get(self.written..).filter(|bytes| !bytes.is_empty()) {
+            match socket.write(bytes) {
+                Ok(count) => {
+                    self.line.counters().sent(count);
+                    self.written += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    tracing::debug!(%error, "a connection cannot be written to");
+                    self.broken = true;
+                    break;
+                }
+            }
+        }
+        if self.written >= self.unwritten.len() || self.broken {
+            self.unwritten.clear();
+            self.written = 0;
+        }
+    }
+
+    /// Whether the socket has to take more.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.unwritten_bytes() > 0
+    }
+
+    fn unwritten_bytes(&self) -> usize {
+        self.unwritten.len() - self.written
     }
 
     /// Bytes handed to the connection so far.
@@ -156,10 +244,5 @@ impl Output {
         if self.buffer.len() >= FLUSH_BYTES {
             self.flush();
         }
-    }
-
-    fn send(&mut self, outcome: Outcome) {
-        let sent = self.sender.as_ref().is_some_and(|sender| sender.blocking_send(outcome).is_ok());
-        self.broken |= !sent;
     }
 }

@@ -23,7 +23,7 @@ use super::batches::Batch;
 use super::convert::{self, RowConversion};
 use super::information;
 use super::objects::Object;
-use super::output::{Change, FLUSH_BYTES};
+use super::output::FLUSH_BYTES;
 
 /// Rows taken from the engine at a time.
 const ROWS_AT_A_TIME: usize = 200;
@@ -94,7 +94,7 @@ impl Session {
         self.objects.forget_latest();
         let statement = Statement::new(self.attachment()?.allocate_statement()?);
         let handle = self.objects.insert(Object::Statement(Box::new(statement)))?;
-        self.output.change(Change::StatementAllocated(handle));
+        self.output.line().statement_allocated(handle);
         Ok(Response::object(handle))
     }
 
@@ -634,7 +634,7 @@ impl Statement {
         format: Arc<MessageFormat>,
         character_set: farbird_types::CharacterSet,
     ) -> Result<()> {
-        if self.row.as_ref().is_some_and(|row| row.format == format) {
+        if self.row.as_ref().is_some_and(|row| Arc::ptr_eq(&row.format, &format) || row.format == format) {
             return Ok(());
         }
         let row = RowFormat::new(format, &self.prepared()?.columns, character_set)?;

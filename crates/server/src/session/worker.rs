@@ -1,19 +1,18 @@
 //! What works for one connection: first the handshake, then a database or the services manager.
 //!
-//! Runs on a blocking thread while there are requests, and rests as a value between them.
+//! Runs on a blocking thread while there are requests and for a moment longer: a client that asks again within
+//! [`PATIENCE`] is answered without waking anybody else. Otherwise it rests as a value.
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
 use farbird_engine::users::UserDirectory;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::{AuthPlugin, normalize_user_name};
-use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::{Choice, UserIdentification, WireCrypt};
@@ -21,13 +20,14 @@ use farbird_wire::packet::{
     Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response,
 };
 use farbird_wire::protocol::ProtocolVersion;
-use tokio::sync::mpsc;
+use socket2::SockRef;
 
 use super::Session;
 use super::attach_parameters::{DatabaseParameters, LoginItems};
-use super::output::{Change, Outcome, Output};
+use super::output::Output;
 use crate::config::WireEncryption;
 use crate::handshake::{Identity, Login, Step, refused};
+use crate::line::{self, READ_BYTES, Readiness, Taken};
 use crate::security::random;
 use crate::server::Shared;
 use crate::service::ServiceSession;
@@ -36,14 +36,16 @@ use crate::service::ServiceSession;
 const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V20;
 /// Inline BLOBs of an attachment that does not ask for another size.
 const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
+/// How long a thread waits for its client's next request.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Threads that wait for their clients at a time; others rest at once.
+const WAITING_THREADS_MAX: usize = 64;
 
 /// The session side of a connection. See the module's text.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     peer: SocketAddr,
     output: Output,
-    waiting: Arc<AtomicBool>,
-    counters: Counters,
     line: Line,
     stage: Stage,
 }
@@ -90,68 +92,97 @@ pub(super) enum AttachKind {
 }
 
 impl Worker {
-    /// A worker for a fresh connection. `waiting` is raised by the connection when more requests have come.
-    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, waiting: Arc<AtomicBool>) -> Worker {
-        Worker {
-            shared,
-            peer,
-            output: Output::new(),
-            waiting,
-            counters: Counters::default(),
-            line: Line::default(),
-            stage: Stage::Start,
-        }
+    /// A worker for a fresh connection.
+    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, line: Arc<line::Line>) -> Worker {
+        Worker { shared, peer, output: Output::new(line), line: Line::default(), stage: Stage::Start }
     }
 
-    /// The line's counters as of now.
-    pub(crate) fn set_counters(&mut self, counters: Counters) {
-        self.counters = counters;
+    /// Answers requests in order, those that wait and those that come within [`PATIENCE`] of the last answer. The socket
+    /// must not block.
+    pub(crate) fn work(&mut self, socket: Arc<TcpStream>) {
+        self.output_mut().connect(Arc::clone(&socket));
+        self.answer_all(&socket);
+        self.output_mut().rest();
+        self.output.line().rest();
     }
 
-    /// Answers requests in order.
-    pub(crate) fn work(&mut self, mut requests: VecDeque<Request>, outcomes: mpsc::Sender<Outcome>) {
-        self.output_mut().connect(outcomes);
-        while let Some(request) = requests.pop_front() {
-            let more = !requests.is_empty() || self.waiting.load(Ordering::Acquire);
-            self.handle(request, more);
-            if matches!(self.stage, Stage::Ended) || self.output_mut().is_broken() {
-                break;
+    fn answer_all(&mut self, socket: &TcpStream) {
+        let line = Arc::clone(self.output.line());
+        // Steps of a login are each a work of their own: few of them may run at a time.
+        let may_wait = line.is_logged_in();
+        let mut buffer = [0; READ_BYTES];
+        loop {
+            while let Some(taken) = line.take_request() {
+                self.handle(taken);
+                if matches!(self.stage, Stage::Ended) || self.output_mut().is_broken() {
+                    self.output_mut().close();
+                    return;
+                }
             }
+            if line.is_stopped() {
+                return self.output_mut().flush();
+            }
+            if !may_wait || line.has_ended() || !self.wait_for_request(socket) {
+                return;
+            }
+            line.receive(&SockRef::from(socket), &mut buffer);
         }
-        self.output_mut().disconnect();
     }
 
-    fn output_mut(&mut self) -> &mut Output {
+    /// Waits for the client's next request, if not too many threads do that already.
+    fn wait_for_request(&mut self, socket: &TcpStream) -> bool {
+        // What a slow client has not taken yet is written by the connection's task.
+        if self.output_mut().has_unwritten() {
+            return false;
+        }
+        let waiting = &self.shared.waiting_threads;
+        let may_wait = waiting.fetch_add(1, Ordering::Relaxed) < WAITING_THREADS_MAX;
+        let ready = may_wait && line::wait(socket, Readiness::Readable, PATIENCE);
+        waiting.fetch_sub(1, Ordering::Relaxed);
+        ready
+    }
+
+    /// The way out.
+    pub(crate) fn output_mut(&mut self) -> &mut Output {
         match &mut self.stage {
             Stage::Database(session) => session.output_mut(),
             _ => &mut self.output,
         }
     }
 
-    fn handle(&mut self, request: Request, more: bool) {
-        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
-        self.stage = match (stage, request) {
-            (stage, Request::Dummy) => {
-                self.stage = stage;
+    fn handle(&mut self, taken: Taken) {
+        match &mut self.stage {
+            _ if matches!(taken.request, Request::Dummy) => {
                 let output = self.output_mut();
                 output.reply(&Reply::Dummy);
                 output.flush();
-                return;
             }
-            (Stage::Database(mut session), request) => {
-                if session.handle(request, more, &self.counters) {
-                    Stage::Database(session)
-                } else {
-                    Stage::Ended
+            Stage::Database(session) => {
+                if !session.handle(taken) {
+                    self.end();
                 }
             }
-            (Stage::Service(mut service), request) => {
-                if service.handle(&request, &mut self.output) {
-                    Stage::Service(service)
-                } else {
-                    Stage::Ended
+            Stage::Service(service) => {
+                if !service.handle(&taken.request, &mut self.output) {
+                    self.end();
                 }
             }
+            _ => self.log_in(taken.request),
+        }
+    }
+
+    /// The conversation is over: the database is detached.
+    fn end(&mut self) {
+        if let Stage::Database(session) = std::mem::replace(&mut self.stage, Stage::Ended) {
+            self.output = session.into_output();
+        }
+        self.output.close();
+    }
+
+    /// Answers what comes before a database or the services manager is attached.
+    fn log_in(&mut self, request: Request) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Ended);
+        self.stage = match (stage, request) {
             (Stage::Start, Request::Connect(connect)) => self.connect(&connect),
             (Stage::Connecting(login), Request::ContinueAuthentication(step)) => {
                 self.continue_connect(login, &step)
@@ -188,10 +219,10 @@ impl Worker {
                 tracing::warn!(peer = %self.peer, operation = ?request.operation(), "request before login");
                 Stage::Ended
             }
-            (Stage::Ended, _) => Stage::Ended,
+            (Stage::Database(_) | Stage::Service(_) | Stage::Ended, _) => Stage::Ended,
         };
         if matches!(self.stage, Stage::Ended) {
-            self.output.flush_and_change(Change::Close);
+            self.output.close();
         }
     }
 
@@ -272,12 +303,12 @@ impl Worker {
     fn accept(&mut self, choice: Choice, reply: Option<Reply>) {
         self.output.set_version(choice.version);
         if choice.compress {
-            self.output.change(Change::CompressIncoming);
+            self.output.line().compress_incoming();
         }
         self.output.reply(&reply.unwrap_or_else(|| Reply::Accept(Accept::from(choice))));
         self.output.flush();
         if choice.compress {
-            self.output.change(Change::CompressOutgoing);
+            self.output.compress();
         }
     }
 
@@ -339,7 +370,7 @@ impl Worker {
             self.line.keys = Some(keys);
         }
         self.line.identity = Some(identity);
-        self.output.change(Change::LoggedIn);
+        self.output.line().set_logged_in();
         Ok(announced)
     }
 
@@ -358,7 +389,8 @@ impl Worker {
             return Stage::Ended;
         };
         self.line.cipher = Some(plugin);
-        self.output.change(Change::Encrypt(Box::new((incoming, outgoing))));
+        self.output.line().encrypt_incoming(incoming);
+        self.output.encrypt(outgoing);
         self.respond(&Response::success());
         Stage::Connected
     }
@@ -506,9 +538,10 @@ impl Worker {
             _ => self.shared.engine.attach(&path, options, users)?,
         };
         attachment.set_default_statement_timeout(self.shared.config.statement_timeout);
-        self.output.change(Change::Attached(attachment.interrupt()));
+        self.output.line().set_interrupt(attachment.interrupt());
         tracing::info!(peer = %self.peer, user = identity.user, database = %path.display(), "attached");
-        let output = std::mem::replace(&mut self.output, Output::new());
+        let placeholder = Output::new(Arc::clone(self.output.line()));
+        let output = std::mem::replace(&mut self.output, placeholder);
         let lazy = self.line.choice.is_some_and(|choice| choice.is_lazy());
         let inline = parameters.inline_blob_bytes.unwrap_or(INLINE_BLOB_BYTES_DEFAULT);
         let facts = super::LineFacts {
@@ -517,14 +550,7 @@ impl Worker {
             compressed: self.line.choice.is_some_and(|choice| choice.compress),
             cipher: self.line.cipher.map_or("", CryptPlugin::name),
         };
-        Ok(Stage::Database(Box::new(Session::new(
-            attachment,
-            output,
-            lazy,
-            inline,
-            Arc::clone(&self.waiting),
-            facts,
-        ))))
+        Ok(Stage::Database(Box::new(Session::new(attachment, output, lazy, inline, facts))))
     }
 
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {
@@ -560,7 +586,7 @@ impl Worker {
             let delay = self.shared.throttle.failed(self.peer.ip(), Instant::now());
             let total = self.shared.throttle.total();
             tracing::warn!(peer = %self.peer, failed_logins = total, "login refused");
-            self.output.change(Change::Delay(delay));
+            self.output.delay(delay);
         }
         self.respond(&Response::error(error));
         Stage::Ended

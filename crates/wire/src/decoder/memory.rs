@@ -40,6 +40,8 @@ pub(crate) struct Memory {
     statements: HashMap<Handle, StatementMemory>,
     requests: HashMap<Handle, Vec<Arc<MessageFormat>>>,
     descriptors: usize,
+    /// The last BLR of rows that was understood: clients send the same again and again.
+    rows_blr: Option<Input>,
     batch_progress: Option<BatchProgress>,
     pub(crate) stream_progress: Option<PortionProgress>,
     /// Format of the rows that answer the oldest request, for replies.
@@ -78,6 +80,20 @@ impl Memory {
                 Some(format) => Ok(Arc::new(format)),
                 None => Err(DecodeError::NoFormat { object: statement.0 }),
             },
+        }
+    }
+
+    /// The format that this BLR of rows describes; none if it is empty.
+    pub(crate) fn row_format(&mut self, blr: &[u8]) -> Result<Option<Arc<MessageFormat>>, DecodeError> {
+        match &self.rows_blr {
+            Some(known) if known.blr == blr => Ok(Some(Arc::clone(&known.format))),
+            _ => {
+                let format = MessageFormat::parse(blr)?.map(Arc::new);
+                if let Some(format) = &format {
+                    self.rows_blr = Some(Input { blr: blr.to_vec(), format: Arc::clone(format) });
+                }
+                Ok(format)
+            }
         }
     }
 

@@ -65,11 +65,23 @@ impl Stream {
     }
 
     fn feed(&mut self, bytes: &[u8]) {
+        self.room().extend_from_slice(bytes);
+    }
+
+    /// The buffer, to append to.
+    fn room(&mut self) -> &mut Vec<u8> {
         if self.taken > 0 {
             self.buffer.drain(..self.taken);
             self.taken = 0;
         }
-        self.buffer.extend_from_slice(bytes);
+        &mut self.buffer
+    }
+
+    fn release_memory(&mut self) {
+        if self.unread().is_empty() {
+            self.buffer = Vec::new();
+            self.taken = 0;
+        }
     }
 
     fn unread(&self) -> &[u8] {

@@ -89,6 +89,14 @@ impl ReplyDecoder {
         self.stream.feed(bytes);
     }
 
+    /// As [`ReplyDecoder::feed`] with the bytes that `append` adds to the buffer: a layer decrypts straight into it.
+    ///
+    /// # Errors
+    /// Those of `append`; what it added until then counts as fed.
+    pub fn feed_by<E>(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        append(self.stream.room())
+    }
+
     /// The next packet; `None` if it is not all here.
     ///
     /// # Errors

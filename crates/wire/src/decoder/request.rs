@@ -34,6 +34,19 @@ impl RequestDecoder {
         self.stream.feed(bytes);
     }
 
+    /// As [`RequestDecoder::feed`] with the bytes that `append` adds to the buffer: a layer decrypts straight into it.
+    ///
+    /// # Errors
+    /// Those of `append`; what it added until then counts as fed.
+    pub fn feed_by<E>(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        append(self.stream.room())
+    }
+
+    /// Gives back the buffer's memory if no packet has begun.
+    pub fn release_memory(&mut self) {
+        self.stream.release_memory();
+    }
+
     /// The next request; `None` if it is not all here.
     ///
     /// # Errors

@@ -39,6 +39,9 @@ impl MessageForm {
     }
 }
 
+/// Most room that is made for a row before its length is known.
+const ROW_BYTES_GUESSED: usize = 128;
+
 /// One message: its bytes on the wire and the format that explains them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -57,7 +60,7 @@ impl Message {
         form: MessageForm,
         values: &[Value],
     ) -> Result<Message, EncodeError> {
-        let mut wire = Vec::new();
+        let mut wire = Vec::with_capacity((format.length() as usize).min(ROW_BYTES_GUESSED));
         format.encode_row(form, values, &mut wire)?;
         Ok(Message { format, form, wire })
     }

@@ -80,7 +80,7 @@ impl Field for Output {
     fn read(reader: &mut Reader<'_>, context: &mut Context<'_>) -> Result<Self, Stop> {
         let blr = Vec::read(reader, context)?;
         let message_number = reader.u16()?;
-        let format = MessageFormat::parse(&blr)?.map(Arc::new);
+        let format = context.memory.row_format(&blr)?;
         Ok(Output { blr, message_number, format })
     }
 
