@@ -217,7 +217,8 @@ fn create_file(
         }) {
             tracing::warn!(path = %path.display(), error, "a database that could not be created was left behind");
         }
-    })?;
+    });
+    let catalog = catalog.map_err(|error| error.about_file(&shown(path)))?;
     Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users)))
 }
 
@@ -244,7 +245,7 @@ pub(crate) fn open_file(
         }
     }
     let store = Store::open(path, options.clone()).map_err(|error| store_error(path, error))?;
-    let catalog = Catalog::load(&store)?;
+    let catalog = Catalog::load(&store).map_err(|error| error.about_file(&shown(path)))?;
     Ok(Database::new(path, Arc::new(store), catalog, users))
 }
 
@@ -286,6 +287,9 @@ pub(crate) fn store_error(path: &Path, error: StoreError) -> Error {
             "another process has the database open; connect to it through that server, or stop it first",
         ),
         StoreError::Io(error) => io_error("open", path, &error),
+        error @ (StoreError::Full | StoreError::Poisoned | StoreError::Reopened) => {
+            Error::from(error).about_file(&shown(path))
+        }
         other => Error::new(isc::DB_CORRUPT).with(shown(path)).and(isc::RANDOM).with(other.to_string()),
     }
 }

@@ -298,15 +298,14 @@ fn in_transaction<T>(
     work: impl FnOnce(&mut Attachment, TransactionHandle) -> Result<T>,
 ) -> Result<T> {
     let transaction = attachment.start_transaction(TransactionParameters::default())?;
-    match work(attachment, transaction) {
-        Ok(result) => attachment.commit(transaction).map(|()| result),
-        Err(error) => {
-            if let Err(rollback) = attachment.rollback(transaction) {
-                tracing::warn!(error = %rollback, "rollback in the security database failed");
-            }
-            Err(error)
-        }
+    let done =
+        work(attachment, transaction).and_then(|result| attachment.commit(transaction).map(|()| result));
+    if done.is_err()
+        && let Err(rollback) = attachment.rollback(transaction)
+    {
+        tracing::warn!(error = %rollback, "rollback in the security database failed");
     }
+    done
 }
 
 /// Runs one statement and gives its rows.

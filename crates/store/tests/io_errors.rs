@@ -97,6 +97,51 @@ fn play(seed: u64, from_call: u64, fault: &Fault, at: &str) {
     let _ = failed;
 }
 
+#[test]
+fn behind_a_failed_commit_the_transaction_is_there_to_be_rolled_back() {
+    use common::*;
+    let disk = SimulatedDisk::default();
+    let store = workload::open(&disk).expect("create");
+    let layout = layout();
+    store.register_layout(Arc::clone(&layout));
+    let transaction = begin(&store, SNAPSHOT);
+    insert(&transaction, &layout, 1, "committed");
+    transaction.commit().expect("commit");
+    for retains in [false, true] {
+        let transaction = begin(&store, SNAPSHOT);
+        let id = transaction.id();
+        let row = insert(&transaction, &layout, 2, "not committed");
+        let view = transaction.view().expect("view");
+        let calls = vec![Call::Write, Call::Resize, Call::Sync];
+        let error = ErrorKind::StorageFull;
+        disk.set_fault(Some(Fault { from_call: disk.calls(), once: false, calls, error }));
+        let outcome = if retains { transaction.commit_retaining() } else { transaction.commit() };
+        assert!(matches!(outcome, Err(StoreError::Full)), "{outcome:?}");
+        // It is as it was, for others, and nothing can be done in it.
+        assert!(transaction.is_lost() && transaction.id() == id);
+        assert!(matches!(transaction.view(), Err(StoreError::Reopened)));
+        assert!(matches!(transaction.delete(&layout, &view, row), Err(StoreError::Reopened)));
+        assert!(matches!(transaction.commit(), Err(StoreError::Reopened)));
+        assert_eq!(store.statistics().active.len(), 1);
+        assert_eq!(rows(&begin(&store, SNAPSHOT), &layout).len(), 1);
+        disk.set_fault(None);
+        transaction.rollback().expect("rollback");
+        assert!(matches!(transaction.rollback(), Err(StoreError::TransactionEnded)));
+        assert!(store.statistics().active.is_empty());
+        // What it had taken is free.
+        let mut attempts = 0;
+        while store.sequence_set(farbird_store::SequenceId(1), 1).is_err() {
+            attempts += 1;
+            assert!(attempts < 1_000_000);
+        }
+        let next = begin(&store, SNAPSHOT);
+        insert(&next, &layout, 2, "another");
+        next.rollback_retaining().expect("rollback");
+        insert(&next, &layout, 2, "another");
+        next.rollback().expect("rollback");
+    }
+}
+
 /// Plays a fault at every call of a workload, on all processors.
 fn at_every_call(faults: &[Fault]) {
     let seed = seed();

@@ -183,9 +183,10 @@ impl Attachment {
 
     /// Moves the place of the next read; gives it back, counted from the beginning. Stream BLOBs only.
     pub fn seek_blob(&mut self, handle: BlobHandle, from: SeekFrom, offset: i64) -> Result<u64> {
+        let database = Arc::clone(self.database());
         let blob = self.blobs.get_mut(&handle).ok_or_else(bad_handle)?;
         match &mut blob.state {
-            BlobState::Reading(reader) => Ok(reader.seek(from, offset)?),
+            BlobState::Reading(reader) => reader.seek(from, offset).map_err(|error| database.status(error)),
             BlobState::Converted(converted) => converted.seek(from, offset),
             BlobState::Writing { .. } => Err(Error::new(isc::SEGSTR_NO_READ)),
         }
@@ -216,7 +217,7 @@ impl Attachment {
         if let BlobState::Writing { writer, .. } = blob.state
             && let Some(slot) = self.transactions.get(&blob.transaction)
         {
-            writer.cancel(&slot.transaction.store)?;
+            writer.cancel(&slot.transaction.store).map_err(|error| self.database().status(error))?;
         }
         Ok(())
     }
@@ -250,7 +251,9 @@ impl Attachment {
             out.extend_from_slice(&[0, 0]);
             let most = usize::from(u16::MAX);
             let end = match &mut state {
-                BlobState::Reading(reader) => reader.read_segment(&transaction.store, most, &mut out)?,
+                BlobState::Reading(reader) => reader
+                    .read_segment(&transaction.store, most, &mut out)
+                    .map_err(|error| self.database().status(error))?,
                 BlobState::Converted(converted) => converted.read(most, &mut out),
                 BlobState::Writing { .. } => SegmentRead::End,
             };

@@ -58,13 +58,11 @@ impl Attachment {
             return Ok(());
         }
         let handle = self.begin_transaction(TransactionParameters::default())?;
-        match self.fire(event, self.transaction(handle)?) {
-            Ok(()) => self.commit_quietly(handle),
-            Err(error) => {
-                self.rollback_quietly(handle)?;
-                Err(error)
-            }
-        }
+        let fired = self.fire(event, self.transaction(handle)?);
+        fired.and_then(|()| self.commit_quietly(handle)).or_else(|error| {
+            self.rollback_quietly(handle)?;
+            Err(error)
+        })
     }
 
     /// Fires the triggers of an event as one statement of a transaction: it is undone whole if one of them fails.

@@ -1,6 +1,7 @@
 //! Transactions of an attachment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
@@ -94,7 +95,7 @@ impl Attachment {
             user_changes: Mutex::new(Vec::new()),
             context_variables: Mutex::new(BTreeMap::new()),
         };
-        reserve_tables(&transaction)?;
+        reserve_tables(&transaction).map_err(|error| database.status(error))?;
         self.session.activity.lock().transactions.insert(
             transaction.store.id().0,
             TransactionActivity {
@@ -108,7 +109,8 @@ impl Attachment {
         Ok(handle)
     }
 
-    /// Commits. On an error the transaction is still there if it can go on; a failed write rolled it back.
+    /// Commits. After an error the transaction is still there, as in Firebird: it goes on, or if a write has failed can only
+    /// be rolled back ([`Attachment::is_transaction_lost`]).
     ///
     /// # Durability
     /// Everything is on the disk when this returns.
@@ -123,11 +125,12 @@ impl Attachment {
         self.apply_user_changes(&slot.transaction)?;
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
-        let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
-        self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
-        let Transaction { store, catalog, .. } = *slot.transaction;
-        let publish = catalog::publication(self.database(), &catalog.into_inner().changes);
+        let Transaction { store, catalog, .. } = self.transaction(handle)?;
+        let id = store.id().0;
+        let publish = catalog::publication(self.database(), &catalog.lock().changes);
         store.commit_with(publish).map_err(|error| self.database().status(error))?;
+        self.transactions.remove(&handle);
+        self.session.activity.lock().transactions.remove(&id);
         Ok(())
     }
 
@@ -162,19 +165,19 @@ impl Attachment {
         self.forget_blobs_of(handle);
         let slot = self.transactions.remove(&handle).ok_or_else(bad_handle)?;
         self.session.activity.lock().transactions.remove(&slot.transaction.store.id().0);
-        slot.transaction.store.rollback()?;
-        Ok(())
+        slot.transaction.store.rollback().map_err(|error| self.database().status(error))
     }
 
     /// Undoes everything and goes on.
     pub fn rollback_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
         self.fire_regardless(DatabaseEvent::TransactionRollback, self.transaction(handle)?);
         self.close_cursors_of(handle);
-        let committed = self.database().catalog();
+        let database = Arc::clone(self.database());
+        let committed = database.catalog();
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let old_id = slot.transaction.store.id().0;
-        slot.transaction.store.rollback_retaining()?;
+        slot.transaction.store.rollback_retaining().map_err(|error| database.status(error))?;
         let mut catalog = slot.transaction.catalog.lock();
         catalog.changes.clear();
         catalog.current = committed;
@@ -226,10 +229,11 @@ impl Attachment {
 
     /// ROLLBACK TO SAVEPOINT: the savepoint stays, later ones go.
     pub(super) fn rollback_to_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
+        let database = Arc::clone(self.database());
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
         let target = slot.savepoints.drain(at..).next().ok_or_else(|| no_savepoint(name))?;
-        slot.transaction.store.rollback_to(target.store)?;
+        slot.transaction.store.rollback_to(target.store).map_err(|error| database.status(error))?;
         slot.transaction.catalog.lock().restore(&target.catalog);
         let store = slot.transaction.store.savepoint();
         slot.savepoints.push(NamedSavepoint { store, ..target });

@@ -84,6 +84,8 @@ pub(crate) struct Core {
     /// How many writes of the store had failed before its first change.
     failures: u64,
     scratch: Scratch,
+    /// Whether its commit has failed: its changes are gone, and only rolling it back is left.
+    has_failed: bool,
 }
 
 /// Row numbers taken by a transaction.
@@ -128,12 +130,13 @@ impl Core {
             committed_entries: Arc::default(),
             failures: 0,
             scratch: Scratch::default(),
+            has_failed: false,
         }
     }
 
     /// Whether a failed write may have undone some of its work.
     fn is_lost(&self, inner: &Inner) -> bool {
-        self.failures != inner.failures() && (self.has_changes() || !self.blobs.is_empty())
+        self.has_failed || self.failures != inner.failures() && (self.has_changes() || !self.blobs.is_empty())
     }
 
     fn has_changes(&self) -> bool {
@@ -369,17 +372,22 @@ impl Transaction {
     /// Commits.
     ///
     /// # Durability
-    /// Everything is on the disk when this returns. An error means that the commit did not happen, and the transaction is
-    /// rolled back.
-    pub fn commit(self) -> Result<CommitNumber> {
+    /// Everything is on the disk when this returns. An error means that the commit did not happen: the transaction is
+    /// [lost](Transaction::is_lost), and keeps its locks until it is rolled back.
+    pub fn commit(&self) -> Result<CommitNumber> {
         self.commit_with(|_| ())
     }
 
     /// As [`Transaction::commit`]; `publish` runs with the commit's number before any other transaction can see the
     /// commit or take a newer snapshot (it may run on another thread, and must not call the store's transactions).
-    pub fn commit_with(self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
-        let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
-        self.write_commit(core, Box::new(publish))
+    pub fn commit_with(&self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
+        let mut core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
+        let outcome = self.write_commit(&mut core, Box::new(publish));
+        match outcome {
+            Ok(_) => self.finish(core),
+            Err(_) => *self.core.lock() = Some(core),
+        }
+        outcome
     }
 
     /// Commits and goes on under a new number with the same options and snapshot (COMMIT RETAIN).
@@ -393,8 +401,14 @@ impl Transaction {
         publish: impl FnOnce(CommitNumber) + Send + 'static,
     ) -> Result<CommitNumber> {
         let mut slot = self.core.lock();
-        let core = slot.take().ok_or(StoreError::TransactionEnded)?;
-        let mut next = self.next_core(&core)?;
+        let mut core = slot.take().ok_or(StoreError::TransactionEnded)?;
+        let mut next = match self.next_core(&core) {
+            Ok(next) => next,
+            Err(error) => {
+                *slot = Some(core);
+                return Err(error);
+            }
+        };
         let writes = core.has_changes();
         let inner = Arc::clone(&self.store.inner);
         let publish = move |number| {
@@ -404,23 +418,25 @@ impl Transaction {
             }
             publish(number);
         };
-        match self.write_commit(core, Box::new(publish)) {
+        match self.write_commit(&mut core, Box::new(publish)) {
             Ok(number) => {
                 if writes {
                     next.own_commits.push(number);
                 }
+                self.finish(core);
                 *slot = Some(next);
                 Ok(number)
             }
             Err(error) => {
                 self.finish(next);
+                *slot = Some(core);
                 Err(error)
             }
         }
     }
 
     /// Undoes everything.
-    pub fn rollback(self) -> Result<()> {
+    pub fn rollback(&self) -> Result<()> {
         let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
         self.finish(core);
         Ok(())
@@ -430,7 +446,13 @@ impl Transaction {
     pub fn rollback_retaining(&self) -> Result<()> {
         let mut slot = self.core.lock();
         let core = slot.take().ok_or(StoreError::TransactionEnded)?;
-        let next = self.next_core(&core)?;
+        let next = match self.next_core(&core) {
+            Ok(next) => next,
+            Err(error) => {
+                *slot = Some(core);
+                return Err(error);
+            }
+        };
         self.finish(core);
         *slot = Some(next);
         Ok(())
@@ -454,11 +476,15 @@ impl Transaction {
         Ok(next)
     }
 
-    fn write_commit(&self, mut core: Core, publish: crate::commit::Publish) -> Result<CommitNumber> {
+    /// Writes what a transaction has changed; if that fails nothing more can be done in it.
+    fn write_commit(&self, core: &mut Core, publish: crate::commit::Publish) -> Result<CommitNumber> {
         let inner = &self.store.inner;
+        if core.has_failed {
+            return Err(StoreError::Reopened);
+        }
         let outcome = if core.has_changes() {
-            let content = CommitContent::take(&mut core, inner);
-            let publish = spill::publish(inner, &core, publish);
+            let content = CommitContent::take(core, inner);
+            let publish = spill::publish(inner, core, publish);
             let (failures, at) = (core.failures, Arc::clone(inner));
             let build = move |number, batch: &mut _| match failures == at.failures() {
                 true => content.write(number, batch),
@@ -470,12 +496,14 @@ impl Transaction {
             publish(*published);
             Ok(*published)
         };
-        if outcome.is_ok() {
-            core.blobs.forget_adopted();
-            core.ddl.clear();
-            core.spilled.clear();
+        match outcome {
+            Ok(_) => {
+                core.blobs.forget_adopted();
+                core.ddl.clear();
+                core.spilled.clear();
+            }
+            Err(_) => core.has_failed = true,
         }
-        self.finish(core);
         outcome
     }
 
