@@ -87,6 +87,7 @@ fn moved_timestamp(from: Timestamp, amount: &Value, sign: i64) -> Result<Timesta
 fn whole(amount: &Value, scale: i8) -> Result<i64> {
     let unscaled = match amount {
         Value::DecFloat(decimal) => decimal.to_unscaled(scale, Rounding::HalfUp)?,
+        Value::Integer { unscaled, scale: from } if *from == scale => return Ok(*unscaled),
         _ => {
             let wanted = SqlType::Exact { width: ExactWidth::Int64, scale, subtype: ExactSubtype::Integer };
             match convert::cast(amount, &wanted, &CastContext::UTC)? {

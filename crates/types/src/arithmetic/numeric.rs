@@ -15,6 +15,11 @@ pub(super) fn exact(
     width: ExactWidth,
     scale: i8,
 ) -> Result<Value> {
+    if width == ExactWidth::Int64
+        && let Some(unscaled) = narrow(operator, left, right, scale)
+    {
+        return Ok(Value::Integer { unscaled, scale });
+    }
     let ((a, a_scale), (b, b_scale)) = (parts(left)?, parts(right)?);
     let unscaled = match operator {
         Add | Subtract => {
@@ -32,6 +37,21 @@ pub(super) fn exact(
         }
     };
     width.value(unscaled, scale).ok_or_else(|| overflow(width))
+}
+
+/// What loops count with: BIGINT results for which no digits have to be moved. `None` where it takes more, or overflows.
+fn narrow(operator: ArithmeticOperator, left: &Value, right: &Value, scale: i8) -> Option<i64> {
+    let (Value::Integer { unscaled: a, scale: a_scale }, Value::Integer { unscaled: b, scale: b_scale }) =
+        (left, right)
+    else {
+        return None;
+    };
+    match operator {
+        Add if *a_scale == scale && *b_scale == scale => a.checked_add(*b),
+        Subtract if *a_scale == scale && *b_scale == scale => a.checked_sub(*b),
+        Multiply if a_scale.checked_add(*b_scale) == Some(scale) => a.checked_mul(*b),
+        _ => None,
+    }
 }
 
 fn parts(value: &Value) -> Result<(i128, i8)> {

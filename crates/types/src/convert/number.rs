@@ -41,6 +41,20 @@ impl ExactWidth {
 
 /// Converts to SMALLINT to INT128 of a scale, rounding half away from zero.
 pub(super) fn to_exact(value: &Value, width: ExactWidth, scale: i8) -> Result<Value> {
+    // Most numbers are what they shall be already.
+    if let Value::Integer { unscaled, scale: from } = value
+        && *from == scale
+    {
+        let fits = match width {
+            ExactWidth::Short => i16::try_from(*unscaled).is_ok(),
+            ExactWidth::Long => i32::try_from(*unscaled).is_ok(),
+            ExactWidth::Int64 => true,
+            ExactWidth::Int128 => false,
+        };
+        if fits {
+            return Ok(Value::Integer { unscaled: *unscaled, scale });
+        }
+    }
     let unscaled = match value {
         Value::Integer { unscaled, scale: from } => rescale(i128::from(*unscaled), *from, scale)?,
         Value::Int128 { unscaled, scale: from } => rescale(*unscaled, *from, scale)?,
