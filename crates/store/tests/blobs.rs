@@ -203,6 +203,21 @@ fn blobs_that_no_row_took_end_with_their_transaction() {
 }
 
 #[test]
+fn a_row_that_is_refused_leaves_its_blob_to_nobody() {
+    let store = memory_store();
+    let table = layout_with(vec![column_index(PRIMARY, 0, true, false)]);
+    let transaction = begin(&store, SNAPSHOT);
+    insert(&transaction, &table, 1, "first");
+    let own = write(&transaction, BlobOptions::default(), &[&bytes(1_000)]);
+    let refused = transaction.insert(&table, &mut [Value::integer(1), Value::Null, Value::Blob(own)]);
+    assert!(matches!(refused, Err(StoreError::UniqueViolation { .. })));
+    assert!(transaction.open_blob(own).is_ok(), "until the transaction ends");
+    transaction.commit().expect("commit");
+    let reader = begin(&store, SNAPSHOT);
+    assert!(matches!(reader.open_blob(own), Err(StoreError::NoSuchBlob)));
+}
+
+#[test]
 fn an_unknown_or_unfinished_blob_is_refused() {
     let store = memory_store();
     let transaction = begin(&store, SNAPSHOT);

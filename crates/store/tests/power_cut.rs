@@ -58,13 +58,15 @@ impl Crash<'_> {
         found
     }
 
-    fn check(&self, store: &Store) {
+    /// Gives the number of BLOBs that nobody has.
+    fn check(&self, store: &Store) -> u64 {
         let layouts = found_layouts(store);
         let report = store.check(&layouts, &mut |_| (), &farbird_store::CancelFlag::new());
         let report = report.unwrap_or_else(|error| self.fail(&format!("cannot be checked: {error}")));
         if !report.findings.is_empty() {
             self.fail(&format!("is damaged: {:?}", report.findings));
         }
+        report.orphan_blobs
     }
 
     /// It is used like any other database.
@@ -73,7 +75,10 @@ impl Crash<'_> {
         if self.found(store) != *found {
             self.fail("the sweep changes what is seen");
         }
-        self.check(store);
+        let orphans = self.check(store);
+        if orphans > 0 {
+            self.fail(&format!("keeps {orphans} BLOBs that nobody has"));
+        }
         let value = store.sequence_next(SEQUENCE, 1).expect("next");
         if value <= self.journal.greatest_value(self.point) {
             self.fail("the sequence gives a value again");

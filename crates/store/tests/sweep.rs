@@ -9,11 +9,11 @@ use common::*;
 use farbird_record::RecordFormat;
 use farbird_store::substrate::{ALL_KEYS, Direction, MemorySubstrate, Space, Substrate};
 use farbird_store::{
-    BlobOptions, IndexId, KeyRange, Projection, RelationLayout, ScanDirection, Store, StoreError,
-    StoreOptions, Transaction,
+    BlobOptions, CancelFlag, IndexId, KeyRange, Projection, RelationLayout, RelationScan, RowBatch,
+    ScanDirection, Store, StoreError, StoreOptions, Transaction,
 };
 use farbird_types::character_set::CharacterSet;
-use farbird_types::{SqlType, Value};
+use farbird_types::{BlobId, SqlType, Value};
 
 struct Bench {
     substrate: Arc<MemorySubstrate>,
@@ -165,6 +165,128 @@ fn blobs_go_with_their_last_version() {
     assert!(matches!(reader.open_blob(ids[1]), Err(StoreError::NoSuchBlob)));
 }
 
+/// Writes a row with a BLOB, the given one or a new one of `length` bytes.
+fn insert_note(bench: &Bench, id: i64, note: Option<BlobId>, length: usize) -> BlobId {
+    let transaction = bench.begin();
+    let note = note.unwrap_or_else(|| {
+        let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+        writer.write_segment(&transaction, &vec![id as u8; length]).expect("write");
+        writer.close(&transaction).expect("close")
+    });
+    let mut row = [Value::integer(id), Value::Null, Value::Blob(note)];
+    transaction.insert(&bench.layout, &mut row).expect("insert");
+    transaction.commit().expect("commit");
+    let Value::Blob(taken) = row[2] else { panic!("no blob") };
+    taken
+}
+
+fn delete_row(bench: &Bench, id: i64) {
+    let transaction = bench.begin();
+    delete(&transaction, &bench.layout, id).expect("delete");
+    transaction.commit().expect("commit");
+    bench.sweep_all();
+}
+
+#[test]
+fn contents_live_as_long_as_one_of_the_blobs_that_have_them() {
+    // Incompressible, so that each length takes another form in the file.
+    let noise = |length: usize| {
+        let mut random = Random(length as u64);
+        (0..length).map(|_| random.below(256) as u8).collect::<Vec<u8>>()
+    };
+    for length in [10, 500, 5_000, 200_000] {
+        for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3]] {
+            let bench = bench();
+            let transaction = bench.begin();
+            let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+            writer.write_segment(&transaction, &noise(length)).expect("write");
+            let blob = writer.close(&transaction).expect("close");
+            transaction
+                .insert(&bench.layout, &mut [Value::integer(1), Value::Null, Value::Blob(blob)])
+                .expect("insert");
+            transaction.commit().expect("commit");
+            let before = bench.count(Space::Blobs) + bench.count(Space::BlobPages);
+            let copy = insert_note(&bench, 2, Some(blob), 0);
+            let blobs = [blob, copy, insert_note(&bench, 3, Some(copy), 0)];
+            let after = bench.count(Space::Blobs) + bench.count(Space::BlobPages);
+            assert_eq!(after, before + 2, "a header for each copy");
+            for (deleted, id) in order.into_iter().enumerate() {
+                delete_row(&bench, id);
+                let reader = bench.begin();
+                for id in &order[deleted + 1..] {
+                    let mut left = reader.open_blob(blobs[*id as usize - 1]).expect("open");
+                    assert!(left.read_all(&reader, 1 << 20).expect("read") == noise(length));
+                }
+            }
+            assert_eq!(BLOB_SPACES.map(|space| bench.count(space)), [0, 0, 0], "{length} bytes, {order:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_has_taken_a_blob_keeps_its_contents() {
+    for commits in [true, false] {
+        let bench = bench();
+        let blob = insert_note(&bench, 1, None, 100_000);
+        let taker = begin(&bench.store, READ_COMMITTED);
+        let mut row = [Value::integer(2), Value::Null, Value::Blob(blob)];
+        taker.insert(&bench.layout, &mut row).expect("insert");
+        delete_row(&bench, 1);
+        let late = bench.begin();
+        let Value::Blob(taken) = row[2] else { panic!("no blob") };
+        assert_eq!(
+            taker.open_blob(taken).expect("open").read_all(&taker, 1 << 20).expect("read"),
+            vec![1; 100_000]
+        );
+        if commits {
+            taker.commit().expect("commit")
+        } else {
+            taker.rollback().map(|()| bench.store.last_commit()).expect("rollback")
+        };
+        bench.sweep_all();
+        let reader = bench.begin();
+        assert_eq!(reader.open_blob(taken).is_ok(), commits);
+        drop(reader);
+        if commits {
+            delete_row(&bench, 2);
+        }
+        let refused = late.insert(&bench.layout, &mut [Value::integer(3), Value::Null, Value::Blob(blob)]);
+        assert!(matches!(refused, Err(StoreError::NoSuchBlob)));
+        drop(late);
+        bench.sweep_all();
+        assert_eq!(BLOB_SPACES.map(|space| bench.count(space)), [0, 0, 0]);
+    }
+}
+
+#[test]
+fn a_blob_that_only_its_copy_needs_is_committed_with_it() {
+    for spill in [4 << 20, 100] {
+        let bench = bench_with(StoreOptions { blob_bytes_max: spill, ..options() });
+        let transaction = bench.begin();
+        let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+        writer.write_segment(&transaction, &[5; 100_000]).expect("write");
+        let blob = writer.close(&transaction).expect("close");
+        for id in 0..2 {
+            transaction
+                .insert(&bench.layout, &mut [Value::integer(id), Value::Null, Value::Blob(blob)])
+                .expect("insert");
+        }
+        delete(&transaction, &bench.layout, 0).expect("delete");
+        transaction.commit().expect("commit");
+        bench.sweep_all();
+        let reader = bench.begin();
+        let Value::Blob(copy) = note(&reader, &bench.layout, 1) else { panic!("no blob") };
+        assert_ne!(copy, blob);
+        assert_eq!(
+            reader.open_blob(copy).expect("open").read_all(&reader, 1 << 20).expect("read"),
+            [5; 100_000]
+        );
+        drop(reader);
+        delete_row(&bench, 1);
+        assert_eq!(BLOB_SPACES.map(|space| bench.count(space)), [0, 0, 0]);
+    }
+}
+
 #[test]
 fn rows_of_running_transactions_never_get_between_the_rows_of_a_block() {
     let bench = bench();
@@ -294,6 +416,52 @@ impl Random {
 
 type Model = BTreeMap<i64, String>;
 
+/// Contents of a BLOB by its number: tiny, small, or in chunks.
+fn contents(number: i64) -> Vec<u8> {
+    let length = [20, 700, 5_000, 17_000][number as usize % 4];
+    let mut random = Random(number as u64);
+    format!("{number} ").into_bytes().into_iter().chain((0..length).map(|_| random.below(60) as u8)).collect()
+}
+
+/// The name of a row, and the BLOB that goes with it: none, a new one, or that of another row. The name says which.
+fn named(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    random: &mut Random,
+    step: i64,
+) -> (String, Value) {
+    let none = (format!("{step}"), Value::Null);
+    match random.below(8) {
+        0 | 1 => {
+            let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+            writer.write_segment(transaction, &contents(step)).expect("write");
+            (format!("{step}/{step}"), Value::Blob(writer.close(transaction).expect("close")))
+        }
+        2..=4 => {
+            let known: Vec<_> =
+                rows(transaction, layout).into_iter().filter(|(_, name)| name.contains('/')).collect();
+            if known.is_empty() {
+                return none;
+            }
+            let (id, name) = &known[random.below(known.len() as u64) as usize];
+            let number = name.split_once('/').expect("a row with a BLOB").1;
+            (format!("{step}/{number}"), note(transaction, layout, *id))
+        }
+        _ => none,
+    }
+}
+
+/// The BLOB of a row.
+fn note(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) -> Value {
+    let view = transaction.view().expect("view");
+    let row_id = find(transaction, layout, &view, id).expect("a row of this id");
+    let read = transaction.read_row(layout, &view, row_id, &Projection::of([2]));
+    read.expect("read").expect("a row").remove(0)
+}
+
+/// BLOBs, with everything that there is of them.
+const BLOB_SPACES: [Space; 3] = [Space::Blobs, Space::BlobPages, Space::BlobReferences];
+
 #[test]
 fn random_transactions_agree_with_a_model() {
     run_random_transactions(&options());
@@ -351,14 +519,20 @@ fn run_random_transactions(options: &StoreOptions) {
                     let savepoint = transaction.savepoint();
                     for _ in 0..random.below(4) {
                         let id = random.below(60) as i64;
+                        let (name, note) = named(transaction, &bench.layout, &mut random, step);
+                        let mut row = [Value::integer(id), Value::text(&name), note];
                         let _conflicts_are_not_the_point = match model.contains_key(&id) {
                             true if random.below(3) == 0 => try_delete(transaction, &bench.layout, id),
-                            true => try_rename(transaction, &bench.layout, id, &format!("undone {step}")),
-                            false => transaction.insert(&bench.layout, &mut row(id, "undone")).map(|_| ()),
+                            true => try_update(transaction, &bench.layout, id, &mut row),
+                            false => transaction.insert(&bench.layout, &mut row).map(|_| ()),
                         };
                     }
                     transaction.rollback_to(savepoint).expect("rollback");
                 }
+                let (blob_name, note) = named(transaction, &bench.layout, &mut random, step);
+                let mut row = [Value::integer(id), Value::text(&blob_name), note];
+                // As a statement: what it has done until it fails is undone.
+                let statement = transaction.savepoint();
                 let outcome = match action {
                     6 if !exists => {
                         // Enough for a block of its own.
@@ -376,17 +550,17 @@ fn run_random_transactions(options: &StoreOptions) {
                         continue;
                     }
                     7 if exists => delete(transaction, &bench.layout, id),
-                    _ if exists => rename(transaction, &bench.layout, id, &name),
-                    _ => transaction.insert(&bench.layout, &mut row(id, &name)).map(|_| ()),
+                    _ if exists => try_update(transaction, &bench.layout, id, &mut row),
+                    _ => transaction.insert(&bench.layout, &mut row).map(|_| ()),
                 };
                 match outcome {
                     Ok(()) if action == 7 && exists => drop(model.remove(&id)),
-                    Ok(()) => drop(model.insert(id, name)),
+                    Ok(()) => drop(model.insert(id, blob_name)),
                     Err(
                         StoreError::LockConflict { .. }
                         | StoreError::UpdateConflict { .. }
                         | StoreError::UniqueViolation { .. },
-                    ) => {}
+                    ) => transaction.rollback_to(statement).expect("rollback"),
                     Err(error) => panic!("step {step}: {error}"),
                 }
             }
@@ -406,6 +580,17 @@ fn run_random_transactions(options: &StoreOptions) {
     for index in [PRIMARY, NAME, NAME_DESCENDING] {
         assert_eq!(bench.count(Space::Index(index)), committed.len(), "{index:?}");
     }
+    let layouts = [Arc::clone(&bench.layout)];
+    let report = bench.store.check(&layouts, &mut |_| (), &CancelFlag::new()).expect("check");
+    assert!(report.is_sound(), "{:?}", report.findings);
+    assert_eq!(report.orphan_blobs, 0);
+    let transaction = bench.begin();
+    for id in committed.keys() {
+        delete(&transaction, &bench.layout, *id).expect("delete");
+    }
+    transaction.commit().expect("commit");
+    bench.sweep_all();
+    assert_eq!(BLOB_SPACES.map(|space| bench.count(space)), [0, 0, 0]);
 }
 
 /// As [`delete`], of a row that may be gone.
@@ -414,16 +599,16 @@ fn try_delete(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) 
     find(transaction, layout, &view, id).map_or(Ok(()), |row_id| transaction.delete(layout, &view, row_id))
 }
 
-/// As [`rename`], of a row that may be gone.
-fn try_rename(
+/// Replaces a row that may be gone.
+fn try_update(
     transaction: &Transaction,
     layout: &Arc<RelationLayout>,
     id: i64,
-    name: &str,
+    row: &mut [Value],
 ) -> farbird_store::Result<()> {
     let view = transaction.view()?;
     find(transaction, layout, &view, id)
-        .map_or(Ok(()), |row_id| transaction.update(layout, &view, row_id, &mut row(id, name)))
+        .map_or(Ok(()), |row_id| transaction.update(layout, &view, row_id, row))
 }
 
 /// What a transaction saw when it began.
@@ -437,10 +622,32 @@ fn check(bench: &Bench, transaction: &Transaction, model: &Model, step: i64) {
     let seen = rows(transaction, &bench.layout);
     assert_eq!(seen.len(), model.len(), "step {step}");
     assert_eq!(seen.into_iter().collect::<Model>(), *model, "step {step}");
+    check_blobs(bench, transaction, step);
     let by_key = by_index(transaction, &bench.layout, PRIMARY, KeyRange::all(), ScanDirection::Descending);
     assert!(by_key.iter().rev().map(|(id, name)| (id, name)).eq(model.iter()), "step {step}");
     let mut names: Vec<_> = model.values().cloned().collect();
     names.sort();
     let by_name = by_index(transaction, &bench.layout, NAME, KeyRange::all(), ScanDirection::Ascending);
     assert!(by_name.into_iter().map(|(_, name)| name).eq(names), "step {step}");
+}
+
+/// Every row has the BLOB that its name tells of.
+fn check_blobs(bench: &Bench, transaction: &Transaction, step: i64) {
+    let view = transaction.view().expect("view");
+    let mut scan = RelationScan::new(Arc::clone(&bench.layout), view, Projection::of([1, 2]));
+    let mut batch = RowBatch::new();
+    while scan.next_batch(transaction, 100, &mut batch).expect("scan") {
+        for index in 0..batch.len() {
+            let name = text(&batch.value(index, 0));
+            let number = name.split_once('/').map(|(_, number)| number.parse().expect("number"));
+            let found = match batch.value(index, 1) {
+                Value::Blob(blob) => {
+                    let mut reader = transaction.open_blob(blob).expect("open");
+                    Some(reader.read_all(transaction, 1 << 20).expect("read"))
+                }
+                _ => None,
+            };
+            assert!(found == number.map(contents), "step {step}: the BLOB of row {name}");
+        }
+    }
 }

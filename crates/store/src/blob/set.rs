@@ -228,6 +228,13 @@ impl BlobSet {
         }
     }
 
+    /// Takes BLOBs back from the row that was to have them.
+    pub(crate) fn give_up(&mut self, taken: &[BlobId]) {
+        for blob in taken {
+            self.blobs.entry(blob.0).and_modify(|uncommitted| uncommitted.adopted = None);
+        }
+    }
+
     /// Notes that the uncommitted row which had the BLOB has it no more.
     pub(crate) fn replace(&mut self, id: BlobId, change: u64) {
         if let Some(uncommitted) = self.blobs.get_mut(&id.0) {

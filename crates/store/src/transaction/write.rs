@@ -115,7 +115,8 @@ impl Transaction {
     /// Inserts a row, by slot, of the layout's current format (missing values at its end are NULL).
     ///
     /// BLOBs in it become the row's own: one just created by this transaction keeps its id; of one that belongs to
-    /// another row a copy is made, whose id replaces it in `row`.
+    /// another row another one with the same contents is made, whose id replaces it in `row`. If the insert fails they are
+    /// nobody's again.
     ///
     /// # Errors
     /// `UniqueViolation`; `LockConflict`, `LockTimeout`, `Deadlock` if another transaction is about to commit the same
@@ -123,9 +124,21 @@ impl Transaction {
     pub fn insert(&self, layout: &RelationLayout, row: &mut [Value]) -> Result<RowId> {
         self.check_writable()?;
         self.lock_to_write(layout)?;
+        let taken = self.adopt_blobs(&mut *self.core()?, layout, row, &[])?;
+        let inserted = self.insert_adopted(layout, row);
+        if inserted.is_err()
+            && !taken.is_empty()
+            && let Ok(mut core) = self.core()
+        {
+            core.blobs.give_up(&taken);
+        }
+        inserted
+    }
+
+    /// Inserts a row whose BLOBs are its own.
+    fn insert_adopted(&self, layout: &RelationLayout, row: &[Value]) -> Result<RowId> {
         let (row_id, id, mut scratch) = {
             let mut core = self.core()?;
-            self.adopt_blobs(&mut core, layout, row, &[])?;
             (next_row(&self.store.inner, &mut core, layout.id)?, core.id, std::mem::take(&mut core.scratch))
         };
         let Scratch { row: bytes, keys } = &mut scratch;
@@ -281,28 +294,42 @@ impl Transaction {
         Ok(found.writer)
     }
 
-    /// Makes the BLOBs of a new row its own.
+    /// Makes the BLOBs of a new row its own; gives those that were not before.
     fn adopt_blobs(
         &self,
         core: &mut Core,
         layout: &RelationLayout,
         row: &mut [Value],
         old: &[Value],
-    ) -> Result<()> {
+    ) -> Result<Vec<BlobId>> {
         let kept = blob_ids(old);
         let format = current_format(layout)?;
+        let mut taken = Vec::new();
         for slot in format.blob_slots() {
             if let Some(Value::Blob(blob)) = row.get_mut(slot)
                 && !kept.contains(blob)
             {
-                let now = core.writes.now();
-                *blob = core.blobs.adopt(&self.store.inner, *blob, now)?;
-                if let Some(SqlType::Blob { subtype, character_set, .. }) = format.columns().get(slot) {
-                    core.blobs.describe(&self.store.inner, *blob, *subtype, *character_set)?;
-                }
+                let adopted = self.adopt_blob(core, *blob, format.columns().get(slot), &mut taken);
+                *blob = adopted.inspect_err(|_| core.blobs.give_up(&taken))?;
             }
         }
-        Ok(())
+        Ok(taken)
+    }
+
+    fn adopt_blob(
+        &self,
+        core: &mut Core,
+        blob: BlobId,
+        column: Option<&SqlType>,
+        taken: &mut Vec<BlobId>,
+    ) -> Result<BlobId> {
+        let now = core.writes.now();
+        let adopted = core.blobs.adopt(&self.store.inner, blob, now)?;
+        taken.push(adopted);
+        if let Some(SqlType::Blob { subtype, character_set, .. }) = column {
+            core.blobs.describe(&self.store.inner, adopted, *subtype, *character_set)?;
+        }
+        Ok(adopted)
     }
 }
 

@@ -312,10 +312,10 @@ impl<'a> Worker<'a> {
                 model.rows.remove(&id);
             }
             (2 | 3, Some(id)) => {
-                let row = self.new_row(&model);
+                let (row, mut values) = self.new_row(transaction, &model, id)?;
                 let view = transaction.view()?;
                 let row_id = find(transaction, &table, id)?.expect("a row of the model");
-                transaction.update(&table, &view, row_id, &mut values(transaction, &model, id, &row)?)?;
+                transaction.update(&table, &view, row_id, &mut values)?;
                 model.rows.insert(id, row);
             }
             (4, Some(_)) => {
@@ -339,11 +339,15 @@ impl<'a> Worker<'a> {
                 }
             }
             _ => {
-                let (id, row) = (self.id(), self.new_row(&model));
-                transaction.insert(&table, &mut values(transaction, &model, id, &row)?)?;
+                let id = self.id();
+                let (row, mut values) = self.new_row(transaction, &model, id)?;
+                transaction.insert(&table, &mut values)?;
                 model.rows.insert(id, row);
                 if let Some(other) = model.schema.other_table() {
-                    let note = Note::random(&mut self.random).write(transaction)?;
+                    let note = match values[2] {
+                        Value::Blob(taken) if self.random.once_in(2) => taken,
+                        _ => Note::random(&mut self.random).write(transaction)?,
+                    };
                     let mut row = vec![Value::integer(id), Value::text("other"), Value::Blob(note)];
                     transaction.insert(&other, &mut row)?;
                     model.others.insert(id, "other".to_owned());
@@ -358,10 +362,32 @@ impl<'a> Worker<'a> {
         self.next_id
     }
 
-    fn new_row(&mut self, model: &Model) -> ModelRow {
+    /// A new row, without a BLOB, with one of its own, or with that of another row.
+    fn new_row(
+        &mut self,
+        transaction: &Transaction,
+        model: &Model,
+        id: i64,
+    ) -> Result<(ModelRow, Vec<Value>)> {
         let name = format!("name {}", self.random.below(1_000));
-        let note = self.random.once_in(2).then(|| Note::random(&mut self.random));
-        ModelRow { name, note, extra: Some(self.random.below(99) as i64) }.of(model)
+        let known: Vec<_> =
+            model.rows.iter().filter_map(|(id, row)| row.note.map(|note| (*id, note))).collect();
+        let other =
+            self.random.once_in(3).then(|| known.get(self.random.below(known.len() as u64 + 1) as usize));
+        let other = other.flatten().copied();
+        let note = match other {
+            Some((_, note)) => Some(note),
+            None => self.random.once_in(2).then(|| Note::random(&mut self.random)),
+        };
+        let row = ModelRow { name, note, extra: Some(self.random.below(99) as i64) }.of(model);
+        let mut values = match other {
+            None => values(transaction, model, id, &row)?,
+            Some(_) => values(transaction, model, id, &ModelRow { note: None, ..row.clone() })?,
+        };
+        if let Some((other, _)) = other {
+            values[2] = note_value(transaction, &model.schema.table(), other)?;
+        }
+        Ok((row, values))
     }
 
     fn finish(&mut self, transaction: Transaction, model: Model) -> Result<()> {
@@ -488,6 +514,13 @@ fn values(transaction: &Transaction, model: &Model, id: i64, row: &ModelRow) -> 
         values.push(row.extra.map_or(Value::Null, Value::integer));
     }
     Ok(values)
+}
+
+/// The BLOB of a row that is there.
+fn note_value(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) -> Result<Value> {
+    let row_id = find(transaction, layout, id)?.expect("a row of the model");
+    let row = transaction.read_row(layout, &transaction.view()?, row_id, &Projection::of([2]))?;
+    Ok(row.expect("a row that was found").remove(0))
 }
 
 fn find(transaction: &Transaction, layout: &Arc<RelationLayout>, id: i64) -> Result<Option<RowId>> {
