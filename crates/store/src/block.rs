@@ -245,6 +245,22 @@ impl Block {
         }
     }
 
+    /// The same block under a commit's number.
+    pub(crate) fn with_commit(&self, commit: CommitNumber) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes.len() + 8);
+        out.resize(CHECKSUM_BYTES, 0);
+        let mut header = Reader::new(self.bytes.get(CHECKSUM_BYTES..).unwrap_or_default());
+        let (codec, flags) = (header.u8().unwrap_or_default(), header.u8().unwrap_or_default());
+        // The old stamp, which is left out.
+        let _ = header.varint();
+        out.extend([codec, flags & !FLAG_TRANSACTION]);
+        put_varint(commit.0, &mut out);
+        out.extend_from_slice(self.bytes.get(CHECKSUM_BYTES + header.offset()..).unwrap_or_default());
+        let checksum = xxh3_64_with_seed(&out[CHECKSUM_BYTES..], self.first);
+        out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
     /// Size of its rows as they are packed.
     pub(crate) fn packed_bytes(&self) -> usize {
         self.bytes.len().saturating_sub(self.payload)

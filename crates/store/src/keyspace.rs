@@ -44,7 +44,8 @@ pub(crate) mod meta {
     /// Transaction whose spilled rows are committed, with its commit number and the changes that it had undone: pairs of
     /// the last change before and the last one of them (8 bytes each, little-endian).
     pub(crate) const SPILLED: &[u8] = b"spilled/";
-    /// Spilled changes of a committed transaction that are not versions yet: transaction, relation; no value.
+    /// Spilled rows of a committed transaction, of which changes are not versions yet, or blocks name the transaction and
+    /// not its commit: transaction, relation. The value is the first row of the first such block (8 bytes), if any.
     pub(crate) const UNSETTLED: &[u8] = b"unsettled/";
     /// Index dropped by a commit, with the commit's number.
     pub(crate) const DROPPED_INDEX: &[u8] = b"dropped index/";

@@ -3,14 +3,15 @@
 //! Rows of a transaction that is not listed here were rolled back or left by a crash: nobody sees them, and the sweep
 //! removes them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::RwLock;
 
 use crate::keyspace::{self, meta};
 use crate::recovery::{id, marks};
+use crate::store::OldSnapshots;
 use crate::substrate::{Snapshot, Space};
-use crate::{CommitNumber, RelationId, Result, StoreError, TransactionId};
+use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// Transactions that have spilled.
 #[derive(Debug, Default)]
@@ -21,11 +22,16 @@ pub(crate) struct SpilledTransactions {
 #[derive(Debug, Default)]
 struct State {
     transactions: HashMap<TransactionId, SpilledTransaction>,
-    /// Transactions that have ended and left rows for the sweep to settle.
-    unsettled: HashMap<RelationId, BTreeSet<TransactionId>>,
+    /// Transactions that have ended and left rows for the sweep to settle, with the first of their blocks.
+    unsettled: HashMap<RelationId, Unsettled>,
+    /// Transactions that nothing in the file names any more, with the states of the file before that are still read.
+    retired: Vec<(TransactionId, OldSnapshots)>,
     /// How often something was left to settle.
     left: u64,
 }
+
+/// Transactions that have left rows in a relation, each with the first row of the first block that it has spilled there.
+pub(crate) type Unsettled = BTreeMap<TransactionId, Option<RowId>>;
 
 /// A transaction that runs or has committed, and has spilled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,7 +87,13 @@ impl SpilledTransactions {
             for key in marks(snapshot, prefix)? {
                 let (transaction, relation) =
                     key.get(prefix.len()..).and_then(parse_mark).ok_or_else(damaged)?;
-                state.unsettled.entry(relation).or_default().insert(transaction);
+                let first_block = match prefix {
+                    // What a crash has left may be anywhere.
+                    meta::PENDING_ROWS => Some(RowId(0)),
+                    _ => first_block(&snapshot.get(Space::Meta, &key)?.ok_or_else(damaged)?)
+                        .ok_or_else(damaged)?,
+                };
+                state.unsettled.entry(relation).or_default().insert(transaction, first_block);
             }
         }
         Ok(SpilledTransactions { state: RwLock::new(state) })
@@ -107,20 +119,21 @@ impl SpilledTransactions {
         }
     }
 
-    /// Notes a commit; these relations have spilled changes that are to become versions.
+    /// Notes a commit; these relations have spilled rows, with the first of their blocks: changes are to become versions,
+    /// and blocks are to name the commit.
     pub(crate) fn commit(
         &self,
         transaction: TransactionId,
         commit: CommitNumber,
-        unsettled: impl Iterator<Item = RelationId>,
+        unsettled: impl Iterator<Item = (RelationId, Option<RowId>)>,
     ) {
         let mut state = self.state.write();
         if let Some(spilled) = state.transactions.get_mut(&transaction) {
             spilled.commit = Some(commit);
         }
         state.left += 1;
-        for relation in unsettled {
-            state.unsettled.entry(relation).or_default().insert(transaction);
+        for (relation, first_block) in unsettled {
+            state.unsettled.entry(relation).or_default().insert(transaction, first_block);
         }
     }
 
@@ -130,7 +143,7 @@ impl SpilledTransactions {
         state.transactions.remove(&transaction);
         state.left += 1;
         for relation in unsettled {
-            state.unsettled.entry(relation).or_default().insert(transaction);
+            state.unsettled.entry(relation).or_default().insert(transaction, Some(RowId(0)));
         }
     }
 
@@ -155,20 +168,79 @@ impl SpilledTransactions {
     }
 
     /// Transactions that have left rows in a relation for the sweep to settle.
-    pub(crate) fn unsettled(&self, relation: RelationId) -> BTreeSet<TransactionId> {
+    pub(crate) fn unsettled(&self, relation: RelationId) -> Unsettled {
         self.state.read().unsettled.get(&relation).cloned().unwrap_or_default()
     }
 
-    /// Notes that these transactions have nothing left to settle in a relation.
-    pub(crate) fn settled(&self, relation: RelationId, transactions: &BTreeSet<TransactionId>) {
+    /// Whether any transaction has left rows in a relation.
+    pub(crate) fn is_unsettled(&self, relation: RelationId) -> bool {
+        self.state.read().unsettled.contains_key(&relation)
+    }
+
+    /// Of these transactions, the committed ones that have left rows in no relation but this one.
+    pub(crate) fn last_unsettled_in(
+        &self,
+        relation: RelationId,
+        transactions: &Unsettled,
+    ) -> Vec<TransactionId> {
+        let state = self.state.read();
+        let is_left_elsewhere = |transaction: &TransactionId| {
+            state.unsettled.iter().any(|(other, left)| *other != relation && left.contains_key(transaction))
+        };
+        let is_committed = |transaction: &TransactionId| {
+            state.transactions.get(transaction).is_some_and(|spilled| spilled.commit.is_some())
+        };
+        let ended = transactions.keys().copied();
+        ended.filter(|transaction| is_committed(transaction) && !is_left_elsewhere(transaction)).collect()
+    }
+
+    /// Notes that these transactions have nothing left to settle in a relation. `retired`: nothing in the file names these
+    /// any more; they are forgotten when the states of the file before are not read any more.
+    pub(crate) fn settled(
+        &self,
+        relation: RelationId,
+        transactions: &Unsettled,
+        retired: Vec<TransactionId>,
+        before: &OldSnapshots,
+    ) {
         let mut state = self.state.write();
         if let Some(unsettled) = state.unsettled.get_mut(&relation) {
-            unsettled.retain(|transaction| !transactions.contains(transaction));
+            unsettled.retain(|transaction, _| !transactions.contains_key(transaction));
             if unsettled.is_empty() {
                 state.unsettled.remove(&relation);
             }
         }
+        state.retired.extend(retired.into_iter().map(|transaction| (transaction, before.clone())));
     }
+
+    /// Forgets retired transactions that nobody can come across any more.
+    pub(crate) fn forget_retired(&self) {
+        if self.state.read().retired.is_empty() {
+            return;
+        }
+        let State { transactions, retired, .. } = &mut *self.state.write();
+        retired.retain(|(transaction, before)| {
+            let is_read = before.are_read();
+            if !is_read {
+                transactions.remove(transaction);
+            }
+            is_read
+        });
+    }
+}
+
+/// Reads the value of a mark of unsettled rows.
+#[expect(clippy::option_option, reason = "damage, no block, a block")]
+fn first_block(value: &[u8]) -> Option<Option<RowId>> {
+    if value.is_empty() {
+        return Some(None);
+    }
+    keyspace::number(value).map(|row| Some(RowId(row)))
+}
+
+/// The value of a mark of unsettled rows.
+pub(crate) fn unsettled_mark(first_block: Option<RowId>) -> Vec<u8> {
+    first_block.map_or_else(Vec::new, |row| row.0.to_be_bytes().to_vec())
 }
 
 /// The transaction and the relation that a mark names.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,7 @@ pub(crate) struct Inner {
     codec: AtomicU8,
     /// The substrate's latest state. Kept, since opening one for each read costs more than the read.
     latest: RwLock<LatestSnapshot>,
+    old_snapshots: Mutex<OldSnapshots>,
     write_lock: Mutex<()>,
     /// Whether the storage can only be read for now.
     poisoned: AtomicBool,
@@ -112,6 +113,31 @@ struct Reopening {
 const REOPENING_SHARE: u32 = 10;
 
 struct LatestSnapshot(Arc<CachedSnapshot>);
+
+/// States of the file that were the latest once, and that somebody was still reading then.
+#[derive(Clone, Default)]
+pub(crate) struct OldSnapshots(Vec<Weak<CachedSnapshot>>);
+
+impl OldSnapshots {
+    /// Adds the latest one before it is replaced.
+    fn add(&mut self, snapshot: &Arc<CachedSnapshot>) {
+        if Arc::strong_count(snapshot) > 1 {
+            self.0.retain(|old| old.strong_count() > 0);
+            self.0.push(Arc::downgrade(snapshot));
+        }
+    }
+
+    /// Whether anybody still reads one of them.
+    pub(crate) fn are_read(&self) -> bool {
+        self.0.iter().any(|old| old.strong_count() > 0)
+    }
+}
+
+impl std::fmt::Debug for OldSnapshots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OldSnapshots({})", self.0.len())
+    }
+}
 
 impl std::fmt::Debug for LatestSnapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -195,6 +221,7 @@ impl Store {
             )?,
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
+            old_snapshots: Mutex::default(),
             latest: RwLock::new(LatestSnapshot(Arc::new(CachedSnapshot::new(snapshot)))),
             substrate,
         };
@@ -322,6 +349,16 @@ impl Inner {
         Arc::<CachedSnapshot>::clone(&self.latest.read().0)
     }
 
+    /// As [`Substrate::unknown_spaces`].
+    pub(crate) fn unknown_spaces(&self, known: &HashSet<Space>) -> Result<Vec<(String, u64)>> {
+        self.substrate.unknown_spaces(known)
+    }
+
+    /// The states before the latest one that are still read.
+    pub(crate) fn old_snapshots(&self) -> OldSnapshots {
+        self.old_snapshots.lock().clone()
+    }
+
     pub(crate) fn last_commit(&self) -> CommitNumber {
         *self.published.read()
     }
@@ -390,6 +427,7 @@ impl Inner {
             self.reopen_in_time(guard);
             return Err(StoreError::Poisoned);
         }
+        self.sweeper.watch.note(&batch);
         let keeps_blocks = keeps_blocks(&batch);
         let batch = if self.must_reserve.load(Ordering::SeqCst) { self.reserved_again(batch) } else { batch };
         let error = match self.substrate.write(batch, durability) {
@@ -398,14 +436,16 @@ impl Inner {
                 Ok(snapshot) => {
                     self.must_reserve.store(false, Ordering::SeqCst);
                     let mut latest = self.latest.write();
-                    latest.0 = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
+                    let next = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
+                    self.old_snapshots.lock().add(&latest.0);
+                    latest.0 = next;
                     return Ok(());
                 }
                 Err(error) => {
                     // The batch is there, and cannot be read: nobody shall read what was before it.
                     self.latest.write().0 = Arc::new(CachedSnapshot::new(Arc::new(Unreadable)));
                     self.recover(guard, &error, true);
-                    return if durability == Durability::Durable { Ok(()) } else { Err(error) };
+                    return if durability == Durability::Relaxed { Err(error) } else { Ok(()) };
                 }
             },
         };

@@ -164,3 +164,53 @@ fn savepoints_reach_into_spilled_blocks() {
     large.commit().expect("commit");
     assert_eq!(bench.ids(&begin(&bench.store, SNAPSHOT)), Vec::from_iter(0..2_000));
 }
+
+#[test]
+fn committed_transactions_are_forgotten_once_their_rows_are_settled() {
+    let bench = bench();
+    for round in 0..3 {
+        let large = begin(&bench.store, SNAPSHOT);
+        bench.insert(&large, round * 1_000..(round + 1) * 1_000);
+        large.commit().expect("commit");
+    }
+    let changed = begin(&bench.store, SNAPSHOT);
+    for id in 0..1_000 {
+        rename(&changed, &bench.layout, id, "somebody else by the same number").expect("update");
+    }
+    changed.commit().expect("commit");
+    let marks = || {
+        let snapshot = bench.substrate.snapshot().expect("snapshot");
+        let entries = snapshot.scan(Space::Meta, ALL_KEYS, Direction::Forward).expect("scan");
+        let keys = entries.map(|entry| entry.expect("entry").0.to_vec());
+        keys.filter(|key| key.starts_with(b"spilled/") || key.starts_with(b"unsettled/")).count()
+    };
+    assert!(marks() > 0, "nothing was spilled");
+    let before = begin(&bench.store, SNAPSHOT);
+    bench.sweep();
+    assert_eq!(marks(), 0);
+    assert_eq!(bench.ids(&before), Vec::from_iter(0..3_000));
+    let survivor = Arc::new(bench.substrate.after_crash());
+    let after = Bench { store: open(&survivor), substrate: survivor, layout: Arc::clone(&bench.layout) };
+    assert_eq!(after.ids(&begin(&after.store, SNAPSHOT)), Vec::from_iter(0..3_000));
+}
+
+#[test]
+fn an_index_of_the_transaction_itself_keeps_no_entries_of_rows_taken_back() {
+    let substrate = Arc::new(MemorySubstrate::new());
+    let bench = Bench {
+        store: open(&substrate),
+        substrate,
+        layout: layout_with(vec![column_index(PRIMARY, 0, true, false)]),
+    };
+    let large = begin(&bench.store, SNAPSHOT);
+    bench.insert(&large, 0..1_000);
+    let savepoint = large.savepoint();
+    bench.insert(&large, 1_000..5_000);
+    large.rollback_to(savepoint).expect("rollback");
+    bench.insert(&large, 7_000..8_000);
+    large.commit().expect("commit");
+    bench.store.register_layout(Arc::clone(&bench.layout));
+    bench.sweep();
+    assert_eq!(bench.ids(&begin(&bench.store, SNAPSHOT)).len(), 2_000);
+    assert_eq!(bench.count(Space::Index(PRIMARY)), 2_000);
+}

@@ -6,6 +6,7 @@
 //! - The rows that a scan gives are as many as the headers count, and each has its entry in every active index. No two of
 //!   them have the same key in a unique index. Entries that lead to no version of their row with that key are only
 //!   hints, left by rollbacks and crashes: they are counted.
+//! - Relations and indexes that stand in the file and that nobody knows are measured.
 //! - Every BLOB that a row refers to can be read to its end. BLOBs that no row refers to are counted.
 //!
 //! What is damaged is a [`Finding`], and the check goes on behind it. Memory is bounded: keys are compared by their
@@ -16,7 +17,9 @@ mod entries;
 mod relation;
 mod walk;
 
+use std::collections::HashSet;
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,7 +27,8 @@ use farbird_types::BlobId;
 use redb::StorageBackend;
 
 use crate::keyspace::meta;
-use crate::log::LoggedSubstrate;
+use crate::log::{LoggedSubstrate, backend};
+use crate::recovery::{id, marks};
 use crate::store::Inner;
 use crate::substrate::{Snapshot, Space};
 use crate::{
@@ -60,6 +64,8 @@ pub struct CheckReport {
     pub blobs: u64,
     /// BLOBs that no row refers to: they take space, and do no harm.
     pub orphan_blobs: u64,
+    /// Bytes taken by relations and indexes that nobody knows: they do no harm.
+    pub unknown_bytes: u64,
 }
 
 impl CheckReport {
@@ -115,6 +121,8 @@ pub enum Place {
     Blob(RelationId, RowId, BlobId),
     /// The BLOBs as such.
     Blobs,
+    /// A row that refers to another one by a foreign key; the engine compares those.
+    Reference(RelationId, RowId),
 }
 
 /// How far a check is.
@@ -137,20 +145,33 @@ pub fn check_pages(path: &Path, cache_bytes: usize) -> Result<CheckReport> {
         FileKind::Farbird => {}
         kind => return Err(StoreError::WrongKind(kind)),
     }
-    pages_of(LoggedSubstrate::open_unchanged(path, cache_bytes))
+    pages_of(Arc::new(backend(File::open(path)?)?), cache_bytes)
 }
 
 /// As [`check_pages`], on another storage.
-pub fn check_pages_of(backend: impl StorageBackend, cache_bytes: usize) -> Result<CheckReport> {
-    pages_of(LoggedSubstrate::on_unchanged_backend(backend, cache_bytes))
+pub fn check_pages_of(storage: impl StorageBackend, cache_bytes: usize) -> Result<CheckReport> {
+    pages_of(Arc::new(storage), cache_bytes)
 }
 
-fn pages_of(opened: Result<LoggedSubstrate>) -> Result<CheckReport> {
+fn pages_of(file: Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<CheckReport> {
     let mut report = CheckReport::default();
+    let opened = LoggedSubstrate::on_unchanged(Arc::clone(&file), cache_bytes);
     match opened.and_then(|substrate| substrate.check_pages()) {
         Ok(wrong) => wrong.into_iter().for_each(|what| report.add(Place::File, what)),
         Err(StoreError::Corrupt { what }) => report.add(Place::File, what),
         Err(error) => return Err(error),
+    }
+    // What is damaged can keep redb from looking further: what else is there shall be known too.
+    if !report.is_sound() {
+        for pages in LoggedSubstrate::damaged_pages(file)?.chunk_by(|a, b| a + 1 == *b) {
+            if let (Some(first), Some(last)) = (pages.first(), pages.last()) {
+                let what = match last - first {
+                    0 => format!("damaged: page {first}"),
+                    _ => format!("damaged: pages {first} to {last}"),
+                };
+                report.add(Place::File, what);
+            }
+        }
     }
     Ok(report)
 }
@@ -190,6 +211,7 @@ impl Store {
         };
         check.estimate(layouts);
         check.check_small_spaces()?;
+        check.measure_unknown_spaces(layouts)?;
         for layout in layouts {
             check.check_relation(layout)?;
         }
@@ -242,6 +264,42 @@ impl Check<'_> {
             rows * (2 + layout.indexes.len() as u64)
         };
         self.at.total = layouts.iter().map(rows).sum::<u64>() + last_of(Space::Blobs);
+    }
+
+    /// What relations and indexes take that neither the catalog knows nor a mark: nothing removes them.
+    fn measure_unknown_spaces(&mut self, layouts: &[Arc<RelationLayout>]) -> Result<()> {
+        let mut known: HashSet<Space> = HashSet::from([
+            Space::Meta,
+            Space::Catalog,
+            Space::Sequences,
+            Space::Blobs,
+            Space::BlobPages,
+            Space::BlobReferences,
+        ]);
+        let mut relations: HashSet<RelationId> = layouts.iter().map(|layout| layout.id).collect();
+        let mut indexes: HashSet<IndexId> =
+            layouts.iter().flat_map(|layout| layout.indexes.iter().map(|index| index.id)).collect();
+        for (prefix, is_index) in
+            [(meta::DROPPED_RELATION, false), (meta::DROPPED_INDEX, true), (meta::PENDING_INDEX, true)]
+        {
+            let Ok(marks) = marks(&*self.snapshot, prefix) else { continue };
+            for id in marks.iter().filter_map(|key| id(key.get(prefix.len()..)?)) {
+                match is_index {
+                    true => indexes.insert(IndexId(id)),
+                    false => relations.insert(RelationId(id)),
+                };
+            }
+        }
+        for relation in relations {
+            known.extend([Space::Versions(relation), Space::Changes(relation), Space::Blocks(relation)]);
+        }
+        known.extend(indexes.into_iter().map(Space::Index));
+        match self.inner.unknown_spaces(&known) {
+            Ok(unknown) => self.report.unknown_bytes = unknown.iter().map(|(_, bytes)| bytes).sum(),
+            Err(error @ StoreError::Corrupt { .. }) => self.report.add(Place::File, error.to_string()),
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Meta, catalog and sequences: all of them are read, and the store's own are understood.

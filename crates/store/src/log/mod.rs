@@ -19,6 +19,7 @@ mod record;
 mod room;
 
 use std::fmt;
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
@@ -30,7 +31,7 @@ use redb::backends::FileBackend;
 
 use crate::keyspace::meta;
 use crate::substrate::{
-    Durability, Overlay, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch,
+    Durability, Overlay, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch, damaged_pages,
 };
 use crate::{FileKind, Result, StoreError};
 use recent::RecentBatches;
@@ -119,13 +120,18 @@ impl LoggedSubstrate {
 
     /// Opens a file to look at it: what would be written, be it a repair, stays in memory.
     pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<LoggedSubstrate> {
-        LoggedSubstrate::on_unchanged_backend(backend(std::fs::File::open(path)?)?, cache_bytes)
+        LoggedSubstrate::on_unchanged(Arc::new(backend(std::fs::File::open(path)?)?), cache_bytes)
     }
 
     /// As [`LoggedSubstrate::open_unchanged`], on another storage.
-    pub fn on_unchanged_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<LoggedSubstrate> {
-        let overlay = Overlay::new(Arc::new(backend))?;
+    pub(crate) fn on_unchanged(file: Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let overlay = Overlay::new(file)?;
         LoggedSubstrate::on_backend(overlay, cache_bytes, ROOM_BYTES_DEFAULT)
+    }
+
+    /// The pages of a file that do not fit their checksums, in use or not.
+    pub(crate) fn damaged_pages(file: Arc<dyn StorageBackend>) -> Result<Vec<u64>> {
+        Ok(damaged_pages(&Room::new(file, ROOM_BYTES_DEFAULT)?)?)
     }
 
     /// As [`RedbSubstrate::compact`], with what the log holds.
@@ -159,6 +165,9 @@ impl LoggedSubstrate {
     }
 
     fn write_in(&self, state: &mut State, batch: WriteBatch, durability: Durability) -> Result<()> {
+        if durability == Durability::Checkpoint {
+            return self.checkpoint(state, batch);
+        }
         if batch.is_empty() && !state.needs_checkpoint && state.unsynced.is_empty() {
             return Ok(());
         }
@@ -174,7 +183,7 @@ impl LoggedSubstrate {
                 state.unsynced_records += 1;
                 Ok(())
             }
-            (None, Durability::Durable) => self.checkpoint(state, batch),
+            (None, Durability::Durable) | (_, Durability::Checkpoint) => self.checkpoint(state, batch),
             (None, Durability::Relaxed) => {
                 self.merge(state, next, batch, durability)?;
                 state.needs_checkpoint = true;
@@ -259,7 +268,7 @@ impl LoggedSubstrate {
     }
 }
 
-fn backend(file: std::fs::File) -> Result<FileBackend> {
+pub(crate) fn backend(file: std::fs::File) -> Result<FileBackend> {
     FileBackend::new(file).map_err(|error| match error {
         redb::DatabaseError::Storage(redb::StorageError::Io(error)) => error.into(),
         _ => StoreError::InUse,
@@ -327,6 +336,10 @@ impl Substrate for LoggedSubstrate {
         let merges = !state.recent.is_empty();
         self.merge_recent(&mut state)?;
         Ok(merges)
+    }
+
+    fn unknown_spaces(&self, known: &HashSet<Space>) -> Result<Vec<(String, u64)>> {
+        self.base.unknown_spaces(known)
     }
 
     fn is_broken(&self) -> bool {

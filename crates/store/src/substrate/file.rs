@@ -8,6 +8,7 @@
 //!   durable state, to be written to if the storage can be, else over an [`Overlay`] that takes no more than redb's own
 //!   housekeeping.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::Bound;
@@ -18,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 use redb::{
     BackendError, Builder, CompactionError, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase,
-    ReadableTable, StorageBackend, TableDefinition, TableError, WriteTransaction,
+    ReadableTable, ReadableTableMetadata, StorageBackend, TableDefinition, TableError, TableHandle,
+    WriteTransaction,
     backends::{FileBackend, InMemoryBackend},
 };
 
@@ -116,7 +118,7 @@ impl RedbSubstrate {
                 transaction.set_durability(redb_durability(durability)).map_err(failed)?;
                 // The pages are synced before the header leads to them, with the list of free pages: an open after a
                 // crash has nothing to look for. It costs a second flush, but only in the checkpoints of the log.
-                transaction.set_quick_repair(durability == Durability::Durable);
+                transaction.set_quick_repair(durability != Durability::Relaxed);
                 transaction.commit().map_err(failed)
             }
             Err(_) => transaction.abort().map_err(failed),
@@ -308,6 +310,25 @@ impl Substrate for RedbSubstrate {
         }
     }
 
+    fn unknown_spaces(&self, known: &HashSet<Space>) -> Result<Vec<(String, u64)>> {
+        let known: HashSet<String> = known.iter().map(|space| table_name(*space)).collect();
+        let open = self.open.read();
+        let Some(open) = open.as_ref() else { return Err(StoreError::Poisoned) };
+        fault::catch(|| {
+            let transaction = open.database.begin_read().map_err(failed)?;
+            let mut unknown = Vec::new();
+            for table in transaction.list_tables().map_err(failed)? {
+                if known.contains(table.name()) {
+                    continue;
+                }
+                let name = table.name().to_owned();
+                let stats = transaction.open_untyped_table(table).map_err(failed)?.stats().map_err(failed)?;
+                unknown.push((name, stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes()));
+            }
+            Ok(unknown)
+        })
+    }
+
     fn is_broken(&self) -> bool {
         self.broken.load(Ordering::SeqCst)
     }
@@ -340,7 +361,7 @@ impl Substrate for RedbSubstrate {
 
 fn redb_durability(durability: Durability) -> redb::Durability {
     match durability {
-        Durability::Durable => redb::Durability::Immediate,
+        Durability::Durable | Durability::Checkpoint => redb::Durability::Immediate,
         Durability::Relaxed => redb::Durability::None,
     }
 }

@@ -60,7 +60,7 @@ impl Substrate for MemorySubstrate {
                 };
             }
         }
-        if durability == Durability::Durable {
+        if durability != Durability::Relaxed {
             states.durable = states.latest.clone();
         }
         Ok(())

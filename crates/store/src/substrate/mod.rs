@@ -9,7 +9,7 @@ mod memory;
 mod overlay;
 mod pages;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{IndexId, RelationId, Result, StoreError};
 pub use file::RedbSubstrate;
 pub use memory::MemorySubstrate;
 pub(crate) use overlay::Overlay;
-pub(crate) use pages::MAGIC;
+pub(crate) use pages::{MAGIC, damaged_pages};
 
 /// A keyspace of its own within the substrate, so that appends to one stay appends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,6 +54,8 @@ pub enum Durability {
     Durable,
     /// With the next durable batch; a crash before that takes it back, whole.
     Relaxed,
+    /// As `Durable`, and where it belongs: nothing up to it is left to be merged, and space given up before can be used again.
+    Checkpoint,
 }
 
 /// Which way a scan goes.
@@ -101,6 +103,12 @@ pub trait Substrate: fmt::Debug + Send + Sync {
     /// which show the same.
     fn rest(&self) -> Result<bool> {
         Ok(false)
+    }
+
+    /// The names of spaces that are there but not `known`, with the bytes that they take. Nothing, if it cannot tell.
+    fn unknown_spaces(&self, known: &HashSet<Space>) -> Result<Vec<(String, u64)>> {
+        let _ = known;
+        Ok(Vec::new())
     }
 
     /// Whether a write has failed such that its outcome is unknown, and nothing more can be written before

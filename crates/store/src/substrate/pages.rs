@@ -352,6 +352,37 @@ fn parse_head_sector(sector: &[u8]) -> Option<[u8; HEADER_BYTES]> {
     (sector == head_sector(&header)).then_some(header)
 }
 
+/// Reads bytes; what is behind the end of the file is zeros, which fit no checksum.
+fn read_or_zeros(file: &dyn StorageBackend, file_size: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let there = file_size.saturating_sub(offset).min(out.len() as u64) as usize;
+    let (there, behind) = out.split_at_mut(there);
+    behind.fill(0);
+    if there.is_empty() { Ok(()) } else { file.read(offset, there) }
+}
+
+/// Compares all data pages of a storage with their checksums, whatever redb makes of them; gives those that do not fit. In a
+/// file that was not closed these can be pages that nothing leads to. Pages never written have no checksum.
+pub(crate) fn damaged_pages(file: &dyn StorageBackend) -> io::Result<Vec<u64>> {
+    let file_size = file.len()?;
+    let mut damaged = Vec::new();
+    let mut sums = vec![0; PAGE_BYTES];
+    let mut bytes = vec![0; PAGE_BYTES];
+    for group in (0..).take_while(|group| place_of_sums(*group) < file_size) {
+        read_or_zeros(file, file_size, place_of_sums(group), &mut sums)?;
+        for (page, sum) in (group * GROUP_PAGES..).zip(sums.chunks_exact(SUM_BYTES)) {
+            let expected = u64::from_le_bytes(sum.try_into().unwrap_or_default());
+            if expected == 0 || place(page) >= file_size {
+                continue;
+            }
+            read_or_zeros(file, file_size, place(page), &mut bytes)?;
+            if checksum(page, &bytes) != expected {
+                damaged.push(page);
+            }
+        }
+    }
+    Ok(damaged)
+}
+
 fn checksum(page: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, page)
 }

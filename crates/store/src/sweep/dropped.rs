@@ -1,5 +1,6 @@
 //! Giving back what dropped relations and indexes held, once no snapshot can be reading them.
 
+use super::settle::{note_settled, remove_marks};
 use crate::blob::references::release;
 use crate::keyspace::{self, meta};
 use crate::numbers::read_number;
@@ -20,6 +21,7 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
         Ok(read_number(&*snapshot, key)?.is_some_and(|commit| CommitNumber(commit) <= horizon))
     };
     let mut batch = WriteBatch::new();
+    let mut settled = Vec::new();
     for key in marks(&*snapshot, meta::DROPPED_INDEX)? {
         if is_over(&key)? {
             if let Some(index) = key.get(meta::DROPPED_INDEX.len()..).and_then(id) {
@@ -41,11 +43,8 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
             batch.clear(Space::Versions(relation));
             batch.clear(Space::Changes(relation));
             let unsettled = inner.spilled.unsettled(relation);
-            for transaction in &unsettled {
-                batch.delete(Space::Meta, meta::pending_rows(*transaction, relation));
-                batch.delete(Space::Meta, meta::unsettled(*transaction, relation));
-            }
-            inner.spilled.settled(relation, &unsettled);
+            remove_marks(inner, relation, &unsettled, &mut batch);
+            settled.push((relation, unsettled));
             batch.clear(Space::Blocks(relation));
             batch.delete(Space::Meta, key);
         }
@@ -59,6 +58,10 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
     if batch.is_empty() {
         return Ok(false);
     }
+    drop(snapshot);
     inner.write_under(&guard, batch, Durability::Relaxed)?;
+    for (relation, transactions) in settled {
+        note_settled(inner, relation, &transactions);
+    }
     Ok(true)
 }

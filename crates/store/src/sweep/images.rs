@@ -6,10 +6,9 @@ use farbird_record::ColumnSet;
 use farbird_record::value_codec::decode_row;
 use farbird_types::{BlobId, Value};
 
-use crate::blob::references::release;
 use crate::block::Block;
 use crate::decoder::{RowDecoder, damaged_row};
-use crate::substrate::{Slice, Snapshot, Space, WriteBatch};
+use crate::substrate::{Slice, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{RelationLayout, Result, RowId};
 
@@ -49,24 +48,6 @@ pub(super) fn image_of_version(
     let mut values = Vec::new();
     decoder.decode(row, format, bytes, &mut values)?;
     Ok(Some(values))
-}
-
-/// Deletes the index entries and gives up the BLOBs that only dead images of a row refer to.
-pub(super) fn forget(
-    snapshot: &dyn Snapshot,
-    layout: &RelationLayout,
-    row: RowId,
-    dead: &[Vec<Value>],
-    alive: &[Vec<Value>],
-    batch: &mut WriteBatch,
-) -> Result<()> {
-    forget_entries(layout, row, dead, alive, batch);
-    let alive: HashSet<BlobId> = alive.iter().flatten().filter_map(blob_id).collect();
-    let dead: HashSet<BlobId> = dead.iter().flatten().filter_map(blob_id).collect();
-    for blob in dead.difference(&alive) {
-        release(snapshot, blob.0, batch)?;
-    }
-    Ok(())
 }
 
 /// Appends the BLOBs that a version refers to.

@@ -1,14 +1,19 @@
 //! The sweep: moves versions that no snapshot can tell apart into row blocks, and gives back what nobody needs: dead
 //! versions with their index entries and BLOBs, dropped relations and indexes.
 //!
-//! It goes in steps, each of which holds the right to write for a few milliseconds at most, so that commits never wait
-//! long: the number of rows of a step follows the time that the latest ones took. Nothing depends on it but space and speed; a crash between steps loses nothing, within a step nothing either.
+//! It goes in steps. What is to be done is found without the right to write; that is held for a few milliseconds at most, so
+//! that commits never wait long: how many changes are made under it follows the time that the latest ones took. Nothing
+//! depends on the sweep but space and speed; a crash between steps loses nothing, within a step nothing either.
 
 mod blobs;
+mod block_writer;
 mod dropped;
+mod entry_list;
 mod images;
+mod portion;
 mod relation;
 mod settle;
+mod watch;
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -16,10 +21,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::store::{Inner, Store};
-use crate::{CommitNumber, RelationId, Result};
+use crate::store::{Inner, RegisteredLayout, Store};
+use crate::substrate::{Durability, WriteBatch};
+use crate::{CommitNumber, RelationId, Result, RowId};
 
+use relation::{Outcome, Portion};
 use settle::Settling;
+use watch::Watch;
 
 pub(crate) use images::{blobs_of_block, blobs_of_version};
 
@@ -29,6 +37,8 @@ pub(crate) struct Sweeper {
     place: Mutex<Place>,
     thread: Mutex<Option<JoinHandle<()>>>,
     control: Arc<Control>,
+    /// All writes of the store pass by here.
+    pub(crate) watch: Watch,
 }
 
 /// How the thread is told to end; apart from the rest, since the thread must not keep the database open.
@@ -45,7 +55,11 @@ struct Place {
     row: u64,
     /// Where the settling of the relation is, if anything is left to settle.
     settling: Option<Settling>,
-    pace: Pace,
+    /// The part of the relation that is being swept.
+    portion: Option<Portion>,
+    /// Memory for the next portion, if it should have less than it may.
+    portion_bytes: Option<usize>,
+    paces: Paces,
     /// Whether this round over all relations has found anything to do.
     useful: bool,
     /// What the last useless round saw: while nothing changes another one would be useless too.
@@ -61,37 +75,100 @@ struct Outlook {
     blobs_given_back: u64,
 }
 
-/// How many rows a step looks at: as many as take about the right time.
+/// How many changes are made at a time, by their kinds.
+#[derive(Debug, Default)]
+struct Paces {
+    /// Rows that large transactions have left.
+    rows: Pace,
+    /// Index entries, which stand apart.
+    entries: Pace,
+    /// Versions, which stand together.
+    versions: Pace,
+    checkpoints: Checkpoints,
+}
+
+/// When the tree is made durable with what was swept: before so many pages wait for it that whoever commits next waits long,
+/// or the file grows since space given up cannot be used again yet.
+#[derive(Debug)]
+struct Checkpoints {
+    /// Changes since the latest, by [`Checkpoints::note`].
+    since: usize,
+    /// Changes between two.
+    between: usize,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Checkpoints { since: 0, between: BETWEEN_CHECKPOINTS_MIN }
+    }
+}
+
+impl Checkpoints {
+    /// Notes changes that have touched about so many pages.
+    fn note(&mut self, pages: usize) {
+        self.since += pages;
+    }
+
+    /// Makes one if it is time.
+    fn make_if_due(&mut self, inner: &Inner) -> Result<()> {
+        if self.since < self.between {
+            return Ok(());
+        }
+        let guard = inner.begin_write();
+        let began = Instant::now();
+        inner.write_under(&guard, WriteBatch::new(), Durability::Checkpoint)?;
+        drop(guard);
+        self.since = 0;
+        let held = began.elapsed();
+        if held > 2 * HELD_MAX {
+            self.between = (self.between - self.between / 4).max(BETWEEN_CHECKPOINTS_MIN);
+        } else if held < HELD_MAX {
+            self.between = (self.between + self.between / 8).min(BETWEEN_CHECKPOINTS_MAX);
+        }
+        Ok(())
+    }
+}
+
+/// Pages changed between two checkpoints, at least: however slow the disk is.
+const BETWEEN_CHECKPOINTS_MIN: usize = 512;
+/// And at most.
+const BETWEEN_CHECKPOINTS_MAX: usize = 8_192;
+
+/// How many changes are made at a time: as many as take about the right time.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    rows: usize,
+    items: usize,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { rows: ROWS_AT_FIRST }
+        Pace { items: ITEMS_AT_FIRST }
     }
 }
 
 impl Pace {
-    /// Learns from a step that held the right to write for this time.
-    fn note(&mut self, held: Duration) {
-        if held > STEP_TIME {
-            self.rows = (self.rows / 2).max(ROWS_MIN);
-        } else if held < STEP_TIME / 4 {
-            self.rows = (self.rows + self.rows / 4).min(ROWS_MAX);
+    /// Learns from so many changes that held the right to write for this time.
+    fn note(&mut self, count: usize, held: Duration) {
+        if held > HELD_MAX {
+            self.items = (self.items - self.items / 4).max(ITEMS_MIN);
+        } else if held < HELD_MAX / 2 && count >= self.items {
+            self.items = (self.items + self.items / 8).min(ITEMS_MAX);
         }
     }
 }
 
-/// A step should not hold the right to write for longer.
-const STEP_TIME: Duration = Duration::from_millis(2);
-/// Rows of the first step, when nothing is known yet of how long they take.
-const ROWS_AT_FIRST: usize = 200;
-/// A step looks at no fewer rows.
-const ROWS_MIN: usize = 32;
-/// And at no more.
-const ROWS_MAX: usize = 4_000;
+/// The right to write should not be held for longer.
+const HELD_MAX: Duration = Duration::from_millis(2);
+/// A step, most of which needs no right to write, should not take much longer.
+const STEP_TIME: Duration = Duration::from_millis(3);
+/// Changes made at first, when nothing is known yet of how long they take.
+const ITEMS_AT_FIRST: usize = 200;
+/// No fewer changes are made at a time: beginning costs as much.
+const ITEMS_MIN: usize = 64;
+/// Nor are more.
+const ITEMS_MAX: usize = 4_000;
+/// A portion takes no less memory than this, in bytes.
+const PORTION_BYTES_MIN: usize = 64 << 10;
 
 /// Steps that the background thread does without a pause.
 const STEPS_PER_TURN: usize = 8;
@@ -185,9 +262,13 @@ impl Store {
             if place.idle_at == Some(outlook) {
                 break;
             }
-            if self.step(&mut place)? {
-                useful += 1;
-                place.useful = true;
+            match self.step(&mut place) {
+                Ok(true) => useful += 1,
+                Ok(false) => {}
+                Err(error) => {
+                    place.drop_portion(inner);
+                    return Err(error);
+                }
             }
             if place.relation.is_none() {
                 // What was swept is durable, and its space free, with the next durable write: nobody waits for it.
@@ -207,11 +288,13 @@ impl Store {
             .iter()
             .find(|registered| place.relation.is_none_or(|relation| registered.layout.id >= relation));
         let Some(registered) = current else {
+            place.drop_portion(&self.inner);
             place.row = 0;
             let useful = dropped::sweep(&self.inner)?;
             let reaped = blobs::sweep(&self.inner)?;
             // Behind all relations there is more to do.
             place.relation = reaped.more.then_some(RelationId(u32::MAX));
+            place.useful |= useful || reaped.useful;
             return Ok(useful || reaped.useful);
         };
         let id = registered.layout.id;
@@ -219,23 +302,70 @@ impl Store {
             place.relation = Some(id);
             place.row = 0;
         }
-        let guard = self.inner.begin_write();
-        let began = Instant::now();
-        if !self.inner.spilled.unsettled(id).is_empty() {
-            settle::step(&self.inner, &guard, &registered.layout, &mut place.settling, place.pace.rows)?;
-            place.pace.note(began.elapsed());
+        self.inner.spilled.forget_retired();
+        if self.inner.spilled.is_unsettled(id) {
+            place.drop_portion(&self.inner);
+            let guard = self.inner.begin_write();
+            let began = Instant::now();
+            let rows = settle::step(
+                &self.inner,
+                &guard,
+                &registered.layout,
+                &mut place.settling,
+                place.paces.rows.items,
+            )?;
+            drop(guard);
+            place.paces.rows.note(rows, began.elapsed());
+            place.paces.checkpoints.note(rows.div_ceil(16));
+            place.paces.checkpoints.make_if_due(&self.inner)?;
+            place.useful = true;
             return Ok(true);
         }
-        let step = relation::sweep(&self.inner, &guard, registered, place.row, place.pace.rows)?;
-        drop(guard);
-        place.pace.note(began.elapsed());
-        match step.next_row {
-            Some(row) => place.row = row,
-            None => {
-                place.relation = Some(RelationId(id.0.saturating_add(1)));
-                place.row = 0;
+        self.sweep_portion(place, registered)
+    }
+
+    /// One step through a portion of a relation; whether there is more to do, or was anything.
+    fn sweep_portion(&self, place: &mut Place, registered: &RegisteredLayout) -> Result<bool> {
+        let inner = &self.inner;
+        let id = registered.layout.id;
+        let bytes_max = place.portion_bytes.unwrap_or(inner.options.write_set_bytes_max);
+        if place.portion.as_ref().is_some_and(|portion| portion.relation() != id) {
+            place.drop_portion(inner);
+        }
+        let Place { portion, paces, row, .. } = &mut *place;
+        let from = RowId(*row);
+        let portion = portion.get_or_insert_with(|| Portion::begin(inner, registered, from, bytes_max));
+        match portion.advance(inner, paces)? {
+            Outcome::Going => Ok(true),
+            Outcome::GivenUp => {
+                let useful = portion.is_useful();
+                place.drop_portion(inner);
+                place.useful |= useful;
+                place.portion_bytes = Some((bytes_max / 2).max(PORTION_BYTES_MIN));
+                Ok(true)
+            }
+            Outcome::Done { next_row, useful } => {
+                place.drop_portion(inner);
+                place.useful |= useful;
+                let limit = inner.options.write_set_bytes_max;
+                place.portion_bytes = Some(bytes_max.saturating_mul(2)).filter(|bytes| *bytes < limit);
+                match next_row {
+                    Some(row) => place.row = row.0,
+                    None => {
+                        place.relation = Some(RelationId(id.0.saturating_add(1)));
+                        place.row = 0;
+                    }
+                }
+                Ok(useful)
             }
         }
-        Ok(step.useful)
+    }
+}
+
+impl Place {
+    fn drop_portion(&mut self, inner: &Inner) {
+        if self.portion.take().is_some() {
+            inner.sweeper.watch.end();
+        }
     }
 }

@@ -1,184 +1,413 @@
-//! One step of the sweep through a relation: a stretch of rows between two row blocks.
+//! Sweeping a portion of a relation: index entries first, then row blocks and versions.
+//!
+//! Everything is found and packed without the right to write; then, under it, only what others have written meanwhile is
+//! looked at ([`super::watch`]), and a bounded number of changes is made. An interruption at any point leaves what the next
+//! portion finds again: dead images whose entries are gone already, versions that a block has too.
 
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Instant;
 
-use farbird_record::value_codec::encode_row;
-use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
-use farbird_types::Value;
+use farbird_record::EncodedRows;
+use farbird_types::BlobId;
 
-use super::images::{forget, image_of_version};
-use crate::block::{
-    BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, BLOCK_SPAN_MAX, Block, BlockLabel, RowIds, Stamp, encode_block,
-};
-use crate::changes;
+use super::block_writer::BlockWriter;
+use super::entry_list::EntryList;
+use super::portion::{Gathered, Stretch, VersionKey, format_of_version, next_block};
+use super::{Paces, STEP_TIME};
+use crate::blob::references::release;
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, Block};
 use crate::committed::{block_commit, block_of};
-use crate::decoder::RowDecoder;
 use crate::store::{Inner, RegisteredLayout, WriteGuard};
 use crate::substrate::{Direction, Durability, Slice, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
-use crate::{CommitNumber, Projection, RelationLayout, Result, RowId, StoreError, TransactionId, keyspace};
+use crate::{CommitNumber, IndexId, RelationId, RelationLayout, Result, RowId, StoreError, keyspace};
 
-/// What a step did.
-pub(super) struct Step {
-    pub(super) useful: bool,
-    /// Where the next one goes on; `None` at the end of the relation.
-    pub(super) next_row: Option<u64>,
+/// Pages that a full block takes.
+const PAGES_PER_BLOCK: usize = 4;
+
+/// Part of a relation being swept.
+#[derive(Debug)]
+pub(super) struct Portion {
+    registered: RegisteredLayout,
+    /// Failed writes may have taken back what it has done.
+    failures: u64,
+    gathered: Gathered,
+    /// How much is gathered together.
+    bytes_max: usize,
+    stage: Stage,
+    /// Rows with entries that had to stay.
+    skipped: HashSet<RowId>,
+    useful: bool,
 }
 
-/// All versions of a row, newest first.
-struct RowVersions {
-    row: RowId,
-    versions: Vec<(CommitNumber, Slice)>,
+#[derive(Debug)]
+enum Stage {
+    Gather,
+    /// The entries of an index.
+    Forget(Option<(IndexId, EntryList)>),
+    Merge(Merging),
 }
 
-/// What becomes of a row's versions.
-struct Verdict<'a> {
-    row: RowId,
-    /// How many of the versions, from the newest on, each stay or go.
-    kept: Vec<&'a (CommitNumber, Slice)>,
-    dead: Vec<&'a (CommitNumber, Slice)>,
-    /// Whether the newest version is all that anybody sees, and can stand in a block.
-    settled: bool,
+/// The stretch whose blocks are being written.
+#[derive(Debug, Default)]
+struct Merging {
+    stretch: Stretch,
+    /// Versions of it up to this one are in blocks.
+    position: usize,
+    /// Versions to be deleted, in this order: blocks have them, or nobody needs them.
+    deletable: Vec<VersionKey>,
 }
 
-/// Sweeps the rows from `from` on, as far as one step of about `versions_max` versions goes.
-///
-/// Under the right to write no commit comes between: what is not in the snapshot is in rows that running transactions have
-/// reserved.
-pub(super) fn sweep(
-    inner: &Inner,
-    guard: &WriteGuard<'_>,
-    registered: &RegisteredLayout,
-    from: u64,
-    versions_max: usize,
-) -> Result<Step> {
-    let snapshot = inner.snapshot();
-    let sweep = RelationSweep {
-        inner,
-        layout: &registered.layout,
-        snapshot: &*snapshot,
-        published: inner.last_commit(),
-        horizon: inner.registry.horizon(inner.last_commit()),
-        all_know_layout: inner.registry.oldest_active() > registered.unknown_to,
-        versions_max,
-    };
-    let (rows, is_end) = sweep.read_versions(from)?;
-    let Some(first) = rows.first() else { return Ok(Step { useful: false, next_row: None }) };
-    let container = block_of(&*snapshot, registered.layout.id, first.row)?;
-    let end = sweep.next_block(container.as_ref().map_or(first.row.0, |block| block.last))?;
-    let count = rows.partition_point(|versions| end.is_none_or(|end| versions.row.0 < end));
-    let stretch = rows.get(..count).unwrap_or_default();
-    let next_row = match stretch.last() {
-        Some(last) if count < rows.len() || !is_end => Some(last.row.0 + 1),
-        _ => None,
-    };
-    let mut batch = WriteBatch::new();
-    sweep.sweep_stretch(stretch, container, &mut batch)?;
-    let useful = !batch.is_empty();
-    if useful {
-        inner.write_under(guard, batch, Durability::Relaxed)?;
+/// What a step has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// There is more to do.
+    Going,
+    /// Others have got in the way: begin again, with less.
+    GivenUp,
+    /// The portion is done.
+    Done { next_row: Option<RowId>, useful: bool },
+}
+
+impl Portion {
+    pub(super) fn begin(
+        inner: &Inner,
+        registered: &RegisteredLayout,
+        from: RowId,
+        bytes_max: usize,
+    ) -> Portion {
+        {
+            // What was written before is in the snapshots that follow, and what is written later is noticed.
+            let _guard = inner.begin_write();
+            inner.sweeper.watch.begin(registered.layout.id, from);
+        }
+        Portion {
+            registered: registered.clone(),
+            failures: inner.failures(),
+            gathered: Gathered::from(from),
+            bytes_max,
+            stage: Stage::Gather,
+            skipped: HashSet::new(),
+            useful: false,
+        }
     }
-    Ok(Step { useful, next_row })
+
+    pub(super) fn relation(&self) -> RelationId {
+        self.registered.layout.id
+    }
+
+    /// Whether it has changed anything yet.
+    pub(super) fn is_useful(&self) -> bool {
+        self.useful
+    }
+
+    /// Goes on for about the time of a step.
+    pub(super) fn advance(&mut self, inner: &Inner, paces: &mut Paces) -> Result<Outcome> {
+        let began = Instant::now();
+        while began.elapsed() < STEP_TIME {
+            paces.checkpoints.make_if_due(inner)?;
+            let outcome = match &mut self.stage {
+                Stage::Gather => self.gather(inner)?,
+                Stage::Forget(_) => self.forget(inner, paces)?,
+                Stage::Merge(_) => self.merge(inner, paces)?,
+            };
+            if outcome != Outcome::Going {
+                return Ok(outcome);
+            }
+        }
+        Ok(Outcome::Going)
+    }
+
+    fn gather(&mut self, inner: &Inner) -> Result<Outcome> {
+        self.gathered.add_stretch(inner, &self.registered.layout)?;
+        if self.gathered.next_row.is_none() || self.gathered.bytes >= self.bytes_max {
+            self.gathered.stretches.reverse();
+            self.stage = Stage::Forget(None);
+        }
+        Ok(Outcome::Going)
+    }
+
+    /// The right to write, if what was gathered still holds.
+    fn begin_write<'i>(&self, inner: &'i Inner) -> Option<WriteGuard<'i>> {
+        let guard = inner.begin_write();
+        let id = self.relation();
+        let is_latest = inner
+            .registered_layout(id)
+            .is_some_and(|registered| Arc::ptr_eq(&registered, &self.registered.layout));
+        let holds = is_latest
+            && inner.failures() == self.failures
+            && !inner.spilled.is_unsettled(id)
+            && !inner.sweeper.watch.is_lost();
+        holds.then_some(guard)
+    }
+
+    fn write(&mut self, inner: &Inner, guard: &WriteGuard<'_>, batch: WriteBatch) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.useful = true;
+        inner.sweeper.watch.set_own(true);
+        let written = inner.write_under(guard, batch, Durability::Relaxed);
+        inner.sweeper.watch.set_own(false);
+        written
+    }
+
+    /// Deletes the next entries.
+    fn forget(&mut self, inner: &Inner, paces: &mut Paces) -> Result<Outcome> {
+        let Stage::Forget(current) = &mut self.stage else { return Ok(Outcome::Going) };
+        let Some((index, list)) = current else {
+            match self.gathered.entries.pop_first() {
+                None => self.stage = Stage::Merge(Merging::default()),
+                Some(next) => *current = Some(next),
+            }
+            return Ok(Outcome::Going);
+        };
+        // Looking them up brings their pages into memory, and leaves those alone that are gone already.
+        let (space, snapshot) = (Space::Index(*index), inner.snapshot());
+        let mut entries = list.take(paces.entries.items);
+        if entries.is_empty() {
+            *current = None;
+            return Ok(Outcome::Going);
+        }
+        let mut failure = None;
+        entries.retain(|entry| match snapshot.get(space, entry) {
+            Ok(found) => found.is_some(),
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        drop(snapshot);
+        if entries.is_empty() {
+            return Ok(Outcome::Going);
+        }
+        let Some(guard) = self.begin_write(inner) else { return Ok(Outcome::GivenUp) };
+        let began = Instant::now();
+        let mut batch = WriteBatch::new();
+        let count = entries.len();
+        inner.sweeper.watch.with_touched(|is_touched| {
+            for entry in entries {
+                // Whoever has written to the row since may have added the entry again.
+                match keyspace::parse_entry(&entry) {
+                    Some((_, row)) if is_touched(row) => drop(self.skipped.insert(row)),
+                    _ => batch.delete(space, entry),
+                }
+            }
+        });
+        self.write(inner, &guard, batch)?;
+        drop(guard);
+        paces.entries.note(count, began.elapsed());
+        paces.checkpoints.note(count.div_ceil(2));
+        Ok(Outcome::Going)
+    }
+
+    /// Deletes versions that are not needed any more, or else writes the next blocks.
+    fn merge(&mut self, inner: &Inner, paces: &mut Paces) -> Result<Outcome> {
+        let Stage::Merge(merging) = &mut self.stage else { return Ok(Outcome::Going) };
+        let stretch = &mut merging.stretch;
+        if !merging.deletable.is_empty() {
+            return self.delete_versions(inner, paces);
+        }
+        if merging.position < stretch.settled.len() {
+            return self.write_blocks(inner, paces);
+        }
+        if !stretch.blobs.is_empty() {
+            return self.release_rest(inner);
+        }
+        if !stretch.dead.is_empty() {
+            merging.deletable = std::mem::take(&mut stretch.dead);
+            return Ok(Outcome::Going);
+        }
+        let Some(mut next) = self.gathered.stretches.pop() else {
+            return Ok(Outcome::Done { next_row: self.gathered.next_row, useful: self.useful });
+        };
+        if !self.skipped.is_empty() {
+            next.settled.retain(|(row, _)| !self.skipped.contains(row));
+            next.dead.retain(|(row, _)| !self.skipped.contains(row));
+            next.blobs.retain(|(row, _)| !self.skipped.contains(row));
+        }
+        *merging = Merging { stretch: next, ..Merging::default() };
+        Ok(Outcome::Going)
+    }
+
+    fn delete_versions(&mut self, inner: &Inner, paces: &mut Paces) -> Result<Outcome> {
+        let Some(guard) = self.begin_write(inner) else { return Ok(Outcome::GivenUp) };
+        let began = Instant::now();
+        let relation = self.relation();
+        let Stage::Merge(Merging { deletable, .. }) = &mut self.stage else { return Ok(Outcome::Going) };
+        let mut batch = WriteBatch::new();
+        let count = deletable.len().min(paces.versions.items);
+        delete_all(relation, deletable.drain(..count), &mut batch);
+        self.write(inner, &guard, batch)?;
+        drop(guard);
+        paces.versions.note(count, began.elapsed());
+        paces.checkpoints.note(count.div_ceil(32));
+        Ok(Outcome::Going)
+    }
+
+    /// Writes the block of the next settled versions anew, with them in it.
+    fn write_blocks(&mut self, inner: &Inner, paces: &mut Paces) -> Result<Outcome> {
+        let layout = Arc::clone(&self.registered.layout);
+        let all_know_layout = inner.registry.oldest_active() > self.registered.unknown_to;
+        let Stage::Merge(Merging { stretch, position, deletable }) = &mut self.stage else {
+            return Ok(Outcome::Going);
+        };
+        let plan = {
+            let snapshot = inner.snapshot();
+            let merge = Merge { inner, layout: &layout, snapshot: &*snapshot, all_know_layout };
+            merge.plan(stretch.settled.get(*position..).unwrap_or_default())?
+        };
+        let planned = *position..*position + plan.count;
+        *position = planned.end;
+        let is_last = planned.end >= stretch.settled.len();
+        let planned = stretch.settled.get(planned).unwrap_or_default();
+        let last = planned.last().map_or(RowId(0), |(row, _)| *row);
+        let released = stretch.blobs.partition_point(|(row, _)| is_last || *row <= last);
+        // They go with all images that refer to them, or stay.
+        let released: Vec<(RowId, BlobId)> = stretch.blobs.drain(..released).collect();
+        let dead = take_versions(&mut stretch.dead, &released);
+        // Before the versions that cover them.
+        let covered = stretch.dead.partition_point(|(row, _)| is_last || *row <= last);
+        deletable.extend(stretch.dead.drain(..covered));
+        let Some(blocks) = plan.blocks else { return Ok(Outcome::Going) };
+        deletable.extend_from_slice(planned);
+        let Some(guard) = self.begin_write(inner) else { return Ok(Outcome::GivenUp) };
+        let (first, last) = plan.span;
+        if inner.sweeper.watch.is_block_touched(first, last) {
+            return Ok(Outcome::GivenUp);
+        }
+        paces.checkpoints.note(PAGES_PER_BLOCK * (1 + blocks.len()));
+        let space = Space::Blocks(layout.id);
+        let mut batch = WriteBatch::new();
+        if let Some(base) = plan.base {
+            batch.delete(space, keyspace::block(base).to_vec());
+        }
+        for (first, block) in blocks {
+            batch.put(space, keyspace::block(first).to_vec(), block);
+        }
+        delete_all(layout.id, dead.into_iter(), &mut batch);
+        release_all(inner, &released, &mut batch)?;
+        self.write(inner, &guard, batch)?;
+        Ok(Outcome::Going)
+    }
+
+    /// Releases the BLOBs of rows of which nothing gets into a block.
+    fn release_rest(&mut self, inner: &Inner) -> Result<Outcome> {
+        let relation = self.relation();
+        let Stage::Merge(Merging { stretch, .. }) = &mut self.stage else { return Ok(Outcome::Going) };
+        let released = std::mem::take(&mut stretch.blobs);
+        let dead = take_versions(&mut stretch.dead, &released);
+        let Some(guard) = self.begin_write(inner) else { return Ok(Outcome::GivenUp) };
+        let mut batch = WriteBatch::new();
+        delete_all(relation, dead.into_iter(), &mut batch);
+        release_all(inner, &released, &mut batch)?;
+        self.write(inner, &guard, batch)?;
+        Ok(Outcome::Going)
+    }
 }
 
-struct RelationSweep<'a> {
+/// Takes out the versions of rows that have BLOBs among these.
+fn take_versions(versions: &mut Vec<VersionKey>, blobs: &[(RowId, BlobId)]) -> Vec<VersionKey> {
+    if blobs.is_empty() {
+        return Vec::new();
+    }
+    let (taken, left) =
+        versions.drain(..).partition(|(row, _)| blobs.binary_search_by_key(row, |(row, _)| *row).is_ok());
+    *versions = left;
+    taken
+}
+
+fn delete_all(relation: RelationId, versions: impl Iterator<Item = VersionKey>, batch: &mut WriteBatch) {
+    for (row, commit) in versions {
+        batch.delete(Space::Versions(relation), keyspace::version(row, commit).to_vec());
+    }
+}
+
+fn release_all(inner: &Inner, blobs: &[(RowId, BlobId)], batch: &mut WriteBatch) -> Result<()> {
+    let snapshot = inner.snapshot();
+    for (_, blob) in blobs {
+        release(&*snapshot, blob.0, batch)?;
+    }
+    Ok(())
+}
+
+/// Blocks to be written.
+struct MergePlan {
+    /// How many versions they take in.
+    count: usize,
+    /// `None`: they cannot be merged now.
+    blocks: Option<Vec<(RowId, Vec<u8>)>>,
+    /// First row of the block that they replace.
+    base: Option<RowId>,
+    /// Their first and last row.
+    span: (RowId, RowId),
+}
+
+/// Merges settled versions into a block, or puts them into new ones.
+struct Merge<'a> {
     inner: &'a Inner,
     layout: &'a RelationLayout,
     snapshot: &'a dyn Snapshot,
-    published: CommitNumber,
-    /// Everybody sees commits up to this one.
-    horizon: CommitNumber,
     /// Whether rows may be rewritten in the current format.
     all_know_layout: bool,
-    versions_max: usize,
 }
 
-impl RelationSweep<'_> {
-    /// The versions from a row on, whole rows; and whether that is all.
-    fn read_versions(&self, from: u64) -> Result<(Vec<RowVersions>, bool)> {
-        let mut rows: Vec<RowVersions> = Vec::new();
-        let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
-        let span = (Bound::Included(&first[..]), Bound::Unbounded);
-        let entries = self.snapshot.scan(Space::Versions(self.layout.id), span, Direction::Forward)?;
-        for (count, entry) in entries.enumerate() {
-            let (key, value) = entry?;
-            let (row, commit) =
-                keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
-            match rows.last_mut() {
-                Some(last) if last.row == row => last.versions.push((commit, value)),
-                _ if count >= self.versions_max => return Ok((rows, false)),
-                _ => rows.push(RowVersions { row, versions: vec![(commit, value)] }),
-            }
-        }
-        Ok((rows, true))
-    }
-
-    /// First row of the first block after row `last`.
-    fn next_block(&self, last: u64) -> Result<Option<u64>> {
-        let after = keyspace::block(RowId(last));
-        let span = (Bound::Excluded(&after[..]), Bound::Unbounded);
-        match self.snapshot.scan(Space::Blocks(self.layout.id), span, Direction::Forward)?.next() {
-            None => Ok(None),
-            Some(entry) => {
-                keyspace::number(&entry?.0).map(Some).ok_or_else(|| StoreError::corrupt("key of a row block"))
-            }
-        }
-    }
-
-    fn verdict<'v>(&self, row: &'v RowVersions) -> Verdict<'v> {
-        let mut verdict = Verdict { row: row.row, kept: Vec::new(), dead: Vec::new(), settled: false };
-        let mut successor = CommitNumber(u64::MAX);
-        for version in &row.versions {
-            let needed = verdict.kept.is_empty()
-                || self.inner.registry.is_read_between(version.0, successor, self.published);
-            successor = version.0;
-            if needed { verdict.kept.push(version) } else { verdict.dead.push(version) }
-        }
-        verdict.settled =
-            verdict.kept.len() == 1 && verdict.kept.first().is_some_and(|kept| kept.0 <= self.horizon);
-        verdict
-    }
-
-    /// Sweeps rows that stand in one block, or behind it up to the next one.
-    fn sweep_stretch(
-        &self,
-        stretch: &[RowVersions],
-        container: Option<Arc<Block>>,
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
-        let verdicts: Vec<Verdict<'_>> = stretch.iter().map(|row| self.verdict(row)).collect();
+impl Merge<'_> {
+    /// Plans the blocks of the first versions: those in one block, or behind it up to the next.
+    fn plan(&self, settled: &[VersionKey]) -> Result<MergePlan> {
+        let none = MergePlan { count: settled.len(), blocks: None, base: None, span: (RowId(0), RowId(0)) };
+        let Some((first, _)) = settled.first() else { return Ok(none) };
+        let container = block_of(self.snapshot, self.layout.id, *first)?;
+        let end =
+            next_block(self.snapshot, self.layout, container.as_ref().map_or(first.0, |block| block.last))?;
+        let count = settled.partition_point(|(row, _)| end.is_none_or(|end| row.0 < end));
+        let settled = settled.get(..count).unwrap_or_default();
         let base = match container {
             Some(block) => Some(block),
-            None => self.block_to_continue(stretch)?,
+            None => self.block_to_continue(*first)?,
         };
-        let is_base_settled = base
+        let versions = self.read(settled)?;
+        let none = MergePlan { count, ..none };
+        let Some(format) = self.format(base.as_deref(), &versions)? else { return Ok(none) };
+        let blocks = self.pack(base.as_deref(), &versions, format)?;
+        let last = settled.last().map_or(*first, |(row, _)| *row);
+        let span = base
             .as_ref()
-            .is_none_or(|block| self.commit_of(block).is_some_and(|commit| commit <= self.horizon));
-        let format = self.format_of_merge(base.as_deref(), &verdicts)?;
-        let merged: Vec<bool> =
-            verdicts.iter().map(|verdict| verdict.settled && is_base_settled && format.is_some()).collect();
-        for (verdict, merged) in verdicts.iter().zip(&merged) {
-            self.drop_dead(verdict, *merged, base.as_deref(), batch)?;
-        }
-        if let Some(format) = format
-            && merged.contains(&true)
-        {
-            let settled =
-                verdicts.iter().zip(&merged).filter(|(_, merged)| **merged).map(|(verdict, _)| verdict);
-            self.merge(base.as_deref(), settled, format, batch)?;
-        }
-        Ok(())
+            .map_or((*first, last), |base| (RowId(base.first).min(*first), RowId(base.last).max(last)));
+        let base = base.map(|base| RowId(base.first));
+        Ok(MergePlan { count, blocks: Some(blocks), base, span })
     }
 
-    fn commit_of(&self, block: &Block) -> Option<CommitNumber> {
-        block_commit(self.inner, block.stamp)
+    /// The versions with their contents.
+    fn read(&self, settled: &[VersionKey]) -> Result<Vec<(VersionKey, Slice)>> {
+        let mut found = Vec::with_capacity(settled.len());
+        let (Some((first, _)), Some((last, _))) = (settled.first(), settled.last()) else { return Ok(found) };
+        let first = keyspace::version(*first, CommitNumber(u64::MAX));
+        let last = keyspace::version(*last, CommitNumber(0));
+        let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));
+        let mut wanted = settled.iter().peekable();
+        for entry in self.snapshot.scan(Space::Versions(self.layout.id), span, Direction::Forward)? {
+            let (key, value) = entry?;
+            let version =
+                keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+            if wanted.next_if(|wanted| **wanted == version).is_some() {
+                found.push((version, value));
+            }
+        }
+        match wanted.next() {
+            None => Ok(found),
+            Some((row, _)) => Err(StoreError::corrupt(format!("a version of row {} is missing", row.0))),
+        }
     }
 
-    /// The block before the stretch, if it has room for more rows and nothing stands, or may yet come, between.
-    fn block_to_continue(&self, stretch: &[RowVersions]) -> Result<Option<Arc<Block>>> {
-        let Some(first) = stretch.first() else { return Ok(None) };
-        let key = keyspace::block(first.row);
+    /// The block before a row, if it has room for more rows and nothing stands, or may yet come, between.
+    fn block_to_continue(&self, first: RowId) -> Result<Option<Arc<Block>>> {
+        let key = keyspace::block(first);
         let span = (Bound::Unbounded, Bound::Excluded(&key[..]));
         let mut before = self.snapshot.scan(Space::Blocks(self.layout.id), span, Direction::Backward)?;
         let Some(entry) = before.next() else { return Ok(None) };
@@ -186,24 +415,23 @@ impl RelationSweep<'_> {
         let has_room = value.len() < BLOCK_BYTES_MAX / 2;
         let block = Block::open(&key, value)?;
         let reserved = self.inner.row_numbers.next_reserved(self.layout.id, block.last + 1);
+        let horizon = self.inner.registry.horizon(self.inner.last_commit());
         let fits = has_room
             && block.rows < BLOCK_ROWS_MAX / 2
-            && reserved.is_none_or(|reserved| reserved > first.row.0)
-            && self.commit_of(&block).is_some_and(|commit| commit <= self.horizon);
+            && reserved.is_none_or(|reserved| reserved > first.0)
+            && block_commit(self.inner, block.stamp).is_some_and(|commit| commit <= horizon);
         Ok(fits.then(|| Arc::new(block)))
     }
 
     /// The format in which the merged rows are written; `None` if they cannot be merged now.
-    fn format_of_merge(&self, base: Option<&Block>, verdicts: &[Verdict<'_>]) -> Result<Option<u16>> {
+    fn format(&self, base: Option<&Block>, versions: &[(VersionKey, Slice)]) -> Result<Option<u16>> {
         let mut formats = base.map(|block| block.format).into_iter().collect::<Vec<u16>>();
-        for verdict in verdicts.iter().filter(|verdict| verdict.settled) {
-            if let Some((_, slice)) = verdict.kept.first()
-                && let VersionContent::Row { format, .. } = StoredVersion::decode(slice, verdict.row)?.content
-            {
-                formats.push(format);
+        for ((row, _), value) in versions {
+            let format = format_of_version(*row, value)?;
+            if format.is_some() && format.as_ref() != formats.last() {
+                formats.extend(format);
             }
         }
-        formats.dedup();
         Ok(match formats[..] {
             [] => Some(self.layout.current),
             [format] => self.layout.formats.get(usize::from(format)).map(|_| format),
@@ -212,210 +440,44 @@ impl RelationSweep<'_> {
         })
     }
 
-    /// Removes dead versions, and what only they refer to.
-    fn drop_dead(
-        &self,
-        verdict: &Verdict<'_>,
-        merged: bool,
-        base: Option<&Block>,
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
-        let in_base = base.filter(|block| block.index_of(verdict.row.0).is_some());
-        if verdict.dead.is_empty() && !(merged && (in_base.is_some() || self.is_deletion(verdict)?)) {
-            return Ok(());
-        }
-        let projection = Projection::all();
-        let decoder = RowDecoder::new(self.inner, self.layout, &projection);
-        let mut alive = self.uncommitted_images(verdict.row, &decoder)?;
-        for (_, value) in &verdict.kept {
-            alive.extend(image_of_version(&decoder, verdict.row, value)?);
-        }
-        let mut dead = Vec::new();
-        for version in &verdict.dead {
-            dead.extend(image_of_version(&decoder, verdict.row, &version.1)?);
-            let key = keyspace::version(verdict.row, version.0);
-            batch.delete(Space::Versions(self.layout.id), key.to_vec());
-        }
-        if let Some(block) = in_base
-            && let Some(index) = block.index_of(verdict.row.0)
-        {
-            let mut values = Vec::new();
-            let reader = block.reader(decoder.format(block.format)?)?;
-            reader
-                .decode_row(index, decoder.columns(), &mut values)
-                .map_err(|error| block.damaged(&error))?;
-            decoder.adapt(block.format, 0, &mut values)?;
-            if merged { dead.push(values) } else { alive.push(values) }
-        }
-        forget(self.snapshot, self.layout, verdict.row, &dead, &alive, batch)
-    }
-
-    /// What running transactions have spilled of a row: nothing else is there, since all others' changes are settled.
-    fn uncommitted_images(&self, row: RowId, decoder: &RowDecoder<'_>) -> Result<Vec<Vec<Value>>> {
-        let mut images = Vec::new();
-        if self.snapshot.bounds(Space::Changes(self.layout.id))?.is_some() {
-            for entry in changes::scan(self.snapshot, self.layout.id, row, row)? {
-                images.extend(image_of_version(decoder, row, &entry?.1)?);
-            }
-        }
-        Ok(images)
-    }
-
-    fn is_deletion(&self, verdict: &Verdict<'_>) -> Result<bool> {
-        match verdict.kept.first() {
-            Some((_, slice)) => {
-                Ok(StoredVersion::decode(slice, verdict.row)?.content == VersionContent::Deleted)
-            }
-            None => Ok(false),
-        }
-    }
-
-    /// Writes the base block anew with the settled versions in it.
-    fn merge<'v>(
+    /// Packs the rows of the base, with the versions in their places.
+    fn pack(
         &self,
         base: Option<&Block>,
-        settled: impl Iterator<Item = &'v Verdict<'v>>,
+        versions: &[(VersionKey, Slice)],
         format: u16,
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
-        let mut writer = BlockWriter::new(self, format)?;
-        let mut settled = settled.peekable();
+    ) -> Result<Vec<(RowId, Vec<u8>)>> {
+        let mut writer = BlockWriter::new(self.inner, self.layout, format)?;
+        let mut versions = versions.iter().peekable();
         if let Some(block) = base {
-            batch.delete(Space::Blocks(self.layout.id), keyspace::block(RowId(block.first)).to_vec());
             let written = self.layout.formats.get(usize::from(block.format)).ok_or_else(|| {
                 StoreError::corrupt(format!("relation {} has no format {}", self.layout.id.0, block.format))
             })?;
             let reader = block.reader(written)?;
-            let commit = self.commit_of(block).unwrap_or_default();
+            let commit = block_commit(self.inner, block.stamp).unwrap_or_default();
             let mut rows = EncodedRows::new();
             reader.encoded_rows(0..block.rows, &mut rows).map_err(|error| block.damaged(&error))?;
             writer.expect_rows_like(&rows, block.packed_bytes());
             for (row, bytes) in block.row_ids_from(0).zip(rows.iter()) {
-                while let Some(before) = settled.next_if(|verdict| verdict.row.0 < row) {
-                    self.take_settled(before, &mut writer, batch)?;
+                while let Some(before) = versions.next_if(|((id, _), _)| id.0 < row) {
+                    push_version(&mut writer, before)?;
                 }
-                match settled.next_if(|verdict| verdict.row.0 == row) {
-                    Some(newer) => self.take_settled(newer, &mut writer, batch)?,
-                    None => writer.push(row, commit, block.format, bytes, batch)?,
+                match versions.next_if(|((id, _), _)| id.0 == row) {
+                    Some(newer) => push_version(&mut writer, newer)?,
+                    None => writer.push(row, commit, block.format, bytes)?,
                 }
             }
         }
-        for verdict in settled {
-            self.take_settled(verdict, &mut writer, batch)?;
+        for version in versions {
+            push_version(&mut writer, version)?;
         }
-        writer.finish(batch)
-    }
-
-    fn take_settled(
-        &self,
-        verdict: &Verdict<'_>,
-        writer: &mut BlockWriter<'_>,
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
-        let Some((commit, slice)) = verdict.kept.first() else { return Ok(()) };
-        let key = keyspace::version(verdict.row, *commit);
-        batch.delete(Space::Versions(self.layout.id), key.to_vec());
-        match StoredVersion::decode(slice, verdict.row)?.content {
-            VersionContent::Deleted => Ok(()),
-            VersionContent::Row { format, bytes } => {
-                writer.push(verdict.row.0, *commit, format, bytes, batch)
-            }
-        }
+        writer.finish()
     }
 }
 
-/// Packs rows, in order, into blocks of one format.
-struct BlockWriter<'a> {
-    sweep: &'a RelationSweep<'a>,
-    format: u16,
-    record_format: &'a RecordFormat,
-    codec: CodecId,
-    fill: BlockFill,
-    row_ids: Vec<u64>,
-    rows: EncodedRows,
-    commit: CommitNumber,
-}
-
-impl<'a> BlockWriter<'a> {
-    fn new(sweep: &'a RelationSweep<'a>, format: u16) -> Result<BlockWriter<'a>> {
-        let relation = sweep.layout.id;
-        let record_format = sweep.layout.formats.get(usize::from(format));
-        let record_format =
-            record_format.ok_or(StoreError::BadLayout { relation, what: "format of its rows" })?;
-        let codec = sweep.layout.codec.unwrap_or_else(|| sweep.inner.codec());
-        Ok(BlockWriter {
-            sweep,
-            format,
-            record_format,
-            codec,
-            fill: BlockFill::new(codec, BLOCK_BYTES_MAX),
-            row_ids: Vec::new(),
-            rows: EncodedRows::new(),
-            commit: CommitNumber(0),
-        })
-    }
-
-    /// Rows like these, which became so many bytes, will come.
-    fn expect_rows_like(&mut self, rows: &EncodedRows, packed_bytes: usize) {
-        self.fill = BlockFill::like(self.codec, BLOCK_BYTES_MAX, rows, packed_bytes);
-    }
-
-    fn push(
-        &mut self,
-        row: u64,
-        commit: CommitNumber,
-        format: u16,
-        bytes: &[u8],
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
-        if !self.has_room(row) {
-            self.finish(batch)?;
-        }
-        if format == self.format {
-            self.rows.push(bytes);
-        } else {
-            let projection = Projection::all();
-            let mut values = Vec::new();
-            RowDecoder::new(self.sweep.inner, self.sweep.layout, &projection).decode(
-                RowId(row),
-                format,
-                bytes,
-                &mut values,
-            )?;
-            let record_format = self.record_format;
-            self.rows.push_with(|out| encode_row(record_format, &values, out))?;
-        }
-        self.row_ids.push(row);
-        self.commit = self.commit.max(commit);
-        Ok(())
-    }
-
-    /// Whether a row may join the block begun. It may not if a running transaction could commit rows in between.
-    fn has_room(&mut self, row: u64) -> bool {
-        let (Some(&first), Some(&last)) = (self.row_ids.first(), self.row_ids.last()) else { return true };
-        let reserved = self.sweep.inner.row_numbers.next_reserved(self.sweep.layout.id, last + 1);
-        self.row_ids.len() < BLOCK_ROWS_MAX
-            && row - first < BLOCK_SPAN_MAX
-            && (row == last + 1 || reserved.is_none_or(|reserved| reserved > row))
-            && !self.fill.is_full(self.record_format, &self.rows)
-    }
-
-    fn finish(&mut self, batch: &mut WriteBatch) -> Result<()> {
-        if self.row_ids.is_empty() {
-            return Ok(());
-        }
-        let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
-        let rows = std::mem::take(&mut self.rows);
-        let label = BlockLabel {
-            codec: self.codec,
-            stamp: Stamp::Commit(self.commit),
-            writer: TransactionId(0),
-            format: self.format,
-        };
-        let value = encode_block(&label, self.record_format, &row_ids, &rows)?;
-        let key = keyspace::block(RowId(row_ids.first())).to_vec();
-        batch.put(Space::Blocks(self.sweep.layout.id), key, value);
-        self.commit = CommitNumber(0);
-        Ok(())
+fn push_version(writer: &mut BlockWriter<'_>, ((row, commit), value): &(VersionKey, Slice)) -> Result<()> {
+    match StoredVersion::decode(value, *row)?.content {
+        VersionContent::Deleted => Ok(()),
+        VersionContent::Row { format, bytes } => writer.push(row.0, *commit, format, bytes),
     }
 }

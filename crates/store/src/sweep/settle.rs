@@ -1,10 +1,10 @@
 //! Settling what large transactions have spilled and left behind: committed changes become versions, and what a rollback
-//! or a crash left goes, with its index entries.
+//! or a crash left goes, with its index entries. Blocks of committed transactions are made to name the commit, so that the
+//! transactions themselves can be forgotten.
 //!
 //! A relation's versions are swept only when nothing is left to settle: a version of a later commit must not get into a
 //! block before one of an earlier commit has come to stand behind it.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use farbird_types::Value;
@@ -15,6 +15,7 @@ use crate::changes;
 use crate::committed::block_of;
 use crate::decoder::RowDecoder;
 use crate::keyspace::meta;
+use crate::spilled::Unsettled;
 use crate::store::{Inner, WriteGuard};
 use crate::substrate::{Direction, Durability, Slice, Snapshot, Space, WriteBatch};
 use crate::version::StoredVersion;
@@ -27,7 +28,7 @@ use crate::{
 pub(super) struct Settling {
     relation: RelationId,
     /// Those that had ended when the walk began.
-    transactions: BTreeSet<TransactionId>,
+    transactions: Unsettled,
     place: Place,
 }
 
@@ -40,14 +41,14 @@ enum Place {
     Block(RowId),
 }
 
-/// Goes one step on, of at most about `rows_max` rows.
+/// Goes one step on, of at most about `rows_max` rows; gives how many it looked at.
 pub(super) fn step(
     inner: &Inner,
     guard: &WriteGuard<'_>,
     layout: &RelationLayout,
     settling: &mut Option<Settling>,
     rows_max: usize,
-) -> Result<()> {
+) -> Result<usize> {
     let unsettled = inner.spilled.unsettled(layout.id);
     let mut walk = match settling.take().filter(|walk| walk.relation == layout.id) {
         Some(walk) => walk,
@@ -58,34 +59,50 @@ pub(super) fn step(
     let decoder = RowDecoder::new(inner, layout, &projection);
     let mut step = Step { inner, layout, snapshot: &*snapshot, decoder, batch: WriteBatch::new() };
     let next = match walk.place {
-        Place::Change(from) => {
-            Some(step.settle_changes(from, rows_max)?.map_or(Place::Block(RowId(0)), Place::Change))
-        }
-        Place::Block(from) => {
-            let left: BTreeSet<TransactionId> = (walk.transactions.iter().copied())
-                .filter(|transaction| inner.spilled.find(*transaction).is_none())
-                .collect();
-            if left.is_empty() { None } else { step.remove_blocks(&left, from, rows_max)?.map(Place::Block) }
-        }
+        Place::Change(from) => match step.settle_changes(from, rows_max)? {
+            Some(row) => Some(Place::Change(row)),
+            None => walk.transactions.values().flatten().min().copied().map(Place::Block),
+        },
+        Place::Block(from) => step.settle_blocks(&walk.transactions, from, rows_max)?.map(Place::Block),
     };
     let mut batch = step.batch;
     if next.is_none() {
-        for transaction in &walk.transactions {
-            batch.delete(Space::Meta, meta::pending_rows(*transaction, layout.id));
-            batch.delete(Space::Meta, meta::unsettled(*transaction, layout.id));
-        }
+        remove_marks(inner, layout.id, &walk.transactions, &mut batch);
     }
+    drop(snapshot);
     if !batch.is_empty() {
         inner.write_under(guard, batch, Durability::Relaxed)?;
     }
     match next {
-        None => inner.spilled.settled(layout.id, &walk.transactions),
+        None => note_settled(inner, layout.id, &walk.transactions),
         Some(place) => {
             walk.place = place;
             *settling = Some(walk);
         }
     }
-    Ok(())
+    Ok(rows_max)
+}
+
+/// Removes the marks of transactions that have nothing left in a relation, and of those that have nothing left anywhere.
+pub(super) fn remove_marks(
+    inner: &Inner,
+    relation: RelationId,
+    transactions: &Unsettled,
+    batch: &mut WriteBatch,
+) {
+    for transaction in transactions.keys() {
+        batch.delete(Space::Meta, meta::pending_rows(*transaction, relation));
+        batch.delete(Space::Meta, meta::unsettled(*transaction, relation));
+    }
+    for transaction in inner.spilled.last_unsettled_in(relation, transactions) {
+        batch.delete(Space::Meta, meta::spilled(transaction));
+    }
+}
+
+/// Notes what [`remove_marks`] has done, once it is written.
+pub(super) fn note_settled(inner: &Inner, relation: RelationId, transactions: &Unsettled) {
+    let retired = inner.spilled.last_unsettled_in(relation, transactions);
+    inner.spilled.settled(relation, transactions, retired, &inner.old_snapshots());
 }
 
 struct Step<'a> {
@@ -193,11 +210,11 @@ impl Step<'_> {
         Ok(values)
     }
 
-    /// Removes rows of blocks that these transactions, which never committed, have left; gives the row to go on with, if
-    /// there may be more.
-    fn remove_blocks(
+    /// Settles blocks that these transactions have spilled: those of committed ones get the number of the commit, the
+    /// others go. Gives the row to go on with, if there may be more.
+    fn settle_blocks(
         &mut self,
-        left: &BTreeSet<TransactionId>,
+        transactions: &Unsettled,
         from: RowId,
         rows_max: usize,
     ) -> Result<Option<RowId>> {
@@ -212,9 +229,17 @@ impl Step<'_> {
             if room == 0 {
                 return Ok(Some(RowId(block.first)));
             }
-            if !matches!(block.stamp, Stamp::Transaction(transaction) if left.contains(&transaction)) {
-                // Looking at a block costs about as much as removing a few rows.
-                room = room.saturating_sub(8);
+            let spiller = match block.stamp {
+                Stamp::Transaction(spiller) if transactions.contains_key(&spiller) => spiller,
+                _ => {
+                    // Looking at a block costs about as much as removing a few rows.
+                    room = room.saturating_sub(8);
+                    continue;
+                }
+            };
+            if let Some(commit) = self.inner.spilled.commit_of(spiller) {
+                self.batch.put(Space::Blocks(relation), key.to_vec(), block.with_commit(commit));
+                room = room.saturating_sub(24);
                 continue;
             }
             let start = block.index_from(from.0);

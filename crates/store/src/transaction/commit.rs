@@ -10,7 +10,7 @@ use crate::blob::BlobCommit;
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
 use crate::identifiers::IdMap;
 use crate::keyspace::{self, meta};
-use crate::spilled::SpilledTransaction;
+use crate::spilled::{SpilledTransaction, unsettled_mark};
 use crate::store::Inner;
 use crate::substrate::{Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
@@ -30,8 +30,8 @@ pub(super) struct CommitContent {
     ddl: Vec<DdlChange>,
     /// What it has spilled before.
     spilled: Option<SpilledTransaction>,
-    /// Relations with spilled rows, and whether there are changes of rows among those.
-    spilled_relations: Vec<(RelationId, bool)>,
+    /// Relations with spilled rows, and the first row of the first block of them.
+    spilled_relations: Vec<(RelationId, Option<RowId>)>,
 }
 
 impl CommitContent {
@@ -52,7 +52,7 @@ impl CommitContent {
             spilled_relations: core
                 .spilled
                 .iter()
-                .map(|(relation, spilled)| (*relation, spilled.has_changes))
+                .map(|(relation, spilled)| (*relation, spilled.first_block))
                 .collect(),
         }
     }
@@ -75,11 +75,9 @@ impl CommitContent {
         if let Some(spilled) = &self.spilled {
             batch.put(Space::Meta, meta::spilled(self.id), spilled.encode(number));
         }
-        for (relation, has_changes) in &self.spilled_relations {
+        for (relation, first_block) in &self.spilled_relations {
             batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
-            if *has_changes {
-                batch.put(Space::Meta, meta::unsettled(self.id, *relation), Vec::new());
-            }
+            batch.put(Space::Meta, meta::unsettled(self.id, *relation), unsettled_mark(*first_block));
         }
         for change in &self.ddl {
             change.write(number, batch);

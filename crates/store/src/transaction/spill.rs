@@ -7,11 +7,13 @@
 //! ones harm nobody.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use farbird_record::EncodedRows;
 
+use super::ddl::DdlChange;
 use super::{Core, Transaction};
 use crate::block::{Block, BlockLabel, RowIds, Stamp, encode_block};
 use crate::commit::Publish;
@@ -19,7 +21,7 @@ use crate::decoder::RowDecoder;
 use crate::keyspace::{self, meta};
 use crate::recovery::clear_created;
 use crate::store::Inner;
-use crate::substrate::{Durability, Space, WriteBatch};
+use crate::substrate::{ALL_KEYS, Direction, Durability, Snapshot, Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::{Run, Spill, SpilledChange};
 use crate::{IndexId, Projection, RelationId, Result, RowId, StoreError};
@@ -33,8 +35,8 @@ const KEYS_PER_LOOK: usize = 64;
 /// What a transaction has spilled of a relation.
 #[derive(Debug)]
 pub(super) struct SpilledRelation {
-    /// Whether there are changes of rows, beside inserted ones.
-    pub(super) has_changes: bool,
+    /// First row of the first block.
+    pub(super) first_block: Option<RowId>,
     /// If the relation is the transaction's own creation: the indexes of which entries were spilled.
     created: Option<BTreeSet<IndexId>>,
 }
@@ -100,6 +102,7 @@ impl Transaction {
         }
         let snapshot = inner.snapshot();
         let mut out = SpillWriter { inner, batch: WriteBatch::new() };
+        let mut gone: HashMap<RelationId, Vec<Range<u64>>> = HashMap::new();
         // Runs come latest first; in each relation the earliest may keep some of its rows.
         for (relation, run) in runs {
             let first = run.first;
@@ -108,6 +111,7 @@ impl Transaction {
             let block = Block::open(&key, snapshot.get(Space::Blocks(relation), &key)?.ok_or_else(damaged)?)?;
             let left = run.visible(savepoint);
             out.delete_entries(relation, &block, left)?;
+            gone.entry(relation).or_default().push(first + left as u64..run.end());
             if left == 0 {
                 out.batch.delete(Space::Blocks(relation), key.to_vec());
                 continue;
@@ -125,8 +129,29 @@ impl Transaction {
                 writes.keep_spilled(run, left, savepoint);
             }
         }
+        for (relation, rows) in &mut gone {
+            rows.sort_unstable_by_key(|range| range.start);
+            for index in own_indexes(core, inner, *relation) {
+                out.delete_entries_of_rows(&*snapshot, index, rows)?;
+            }
+        }
         out.finish(Durability::Relaxed)
     }
+}
+
+/// Indexes of a relation that the transaction itself has created: the store does not know yet what their keys are made of.
+fn own_indexes(core: &Core, inner: &Inner, relation: RelationId) -> BTreeSet<IndexId> {
+    let built = core.ddl.iter().filter_map(|(_, change)| match change {
+        DdlChange::BuiltIndex(index) => Some(*index),
+        _ => None,
+    });
+    let created = core.spilled.get(&relation).and_then(|spilled| spilled.created.as_ref());
+    let registered = inner.registered_layout(relation);
+    built
+        .chain(created.into_iter().flatten().copied())
+        .filter(|index| core.writes.relation_of(*index) == Some(relation))
+        .filter(|index| registered.as_ref().is_none_or(|layout| layout.index(*index).is_none()))
+        .collect()
 }
 
 /// A block of a run of inserted rows.
@@ -179,6 +204,25 @@ impl SpillWriter<'_> {
         self.inner.write(self.batch, durability)
     }
 
+    /// Removes an index's entries of rows in these ranges, which are in order.
+    fn delete_entries_of_rows(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        index: IndexId,
+        rows: &[Range<u64>],
+    ) -> Result<()> {
+        for entry in snapshot.scan(Space::Index(index), ALL_KEYS, Direction::Forward)? {
+            let (entry, _) = entry?;
+            let Some((_, RowId(row))) = keyspace::parse_entry(&entry) else { continue };
+            let place = rows.partition_point(|range| range.end <= row);
+            if rows.get(place).is_some_and(|range| range.contains(&row)) {
+                self.batch.delete(Space::Index(index), entry.to_vec());
+                self.write_if_large()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the index entries of a block's rows from the place `from` on.
     fn delete_entries(&mut self, relation: RelationId, block: &Block, from: usize) -> Result<()> {
         let Some(layout) = self.inner.registered_layout(relation) else { return Ok(()) };
@@ -205,24 +249,25 @@ impl SpillWriter<'_> {
 
 /// Puts the relations of which something is spilled under marks.
 fn note_relations(core: &mut Core, spill: &Spill, out: &mut SpillWriter<'_>) -> Result<()> {
-    let mut relations: BTreeMap<RelationId, bool> = BTreeMap::new();
-    for (relation, ..) in &spill.runs {
-        relations.entry(*relation).or_default();
+    let mut relations: BTreeMap<RelationId, Option<RowId>> = BTreeMap::new();
+    for (relation, first, ..) in &spill.runs {
+        let first_block = relations.entry(*relation).or_default();
+        *first_block = Some(first_block.map_or(RowId(*first), |known| known.min(RowId(*first))));
     }
     for change in &spill.changes {
-        relations.insert(change.relation, true);
+        relations.entry(change.relation).or_default();
     }
-    for (relation, has_changes) in relations {
+    for (relation, first_block) in relations {
         let indexes = spill.entries.keys().filter(|index| core.writes.relation_of(**index) == Some(relation));
         let is_new = !core.spilled.contains_key(&relation);
         let spilled = match core.spilled.entry(relation) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let created = is_created(out.inner, relation)?.then(BTreeSet::new);
-                new.insert(SpilledRelation { has_changes, created })
+                new.insert(SpilledRelation { first_block, created })
             }
         };
-        spilled.has_changes |= has_changes;
+        spilled.first_block = [spilled.first_block, first_block].into_iter().flatten().min();
         let mut grows = is_new;
         if let Some(created) = &mut spilled.created {
             for index in indexes {
@@ -260,10 +305,10 @@ pub(super) fn publish(inner: &Arc<Inner>, core: &Core, publish: Publish) -> Publ
         return publish;
     }
     let (inner, id) = (Arc::clone(inner), core.id);
-    let changed = core.spilled.iter().filter(|(_, spilled)| spilled.has_changes);
-    let changed: Vec<RelationId> = changed.map(|(relation, _)| *relation).collect();
+    let relations = core.spilled.iter().map(|(relation, spilled)| (*relation, spilled.first_block));
+    let relations: Vec<(RelationId, Option<RowId>)> = relations.collect();
     Box::new(move |number| {
-        inner.spilled.commit(id, number, changed.into_iter());
+        inner.spilled.commit(id, number, relations.into_iter());
         publish(number);
     })
 }
