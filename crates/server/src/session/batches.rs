@@ -193,7 +193,7 @@ impl Session {
                 let row = std::mem::take(&mut values);
                 let outcome = with_blobs(row, &blobs)
                     .and_then(|row| {
-                        convert::parameters(row, Some(&format), &described, character_set, &context)
+                        convert::parameters(row, Some(&format), &described, character_set, || context)
                     })
                     .and_then(|row| self.run_row(engine, transaction, row));
                 let index = completion.record_count;

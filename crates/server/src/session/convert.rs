@@ -203,7 +203,8 @@ fn to_text(value: &Value, character_set: CharacterSet, bytes_max: usize) -> Resu
     Ok(Value::Text(Text::new(&text.bytes()[..bytes_max], character_set)))
 }
 
-/// Turns a client's parameters into values of the types that the statement described.
+/// Turns a client's parameters into values of the types that the statement described. `context` is asked for what
+/// conversions depend on if there is something to convert.
 ///
 /// # Errors
 /// `isc_dsql_sqlda_err` if the number differs; what CAST gives for a value that does not fit;
@@ -213,7 +214,7 @@ pub(crate) fn parameters(
     format: Option<&MessageFormat>,
     described: &[ColumnType],
     connection: CharacterSet,
-    context: &CastContext,
+    context: impl Fn() -> CastContext,
 ) -> Result<Vec<Value>> {
     if values.len() != described.len() {
         return Err(wrong_column_count());
@@ -228,16 +229,16 @@ pub(crate) fn parameters(
             ) => character_set_of(*charset, connection),
             _ => connection,
         };
-        if !is_exactly(value, &target.sql_type) {
+        if !is_exactly(value, character_set, &target.sql_type) {
             let given = std::mem::replace(value, Value::Null);
-            *value = parameter(given, character_set, &target.sql_type, context)?;
+            *value = parameter(given, character_set, &target.sql_type, &context())?;
         }
     }
     Ok(values)
 }
 
 /// Whether a value needs no conversion, for the commonest types.
-fn is_exactly(value: &Value, target: &SqlType) -> bool {
+fn is_exactly(value: &Value, character_set: CharacterSet, target: &SqlType) -> bool {
     match (value, target) {
         (Value::Null, _) => true,
         (Value::Integer { unscaled, scale: given }, SqlType::Exact { width, scale, .. }) => {
@@ -248,6 +249,14 @@ fn is_exactly(value: &Value, target: &SqlType) -> bool {
                     ExactWidth::Int64 => true,
                     ExactWidth::Int128 => false,
                 }
+        }
+        (Value::Text(text), SqlType::Text(to)) => {
+            let length_max = usize::try_from(to.length_chars).unwrap_or(usize::MAX);
+            to.varying
+                && character_set == to.character_set
+                && character_set == text.character_set()
+                && (text.bytes().len() <= length_max || text.char_length() <= length_max)
+                && character_set.check(text.bytes()).is_ok()
         }
         _ => false,
     }

@@ -186,13 +186,15 @@ impl Session {
         let transaction_handle = self.objects.resolve(execute.transaction);
         let transaction = self.objects.transaction_or_none(transaction_handle)?;
         let character_set = self.character_set;
-        let context = self.attachment()?.cast_context();
+        let attachment = self.attachment.as_ref().ok_or_else(|| Error::new(isc::BAD_DB_HANDLE))?;
         let statement = self.objects.statement(execute.statement)?;
         let prepared = statement.prepared()?;
         let format = execute.message.as_ref().map(Message::format);
         let values = execute.parameters().map_err(super::undecodable)?;
         let values =
-            convert::parameters(values, format.map(|f| &**f), &prepared.parameters, character_set, &context)?;
+            convert::parameters(values, format.map(|f| &**f), &prepared.parameters, character_set, || {
+                attachment.cast_context()
+            })?;
         let singleton = output.is_some_and(|output| output.format.is_some());
         if let Some(format) = output.and_then(|output| output.format.clone()) {
             statement.set_row_format(format, character_set)?;
@@ -309,8 +311,10 @@ impl Session {
         let character_set = self.character_set;
         let prepared = self.prepare_engine(engine, transaction, sql, dialect)?;
         let row = row_format.map(|f| RowFormat::new(f, &prepared.columns, character_set)).transpose()?;
-        let context = self.attachment()?.cast_context();
-        let values = convert::parameters(values, format, &prepared.parameters, character_set, &context)?;
+        let attachment = self.attachment()?;
+        let values = convert::parameters(values, format, &prepared.parameters, character_set, || {
+            attachment.cast_context()
+        })?;
         let options = ExecuteOptions { singleton: row.is_some(), ..ExecuteOptions::default() };
         let execution = self.attachment()?.execute(engine, transaction, values, options)?;
         Ok((execution, row))

@@ -276,6 +276,18 @@ impl Client {
         self.send_bytes(&plain);
     }
 
+    /// Sends a request in two writes.
+    pub fn send_in_pieces(&mut self, request: &Request, first_bytes: usize, pause: Duration) {
+        let mut plain = Vec::new();
+        self.counters.packet_out();
+        request.encode(self.version(), &mut plain);
+        self.replies.expect(request).unwrap();
+        let (first, second) = plain.split_at(first_bytes);
+        self.send_bytes(first);
+        std::thread::sleep(pause);
+        self.send_bytes(second);
+    }
+
     /// Sends bytes that need not be packets.
     pub fn send_bytes(&mut self, plain: &[u8]) {
         let mut wire = Vec::new();

@@ -1,5 +1,7 @@
 //! What a server must survive: damaged packets, requests it does not know, clients that do not read.
 
+use std::time::Duration;
+
 use farbird_types::{BlobId, Value, isc};
 use farbird_wire::packet::{QueueEvents, Request, Slice, Transact};
 use farbird_wire::protocol::Handle;
@@ -106,6 +108,45 @@ fn a_flood_of_requests_is_answered_in_order() {
 }
 
 /// A client that does not read holds back its own session and nobody else's.
+/// Within a moment of the last answer the same thread goes on; later the connection has come to rest.
+#[test]
+fn requests_may_come_with_pauses_and_in_pieces() {
+    let server = TestServer::start();
+    for compress in [false, true] {
+        let mut client = Client::log_in(server.address, &Login { compress, ..Login::default() }).unwrap();
+        client.create(&format!("pauses-{compress}.fbd"), &[]).unwrap();
+        for pause_ms in [0, 1, 15, 20, 25, 60] {
+            let pause = Duration::from_millis(pause_ms);
+            client.send_in_pieces(&Request::Ping, 3, pause);
+            client.response().unwrap();
+            std::thread::sleep(pause);
+            assert_eq!(client.value("SELECT 1 FROM RDB$DATABASE"), Value::integer(1));
+        }
+    }
+}
+
+/// A commit and the start of the next transaction are asked for together.
+#[test]
+fn a_reply_that_waits_for_the_next_one_is_not_forgotten() {
+    let server = TestServer::start();
+    let mut client = server.create("t.fbd");
+    client.run("CREATE TABLE T (N INTEGER)");
+    let mut transaction = client.start();
+    for _ in 0..10 {
+        let text = client.text(transaction, Handle::NONE, "INSERT INTO T VALUES (1)");
+        let start = Request::StartTransaction { database: Handle::NONE, tpb: vec![3, 9, 2] };
+        client.send(&[Request::ExecuteImmediate(text), Request::Commit(transaction), start, Request::Ping]);
+        client.response().unwrap();
+        client.response().unwrap();
+        transaction = client.response().unwrap().object;
+        client.response().unwrap();
+    }
+    assert_eq!(
+        client.query_in(transaction, "SELECT COUNT(*) FROM T", &[]).unwrap()[0][0],
+        Value::integer(10)
+    );
+}
+
 #[test]
 fn a_client_that_does_not_read_holds_nobody_up() {
     let server = TestServer::start();

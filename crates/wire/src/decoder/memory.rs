@@ -199,8 +199,8 @@ impl Memory {
 
     /// Whether the statement's parameters are remembered in this very form already.
     fn is_known(&self, execute: &Execute) -> bool {
-        let known = self.statements.get(&execute.statement).and_then(|memory| memory.input.as_ref());
-        execute.input_blr.is_empty() || known.is_some_and(|input| input.blr == execute.input_blr)
+        let known = || self.statements.get(&execute.statement).and_then(|memory| memory.input.as_ref());
+        execute.input_blr.is_empty() || known().is_some_and(|input| input.blr == execute.input_blr)
     }
 
     fn note_execute(
