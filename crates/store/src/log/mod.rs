@@ -106,7 +106,7 @@ impl LoggedSubstrate {
             io::ErrorKind::AlreadyExists => StoreError::Exists,
             _ => error.into(),
         })?;
-        LoggedSubstrate::on_backend(backend(file)?, cache_bytes, ROOM_BYTES_DEFAULT)
+        LoggedSubstrate::on_file(file, cache_bytes)
     }
 
     /// Opens a file, repairing it if it was not closed.
@@ -115,7 +115,14 @@ impl LoggedSubstrate {
         if file.metadata()?.len() == 0 {
             return Err(StoreError::WrongKind(FileKind::Empty));
         }
-        LoggedSubstrate::on_backend(backend(file)?, cache_bytes, ROOM_BYTES_DEFAULT)
+        LoggedSubstrate::on_file(file, cache_bytes)
+    }
+
+    fn on_file(file: std::fs::File, cache_bytes: usize) -> Result<LoggedSubstrate> {
+        let handle = file.try_clone()?;
+        let room = Room::new(Arc::new(backend(file)?), Some(handle), ROOM_BYTES_DEFAULT)?;
+        let base = RedbSubstrate::on_backend(room.clone(), cache_bytes)?;
+        LoggedSubstrate::over(base, room)
     }
 
     /// Opens a file to look at it: what would be written, be it a repair, stays in memory.
@@ -154,7 +161,7 @@ impl LoggedSubstrate {
         cache_bytes: usize,
         room_bytes: u64,
     ) -> Result<LoggedSubstrate> {
-        let room = Room::new(Arc::new(backend), room_bytes)?;
+        let room = Room::new(Arc::new(backend), None, room_bytes)?;
         let base = RedbSubstrate::on_backend(room.clone(), cache_bytes)?;
         LoggedSubstrate::over(base, room)
     }
@@ -208,8 +215,7 @@ impl LoggedSubstrate {
     fn log(&self, state: &mut State, number: RecordNumber, record: &[u8], batch: WriteBatch) -> Result<()> {
         let place = state.position + state.unsynced.len() as u64;
         state.unsynced.extend_from_slice(record);
-        let synced = self.room.write(state.position, &state.unsynced).and_then(|()| self.room.sync());
-        if let Err(error) = synced {
+        if let Err(error) = self.room.write_durably(state.position, &state.unsynced) {
             state.is_broken = true;
             return Err(error.into());
         }

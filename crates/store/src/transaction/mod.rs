@@ -372,14 +372,18 @@ impl Transaction {
     /// Commits.
     ///
     /// # Durability
-    /// Everything is on the disk when this returns. An error means that the commit did not happen: the transaction is
-    /// [lost](Transaction::is_lost), and keeps its locks until it is rolled back.
-    pub fn commit(&self) -> Result<CommitNumber> {
+    /// Everything is on the disk when this returns. An error means that the commit did not happen, and the transaction is
+    /// rolled back.
+    pub fn commit(self) -> Result<CommitNumber> {
         self.commit_with(|_| ())
     }
 
     /// As [`Transaction::commit`]; `publish` runs with the commit's number before any other transaction can see the
     /// commit or take a newer snapshot (it may run on another thread, and must not call the store's transactions).
+    ///
+    /// # Errors
+    /// The commit did not happen: the transaction is [lost](Transaction::is_lost), and keeps its locks until it is rolled
+    /// back or dropped.
     pub fn commit_with(&self, publish: impl FnOnce(CommitNumber) + Send + 'static) -> Result<CommitNumber> {
         let mut core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
         let outcome = self.write_commit(&mut core, Box::new(publish));
@@ -436,7 +440,7 @@ impl Transaction {
     }
 
     /// Undoes everything.
-    pub fn rollback(&self) -> Result<()> {
+    pub fn rollback(self) -> Result<()> {
         let core = self.core.lock().take().ok_or(StoreError::TransactionEnded)?;
         self.finish(core);
         Ok(())
