@@ -18,8 +18,8 @@ mod recent;
 mod record;
 mod room;
 
-use std::fmt;
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
@@ -138,7 +138,7 @@ impl LoggedSubstrate {
 
     /// The pages of a file that do not fit their checksums, in use or not.
     pub(crate) fn damaged_pages(file: Arc<dyn StorageBackend>) -> Result<Vec<u64>> {
-        Ok(damaged_pages(&Room::new(file, ROOM_BYTES_DEFAULT)?)?)
+        Ok(damaged_pages(&Room::new(file, None, ROOM_BYTES_DEFAULT)?)?)
     }
 
     /// As [`RedbSubstrate::compact`], with what the log holds.

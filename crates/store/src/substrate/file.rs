@@ -323,7 +323,8 @@ impl Substrate for RedbSubstrate {
                 }
                 let name = table.name().to_owned();
                 let stats = transaction.open_untyped_table(table).map_err(failed)?.stats().map_err(failed)?;
-                unknown.push((name, stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes()));
+                unknown
+                    .push((name, stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes()));
             }
             Ok(unknown)
         })
