@@ -98,3 +98,36 @@ fn a_flipped_byte_is_found_or_is_where_nothing_is() {
     println!("{} refused, {} named, {} harmless", sum(0), sum(1), sum(2));
     assert!(sum(0) + sum(1) > places.len() / 5, "the file is nearly empty");
 }
+
+/// Where the records of the commit log stand: behind the head of the file and that of the log.
+const LOG_START: usize = 4_096 + 512;
+const SECTOR_BYTES: usize = 512;
+
+#[test]
+fn a_flipped_byte_in_the_log_of_a_database_that_was_not_closed_is_found_or_harmless() {
+    let disk = SimulatedDisk::default();
+    let store = open_with_layouts(&disk).expect("create");
+    common::workload::Schema::default().register(&store);
+    let mut worker = Worker::new(&disk, 1);
+    worker.run(&store, 12).expect("work");
+    // Until nothing is left to do; then the latest record is noted.
+    while store.sweep(10).expect("sweep") > 0 {}
+    let image = disk.image();
+    let mut found = 0;
+    for sector in 0..image.size().saturating_sub(LOG_START).min(64 << 10) / SECTOR_BYTES {
+        let at = LOG_START + sector * SECTOR_BYTES + 40;
+        let mut byte = [0];
+        assert!(image.read(at, &mut byte));
+        let mut damaged = image.clone();
+        damaged.write(at, &[byte[0] ^ 0x10]);
+        match open_with_layouts(&SimulatedDisk::holding(damaged)) {
+            Err(StoreError::Corrupt { .. }) => found += 1,
+            Err(error) => panic!("sector {sector}: {error}"),
+            Ok(store) => {
+                let contents = contents(&store).expect("readable");
+                assert!(is_same(&contents, &worker.model), "sector {sector}: other rows");
+            }
+        }
+    }
+    assert!(found > 0, "nothing was in the log");
+}
