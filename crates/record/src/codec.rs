@@ -221,6 +221,27 @@ pub trait RowCodec: Send + Sync {
         rows: usize,
         bytes: &'a [u8],
     ) -> Result<Box<dyn BlockReader + 'a>, DecodeError>;
+
+    /// Appends the projected values of one row of a block of `rows` rows: what [`RowCodec::open_block`] and
+    /// [`BlockReader::decode_row`] give, where nothing else is wanted of the block.
+    fn decode_row(
+        &self,
+        format: &RecordFormat,
+        rows: usize,
+        bytes: &[u8],
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<(), DecodeError> {
+        self.open_block(format, rows, bytes)?.decode_row(index, columns, out)
+    }
+
+    /// The same block under this codec without its compression, for who will read many single rows of it; `None` if it
+    /// is not compressed.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, or take more than a block may once they are decompressed.
+    fn unpack_block(&self, format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError>;
 }
 
 /// An opened block.

@@ -47,6 +47,14 @@ pub(crate) fn encode(
     Ok(())
 }
 
+/// The list without its compression; `None` if it has none.
+pub(crate) fn unpack(compression: Compression, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+    match compression {
+        Compression::None => Ok(None),
+        _ => compression::unpack(bytes, LIST_BYTES_MAX).map(|list| Some(list.into_owned())),
+    }
+}
+
 fn encode_plain(rows: &EncodedRows, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let longest = rows.iter().map(<[u8]>::len).max().unwrap_or(0);
     if rows.iter().all(|row| row.len() == longest) {

@@ -18,8 +18,13 @@ fn encoded(format: &RecordFormat, rows: &[Vec<Value>]) -> EncodedRows {
 
 /// Decodes whatever can be decoded, whether or not it makes sense.
 fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
-    let Ok(reader) = codec(id).expect("known").open_block(format, rows, bytes) else { return };
+    let codec = codec(id).expect("known");
     let mut out = Vec::new();
+    for index in 0..rows + 1 {
+        let _ = codec.decode_row(format, rows, bytes, index, &ColumnSet::All, &mut out);
+    }
+    let _ = codec.unpack_block(format, bytes);
+    let Ok(reader) = codec.open_block(format, rows, bytes) else { return };
     for index in 0..rows + 1 {
         let _ = reader.decode_row(index, &ColumnSet::All, &mut out);
         let _ = reader.encoded_row(index, &mut Vec::new());
@@ -89,6 +94,32 @@ proptest! {
             reader.decode_column(u16::MAX, 0..rows.len(), &mut vector).expect("decodes");
             prop_assert_eq!((vector.len(), vector.nulls().count()), (rows.len(), rows.len()));
             prop_assert!(reader.decode_row(rows.len(), &ColumnSet::All, &mut Vec::new()).is_err());
+        }
+    }
+
+    #[test]
+    fn single_rows_come_back_packed_and_unpacked((format, rows) in common::rows(70), slots in vec(0u16..24, 0..6)) {
+        let encoded = encoded(&format, &rows);
+        for id in CodecId::all() {
+            let mut block = Vec::new();
+            codec(id).expect("known").encode_block(&format, &encoded, &mut block).expect("encodes");
+            let unpacked = codec(id).expect("known").unpack_block(&format, &block).expect("unpacks");
+            prop_assert_eq!(unpacked.is_some(), id != id.alone());
+            let unpacked = unpacked.map(|unpacked| (id.alone(), unpacked));
+            for (id, block) in [(id, block)].into_iter().chain(unpacked) {
+                let codec = codec(id).expect("known");
+                for (index, row) in rows.iter().enumerate() {
+                    let mut values = Vec::new();
+                    codec.decode_row(&format, rows.len(), &block, index, &ColumnSet::All, &mut values).expect("decodes");
+                    codec
+                        .decode_row(&format, rows.len(), &block, index, &ColumnSet::Slots(&slots), &mut values)
+                        .expect("decodes");
+                    let picked = slots.iter().map(|slot| row.get(usize::from(*slot)).cloned().unwrap_or_default());
+                    prop_assert_eq!(values, row.iter().cloned().chain(picked).collect::<Vec<Value>>());
+                }
+                let past = codec.decode_row(&format, rows.len(), &block, rows.len(), &ColumnSet::All, &mut Vec::new());
+                prop_assert!(past.is_err());
+            }
         }
     }
 

@@ -19,9 +19,12 @@
 //! - The first and the last row of the span are in the block.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use farbird_record::bytes::{Reader, put_varint};
-use farbird_record::{BlockReader, CodecId, EncodedRows, RecordFormat, codec};
+use farbird_record::{BlockReader, CodecId, ColumnSet, DecodeError, EncodedRows, RecordFormat, codec};
+use farbird_types::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::substrate::Slice;
@@ -151,6 +154,44 @@ pub(crate) struct Block {
     pub(crate) last: u64,
     row_map: Option<Range<usize>>,
     payload: usize,
+    /// Where its rows may be kept without their compression; `None`: nowhere.
+    room: Option<Arc<UnpackedRoom>>,
+    /// Whether a single row was read already.
+    was_read: AtomicBool,
+    unpacked: OnceLock<UnpackedRows>,
+}
+
+/// How much memory blocks take that are kept without their compression.
+#[derive(Debug, Default)]
+pub(crate) struct UnpackedRoom {
+    bytes: AtomicUsize,
+}
+
+impl UnpackedRoom {
+    /// The bytes taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// A block's rows without their compression.
+#[derive(Debug)]
+struct UnpackedRows {
+    payload: Vec<u8>,
+    room: Arc<UnpackedRoom>,
+}
+
+impl UnpackedRows {
+    fn new(payload: Vec<u8>, room: &Arc<UnpackedRoom>) -> UnpackedRows {
+        room.bytes.fetch_add(payload.len(), Ordering::Relaxed);
+        UnpackedRows { payload, room: Arc::clone(room) }
+    }
+}
+
+impl Drop for UnpackedRows {
+    fn drop(&mut self) {
+        self.room.bytes.fetch_sub(self.payload.len(), Ordering::Relaxed);
+    }
 }
 
 impl Block {
@@ -193,7 +234,21 @@ impl Block {
             }
         };
         let payload = CHECKSUM_BYTES + reader.offset();
-        Some(Block { codec, stamp, writer, format, rows, first, last, row_map, payload, bytes })
+        Some(Block {
+            codec,
+            stamp,
+            writer,
+            format,
+            rows,
+            first,
+            last,
+            row_map,
+            payload,
+            bytes,
+            room: None,
+            was_read: AtomicBool::new(false),
+            unpacked: OnceLock::new(),
+        })
     }
 
     fn map(&self) -> Option<&[u8]> {
@@ -266,16 +321,63 @@ impl Block {
         self.bytes.len().saturating_sub(self.payload)
     }
 
+    fn payload(&self) -> &[u8] {
+        self.bytes.get(self.payload..).unwrap_or_default()
+    }
+
     /// Opens the rows.
     pub(crate) fn reader<'a>(&'a self, format: &'a RecordFormat) -> Result<Box<dyn BlockReader + 'a>> {
-        let payload = self.bytes.get(self.payload..).unwrap_or_default();
         codec(self.codec)
-            .and_then(|codec| codec.open_block(format, self.rows, payload))
+            .and_then(|codec| codec.open_block(format, self.rows, self.payload()))
             .map_err(|error| self.damaged(&error))
     }
 
+    /// Appends the projected values of the row at a place.
+    pub(crate) fn decode_row(
+        &self,
+        format: &RecordFormat,
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<()> {
+        let mut decode = || match self.unpacked(format)? {
+            Some(payload) => {
+                codec(self.codec.alone())?.decode_row(format, self.rows, payload, index, columns, out)
+            }
+            None => codec(self.codec)?.decode_row(format, self.rows, self.payload(), index, columns, out),
+        };
+        decode().map_err(|error| self.damaged(&error))
+    }
+
+    /// From here on its rows are kept without their compression once a second single row is read.
+    pub(crate) fn keep_unpacked_in(&mut self, room: &Arc<UnpackedRoom>) {
+        if self.codec != self.codec.alone() {
+            self.room = Some(Arc::clone(room));
+        }
+    }
+
+    /// Whether its rows are kept without their compression.
+    pub(crate) fn is_unpacked(&self) -> bool {
+        self.unpacked.get().is_some()
+    }
+
+    /// The rows without their compression, if they are kept so. The first read does not pay for that: under random reads
+    /// of a large table there is no second one.
+    fn unpacked(&self, format: &RecordFormat) -> std::result::Result<Option<&[u8]>, DecodeError> {
+        let Some(room) = &self.room else { return Ok(None) };
+        if let Some(unpacked) = self.unpacked.get() {
+            return Ok(Some(&unpacked.payload));
+        }
+        if !self.was_read.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let payload = codec(self.codec)?.unpack_block(format, self.payload())?;
+        let Some(payload) = payload else { return Ok(None) };
+        Ok(Some(&self.unpacked.get_or_init(|| UnpackedRows::new(payload, room)).payload))
+    }
+
     /// The error for rows that cannot be decoded.
-    pub(crate) fn damaged(&self, error: &farbird_record::DecodeError) -> StoreError {
+    pub(crate) fn damaged(&self, error: &DecodeError) -> StoreError {
         StoreError::corrupt(format!("row block at row {}: {error}", self.first))
     }
 }

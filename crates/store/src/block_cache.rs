@@ -1,45 +1,69 @@
-//! Row blocks that single rows were read from: found, checked and parsed already.
+//! Row blocks that single rows were read from: found, checked and parsed already, and decompressed if several rows were.
 //!
 //! A state of the substrate does not change, so neither do its blocks; states that follow each other share the cache
 //! until a write touches blocks.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::block::Block;
+use crate::block::{Block, UnpackedRoom};
 use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, WriteBatch};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
 /// Blocks kept, of up to 16 KiB each; most are kept by the substrate's cache all the same.
 const BLOCKS_MAX: usize = 1_024;
 
+/// Bytes of rows that are kept without their compression; one block more for each reader that has just come by it.
+const UNPACKED_BYTES_MAX: usize = 32 << 20;
+
 /// Blocks by relation and first row.
+type Blocks = BTreeMap<(RelationId, u64), Arc<Block>>;
+
+/// The blocks kept.
 #[derive(Default)]
 pub(crate) struct BlockCache {
-    blocks: Mutex<BTreeMap<(RelationId, u64), Arc<Block>>>,
+    blocks: Mutex<Blocks>,
+    unpacked: Arc<UnpackedRoom>,
 }
 
 impl BlockCache {
     /// The block whose span holds a row, if it is here.
     pub(crate) fn block_of(&self, relation: RelationId, row: RowId) -> Option<Arc<Block>> {
-        let blocks = self.blocks.lock();
-        let (_, block) = blocks.range((relation, 0)..=(relation, row.0)).next_back()?;
-        (row.0 <= block.last).then(|| Arc::clone(block))
+        let mut blocks = self.blocks.lock();
+        let (key, block) = blocks.range((relation, 0)..=(relation, row.0)).next_back()?;
+        if row.0 > block.last {
+            return None;
+        }
+        let (key, block) = (*key, Arc::clone(block));
+        if self.unpacked.bytes() > UNPACKED_BYTES_MAX {
+            remove_neighbour(&mut blocks, key, |other| other.is_unpacked());
+        }
+        Some(block)
     }
 
-    /// Keeps a block, in the place of a neighbour if there is no more room: under random reads that is any block.
-    pub(crate) fn keep(&self, relation: RelationId, block: &Arc<Block>) {
+    /// Keeps a block, in the place of a neighbour if there is no more room.
+    pub(crate) fn keep(&self, relation: RelationId, mut block: Block) -> Arc<Block> {
+        block.keep_unpacked_in(&self.unpacked);
         let key = (relation, block.first);
+        let block = Arc::new(block);
         let mut blocks = self.blocks.lock();
         if blocks.len() >= BLOCKS_MAX {
-            let neighbour = blocks.range(key..).next().or_else(|| blocks.iter().next());
-            if let Some(neighbour) = neighbour.map(|(key, _)| *key) {
-                blocks.remove(&neighbour);
-            }
+            remove_neighbour(&mut blocks, key, |_| true);
         }
-        blocks.insert(key, Arc::clone(block));
+        blocks.insert(key, Arc::clone(&block));
+        block
+    }
+}
+
+/// Removes the next block of a kind behind a key: under random reads that is any block.
+fn remove_neighbour(blocks: &mut Blocks, key: (RelationId, u64), of_kind: impl Fn(&Block) -> bool) {
+    let behind = blocks.range((Bound::Excluded(key), Bound::Unbounded));
+    let found = behind.chain(blocks.range(..key)).find(|(_, block)| of_kind(block)).map(|(key, _)| *key);
+    if let Some(neighbour) = found {
+        blocks.remove(&neighbour);
     }
 }
 

@@ -114,8 +114,7 @@ impl CommittedRow {
             },
             CommittedContent::Block(block, index) => {
                 let start = out.len();
-                let reader = block.reader(decoder.format(block.format)?)?;
-                reader.decode_row(*index, decoder.columns(), out).map_err(|error| block.damaged(&error))?;
+                block.decode_row(decoder.format(block.format)?, *index, decoder.columns(), out)?;
                 decoder.adapt(block.format, start, out)
             }
         }
@@ -147,10 +146,11 @@ pub(crate) fn block_of(
         None => Ok(None),
         Some(entry) => {
             let (key, value) = entry?;
-            let block = Arc::new(Block::open(&key, value)?);
-            if let Some(cache) = cache {
-                cache.keep(relation, &block);
-            }
+            let block = Block::open(&key, value)?;
+            let block = match cache {
+                Some(cache) => cache.keep(relation, block),
+                None => Arc::new(block),
+            };
             Ok((block.last >= row.0).then_some(block))
         }
     }

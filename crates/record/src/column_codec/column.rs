@@ -158,6 +158,25 @@ impl<'a> Column<'a> {
         })
     }
 
+    /// The value of one row.
+    pub(super) fn value(&self, row: usize) -> Result<Value, DecodeError> {
+        if self.is_null(row) {
+            return Ok(Value::Null);
+        }
+        let rank = self.rank(row);
+        match &self.content {
+            Content::Numbers(packed) => self.value_of_number(packed.number(rank)),
+            Content::NumberDictionary { count, different, indexes } => {
+                self.value_of_number(different.number(index_below(indexes.number(rank), *count)?))
+            }
+            _ => {
+                let mut value = Value::Null;
+                self.for_each_value(rank..rank + 1, |own| value = own)?;
+                Ok(value)
+            }
+        }
+    }
+
     /// Hands the values at these ranks, which are not NULL, to `sink`.
     fn for_each_value(&self, ranks: Range<usize>, mut sink: impl FnMut(Value)) -> Result<(), DecodeError> {
         match &self.content {

@@ -66,6 +66,9 @@ const FLAG_TRIMMED: u8 = 0x40;
 /// The longest columns of a block together that are decompressed, in bytes: room for the longest row.
 const COLUMNS_BYTES_MAX: usize = 2 * ROW_BYTES_MAX;
 
+/// Most columns of a block of which a single row is read without memory for the list of them.
+const DIRECTORY_COLUMNS_MAX: usize = 64;
+
 /// Rows of which the values are held at once where rows are wanted: opening the columns is shared by so many.
 const ROWS_AT_ONCE: usize = 1_024;
 
@@ -134,6 +137,74 @@ impl RowCodec for ColumnCodec {
             bytes_left: Cell::new(COLUMNS_BYTES_MAX),
         }))
     }
+
+    fn decode_row(
+        &self,
+        format: &RecordFormat,
+        rows: usize,
+        bytes: &[u8],
+        index: usize,
+        columns: &ColumnSet<'_>,
+        out: &mut Vec<Value>,
+    ) -> Result<(), DecodeError> {
+        if self.compression != Compression::None || format.len() > DIRECTORY_COLUMNS_MAX {
+            return self.open_block(format, rows, bytes)?.decode_row(index, columns, out);
+        }
+        check_rows(rows, &(index..index.saturating_add(1)))?;
+        let mut ends = [0; DIRECTORY_COLUMNS_MAX];
+        let mut reader = Reader::new(bytes);
+        let mut end = 0usize;
+        for place in ends.iter_mut().take(format.len()) {
+            end = end.saturating_add(reader.length()?);
+            *place = end;
+        }
+        let contents = reader.rest();
+        for position in 0..columns.width(format) {
+            let slot = slot_at(columns, position);
+            let value = match (format.columns().get(slot), ends.get(slot)) {
+                (Some(sql_type), Some(end)) => {
+                    let start = slot.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |end| *end);
+                    let column = contents.get(start..*end);
+                    let column = column.ok_or(DecodeError::Truncated { offset: reader.offset() + start })?;
+                    Column::open(sql_type, rows, column)?.value(index)?
+                }
+                _ => Value::Null,
+            };
+            out.push(value);
+        }
+        Ok(())
+    }
+
+    fn unpack_block(&self, format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+        if self.compression == Compression::None {
+            return Ok(None);
+        }
+        let mut reader = Reader::new(bytes);
+        let sizes = (0..format.len()).map(|_| reader.length()).collect::<Result<Vec<usize>, _>>()?;
+        let (mut directory, mut columns) = (Vec::new(), Vec::new());
+        for size in sizes {
+            let column = compression::unpack(reader.take(size)?, COLUMNS_BYTES_MAX - columns.len())?;
+            put_varint(column.len() as u64, &mut directory);
+            columns.extend_from_slice(&column);
+        }
+        directory.extend_from_slice(&columns);
+        Ok(Some(directory))
+    }
+}
+
+/// The slot of a column of a projection; one that no format has past its end.
+fn slot_at(columns: &ColumnSet<'_>, position: usize) -> usize {
+    match columns {
+        ColumnSet::All => position,
+        ColumnSet::Slots(slots) => slots.get(position).copied().map_or(usize::MAX, usize::from),
+    }
+}
+
+fn check_rows(rows: usize, range: &Range<usize>) -> Result<(), DecodeError> {
+    match range.end <= rows {
+        true => Ok(()),
+        false => Err(DecodeError::Invalid { what: "row place", offset: range.end }),
+    }
 }
 
 struct ColumnBlock<'a> {
@@ -168,13 +239,6 @@ impl<'a> ColumnBlock<'a> {
         };
         Column::open(sql_type, self.rows, bytes).map(Some)
     }
-
-    fn check(&self, range: &Range<usize>) -> Result<(), DecodeError> {
-        match range.end <= self.rows {
-            true => Ok(()),
-            false => Err(DecodeError::Invalid { what: "row place", offset: range.end }),
-        }
-    }
 }
 
 impl BlockReader for ColumnBlock<'_> {
@@ -197,16 +261,12 @@ impl BlockReader for ColumnBlock<'_> {
         columns: &ColumnSet<'_>,
         out: &mut Vec<Value>,
     ) -> Result<(), DecodeError> {
-        self.check(&range)?;
+        check_rows(self.rows, &range)?;
         let width = columns.width(self.format);
         let start = out.len();
         out.resize(start + range.len() * width, Value::Null);
         for position in 0..width {
-            let slot = match columns {
-                ColumnSet::All => position,
-                ColumnSet::Slots(slots) => slots.get(position).copied().map_or(usize::MAX, usize::from),
-            };
-            if let Some(column) = self.column(slot)? {
+            if let Some(column) = self.column(slot_at(columns, position))? {
                 let places = out.get_mut(start + position..).unwrap_or_default();
                 column.values_into(range.clone(), places.iter_mut().step_by(width))?;
             }
@@ -220,7 +280,7 @@ impl BlockReader for ColumnBlock<'_> {
         range: Range<usize>,
         out: &mut ColumnVector,
     ) -> Result<(), DecodeError> {
-        self.check(&range)?;
+        check_rows(self.rows, &range)?;
         match self.column(usize::from(slot))? {
             None => out.push_nulls(range.len()),
             Some(column) => column.vector_into(range, out)?,

@@ -78,6 +78,10 @@ impl RowCodec for RunLengthCodec {
         let rows = RowList::open(rows, self.compression, bytes)?;
         Ok(Box::new(RunLengthBlock { run_length: self.run_length, format, layout, rows }))
     }
+
+    fn unpack_block(&self, _format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+        row_list::unpack(self.compression, bytes)
+    }
 }
 
 struct RunLengthBlock<'a> {

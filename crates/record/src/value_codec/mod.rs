@@ -416,6 +416,10 @@ impl RowCodec for ValueCodec {
     ) -> Result<Box<dyn BlockReader + 'a>, DecodeError> {
         Ok(Box::new(ValueBlock { format, rows: RowList::open(rows, self.compression, bytes)? }))
     }
+
+    fn unpack_block(&self, _format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+        row_list::unpack(self.compression, bytes)
+    }
 }
 
 struct ValueBlock<'a> {
