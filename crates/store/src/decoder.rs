@@ -1,5 +1,6 @@
 //! From stored bytes to the values that a reader of one layout asked for: projection, and rows of older formats.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use farbird_record::value_codec::decode_row;
@@ -17,19 +18,25 @@ const STORED: CastContext =
 /// Decodes rows of all formats of a layout for one projection.
 pub(crate) struct RowDecoder<'a> {
     layout: &'a RelationLayout,
-    /// The latest layout, if it has formats that the reader's does not: an old transaction meets rows of theirs when it
-    /// looks for the latest version of a row.
-    latest: Option<Arc<RelationLayout>>,
+    /// Where the latest layout is asked for.
+    inner: Option<&'a Inner>,
+    /// The latest layout, once a row has a format that the reader's does not have: an old transaction meets such rows when
+    /// it looks for the latest version of a row.
+    latest: OnceCell<Option<Arc<RelationLayout>>>,
     columns: ColumnSet<'a>,
 }
 
 impl<'a> RowDecoder<'a> {
     pub(crate) fn new(
-        inner: &Inner,
+        inner: &'a Inner,
         layout: &'a RelationLayout,
         projection: &'a Projection,
     ) -> RowDecoder<'a> {
-        RowDecoder::with_latest(layout, latest_layout(inner, layout), projection)
+        RowDecoder {
+            inner: Some(inner),
+            latest: OnceCell::new(),
+            ..RowDecoder::with_latest(layout, None, projection)
+        }
     }
 
     /// As [`RowDecoder::new`], given what [`latest_layout`] gave before.
@@ -42,7 +49,7 @@ impl<'a> RowDecoder<'a> {
             None => ColumnSet::All,
             Some(slots) => ColumnSet::Slots(slots),
         };
-        RowDecoder { layout, latest, columns }
+        RowDecoder { layout, inner: None, latest: OnceCell::from(latest), columns }
     }
 
     /// The slot of a column of the projection.
@@ -81,7 +88,8 @@ impl<'a> RowDecoder<'a> {
     /// The record format of this number.
     pub(crate) fn format(&self, number: u16) -> Result<&RecordFormat> {
         let known = self.layout.formats.get(usize::from(number));
-        let known = known.or_else(|| self.latest.as_ref()?.formats.get(usize::from(number)));
+        let ask = || self.inner.and_then(|inner| latest_layout(inner, self.layout));
+        let known = known.or_else(|| self.latest.get_or_init(ask).as_ref()?.formats.get(usize::from(number)));
         known.ok_or_else(|| {
             StoreError::corrupt(format!("relation {} has no format {number}", self.layout.id.0))
         })

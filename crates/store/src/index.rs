@@ -2,16 +2,17 @@
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
-use std::ops::Bound;
+use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
+use farbird_record::RecordFormat;
 use farbird_types::{Text, Value};
 
 use crate::decoder::RowDecoder;
-use crate::keys::{EntrySpan, IndexKey};
+use crate::keys::EntrySpan;
 use crate::keyspace;
-use crate::layout::{IndexDefinition, KeySource};
-use crate::substrate::{Direction, Entries, Snapshot, Space, is_empty_span};
+use crate::layout::{IndexDefinition, KeyPart, KeySource};
+use crate::substrate::{Direction, Entries, Slice, Snapshot, Space, is_empty_span};
 use crate::transaction::Core;
 use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, StoreError, Transaction};
 
@@ -89,49 +90,84 @@ pub struct IndexScan {
     /// The entry after which to go on.
     last: Option<Vec<u8>>,
     finished: bool,
+    /// Room for a row's key.
+    own_key: Vec<u8>,
 }
 
 /// The columns asked for together with those of the key.
 #[derive(Debug, Clone)]
 struct KeyedProjection {
     asked: Projection,
-    /// What is decoded: the columns asked for, then those of the key; all if the key needs the whole row.
+    /// What is decoded: the columns asked for, then those of the key that are not among them; all if the key needs the
+    /// whole row.
     decoded: Projection,
 }
 
 impl KeyedProjection {
     fn new(index: &IndexDefinition, asked: Projection) -> KeyedProjection {
-        let key_slots = index.parts.iter().map(|part| match &part.source {
-            KeySource::Column(slot) => Some(*slot),
-            KeySource::Expression(_) => None,
-        });
-        let key_slots: Option<Vec<u16>> = key_slots.collect();
-        let decoded = match (asked.slots(), key_slots) {
-            (Some(asked), Some(key)) if index.condition.is_none() => Projection::of([asked, &key].concat()),
+        let decoded = match (asked.slots(), column_slots(index)) {
+            (Some(slots), Some(key)) => {
+                let missing: Vec<u16> = key.filter(|slot| !slots.contains(slot)).collect();
+                match missing.is_empty() {
+                    true => asked.clone(),
+                    false => Projection::of([slots, &missing].concat()),
+                }
+            }
             _ => Projection::all(),
         };
         KeyedProjection { asked, decoded }
     }
 
-    /// The key of a decoded row, and its columns asked for.
-    fn split(
-        &self,
-        index: &IndexDefinition,
-        mut decoded: Vec<Value>,
-    ) -> Result<(Option<IndexKey>, Vec<Value>)> {
-        match (self.decoded.slots(), self.asked.slots()) {
-            (Some(_), Some(asked)) => {
-                let key_values = decoded.split_off(asked.len());
-                Ok((Some(index.encode(&key_values)?), decoded))
-            }
-            (_, None) => Ok((index.key(&decoded)?, decoded)),
-            (None, Some(asked)) => {
-                let key = index.key(&decoded)?;
-                let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned().unwrap_or_default();
-                Ok((key, asked.iter().map(column).collect()))
-            }
+    /// Values per row handed out.
+    fn width(&self, layout: &RelationLayout) -> usize {
+        match self.asked.slots() {
+            None => layout.current_format().map_or(0, RecordFormat::len),
+            Some(slots) => slots.len(),
         }
     }
+
+    /// Replaces the values of a decoded row, which start at `start`, by those asked for. Whether the row's key is `key`;
+    /// `own` is room for it.
+    fn take_keyed(
+        &self,
+        index: &IndexDefinition,
+        key: &[u8],
+        values: &mut Vec<Value>,
+        start: usize,
+        own: &mut Vec<u8>,
+    ) -> Result<bool> {
+        own.clear();
+        let decoded = values.get(start..).unwrap_or_default();
+        match (self.decoded.slots(), self.asked.slots(), column_slots(index)) {
+            (Some(slots), Some(asked), Some(key)) => {
+                let place = |slot: u16| slots.iter().position(|other| *other == slot);
+                let key_values = key.filter_map(|slot| decoded.get(place(slot)?));
+                index.encode_into(key_values, own)?;
+                values.truncate(start + asked.len());
+            }
+            (_, asked, _) => {
+                let Some(key_values) = index.key_values(decoded)? else { return Ok(false) };
+                index.encode_into(key_values.iter(), own)?;
+                if let Some(asked) = asked {
+                    let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned().unwrap_or_default();
+                    let picked: Vec<Value> = asked.iter().map(column).collect();
+                    values.truncate(start);
+                    values.extend(picked);
+                }
+            }
+        }
+        Ok(own == key)
+    }
+}
+
+/// The slots of an index's parts, if columns are all that its keys are made of.
+fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
+    let slot = |part: &KeyPart| match &part.source {
+        KeySource::Column(slot) => Some(*slot),
+        KeySource::Expression(_) => None,
+    };
+    let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot(part).is_some());
+    is_plain.then(|| index.parts.iter().filter_map(slot))
 }
 
 impl IndexScan {
@@ -166,6 +202,7 @@ impl IndexScan {
             is_single,
             last: None,
             finished: false,
+            own_key: Vec::new(),
         })
     }
 
@@ -177,37 +214,52 @@ impl IndexScan {
         batch: &mut RowBatch,
     ) -> Result<bool> {
         batch.clear();
-        batch.width = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.asked).width();
+        batch.width = self.columns.width(&self.layout);
         let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
+        if self.finished {
+            return Ok(false);
+        }
         let decoder = RowDecoder::new(&transaction.store().inner, &self.layout, &self.columns.decoded);
         transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
-        let mut entries = None;
-        while !self.finished && batch.len() < rows_max.max(1) {
-            if entries.is_none() {
-                entries = Some(self.entries(&*snapshot, &core, index)?);
-            }
-            let Some(entry) = entries.as_mut().map_or(Ok(None), MergedEntries::next)? else {
+        let mut entries = self.entries(&*snapshot, &core, index)?;
+        while batch.len() < rows_max.max(1) {
+            let Some(entry) = entries.next()? else {
                 self.finished = true;
                 break;
             };
             let (key, row) =
                 keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
-            let mut decoded = Vec::with_capacity(decoder.width());
-            let layout = &self.layout;
-            if transaction.read_visible(&core, &*snapshot, &decoder, layout, &self.view, row, &mut decoded)? {
-                let (own_key, values) = self.columns.split(index, decoded)?;
+            let start = batch.values.len();
+            let (layout, view, values) = (&self.layout, &self.view, &mut batch.values);
+            let found = transaction
+                .read_visible(&core, &*snapshot, &decoder, layout, view, row, values)
                 // The entry may be of another version of the row than the one seen.
-                if own_key.is_some_and(|own| own.bytes == key) {
-                    batch.rows.push(row);
-                    batch.values.extend(values);
-                    self.finished = self.is_single;
+                .and_then(|seen| match seen {
+                    true => self.columns.take_keyed(index, key, values, start, &mut self.own_key),
+                    false => Ok(false),
+                });
+            if !matches!(found, Ok(true)) {
+                values.truncate(start);
+            }
+            if found? {
+                batch.rows.push(row);
+                if self.is_single {
+                    self.finished = true;
+                    break;
                 }
             }
-            self.last = Some(entry);
+            let last = self.last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(&entry);
         }
         Ok(!batch.is_empty())
+    }
+
+    /// Whether no more rows come.
+    pub fn is_finished(&self) -> bool {
+        self.finished
     }
 
     fn entries<'a>(
@@ -263,8 +315,25 @@ struct MergedEntries<'a> {
     direction: Direction,
 }
 
-impl MergedEntries<'_> {
-    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+/// An entry in the file, or the transaction's own.
+enum Entry<'a> {
+    Committed(Slice),
+    Own(&'a [u8]),
+}
+
+impl Deref for Entry<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Entry::Committed(slice) => slice,
+            Entry::Own(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> MergedEntries<'a> {
+    fn next(&mut self) -> Result<Option<Entry<'a>>> {
         let order = match (self.committed.peek(), self.own.peek()) {
             (None, None) => return Ok(None),
             (Some(_), None) | (Some(Err(_)), _) => Ordering::Less,
@@ -279,9 +348,9 @@ impl MergedEntries<'_> {
         }
         match order {
             Ordering::Less | Ordering::Equal => {
-                self.committed.next().transpose().map(|entry| entry.map(|(entry, _)| entry.to_vec()))
+                self.committed.next().transpose().map(|entry| entry.map(|(entry, _)| Entry::Committed(entry)))
             }
-            Ordering::Greater => Ok(self.own.next().map(|own| own.to_vec())),
+            Ordering::Greater => Ok(self.own.next().map(|own| Entry::Own(own))),
         }
     }
 }

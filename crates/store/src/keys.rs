@@ -102,12 +102,21 @@ impl IndexDefinition {
     /// The key, or beginning of keys, of values for the first parts.
     pub(crate) fn encode(&self, values: &[Value]) -> Result<IndexKey> {
         let mut bytes = Vec::with_capacity(KEY_BYTES_USUAL);
-        for (position, value) in values.iter().enumerate() {
-            let Some(part) = self.key_part(position) else { break };
-            encode_key(value, &part, &mut bytes)?;
-        }
-        self.check_length(bytes.len())?;
+        self.encode_into(values.iter(), &mut bytes)?;
         Ok(IndexKey { bytes, all_null: values.iter().all(Value::is_null) })
+    }
+
+    /// Appends the key, or beginning of keys, of values for the first parts.
+    pub(crate) fn encode_into<'v>(
+        &self,
+        values: impl Iterator<Item = &'v Value>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
+        for (position, value) in values.enumerate() {
+            let Some(part) = self.key_part(position) else { break };
+            encode_key(value, &part, bytes)?;
+        }
+        self.check_length(bytes.len())
     }
 
     /// The entries of a range of keys, in the order of the index.
@@ -122,6 +131,10 @@ impl IndexDefinition {
             }
             let after = keyspace::after_prefix(&beginning);
             return Ok(EntrySpan { start: Some(beginning), end: after });
+        }
+        if let (KeyBound::Included(values), true) = (&range.lower, range.lower == range.upper) {
+            let start = self.encode(values)?.bytes;
+            return Ok(EntrySpan { end: keyspace::after_prefix(&start), start: Some(start) });
         }
         let (first, last) = match self.descending {
             false => (&range.lower, &range.upper),

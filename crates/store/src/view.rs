@@ -18,31 +18,57 @@ pub struct ReadView {
 
 /// What a view keeps from being forgotten.
 struct Held {
-    inner: Arc<Inner>,
+    snapshot: Arc<HeldSnapshot>,
     live: Arc<LiveChanges>,
     transaction: TransactionId,
-    snapshot: CommitNumber,
     change: u64,
 }
 
+/// A snapshot whose row versions are kept as long as this lives: by a transaction and its views together.
+pub(crate) struct HeldSnapshot {
+    inner: Arc<Inner>,
+    number: CommitNumber,
+}
+
+impl HeldSnapshot {
+    /// Holds a snapshot that is held already or cannot be passed by a commit right now.
+    pub(crate) fn new(inner: &Arc<Inner>, number: CommitNumber) -> Arc<HeldSnapshot> {
+        inner.registry.hold(number);
+        Arc::new(HeldSnapshot { inner: Arc::clone(inner), number })
+    }
+}
+
+impl Drop for HeldSnapshot {
+    fn drop(&mut self) {
+        self.inner.registry.release(self.number);
+    }
+}
+
+impl fmt::Debug for HeldSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HeldSnapshot").field(&self.number).finish()
+    }
+}
+
 impl ReadView {
-    /// A view of a snapshot that is held already or cannot be passed by a commit right now.
+    /// A view of a snapshot and of own changes up to a number, which are held already in `live`, and released by the view.
     pub(crate) fn new(
-        inner: &Arc<Inner>,
+        snapshot: Arc<HeldSnapshot>,
         live: &Arc<LiveChanges>,
         transaction: TransactionId,
-        snapshot: CommitNumber,
         change: u64,
     ) -> ReadView {
-        inner.registry.hold(snapshot);
-        live.hold(change);
-        let held = Held { inner: Arc::clone(inner), live: Arc::clone(live), transaction, snapshot, change };
-        ReadView { held: Arc::new(held) }
+        ReadView { held: Arc::new(Held { snapshot, live: Arc::clone(live), transaction, change }) }
     }
 
     /// The newest commit that it sees.
     pub fn commit_number(&self) -> CommitNumber {
-        self.held.snapshot
+        self.held.snapshot.number
+    }
+
+    /// What keeps the versions of its snapshot.
+    pub(crate) fn held_snapshot(&self) -> &Arc<HeldSnapshot> {
+        &self.held.snapshot
     }
 
     /// The transaction that took it.
@@ -58,7 +84,6 @@ impl ReadView {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.inner.registry.release(self.snapshot);
         self.live.release(self.change);
     }
 }
@@ -67,7 +92,7 @@ impl fmt::Debug for ReadView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadView")
             .field("transaction", &self.held.transaction)
-            .field("snapshot", &self.held.snapshot)
+            .field("snapshot", &self.held.snapshot.number)
             .field("change", &self.held.change)
             .finish()
     }

@@ -22,12 +22,13 @@ pub(crate) struct LiveChanges {
 }
 
 impl LiveChanges {
-    pub(crate) fn hold(&self, change: u64) {
+    /// So many views or savepoints begin at a change.
+    pub(crate) fn hold(&self, change: u64, holders: usize) {
         let mut numbers = self.numbers.lock();
         let place = numbers.iter().rposition(|(number, _)| *number <= change);
         match place.and_then(|place| numbers.get_mut(place)) {
-            Some((number, count)) if *number == change => *count += 1,
-            _ => numbers.insert(place.map_or(0, |place| place + 1), (change, 1)),
+            Some((number, count)) if *number == change => *count += holders,
+            _ => numbers.insert(place.map_or(0, |place| place + 1), (change, holders)),
         }
     }
 
@@ -587,7 +588,15 @@ impl WriteSet {
 
     pub(crate) fn begin_savepoint(&mut self, live: &LiveChanges) -> u64 {
         let mark = self.mark();
-        live.hold(mark);
+        live.hold(mark, 1);
+        self.savepoints.push(mark);
+        mark
+    }
+
+    /// A savepoint at the moment of a view, which holds the change too.
+    pub(crate) fn begin_statement(&mut self, live: &LiveChanges) -> u64 {
+        let mark = self.mark();
+        live.hold(mark, 2);
         self.savepoints.push(mark);
         mark
     }

@@ -72,10 +72,10 @@ impl Transaction {
         let inner = &self.store.inner;
         let view = {
             let mut core = self.core()?;
-            let change = core.writes.mark();
-            core.ddl.push((change + 1, DdlChange::BuiltIndex(index.id)));
             // Rows newer than the snapshot belong into the index too: later transactions will look for them.
-            inner.with_published(|published| ReadView::new(inner, &self.live, core.id, published, change))
+            let view = self.latest_view(&mut core);
+            core.ddl.push((view.change() + 1, DdlChange::BuiltIndex(index.id)));
+            view
         };
         let mut batch = WriteBatch::new();
         batch.clear(Space::Index(index.id));
@@ -140,12 +140,7 @@ impl Transaction {
     }
 
     fn key_of(&self, layout: &RelationLayout, index: &IndexDefinition, row: RowId) -> Result<Vec<Value>> {
-        let inner = &self.store.inner;
-        let view = {
-            let mut core = self.core()?;
-            let change = core.writes.mark();
-            inner.with_published(|published| ReadView::new(inner, &self.live, core.id, published, change))
-        };
+        let view = self.latest_view(&mut *self.core()?);
         let row = self.read_row(layout, &view, row, &Projection::all())?.unwrap_or_default();
         Ok(index.key_values(&row)?.unwrap_or_default())
     }

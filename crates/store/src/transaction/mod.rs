@@ -22,7 +22,7 @@ use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, Waiter};
 use crate::store::{Inner, LayoutCheck};
-use crate::view::ReadView;
+use crate::view::{HeldSnapshot, ReadView};
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
     Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout, Result,
@@ -60,6 +60,8 @@ pub(crate) struct Core {
     pub(crate) id: TransactionId,
     /// The commit number that it reads as of; for READ COMMITTED the latest view's.
     pub(crate) snapshot: CommitNumber,
+    /// What keeps the snapshot's versions; `None` for READ COMMITTED: its views do.
+    held: Option<Arc<HeldSnapshot>>,
     /// Commits made by COMMIT RETAIN, which it sees whatever its snapshot.
     own_commits: Vec<CommitNumber>,
     pub(crate) writes: WriteSet,
@@ -116,6 +118,7 @@ impl Core {
         Core {
             id,
             snapshot,
+            held: None,
             own_commits: Vec::new(),
             writes: WriteSet::default(),
             blobs: BlobSet::default(),
@@ -173,17 +176,11 @@ impl Transaction {
     ) -> Transaction {
         store.inner.registry.begin(id, options, snapshot);
         store.inner.locks.begin(id, &cancel);
-        let core = Mutex::new(Some(Core::new(id, snapshot)));
-        let transaction = Transaction { store, options, cancel, live: Arc::default(), core };
-        if transaction.holds_snapshot() {
-            transaction.store.inner.registry.hold(snapshot);
+        let mut core = Core::new(id, snapshot);
+        if options.isolation != Isolation::ReadCommitted {
+            core.held = Some(HeldSnapshot::new(&store.inner, snapshot));
         }
-        transaction
-    }
-
-    /// Whether the transaction itself, rather than its views, keeps its snapshot.
-    fn holds_snapshot(&self) -> bool {
-        self.options.isolation != Isolation::ReadCommitted
+        Transaction { store, options, cancel, live: Arc::default(), core: Mutex::new(Some(core)) }
     }
 
     pub(crate) fn core(&self) -> Result<MappedMutexGuard<'_, Core>> {
@@ -229,7 +226,46 @@ impl Transaction {
 
     /// Takes the view of a statement.
     pub fn view(&self) -> Result<ReadView> {
-        self.view_with(|_| ()).map(|(view, ())| view)
+        let mut core = self.core()?;
+        let change = core.writes.mark();
+        self.live.hold(change, 1);
+        Ok(self.view_at(&mut core, change))
+    }
+
+    /// Takes the view of a statement, and a savepoint at the same moment, to go back to if the statement fails.
+    pub fn begin_statement(&self) -> Result<(ReadView, Savepoint)> {
+        let mut core = self.core()?;
+        let change = core.writes.begin_statement(&self.live);
+        Ok((self.view_at(&mut core, change), Savepoint(change)))
+    }
+
+    /// A view as of now and of own changes up to a number, which is held already.
+    fn view_at(&self, core: &mut Core, change: u64) -> ReadView {
+        if let Some(held) = &core.held {
+            return ReadView::new(Arc::clone(held), &self.live, core.id, change);
+        }
+        let inner = &self.store.inner;
+        let held = inner.with_published(|published| HeldSnapshot::new(inner, published));
+        let view = ReadView::new(held, &self.live, core.id, change);
+        self.note_snapshot(core, view.commit_number());
+        view
+    }
+
+    /// A view of all that is committed by now, whatever the transaction's snapshot.
+    fn latest_view(&self, core: &mut Core) -> ReadView {
+        let change = core.writes.mark();
+        self.live.hold(change, 1);
+        let inner = &self.store.inner;
+        let held = inner.with_published(|published| HeldSnapshot::new(inner, published));
+        ReadView::new(held, &self.live, core.id, change)
+    }
+
+    /// Notes what a READ COMMITTED transaction reads as of from now on.
+    fn note_snapshot(&self, core: &mut Core, snapshot: CommitNumber) {
+        if core.snapshot != snapshot {
+            core.snapshot = snapshot;
+            self.store.inner.registry.set_snapshot(core.id, snapshot);
+        }
     }
 
     /// As [`Transaction::view`]; `at_snapshot` runs with its number while no commit can be published, so that the
@@ -238,16 +274,14 @@ impl Transaction {
         let inner = &self.store.inner;
         let mut core = self.core()?;
         let change = core.writes.mark();
-        if self.holds_snapshot() {
-            let view = ReadView::new(inner, &self.live, core.id, core.snapshot, change);
-            return Ok((view, inner.with_published(|_| at_snapshot(core.snapshot))));
-        }
-        let taken = inner.with_published(|published| {
-            core.snapshot = published;
-            (ReadView::new(inner, &self.live, core.id, published, change), at_snapshot(published))
+        self.live.hold(change, 1);
+        let (held, taken) = inner.with_published(|published| match &core.held {
+            Some(held) => (Arc::clone(held), at_snapshot(core.snapshot)),
+            None => (HeldSnapshot::new(inner, published), at_snapshot(published)),
         });
-        inner.registry.set_snapshot(core.id, core.snapshot);
-        Ok(taken)
+        let view = ReadView::new(held, &self.live, core.id, change);
+        self.note_snapshot(&mut core, view.commit_number());
+        Ok((view, taken))
     }
 
     /// A view of the same commits as another one, which sees this transaction's own changes up to now: for the next
@@ -255,7 +289,8 @@ impl Transaction {
     pub fn view_again(&self, view: &ReadView) -> Result<ReadView> {
         let mut core = self.core()?;
         let change = core.writes.mark();
-        Ok(ReadView::new(&self.store.inner, &self.live, core.id, view.commit_number(), change))
+        self.live.hold(change, 1);
+        Ok(ReadView::new(Arc::clone(view.held_snapshot()), &self.live, core.id, change))
     }
 
     /// Marks this moment, to be able to undo what follows. Cheap.
@@ -468,10 +503,8 @@ impl Transaction {
         let id = inner.next_transaction()?;
         inner.registry.begin(id, self.options, core.snapshot);
         inner.locks.begin(id, &self.cancel);
-        if self.holds_snapshot() {
-            inner.registry.hold(core.snapshot);
-        }
         let mut next = Core::new(id, core.snapshot);
+        next.held.clone_from(&core.held);
         next.own_commits.clone_from(&core.own_commits);
         for own in &next.own_commits {
             inner.registry.hold(*own);
@@ -540,9 +573,6 @@ impl Transaction {
         inner.registry.end(core.id);
         for own in core.own_commits {
             inner.registry.release(own);
-        }
-        if self.holds_snapshot() {
-            inner.registry.release(core.snapshot);
         }
     }
 }
