@@ -24,6 +24,8 @@ pub struct Database {
     /// Newest committed catalog. Swapped under the store's publication lock, so that a transaction's snapshot and its
     /// catalog belong together.
     catalog: RwLock<Arc<Catalog>>,
+    /// The version of that catalog: statements look at it before each run.
+    catalog_version: AtomicU64,
     /// The server's users.
     pub users: Arc<dyn UserDirectory>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
@@ -40,6 +42,7 @@ impl Database {
             path: path.to_owned(),
             store,
             users,
+            catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),
             next_attachment: AtomicU64::new(1),
@@ -52,6 +55,11 @@ impl Database {
         self.catalog.read().clone()
     }
 
+    /// The version of the newest committed catalog.
+    pub fn catalog_version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Acquire)
+    }
+
     /// Replaces the committed catalog by what `change` makes of it. Called while a commit is being published.
     pub fn publish_catalog(&self, change: impl FnOnce(&Catalog) -> Catalog) {
         let mut catalog = self.catalog.write();
@@ -59,6 +67,7 @@ impl Database {
         if next.database.codec != catalog.database.codec {
             self.store.set_codec(next.database.codec.as_deref().and_then(codec));
         }
+        self.catalog_version.store(next.version, Ordering::Release);
         *catalog = Arc::new(next);
     }
 

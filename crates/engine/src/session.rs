@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use farbird_store::CancelFlag;
-use farbird_types::{Error, Result, TimestampTz, ZoneId, isc};
+use farbird_types::{Date, Error, Result, Time, Timestamp, TimestampTz, ZoneId, isc};
 use parking_lot::Mutex;
 
 use crate::api::AttachOptions;
@@ -54,7 +54,7 @@ pub struct Activity {
     /// Its transactions by id.
     pub transactions: BTreeMap<u64, TransactionActivity>,
     /// Its statements by id.
-    pub statements: BTreeMap<u64, StatementActivity>,
+    pub statements: BTreeMap<u64, Arc<StatementActivity>>,
 }
 
 /// A line of MON$TRANSACTIONS.
@@ -66,17 +66,60 @@ pub struct TransactionActivity {
     pub parameters: crate::api::TransactionParameters,
 }
 
-/// A line of MON$STATEMENTS.
-#[derive(Debug, Clone)]
+/// A line of MON$STATEMENTS. Runs are noted without a lock: statements may be short.
+#[derive(Debug)]
 pub struct StatementActivity {
     /// Its text.
     pub sql: String,
-    /// Transaction in which it runs or ran last.
-    pub transaction: Option<u64>,
-    /// When it began to run, while it runs.
-    pub running_since: Option<TimestampTz>,
     /// Its plan, explained.
     pub explained_plan: String,
+    /// Transaction in which it runs or ran last; 0 before its first run.
+    transaction: AtomicU64,
+    /// When it began to run, in UTC: the date in the high half, the time in the low one; or [`NOT_RUNNING`].
+    since: AtomicU64,
+    zone: AtomicU16,
+}
+
+/// No time of a day is that late.
+const NOT_RUNNING: u64 = u64::MAX;
+
+impl StatementActivity {
+    /// A statement that has not run yet.
+    pub fn new(sql: String, explained_plan: String) -> StatementActivity {
+        StatementActivity {
+            sql,
+            explained_plan,
+            transaction: AtomicU64::new(0),
+            since: AtomicU64::new(NOT_RUNNING),
+            zone: AtomicU16::new(0),
+        }
+    }
+
+    /// It runs from now on.
+    pub fn begin(&self, transaction: u64, now: TimestampTz) {
+        let Timestamp { date: Date(date), time: Time(time) } = now.utc;
+        self.transaction.store(transaction, Ordering::Relaxed);
+        self.zone.store(now.zone.0, Ordering::Relaxed);
+        self.since.store(u64::from(date.cast_unsigned()) << 32 | u64::from(time), Ordering::Relaxed);
+    }
+
+    /// It runs no more.
+    pub fn end(&self) {
+        self.since.store(NOT_RUNNING, Ordering::Relaxed);
+    }
+
+    /// Transaction in which it runs or ran last.
+    pub fn transaction(&self) -> Option<u64> {
+        Some(self.transaction.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
+    /// When it began to run, while it runs.
+    pub fn running_since(&self) -> Option<TimestampTz> {
+        let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != NOT_RUNNING)?;
+        let (date, time) = ((since >> 32) as u32, since as u32);
+        let utc = Timestamp { date: Date(date.cast_signed()), time: Time(time) };
+        Some(TimestampTz { utc, zone: ZoneId(self.zone.load(Ordering::Relaxed)) })
+    }
 }
 
 /// Why a statement must stop.
@@ -100,6 +143,8 @@ pub struct Interrupt {
     reason: AtomicU8,
     disabled: AtomicU32,
     deadline: Mutex<Option<Instant>>,
+    /// Whether there is a deadline: most statements have none, and leave its lock alone.
+    is_timed: AtomicBool,
 }
 
 impl Interrupt {
@@ -110,6 +155,7 @@ impl Interrupt {
             reason: AtomicU8::new(0),
             disabled: AtomicU32::new(0),
             deadline: Mutex::new(None),
+            is_timed: AtomicBool::new(false),
         }
     }
 
@@ -130,14 +176,23 @@ impl Interrupt {
     /// Begins a statement that must end at `deadline`. A cancel that has come already counts: it was meant for what the
     /// client had sent before.
     pub fn begin(&self, deadline: Option<Instant>) {
-        *self.deadline.lock() = deadline;
+        self.set_deadline(deadline);
+    }
+
+    fn set_deadline(&self, deadline: Option<Instant>) {
+        if deadline.is_some() || self.is_timed.load(Ordering::Acquire) {
+            *self.deadline.lock() = deadline;
+            self.is_timed.store(deadline.is_some(), Ordering::Release);
+        }
     }
 
     /// Nothing runs any more: a cancel or a timeout that came too late is forgotten. A shutdown is not.
     pub fn end(&self) {
-        *self.deadline.lock() = None;
-        let closing = self.reason.load(Ordering::Acquire) >= StopReason::AttachmentClosed as u8;
-        if !closing {
+        self.set_deadline(None);
+        let reason = self.reason.load(Ordering::Acquire);
+        let is_closing = reason >= StopReason::AttachmentClosed as u8;
+        let is_raised = reason != 0 || self.cancel.is_raised();
+        if is_raised && !is_closing {
             self.reason.store(0, Ordering::Release);
             self.cancel.reset();
         }

@@ -22,7 +22,7 @@ use crate::clock;
 use crate::ddl;
 use crate::execute::{Cursor, ExecutionContext};
 use crate::psql;
-use crate::session::StatementActivity;
+use crate::session::{SessionSettings, StatementActivity};
 use crate::watchdog;
 
 /// How often a statement runs again because others' DDL came between its binding and its first lock.
@@ -32,6 +32,8 @@ const METADATA_RESTARTS_MAX: usize = 100;
 pub(super) struct StatementSlot {
     /// MON$STATEMENT_ID.
     id: u64,
+    /// What MON$STATEMENTS shows of it, once it is prepared.
+    activity: Option<Arc<StatementActivity>>,
     prepared: Option<Prepared>,
     open: Option<OpenCursor>,
     pub(super) cursor_name: Option<String>,
@@ -49,6 +51,8 @@ struct Prepared {
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
     description: Arc<StatementDescription>,
+    /// Whether a parameter is a BLOB.
+    takes_blobs: bool,
     blob_texts: BlobTexts,
 }
 
@@ -88,6 +92,7 @@ impl Attachment {
         }
         let slot = StatementSlot {
             id: self.database().next_statement_id(),
+            activity: None,
             prepared: None,
             open: None,
             cursor_name: None,
@@ -118,15 +123,9 @@ impl Attachment {
         let prepared = prepared.map_err(|error| self.database().status(error))?;
         let description = Arc::clone(&prepared.description);
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
-        self.session.activity.lock().statements.insert(
-            slot.id,
-            StatementActivity {
-                sql: sql.to_owned(),
-                transaction: None,
-                running_since: None,
-                explained_plan: description.explained_plan.clone(),
-            },
-        );
+        let activity = Arc::new(StatementActivity::new(sql.to_owned(), description.explained_plan.clone()));
+        self.session.activity.lock().statements.insert(slot.id, Arc::clone(&activity));
+        slot.activity = Some(activity);
         slot.prepared = Some(prepared);
         Ok(description)
     }
@@ -164,26 +163,36 @@ impl Attachment {
         if parameters.len() != prepared.description.parameters.len() {
             return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
         }
-        let tree = Arc::clone(&prepared.tree);
-        match (&tree.kind, transaction) {
-            (ast::StatementKind::Transaction(statement), _) => {
+        if matches!(prepared.body, Body::Transaction | Body::Session) {
+            let tree = Arc::clone(&prepared.tree);
+            return self.execute_control(&tree, transaction);
+        }
+        let transaction = transaction.ok_or_else(|| Error::new(isc::BAD_TRANS_HANDLE))?;
+        let execution = self.execute_current(handle, transaction, parameters, options);
+        let execution = execution.map_err(|error| self.database().status(error))?;
+        if self.transaction(transaction)?.parameters.auto_commit
+            && !matches!(execution, Execution::CursorOpened)
+        {
+            self.commit_retaining(transaction)?;
+        }
+        Ok(execution)
+    }
+
+    /// Runs a statement about transactions or the session.
+    fn execute_control(
+        &mut self,
+        tree: &ast::Statement,
+        transaction: Option<TransactionHandle>,
+    ) -> Result<Execution> {
+        match &tree.kind {
+            ast::StatementKind::Transaction(statement) => {
                 self.execute_transaction_statement(statement, transaction)
             }
-            (ast::StatementKind::Session(statement), _) => {
+            ast::StatementKind::Session(statement) => {
                 session_statement::execute(self, statement)?;
                 Ok(Execution::Done)
             }
-            (_, None) => Err(Error::new(isc::BAD_TRANS_HANDLE)),
-            (_, Some(transaction)) => {
-                let execution = self.execute_current(handle, transaction, parameters, options);
-                let execution = execution.map_err(|error| self.database().status(error))?;
-                if self.transaction(transaction)?.parameters.auto_commit
-                    && execution != Execution::CursorOpened
-                {
-                    self.commit_retaining(transaction)?;
-                }
-                Ok(execution)
-            }
+            _ => Err(Error::new(isc::WISH_LIST)),
         }
     }
 
@@ -227,9 +236,9 @@ impl Attachment {
     pub fn close_cursor(&mut self, handle: StatementHandle) -> Result<()> {
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         if slot.open.take().is_some()
-            && let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id)
+            && let Some(activity) = &slot.activity
         {
-            line.running_since = None;
+            activity.end();
         }
         Ok(())
     }
@@ -260,6 +269,7 @@ impl Attachment {
         self.close_cursor(handle)?;
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.prepared = None;
+        slot.activity = None;
         slot.cursor_name = None;
         self.session.activity.lock().statements.remove(&slot.id);
         Ok(())
@@ -344,6 +354,9 @@ impl Attachment {
         for access in accesses {
             privileges::check(&catalog, &self.session, access)?;
         }
+        let is_blob =
+            |parameter: &ColumnDescription| matches!(parameter.column_type.sql_type, SqlType::Blob { .. });
+        let takes_blobs = description.parameters.iter().any(is_blob);
         let blob_texts = BlobTexts::of(&description.columns, self.session.options.character_set);
         Ok(Prepared {
             tree,
@@ -353,6 +366,7 @@ impl Attachment {
             body,
             cursors,
             description: Arc::new(description),
+            takes_blobs,
             blob_texts,
         })
     }
@@ -363,14 +377,16 @@ impl Attachment {
     /// Those of binding; and `isc_dsql_sqlda_err` if the statement's columns or parameters are not what its client
     /// was told.
     fn bind_again_if_stale(&mut self, handle: StatementHandle, transaction: TransactionHandle) -> Result<()> {
-        let current = {
-            let mut own = self.transaction(transaction)?.catalog.lock();
-            own.refresh(&self.database().catalog());
-            Arc::clone(&own.current)
-        };
+        let committed = self.database().catalog_version();
+        let database = self.database.as_deref();
+        let own = self.transactions.get_mut(&transaction).ok_or_else(bad_transaction)?;
+        let own = own.transaction.catalog.get_mut();
+        if let Some(database) = database.filter(|_| own.current.base_version != committed) {
+            own.refresh(&database.catalog());
+        }
         let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
-        if prepared.catalog.version == current.version {
+        if prepared.catalog.version == own.current.version {
             return Ok(());
         }
         let (tree, sql) = (Arc::clone(&prepared.tree), Arc::clone(&prepared.sql));
@@ -389,51 +405,62 @@ impl Attachment {
         &mut self,
         handle: StatementHandle,
         transaction: TransactionHandle,
-        parameters: Vec<Value>,
+        mut parameters: Vec<Value>,
         options: ExecuteOptions,
     ) -> Result<Execution> {
+        let given = parameters.len();
         for _ in 0..METADATA_RESTARTS_MAX {
             self.bind_again_if_stale(handle, transaction)?;
-            match self.execute_in(handle, transaction, parameters.clone(), options) {
-                Err(error) if error.has(isc::OBSOLETE_METADATA) => {}
+            match self.execute_in(handle, transaction, &mut parameters, options) {
+                Err(error) if error.has(isc::OBSOLETE_METADATA) => parameters.truncate(given),
                 execution => return execution,
             }
         }
         self.bind_again_if_stale(handle, transaction)?;
-        self.execute_in(handle, transaction, parameters, options)
+        self.execute_in(handle, transaction, &mut parameters, options)
     }
 
+    /// Runs a statement once. The parameters are there again if it fails.
     fn execute_in(
         &mut self,
         handle: StatementHandle,
         transaction_handle: TransactionHandle,
-        mut parameters: Vec<Value>,
+        parameters: &mut Vec<Value>,
         options: ExecuteOptions,
     ) -> Result<Execution> {
-        self.take_blob_parameters(handle, transaction_handle, &mut parameters)?;
-        self.append_row_numbers(handle, &mut parameters)?;
-        let deadline = self.deadline(options.timeout);
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
+        if prepared.takes_blobs {
+            self.take_blob_parameters(prepared, transaction_handle, parameters)?;
+        }
+        self.append_row_numbers(prepared, parameters)?;
+        let (zone, deadline) = {
+            let settings = self.session.settings.lock();
+            (settings.time_zone, deadline(&settings, options.timeout))
+        };
+        let database = Arc::clone(self.database());
         self.session.interrupt.begin(deadline);
         if let Some(deadline) = deadline {
             watchdog::watch(&self.session.interrupt, deadline);
         }
-        let zone = self.session.settings.lock().time_zone;
         let now = clock::now(zone);
-        let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
-        let transaction = self.transactions.get(&transaction_handle).ok_or_else(bad_transaction)?;
+        let transaction = self.transactions.get_mut(&transaction_handle).ok_or_else(bad_transaction)?;
+        let own = transaction.transaction.catalog.get_mut();
+        // Most transactions change no definitions: what the statement was bound to is all there is to go back to.
+        let is_changed = !own.changes.is_empty() || !Arc::ptr_eq(&own.current, &prepared.catalog);
+        let mark = is_changed.then(|| own.mark());
         let transaction = &*transaction.transaction;
-        if let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id) {
-            line.transaction = Some(transaction.store.id().0);
-            line.running_since = Some(now);
+        let (view, savepoint) = transaction.store.begin_statement()?;
+        if let Some(activity) = &slot.activity {
+            activity.begin(view.transaction().0, now);
         }
-        let view = transaction.store.view()?;
-        let mut context = ExecutionContext::new(&database, &self.session, transaction, view, now, parameters);
-        let savepoint = transaction.store.savepoint();
-        let mark = transaction.catalog.lock().mark();
+        let given = std::mem::take(parameters);
+        let mut context = ExecutionContext::new(&database, &self.session, transaction, view, now, given);
         let result = run(prepared, &mut context, options);
         slot.counts = context.counts;
+        *parameters = context.parameters;
         let view = context.view;
         let result = match result {
             Ok(outcome) => {
@@ -442,15 +469,22 @@ impl Attachment {
             }
             Err(error) => {
                 transaction.store.rollback_to(savepoint)?;
-                transaction.catalog.lock().restore(&mark);
+                let mut own = transaction.catalog.lock();
+                match &mark {
+                    Some(mark) => own.restore(mark),
+                    None => {
+                        own.current = Arc::clone(&prepared.catalog);
+                        own.changes.clear();
+                    }
+                }
                 Err(self.session.interrupt.check().err().unwrap_or(error))
             }
         };
         self.session.interrupt.end();
         if !matches!(result, Ok(Execution::CursorOpened))
-            && let Some(line) = self.session.activity.lock().statements.get_mut(&slot.id)
+            && let Some(activity) = &slot.activity
         {
-            line.running_since = None;
+            activity.end();
         }
         result
     }
@@ -458,23 +492,20 @@ impl Attachment {
     /// BLOB parameters become BLOBs in their columns' character sets.
     fn take_blob_parameters(
         &self,
-        handle: StatementHandle,
+        prepared: &Prepared,
         transaction: TransactionHandle,
         parameters: &mut [Value],
     ) -> Result<()> {
-        let description = self.describe(handle)?;
         let transaction = self.transaction(transaction)?;
         let connection = self.session.options.character_set;
-        for (value, parameter) in parameters.iter_mut().zip(&description.parameters) {
+        for (value, parameter) in parameters.iter_mut().zip(&prepared.description.parameters) {
             blob_text::parameter(value, &parameter.column_type.sql_type, connection, transaction)?;
         }
         Ok(())
     }
 
     /// The row numbers that WHERE CURRENT OF refers to follow the parameters.
-    fn append_row_numbers(&self, handle: StatementHandle, parameters: &mut Vec<Value>) -> Result<()> {
-        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
-        let Some(prepared) = &slot.prepared else { return Ok(()) };
+    fn append_row_numbers(&self, prepared: &Prepared, parameters: &mut Vec<Value>) -> Result<()> {
         for (cursor, relation) in &prepared.cursors {
             let number = self
                 .statements
@@ -485,13 +516,6 @@ impl Attachment {
             parameters.push(number.clone());
         }
         Ok(())
-    }
-
-    /// The earliest of the statement's own, the session's and the server's timeouts.
-    fn deadline(&self, own: Option<Duration>) -> Option<Instant> {
-        let settings = self.session.settings.lock();
-        let limits = [own, settings.statement_timeout, settings.default_statement_timeout];
-        limits.into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
     }
 
     fn fetch_row(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
@@ -512,6 +536,7 @@ impl Attachment {
         };
         let mut context =
             ExecutionContext::new(&database, &self.session, transaction, view, open.now, Vec::new());
+        context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
         let mut source = |row_numbers: &mut Vec<Value>, source: &mut RowSource| {
             next_row(source, row_numbers, width, &mut context)
@@ -545,10 +570,18 @@ impl OpenCursor {
     }
 }
 
+/// The earliest end of the statement's own, the session's and the server's timeouts.
+fn deadline(settings: &SessionSettings, own: Option<Duration>) -> Option<Instant> {
+    let limits = [own, settings.statement_timeout, settings.default_statement_timeout];
+    limits.into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
+}
+
 /// What running a statement gave.
 enum Outcome {
     Cursor(RowSource),
     Rows(Vec<Vec<Value>>),
+    /// The row of a singleton, or none.
+    Row(Option<Vec<Value>>),
     Done,
 }
 
@@ -556,19 +589,20 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
     match &prepared.body {
         Body::Plan(bound) => match &bound.action {
             Action::Select(plan) => {
-                let mut cursor = Cursor::open(plan, context)?;
-                if !options.singleton {
-                    return Ok(Outcome::Cursor(RowSource::Query(Box::new(cursor))));
-                }
-                let mut rows = Vec::new();
-                while let Some(mut row) = cursor.next_row(context)? {
-                    if !rows.is_empty() {
-                        return Err(Error::new(isc::SING_SELECT_ERR));
+                let parameters = std::mem::take(&mut context.parameters);
+                let mut cursor = Cursor::new(plan, context.view.clone(), parameters);
+                let row = cursor.start(context).and_then(|()| match options.singleton {
+                    true => only_row(&mut cursor, bound.columns.len(), context).map(Some),
+                    false => Ok(None),
+                });
+                match row {
+                    Ok(None) => Ok(Outcome::Cursor(RowSource::Query(Box::new(cursor)))),
+                    Ok(Some(row)) => Ok(Outcome::Row(row)),
+                    Err(error) => {
+                        context.parameters = cursor.into_parameters();
+                        Err(error)
                     }
-                    row.truncate(bound.columns.len());
-                    rows.push(row);
                 }
-                Ok(Outcome::Rows(rows))
             }
             Action::Modify(plan) => {
                 let modified = crate::execute::modify(plan, context)?;
@@ -602,6 +636,20 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
     }
 }
 
+/// The row of a query that gives one at most.
+fn only_row(
+    cursor: &mut Cursor,
+    width: usize,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Option<Vec<Value>>> {
+    let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
+    if cursor.next(context)?.is_some() {
+        return Err(Error::new(isc::SING_SELECT_ERR));
+    }
+    row.truncate(width);
+    Ok(Some(row))
+}
+
 fn finish(
     slot: &mut StatementSlot,
     outcome: Outcome,
@@ -614,6 +662,12 @@ fn finish(
     let has_cursor = slot.prepared.as_ref().is_some_and(|prepared| prepared.description.has_cursor);
     let source = match outcome {
         Outcome::Done => return Ok(Execution::Done),
+        Outcome::Row(mut row) => {
+            if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
+                prepared.blob_texts.mark(row);
+            }
+            return Ok(Execution::Row(row));
+        }
         Outcome::Rows(mut rows) if options.singleton || !has_cursor => {
             if let (Some(row), Some(prepared)) = (rows.first_mut(), &slot.prepared) {
                 prepared.blob_texts.mark(row);

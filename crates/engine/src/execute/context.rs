@@ -59,7 +59,7 @@ pub struct RoutineState {
 }
 
 impl<'a> ExecutionContext<'a> {
-    /// A context for one call, with nothing done yet.
+    /// A context for one call, with nothing done yet. `now` is in the session's time zone.
     pub fn new(
         database: &'a Database,
         session: &'a Session,
@@ -68,7 +68,6 @@ impl<'a> ExecutionContext<'a> {
         now: TimestampTz,
         parameters: Vec<Value>,
     ) -> ExecutionContext<'a> {
-        let session_zone = session.settings.lock().time_zone;
         ExecutionContext {
             database,
             session,
@@ -80,7 +79,7 @@ impl<'a> ExecutionContext<'a> {
             depth: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
-            cast: CastContext { session_zone, now: now.utc },
+            cast: CastContext { session_zone: now.zone, now: now.utc },
         }
     }
 

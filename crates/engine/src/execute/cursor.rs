@@ -36,18 +36,33 @@ impl Cursor {
     /// # Errors
     /// Those of expressions that are evaluated once (limits, bounds of indexes).
     pub fn open(plan: &Arc<SelectPlan>, context: &mut ExecutionContext<'_>) -> Result<Cursor> {
-        let mut cursor = Cursor {
+        let mut cursor = Cursor::new(plan, context.view.clone(), context.parameters.clone());
+        cursor.start(context)?;
+        Ok(cursor)
+    }
+
+    /// A query that is not open yet.
+    pub(crate) fn new(plan: &Arc<SelectPlan>, view: ReadView, parameters: Vec<Value>) -> Cursor {
+        Cursor {
             plan: plan.clone(),
             root: build(&plan.root),
             frame: Frame::new(plan.frame),
-            view: context.view.clone(),
-            parameters: context.parameters.clone(),
+            view,
+            parameters,
             batch: Batch::new(plan.root.width(), BATCH_ROWS_FIRST),
             place: 0,
             ended: false,
-        };
-        cursor.inside(context, |cursor, context| cursor.root.open(context))?;
-        Ok(cursor)
+        }
+    }
+
+    /// Opens it. Errors as [`Cursor::open`].
+    pub(crate) fn start(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.inside(context, |cursor, context| cursor.root.open(context))
+    }
+
+    /// The parameters that it was opened with.
+    pub(crate) fn into_parameters(self) -> Vec<Value> {
+        self.parameters
     }
 
     /// Its columns.

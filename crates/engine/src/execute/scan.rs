@@ -128,12 +128,13 @@ impl Operator for TableScanOperator {
                 while batch.is_empty()
                     && let Some(scan) = scans.front_mut()
                 {
-                    if scan
+                    let more = scan
                         .next_batch(store, batch.limit(), &mut self.rows)
-                        .map_err(|error| context.transaction.status_of(error))?
-                    {
+                        .map_err(|error| context.transaction.status_of(error))?;
+                    if more {
                         Self::hand_on(&self.rows, &self.scan, seen, batch);
-                    } else {
+                    }
+                    if !more || scan.is_finished() {
                         scans.pop_front();
                     }
                 }

@@ -92,7 +92,7 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
     for session in sessions(rows) {
         let client = &session.options.client;
         let settings = session.settings.lock().clone();
-        let active = session.activity.lock().statements.values().any(|it| it.running_since.is_some());
+        let active = session.activity.lock().statements.values().any(|it| it.running_since().is_some());
         let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         rows.row()
             .number("MON$ATTACHMENT_ID", number(session.id))
@@ -146,7 +146,7 @@ pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
             let running = activity
                 .statements
                 .values()
-                .any(|statement| statement.transaction == Some(*id) && statement.running_since.is_some());
+                .any(|statement| statement.transaction() == Some(*id) && statement.running_since().is_some());
             let in_store = statistics.active.iter().find(|active| active.id.0 == *id);
             let parameters = &transaction.parameters;
             let lock_timeout = parameters
@@ -177,13 +177,13 @@ pub(super) fn statements(rows: &mut RowSet<'_, '_, '_>) {
             rows.row()
                 .number("MON$STATEMENT_ID", number(*id))
                 .number("MON$ATTACHMENT_ID", number(session.id))
-                .flag("MON$STATE", statement.running_since.is_some())
+                .flag("MON$STATE", statement.running_since().is_some())
                 .blob("MON$SQL_TEXT", Some(&statement.sql))
                 .number("MON$STAT_ID", stat_id(STATEMENT_GROUP, *id))
                 .number("MON$STATEMENT_TIMEOUT", 0)
                 .number("MON$COMPILED_STATEMENT_ID", number(*id));
-            if let Some(since) = statement.running_since {
-                rows.optional_number("MON$TRANSACTION_ID", statement.transaction.map(number))
+            if let Some(since) = statement.running_since() {
+                rows.optional_number("MON$TRANSACTION_ID", statement.transaction().map(number))
                     .timestamp("MON$TIMESTAMP", since);
             }
             if !statement.explained_plan.is_empty() {
