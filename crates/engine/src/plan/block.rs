@@ -76,6 +76,10 @@ pub(crate) fn plan(
     };
     let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
     let extreme = extreme_only(select);
+    if extreme.is_some() && !select.conditions.is_empty() {
+        // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
+        planner.order_in_ranges_only();
+    }
     let wanted_order = match &extreme {
         Some(key) => std::slice::from_ref(key),
         None if is_flat && select.block.windows.is_empty() => select.order.as_slice(),
@@ -296,8 +300,8 @@ fn count_only(select: &BoundSelect) -> Option<Node> {
     })))
 }
 
-/// SELECT MIN(column) or MAX(column) of one whole table and nothing else: the order in which it comes first, if an index
-/// has it.
+/// SELECT MIN(column) or MAX(column) of one table and nothing else: the order in which it comes first, if an index has
+/// it.
 fn extreme_only(select: &BoundSelect) -> Option<SortKey> {
     let keys = select.grouping.as_ref()?;
     let [call] = select.block.aggregates.as_slice() else { return None };
@@ -312,7 +316,6 @@ fn extreme_only(select: &BoundSelect) -> Option<SortKey> {
     };
     let is_plain = keys.is_empty()
         && call.filter.is_none()
-        && select.conditions.is_empty()
         && select.block.windows.is_empty()
         && matches!(select.tree, FromTree::Source(_));
     let part =

@@ -46,6 +46,8 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) slots: &'a [Slot],
     environment: &'a Environment,
     pub(super) frame: &'a mut FrameSize,
+    /// Whether a whole index may be walked for nothing but its order.
+    pub(super) walks_for_order: bool,
 }
 
 /// Conditions that are still to be put somewhere.
@@ -81,7 +83,12 @@ impl<'a> JoinPlanner<'a> {
         environment: &'a Environment,
         frame: &'a mut FrameSize,
     ) -> JoinPlanner<'a> {
-        JoinPlanner { sources, slots, environment, frame }
+        JoinPlanner { sources, slots, environment, frame, walks_for_order: true }
+    }
+
+    /// Follows an order only in ranges of indexes that the conditions give.
+    pub(crate) fn order_in_ranges_only(&mut self) {
+        self.walks_for_order = false;
     }
 
     /// Plans a FROM clause with the conditions on its rows.

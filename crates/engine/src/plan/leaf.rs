@@ -170,6 +170,7 @@ impl JoinPlanner<'_> {
         let Some((columns, descending)) = self.order_columns(source, relation, order) else { return false };
         let direction = if descending { ScanDirection::Descending } else { ScanDirection::Ascending };
         match access {
+            Access::Natural if !self.walks_for_order => false,
             Access::Natural => {
                 let index = relation.indexes.iter().find(|index| {
                     !index.inactive
