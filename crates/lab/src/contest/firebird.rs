@@ -76,7 +76,7 @@ impl Side for FirebirdSide {
 
     fn connect(&self) -> Result<Box<dyn Session>> {
         let connection = Connection::attach(&self.location, &self.options)?;
-        Ok(Box::new(FirebirdSession { connection }))
+        Ok(Box::new(FirebirdSession { connection: Some(connection) }))
     }
 
     fn remove(self: Box<Self>) -> Result<()> {
@@ -85,59 +85,73 @@ impl Side for FirebirdSide {
 }
 
 struct FirebirdSession {
-    connection: Connection,
+    /// There until the session ends.
+    connection: Option<Connection>,
 }
 
 impl FirebirdSession {
-    fn prepare(&mut self, sql: &str) -> Result<Statement> {
-        let transaction = self.connection.begin(&TransactionOptions::default())?;
-        let statement = self.connection.prepare(&transaction, sql)?;
-        self.connection.commit(transaction)?;
-        Ok(statement)
+    /// The connection, and a statement prepared on it.
+    fn prepare(&mut self, sql: &str) -> Result<(&mut Connection, Statement)> {
+        let closed = || Failure::Other("the session is closed".to_owned());
+        let connection = self.connection.as_mut().ok_or_else(closed)?;
+        let transaction = connection.begin(&TransactionOptions::default())?;
+        let statement = connection.prepare(&transaction, sql)?;
+        connection.commit(transaction)?;
+        Ok((connection, statement))
+    }
+}
+
+impl Drop for FirebirdSession {
+    /// Waits until the server has let go of the database: it may be dropped next.
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            // A connection that has failed is of no use to the server either.
+            let _ = connection.close();
+        }
     }
 }
 
 impl Session for FirebirdSession {
     fn point_reader<'s>(&'s mut self, sql: &str) -> Result<PointReader<'s>> {
-        let statement = self.prepare(sql)?;
-        let transaction = self.connection.begin(&TransactionOptions::default())?;
+        let (connection, statement) = self.prepare(sql)?;
+        let transaction = connection.begin(&TransactionOptions::default())?;
         Ok(Box::new(move |id| {
             let key = [Value::integer(i64::from(id))];
-            let row = self.connection.execute(&transaction, &statement, &key)?;
+            let row = connection.execute(&transaction, &statement, &key)?;
             row.as_deref().and_then(<[Value]>::first).map_or_else(|| number(&Value::Null), number)
         }))
     }
 
     fn committer<'s>(&'s mut self, sql: &str) -> Result<Committer<'s>> {
-        let statement = self.prepare(sql)?;
+        let (connection, statement) = self.prepare(sql)?;
         Ok(Box::new(move |first, second| {
             let row = [Value::integer(i64::from(first)), Value::integer(i64::from(second))];
-            self.connection.execute_and_commit(&statement, &row)?;
+            connection.execute_and_commit(&statement, &row)?;
             Ok(())
         }))
     }
 
     fn load(&mut self, sql: &str, rows: i32, way: LoadWay) -> Result<Option<Duration>> {
-        if way == LoadWay::Batch && !self.connection.version().has_statement_timeout() {
+        let (connection, statement) = self.prepare(sql)?;
+        if way == LoadWay::Batch && !connection.version().has_statement_timeout() {
             return Ok(None);
         }
-        let statement = self.prepare(sql)?;
         let start = Instant::now();
-        let transaction = self.connection.begin(&TransactionOptions::default())?;
+        let transaction = connection.begin(&TransactionOptions::default())?;
         let rows = (0..rows).map(|id| {
             let LoadedRow { id, name, amount } = LoadedRow::new(id);
             [Value::integer(i64::from(id)), Value::text(&name), Value::integer(amount)]
         });
         let outcome = match way {
             LoadWay::Execute => {
-                let mut pipeline = self.connection.pipeline(&transaction, &statement)?;
+                let mut pipeline = connection.pipeline(&transaction, &statement)?;
                 for row in rows {
                     pipeline.execute(&row)?;
                 }
                 pipeline.finish()?
             }
             LoadWay::Batch => {
-                let mut batch = self.connection.batch(&transaction, &statement)?;
+                let mut batch = connection.batch(&transaction, &statement)?;
                 for row in rows {
                     batch.add(&row)?;
                 }
@@ -145,7 +159,7 @@ impl Session for FirebirdSession {
             }
         };
         outcome.into_result()?;
-        self.connection.commit(transaction)?;
+        connection.commit(transaction)?;
         Ok(Some(start.elapsed()))
     }
 }
