@@ -17,7 +17,14 @@
 //! | 4 | [`VERSION`], little-endian |
 //! | 4 | zero |
 //! | 320 | redb's header |
+//! | 8 | how long redb believes the file to be, little-endian |
 //! | 8 | XXH3-64 of all before, little-endian |
+//!
+//! # Length
+//! redb lets its storage grow by doubling, long before it uses it. So what it asks for is only noted, and the file grows as
+//! pages are written. What is noted is always such that the data pages are a power of two (or regions of redb's, of 4 GiB
+//! each): of two free stretches redb takes pages from the smaller one first, and another number would leave small ones at
+//! the far end. redb takes a file for as long as it finds it when it opens it, so that is where the number is made so.
 //!
 //! # Crashes
 //! redb writes pages aside and then the header, and trusts nothing that was written between two syncs without looking:
@@ -41,7 +48,7 @@ use crate::StoreError;
 /// First bytes of a database file.
 pub(crate) const MAGIC: &[u8; 8] = b"Farbird\x1A";
 /// Version of the layout above.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4_096;
@@ -54,7 +61,8 @@ const SECTOR_BYTES: usize = 512;
 const HEADER_START: usize = 16;
 /// Bytes of redb's header (redb, docs/design.md, "Super-header").
 const HEADER_BYTES: usize = 320;
-const HEAD_SUM_START: usize = HEADER_START + HEADER_BYTES;
+const SIZE_START: usize = HEADER_START + HEADER_BYTES;
+const HEAD_SUM_START: usize = SIZE_START + 8;
 const _: () = assert!(HEAD_SUM_START + SUM_BYTES <= SECTOR_BYTES);
 const _: () = assert!(GROUP_PAGES as usize * SUM_BYTES == PAGE_BYTES);
 
@@ -67,6 +75,11 @@ const REDB_FLAGS: usize = 9;
 const REDB_FLAG_SECOND_SLOT: u8 = 1;
 const REDB_FLAG_RECOVERY: u8 = 2;
 const REDB_FLAG_TWO_PHASES: u8 = 4;
+
+/// Bytes of data pages of one of redb's regions.
+const REGION_BYTES: u64 = 4 << 30;
+/// The file grows in steps of this.
+const GROWTH_BYTES: u64 = 256 << 10;
 
 /// Groups whose checksums are kept in memory: 4 KiB each for 2 MiB of file.
 const GROUPS_IN_MEMORY_MAX: usize = 8_192;
@@ -93,6 +106,10 @@ pub(crate) struct CheckedPages {
 #[derive(Debug)]
 struct State {
     header: [u8; HEADER_BYTES],
+    /// How long redb believes the file to be.
+    size: u64,
+    /// How long it is.
+    file_size: u64,
     /// The header as of the latest sync.
     synced_header: [u8; HEADER_BYTES],
     head: HeadState,
@@ -132,17 +149,19 @@ impl CheckedPages {
     pub(crate) fn new(file: Arc<dyn StorageBackend>) -> crate::Result<CheckedPages> {
         let mut state = State {
             header: [0; HEADER_BYTES],
+            size: 0,
+            file_size: file.len()?,
             synced_header: [0; HEADER_BYTES],
             head: HeadState::Empty,
             head_is_damaged: false,
             groups: BTreeMap::new(),
             suspects: None,
         };
-        if file.len()? >= PAGE {
+        if state.file_size >= PAGE {
             let mut head = [0; 2 * SECTOR_BYTES];
             file.read(0, &mut head)?;
             state.read_head(&head)?;
-        } else if file.len()? > 0 {
+        } else if state.file_size > 0 {
             state.head = HeadState::Unfinished;
         }
         state.synced_header = state.header;
@@ -223,7 +242,8 @@ impl CheckedPages {
 
     /// Reads whole data pages of one group into `out`.
     fn read_pages(&self, page: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read(place(page), out)?;
+        let file_size = self.state.lock().file_size;
+        read_or_zeros(&*self.file, file_size, place(page), out)?;
         let mut state = self.state.lock();
         for (number, bytes) in (page..).zip(out.chunks(PAGE_BYTES)) {
             let expected = state.sum(&*self.file, number)?;
@@ -245,6 +265,7 @@ impl CheckedPages {
         for (number, bytes) in (page..).zip(bytes.chunks(PAGE_BYTES)) {
             self.note(number, checksum(number, bytes))?;
         }
+        self.state.lock().grow(&*self.file, place(page) + bytes.len() as u64)?;
         self.file.write(place(page), bytes)
     }
 
@@ -278,7 +299,8 @@ impl CheckedPages {
         let place = state.header.get_mut(offset..offset + bytes.len());
         let place = place.ok_or_else(|| io::Error::other("a header longer than redb's"))?;
         place.copy_from_slice(bytes);
-        let sector = head_sector(&state.header);
+        let sector = head_sector(&state.header, state.size);
+        state.grow(&*self.file, PAGE)?;
         self.file.write(0, &[sector, sector].concat())
     }
 }
@@ -291,8 +313,9 @@ impl State {
         self.head = match known[0].or(known[1]) {
             None if head.iter().all(|&byte| byte == 0) => HeadState::Unfinished,
             None => return Err(StoreError::corrupt("the head of the file (its first 1,024 bytes)")),
-            Some(header) => {
+            Some((header, size)) => {
                 self.header = header;
+                self.size = rounded(size);
                 match header.starts_with(REDB_MAGIC) {
                     true => HeadState::Complete,
                     false => HeadState::Unfinished,
@@ -315,12 +338,22 @@ impl State {
             std::collections::btree_map::Entry::Occupied(known) => Ok(known.into_mut()),
             std::collections::btree_map::Entry::Vacant(unknown) => {
                 let mut bytes = vec![0; PAGE_BYTES];
-                file.read(place_of_sums(number), &mut bytes)?;
+                read_or_zeros(file, self.file_size, place_of_sums(number), &mut bytes)?;
                 let sums = bytes.chunks_exact(SUM_BYTES).map(|sum| sum.try_into().unwrap_or_default());
                 let sums = sums.map(u64::from_le_bytes).collect();
                 Ok(unknown.insert(Group { sums, unwritten: 0..0 }))
             }
         }
+    }
+
+    /// Makes the file so long at least.
+    fn grow(&mut self, file: &dyn StorageBackend, file_size: u64) -> io::Result<()> {
+        if file_size > self.file_size {
+            let enough = file_size.next_multiple_of(GROWTH_BYTES).min(file_size_of(self.size)).max(file_size);
+            file.set_len(enough)?;
+            self.file_size = enough;
+        }
+        Ok(())
     }
 
     fn write_sums(&mut self, file: &dyn StorageBackend) -> io::Result<()> {
@@ -337,19 +370,22 @@ impl State {
     }
 }
 
-fn head_sector(header: &[u8; HEADER_BYTES]) -> [u8; SECTOR_BYTES] {
+fn head_sector(header: &[u8; HEADER_BYTES], size: u64) -> [u8; SECTOR_BYTES] {
     let mut sector = [0; SECTOR_BYTES];
     sector[..8].copy_from_slice(MAGIC);
     sector[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    sector[HEADER_START..HEAD_SUM_START].copy_from_slice(header);
+    sector[HEADER_START..SIZE_START].copy_from_slice(header);
+    sector[SIZE_START..HEAD_SUM_START].copy_from_slice(&size.to_le_bytes());
     let sum = xxh3_64(&sector[..HEAD_SUM_START]).to_le_bytes();
     sector[HEAD_SUM_START..HEAD_SUM_START + SUM_BYTES].copy_from_slice(&sum);
     sector
 }
 
-fn parse_head_sector(sector: &[u8]) -> Option<[u8; HEADER_BYTES]> {
-    let header: [u8; HEADER_BYTES] = sector.get(HEADER_START..HEAD_SUM_START)?.try_into().ok()?;
-    (sector == head_sector(&header)).then_some(header)
+/// redb's header, and the size that redb sees.
+fn parse_head_sector(sector: &[u8]) -> Option<([u8; HEADER_BYTES], u64)> {
+    let header: [u8; HEADER_BYTES] = sector.get(HEADER_START..SIZE_START)?.try_into().ok()?;
+    let size = u64::from_le_bytes(sector.get(SIZE_START..HEAD_SUM_START)?.try_into().ok()?);
+    (sector == head_sector(&header, size)).then_some((header, size))
 }
 
 /// Reads bytes; what is behind the end of the file is zeros, which fit no checksum.
@@ -401,22 +437,20 @@ fn place_of_sums(group: u64) -> u64 {
     PAGE * (1 + group * (GROUP_PAGES + 1))
 }
 
-/// Size of the file for a size that redb asks for.
-fn file_size(size: u64) -> u64 {
+/// The longest that the file can be for a size that redb sees.
+fn file_size_of(size: u64) -> u64 {
     match (size.div_ceil(PAGE)).checked_sub(1) {
         None => 0,
         Some(pages) => PAGE * (1 + pages + pages.div_ceil(GROUP_PAGES)),
     }
 }
 
-/// The size that redb sees.
-fn seen_size(file_size: u64) -> u64 {
-    match (file_size / PAGE).checked_sub(1) {
-        None => 0,
-        Some(pages) => {
-            let (groups, rest) = (pages / (GROUP_PAGES + 1), pages % (GROUP_PAGES + 1));
-            PAGE * (1 + groups * GROUP_PAGES + rest.saturating_sub(1))
-        }
+/// A size that redb sees, made larger, such that free stretches at its end are as large as can be.
+fn rounded(size: u64) -> u64 {
+    match size.saturating_sub(PAGE) {
+        0 => size,
+        data if data <= REGION_BYTES => PAGE + data.next_power_of_two(),
+        data => PAGE.saturating_add(data.checked_next_multiple_of(REGION_BYTES).unwrap_or(data)),
     }
 }
 
@@ -452,7 +486,7 @@ enum Piece {
 
 impl StorageBackend for CheckedPages {
     fn len(&self) -> io::Result<u64> {
-        Ok(seen_size(self.file.len()?))
+        Ok(self.state.lock().size)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -477,11 +511,18 @@ impl StorageBackend for CheckedPages {
     }
 
     fn set_len(&self, size: u64) -> io::Result<()> {
-        let size = file_size(size);
-        self.file.set_len(size)?;
-        let groups = size.div_ceil(PAGE * (GROUP_PAGES + 1));
-        self.state.lock().groups.retain(|group, _| *group < groups);
-        Ok(())
+        let mut state = self.state.lock();
+        // While redb creates a file it looks once more how long it has become.
+        state.size = if state.head == HeadState::Empty { rounded(size) } else { size };
+        let longest = file_size_of(state.size);
+        if state.file_size > longest {
+            self.file.set_len(longest)?;
+            state.file_size = longest;
+        }
+        let groups = longest.div_ceil(PAGE * (GROUP_PAGES + 1));
+        state.groups.retain(|group, _| *group < groups);
+        // The file has place for more than its head from its beginning.
+        state.grow(&*self.file, longest.min(place(1)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -528,16 +569,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_go_both_ways() {
-        for size in (0..4_000).map(|pages| pages * PAGE) {
-            let file = file_size(size);
-            assert_eq!(seen_size(file), size);
-            assert_eq!(seen_size(file + 100), size);
+    fn pages_stand_behind_the_checksums_of_their_group() {
+        assert_eq!([place(0), place(511), place(512)], [2, 513, 515].map(|page| page * PAGE));
+        assert_eq!([0, PAGE, 2 * PAGE].map(file_size_of), [0, PAGE, 3 * PAGE]);
+        for pages in [1, 2, 511, 512, 513, 1_025] {
+            assert_eq!(file_size_of((1 + pages) * PAGE), place(pages - 1) + PAGE);
         }
-        assert_eq!(file_size(PAGE), PAGE);
-        assert_eq!(place(0), 2 * PAGE);
-        assert_eq!(place(511), 513 * PAGE);
-        assert_eq!(place(512), 515 * PAGE);
+    }
+
+    #[test]
+    fn the_file_grows_with_what_is_written_to_it() {
+        let file: Arc<dyn StorageBackend> = Arc::new(InMemoryBackend::new());
+        let pages = CheckedPages::new(Arc::clone(&file)).expect("new");
+        pages.set_len(300 * PAGE).expect("size");
+        assert_eq!(pages.len().expect("length"), 513 * PAGE, "a power of two behind the header");
+        assert_eq!(file.len().expect("length"), GROWTH_BYTES);
+        let contents = vec![7; PAGE_BYTES];
+        pages.write(100 * PAGE, &contents).expect("write");
+        let header: Vec<u8> = REDB_MAGIC.iter().copied().chain(1..=200).collect();
+        pages.write(0, &header).expect("write");
+        pages.sync_data().expect("sync");
+        let length = file.len().expect("length");
+        assert!((100 * PAGE..100 * PAGE + 2 * GROWTH_BYTES).contains(&length), "{length}");
+        let pages = CheckedPages::new(Arc::clone(&file)).expect("open");
+        assert_eq!(pages.len().expect("length"), 513 * PAGE);
+        let mut out = vec![0; PAGE_BYTES];
+        pages.read(100 * PAGE, &mut out).expect("written");
+        assert_eq!(out, contents);
+        let unwritten = pages.read(400 * PAGE, &mut out).expect_err("behind the end");
+        assert_eq!(unwritten.kind(), io::ErrorKind::InvalidData);
+        pages.set_len(51 * PAGE).expect("size");
+        assert_eq!(file.len().expect("length"), file_size_of(51 * PAGE));
     }
 
     #[test]
