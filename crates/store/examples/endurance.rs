@@ -5,6 +5,8 @@
 //! - `insert-indexed`: the same with two indexes;
 //! - `update`, `update-undone`, `delete`: all of so many rows, one of two indexed columns changed;
 //! - `refill`: so many rows inserted and deleted, again and again;
+//! - `writers`: all of so many rows with two indexes updated in one transaction; then another thread commits single rows,
+//!   first alone, then while the sweep goes over the rows, and the slowest commits of both are told;
 //! - `churn`: so many updates of the same 1,000 rows, a reader's snapshot held for half of them.
 
 use std::path::Path;
@@ -32,7 +34,7 @@ fn main() -> Outcome<()> {
     if path.exists() {
         std::fs::remove_file(&path)?;
     }
-    let bench = Bench::create(&path, experiment.contains("indexed") || experiment.starts_with("update"))?;
+    let bench = Bench::create(&path, ["insert-indexed", "update", "update-undone", "writers"].contains(&experiment.as_str()))?;
     let began = Instant::now();
     match experiment.as_str() {
         "insert" | "insert-indexed" => bench.insert(rows)?.commit().map(drop)?,
@@ -50,6 +52,7 @@ fn main() -> Outcome<()> {
                 transaction.commit().map(drop)?
             }
         }
+        "writers" => bench.writers(rows)?,
         "refill" => bench.refill(rows)?,
         "churn" => bench.churn(rows)?,
         other => return Err(format!("no experiment {other}").into()),
@@ -136,6 +139,57 @@ impl Bench {
             }
         }
         Ok(transaction)
+    }
+
+    /// How long commits of single rows take while the sweep works, and while it does not.
+    fn writers(&self, rows: i64) -> Outcome<()> {
+        self.insert(rows)?.commit()?;
+        self.sweep_all()?;
+        self.change_all(false)?.commit()?;
+        let commit_while = |first: i64, going_on: &(dyn Fn() -> bool + Sync)| -> Outcome<Vec<Duration>> {
+            let mut times = Vec::new();
+            while going_on() {
+                let transaction = self.begin()?;
+                let id = first + times.len() as i64;
+                transaction.insert(&self.layout, &mut [Value::integer(-id), Value::integer(id)])?;
+                let began = Instant::now();
+                transaction.commit()?;
+                times.push(began.elapsed());
+                std::thread::sleep(PAUSE_BETWEEN_COMMITS);
+            }
+            times.sort_unstable();
+            Ok(times)
+        };
+        let until = Instant::now() + ALONE;
+        tell_times("commits alone", &commit_while(rows, &|| Instant::now() < until)?);
+        let swept = AtomicBool::new(false);
+        let (mut steps, times) = std::thread::scope(|scope| -> Outcome<_> {
+            let sweep = scope.spawn(|| {
+                let mut steps = Vec::new();
+                let mut idle = 0;
+                while idle < 4 {
+                    let began = processor_time();
+                    if self.store.sweep(1).expect("a sweep") == 0 {
+                        idle += 1;
+                    } else {
+                        idle = 0;
+                        steps.push(processor_time() - began);
+                    }
+                    // Commits of the other thread are something to do each time.
+                    if steps.len() as i64 > 64 + rows / 200 {
+                        break;
+                    }
+                }
+                swept.store(true, Ordering::SeqCst);
+                steps
+            });
+            let times = commit_while(2 * rows, &|| !swept.load(Ordering::SeqCst))?;
+            Ok((sweep.join().expect("the sweep"), times))
+        })?;
+        steps.sort_unstable();
+        tell_times("commits beside the sweep", &times);
+        tell_times("steps of the sweep", &steps);
+        Ok(())
     }
 
     fn refill(&self, rows: i64) -> Outcome<()> {
@@ -225,17 +279,7 @@ impl Bench {
             }
         }
         times.sort_unstable();
-        let at = |share: f64| {
-            times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
-        };
-        println!(
-            "  sweep: {} steps, median {:?}, 99 % {:?}, 99.9 % {:?}, slowest {:?}",
-            times.len(),
-            at(0.5).unwrap_or(&Duration::ZERO),
-            at(0.99).unwrap_or(&Duration::ZERO),
-            at(0.999).unwrap_or(&Duration::ZERO),
-            times.last().unwrap_or(&Duration::ZERO)
-        );
+        tell_times("sweep", &times);
         Ok(())
     }
 
@@ -261,8 +305,29 @@ impl Bench {
     }
 }
 
-/// What this thread has had of the processor (Linux; nothing elsewhere).
+/// The other thread's pause after each commit, and for how long it commits alone.
+const PAUSE_BETWEEN_COMMITS: Duration = Duration::from_millis(1);
+const ALONE: Duration = Duration::from_secs(3);
+
+/// Tells the distribution of sorted times.
+fn tell_times(what: &str, times: &[Duration]) {
+    let at = |share: f64| {
+        let place = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
+        times.get(place).copied().unwrap_or_default()
+    };
+    println!(
+        "  {what}: {} in {:.1?}, median {:.1?}, 99 % {:.1?}, 99.9 % {:.1?}, slowest {:.1?}",
+        times.len(),
+        times.iter().sum::<Duration>(),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        times.last().copied().unwrap_or_default()
+    );
+}
+
+/// What this thread has had of the processor.
 fn processor_time() -> Duration {
-    let used = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(used.split_whitespace().next().and_then(|used| used.parse().ok()).unwrap_or(0))
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.try_into().unwrap_or(0), used.tv_nsec.try_into().unwrap_or(0))
 }

@@ -142,7 +142,7 @@ fn a_shrunk_file_has_all_its_contents_and_little_else() {
         }
     }
     transaction.commit().expect("commit");
-    drop(view);
+    drop((view, transaction));
     bench.sweep();
     let left = rows(&begin(&bench.store, SNAPSHOT), &bench.layout);
     let path = bench.path();
