@@ -268,3 +268,8 @@ fn rows_before_errors() {
 fn partial_indexes() {
     check("partial-indexes");
 }
+
+#[test]
+fn firebird_rules() {
+    check("firebird-rules");
+}

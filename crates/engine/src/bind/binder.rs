@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use farbird_sql::ast;
-use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind::error::{dsql, sqlcode};
@@ -55,6 +55,13 @@ impl Bound {
 
     /// The value as another type.
     pub(crate) fn converted(self, to: &SqlType) -> Bound {
+        if let Expression::Constant(Value::Double(double)) = &self.expression
+            && matches!(to, SqlType::DecFloat16 | SqlType::DecFloat34)
+            && let Some(decimal) = crate::bind::literal::decimal(*double, to)
+        {
+            let column_type = ColumnType { sql_type: *to, ..self.column_type };
+            return Bound { expression: Expression::Constant(decimal), column_type, origin: None };
+        }
         let expression = self.expression.converted(self.column_type.sql_type_ref(), to);
         Bound { expression, column_type: ColumnType { sql_type: *to, ..self.column_type }, origin: None }
     }

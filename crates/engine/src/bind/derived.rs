@@ -69,6 +69,9 @@ impl Binder<'_> {
         alias: &str,
         nullable: bool,
     ) -> Result<FromTree> {
+        if table.busy {
+            return Err(cycle(&table.name));
+        }
         if let Some(working) = &table.working {
             let source = self.add_source(SourceKind::Working(working.place), vec![alias.to_owned()])?;
             let columns =
@@ -94,9 +97,9 @@ impl Binder<'_> {
                 if table.recursive {
                     binder.bind_recursive(table)
                 } else {
-                    // A definition sees the tables defined before it, not itself.
+                    // A definition sees all tables of its WITH, but not itself, however far around.
                     let scopes = binder.common_tables.clone();
-                    binder.hide_from(table);
+                    binder.mark_busy(table);
                     let select = binder.bind_parts(&table.definition.query);
                     binder.common_tables = scopes;
                     select
@@ -112,11 +115,18 @@ impl Binder<'_> {
         Ok(tree)
     }
 
-    /// Takes a table, and those after it in its WITH, out of sight.
-    fn hide_from(&mut self, table: &Arc<CommonTable>) {
+    /// Notes that a table's definition is being bound.
+    fn mark_busy(&mut self, table: &Arc<CommonTable>) {
+        let busy = Arc::new(CommonTable {
+            name: table.name.clone(),
+            definition: table.definition.clone(),
+            recursive: table.recursive,
+            busy: true,
+            working: None,
+        });
         for scope in &mut self.common_tables {
-            if let Some(place) = scope.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
-                scope.tables.truncate(place);
+            if let Some(known) = scope.tables.iter_mut().find(|known| Arc::ptr_eq(known, table)) {
+                *known = busy.clone();
             }
         }
     }
@@ -133,7 +143,7 @@ impl Binder<'_> {
                 return Err(alias_conflict(name));
             }
             if !with.recursive && refers_to(&table.query.body, name) {
-                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_CYCLE).with(name));
+                return Err(cycle(name));
             }
         }
         let tables = with.tables.iter().map(|table| {
@@ -141,6 +151,7 @@ impl Binder<'_> {
                 name: table.name.as_str().to_owned(),
                 recursive: with.recursive && refers_to(&table.query.body, table.name.as_str()),
                 definition: table.clone(),
+                busy: false,
                 working: None,
             })
         });
@@ -264,10 +275,10 @@ fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<V
     let items = &select.items;
     if !written.is_empty() {
         if written.len() > items.len() {
-            return Err(column_count(isc::DSQL_DERIVED_TABLE_LESS_COLUMNS, table));
+            return Err(column_count(isc::DSQL_DERIVED_TABLE_MORE_COLUMNS, table));
         }
         if written.len() < items.len() {
-            return Err(column_count(isc::DSQL_DERIVED_TABLE_MORE_COLUMNS, table));
+            return Err(column_count(isc::DSQL_DERIVED_TABLE_LESS_COLUMNS, table));
         }
         return Ok(written.iter().map(|name| name.as_str().to_owned()).collect());
     }
@@ -291,6 +302,31 @@ fn column_names(select: &BoundSelect, written: &[Name], table: &str) -> Result<V
 
 fn column_count(code: u32, table: &str) -> Error {
     dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(code).with(table)
+}
+
+fn cycle(table: &str) -> Error {
+    dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_CYCLE).with(table)
+}
+
+/// How often a member of a query reads the table of that name in FROM, directly; and whether in an outer join.
+pub(crate) fn references_to(from: &[ast::TableReference], name: &str) -> (usize, bool) {
+    from.iter().fold((0, false), |(count, outer), reference| {
+        let (more, more_outer) = references_in(reference, name);
+        (count + more, outer || more_outer)
+    })
+}
+
+fn references_in(reference: &ast::TableReference, name: &str) -> (usize, bool) {
+    match reference {
+        ast::TableReference::Join(join) => {
+            let (left, left_outer) = references_in(&join.left, name);
+            let (right, right_outer) = references_in(&join.right, name);
+            let is_outer =
+                matches!(join.kind, ast::JoinKind::Left | ast::JoinKind::Right | ast::JoinKind::Full);
+            (left + right, left_outer || right_outer || (is_outer && left + right > 0))
+        }
+        other => (usize::from(reads(other, name)), false),
+    }
 }
 
 /// Whether any member of a query reads the table of that name directly.

@@ -11,6 +11,8 @@ pub(crate) mod sqlcode {
     pub(crate) const UNKNOWN_COLUMN: i32 = -206;
     /// Syntax, aggregates, anything without a number of its own.
     pub(crate) const SYNTAX: i32 = -104;
+    /// A procedure without outputs, where values are asked for.
+    pub(crate) const NO_VALUES: i32 = -84;
     /// Types and counts of values.
     pub(crate) const VALUES: i32 = -804;
 }

@@ -12,8 +12,10 @@ use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::unknown;
-use crate::bind::{Access, Environment, VariableScope};
-use crate::expression::{BoundExpression, Expression, Subquery, SubqueryKind, context_type, error_type};
+use crate::bind::{Access, Environment, VariableScope, bind_domain_check};
+use crate::expression::{
+    BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
+};
 
 pub(crate) fn bind_alone(
     environment: &Environment,
@@ -283,8 +285,28 @@ impl Binder<'_> {
         let mut bound = self.bind_value(operand)?;
         self.infer(&mut bound, &resolved.sql_type);
         let nullable = bound.column_type.nullable;
-        let cast = bound.converted(&resolved.sql_type);
+        let mut cast = bound.converted(&resolved.sql_type);
+        if let Some(constraint) = self.domain_constraint(&resolved)? {
+            cast.expression = Expression::Constrained { operand: Box::new(cast.expression), constraint };
+        }
         Ok(Bound { column_type: ColumnType { sql_type: resolved.sql_type, nullable }, origin: None, ..cast })
+    }
+
+    /// What a domain allows, if that is not everything.
+    fn domain_constraint(&self, resolved: &data_type::ResolvedType) -> Result<Option<Arc<DomainConstraint>>> {
+        let Some(domain) = &resolved.domain else { return Ok(None) };
+        let check = match &domain.check_source {
+            Some(source) => {
+                let check = farbird_sql::parse_check(source, &self.parse_options())?;
+                Some(bind_domain_check(self.environment, &resolved.sql_type, &check.condition)?)
+            }
+            None => None,
+        };
+        if check.is_none() && !resolved.not_null {
+            return Ok(None);
+        }
+        let domain = domain.name.clone();
+        Ok(Some(Arc::new(DomainConstraint { domain, not_null: resolved.not_null, check })))
     }
 
     fn bind_sequence(&mut self, name: &ast::Name, step: Option<&ast::Expression>) -> Result<Bound> {

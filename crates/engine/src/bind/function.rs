@@ -153,10 +153,13 @@ impl Binder<'_> {
         function: &Arc<Routine>,
         arguments: &[ast::Expression],
     ) -> Result<Bound> {
+        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::FUNMISMAT).with(function.name.clone());
+        let required = function.inputs.iter().take_while(|input| input.default_source.is_none()).count();
+        if arguments.len() < required || arguments.len() > function.inputs.len() {
+            return Err(mismatch());
+        }
         let arguments = self.bind_routine_arguments(function, arguments)?;
-        let Some(result) = function.outputs.first() else {
-            return Err(Error::new(isc::FUNMISMAT).with(function.name.clone()));
-        };
+        let result = function.outputs.first().ok_or_else(mismatch)?;
         if !function.deterministic {
             self.block().volatile = true;
         }

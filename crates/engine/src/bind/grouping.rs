@@ -425,5 +425,5 @@ fn agg_error(code: u32) -> Error {
 }
 
 fn position_error(clause: &str) -> Error {
-    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COLUMN_POS_ERR).with(clause)
+    dsql(sqlcode::SYNTAX).and(isc::DSQL_COLUMN_POS_ERR).with(clause)
 }

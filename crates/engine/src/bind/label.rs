@@ -16,6 +16,7 @@ pub(crate) fn label_of(value: &Expression) -> String {
         ExpressionKind::Unary { operator, operand } => match (operator, &operand.kind) {
             (UnaryOperator::Plus, _) => label_of(operand),
             (_, ExpressionKind::Literal(_)) => String::from("CONSTANT"),
+            (_, ExpressionKind::Unary { .. }) => label_of(operand),
             _ => String::new(),
         },
         ExpressionKind::Binary { operator, .. } => String::from(match operator {

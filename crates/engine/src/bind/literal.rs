@@ -70,6 +70,11 @@ pub(crate) fn lowest_negated(operand: &Expression) -> Option<(Value, SqlType)> {
     }
 }
 
+/// A literal with an exponent as DECFLOAT: the digits as they were written, not those of the nearest double.
+pub(super) fn decimal(double: f64, to: &SqlType) -> Option<Value> {
+    cast(&format!("{double:e}"), to).ok()
+}
+
 fn cast(text: &str, to: &SqlType) -> Result<Value> {
     let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default() };
     convert::cast(&Value::text(text), to, &context)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_sql::ast;
 use farbird_types::key::{KeyPart, NullsPosition};
-use farbird_types::{ColumnType, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
 use crate::bind::binder::{AggregatesAllowed, Binder, Block, Bound, Origin};
@@ -13,6 +13,7 @@ use crate::bind::error::{at, dsql, sqlcode};
 use crate::bind::label::label_of;
 use crate::bind::source::FromTree;
 use crate::bind::{Action, Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
+use crate::catalog::RelationKind;
 use crate::expression::Expression;
 use crate::plan::block::{LockWish, Outline};
 use crate::plan::{self, JoinKey, Node, RowNumberColumn, SelectPlan, SortKey};
@@ -95,6 +96,9 @@ pub(crate) fn bind_select(
     }
     let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
     let lock = select.with_lock.map(|lock| LockWish { skip_locked: lock.skip_locked });
+    if lock.is_some() {
+        check_lockable(environment, &select.query, &bound)?;
+    }
     let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
     let plan = plan::text::short(&root);
     let explained_plan = plan::text::explained(&root);
@@ -113,6 +117,35 @@ pub(crate) fn bind_select(
         explained_plan,
         accesses: binder.accesses.into_iter().collect(),
     })
+}
+
+/// WITH LOCK is for rows of one table.
+fn check_lockable(environment: &Environment, query: &ast::Query, bound: &BoundSelect) -> Result<()> {
+    let refused = |code: u32| dsql(sqlcode::SYNTAX).and(code);
+    let select = match &query.body {
+        ast::QueryBody::Select(select) => select,
+        ast::QueryBody::Union(_) => return Err(refused(isc::DSQL_WLOCK_CONFLICT).with("UNION")),
+        ast::QueryBody::Nested(_) => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
+    };
+    let [ast::TableReference::Named(table)] = select.from.as_slice() else {
+        return Err(refused(isc::DSQL_WLOCK_SIMPLE));
+    };
+    let name = table.name.name.as_str();
+    let is_common =
+        query.with.as_ref().is_some_and(|with| with.tables.iter().any(|other| other.name == table.name.name));
+    match environment.catalog.relations.get(name).map(|relation| &relation.kind) {
+        _ if is_common => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
+        None | Some(RelationKind::View { .. }) => return Err(refused(isc::DSQL_WLOCK_SIMPLE)),
+        Some(RelationKind::System) => return Err(Error::new(isc::FORUPDATE_SYSTBL).with(name)),
+        Some(_) => {}
+    }
+    if bound.distinct {
+        return Err(refused(isc::DSQL_WLOCK_CONFLICT).with("DISTINCT"));
+    }
+    if bound.grouping.is_some() {
+        return Err(refused(isc::DSQL_WLOCK_AGGREGATES));
+    }
+    Ok(())
 }
 
 pub(crate) fn describe(environment: &Environment, query: &ast::Query) -> Result<QueryDescription> {
@@ -386,12 +419,8 @@ impl Binder<'_> {
             ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
                 let item =
                     usize::try_from(*ordinal).ok().and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
-                item.map(Some).ok_or_else(|| {
-                    dsql(sqlcode::SYNTAX)
-                        .and(isc::DSQL_COMMAND_ERR)
-                        .and(isc::DSQL_COLUMN_POS_ERR)
-                        .with("ORDER BY")
-                })
+                item.map(Some)
+                    .ok_or_else(|| dsql(sqlcode::SYNTAX).and(isc::DSQL_COLUMN_POS_ERR).with("ORDER BY"))
             }
             ast::ExpressionKind::Column { qualifier: None, name } => {
                 Ok(items.iter().find(|item| item.name.as_deref() == Some(name.as_str())))

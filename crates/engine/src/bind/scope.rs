@@ -87,6 +87,8 @@ pub(crate) struct CommonTable {
     pub(crate) definition: ast::CommonTable,
     /// Whether it may refer to itself.
     pub(crate) recursive: bool,
+    /// Whether its definition is being bound: reading it then is a cycle.
+    pub(crate) busy: bool,
     /// While its recursive members are bound: what they see of it.
     pub(crate) working: Option<WorkingTable>,
 }

@@ -287,6 +287,10 @@ impl Binder<'_> {
         }
         if let Some(procedure) = self.environment.catalog.procedures.get(name).cloned() {
             let arguments = named.arguments.as_deref().unwrap_or_default();
+            if procedure.outputs.is_empty() {
+                let error = dsql(sqlcode::NO_VALUES).and(isc::DSQL_PROCEDURE_USE_ERR).with(name);
+                return Err(at(error, named.name.name.position));
+            }
             return self.bind_procedure(&procedure, arguments, &alias, nullable);
         }
         match named.arguments {

@@ -7,7 +7,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, arithmetic, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::data_type::collation_of;
-use crate::bind::derived::refers_to;
+use crate::bind::derived::{references_to, refers_to};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::query::{BoundSelect, OutputColumn};
 use crate::bind::scope::{CommonTable, CommonTableScope, WorkingTable};
@@ -107,6 +107,7 @@ impl Binder<'_> {
         let definition = &table.definition;
         let mut members = Vec::new();
         union_members(&definition.query.body, &mut members);
+        check_recursion(&members, &table.name)?;
         let (recursive, anchors): (Vec<_>, Vec<_>) =
             members.into_iter().partition(|member| member.refers_to(&table.name));
         if anchors.is_empty() {
@@ -135,6 +136,7 @@ impl Binder<'_> {
             name: table.name.clone(),
             definition: definition.clone(),
             recursive: true,
+            busy: false,
             working: Some(WorkingTable { place, columns: named.collect() }),
         });
         self.common_tables.push(CommonTableScope { tables: vec![working] });
@@ -160,6 +162,9 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(members.len());
         for member in members {
             let step = self.bind_member(member)?;
+            if step.grouping.is_some() || !step.block.windows.is_empty() {
+                return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_RECURSIVE_AGGREGATE));
+            }
             if step.items.len() != columns.len() {
                 return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COUNT_MISMATCH));
             }
@@ -168,6 +173,29 @@ impl Binder<'_> {
         let all = vec![true; bound.len()];
         self.plan_union(bound, columns, &all)
     }
+}
+
+/// What the members of a recursive common table may be, as far as their FROM tells.
+fn check_recursion(members: &[Member<'_>], name: &str) -> Result<()> {
+    if members.len() < 2 {
+        return Err(recursion_error(isc::DSQL_CTE_NOT_A_UNION, name));
+    }
+    let first = members.iter().position(|member| member.refers_to(name)).unwrap_or(members.len());
+    for member in members.get(first..).unwrap_or_default() {
+        if !member.refers_to(name) {
+            return Err(recursion_error(isc::DSQL_CTE_NONRECURS_AFTER_RECURS, name));
+        }
+        let MemberBody::Select(select) = member.body else { continue };
+        if select.distinct {
+            return Err(recursion_error(isc::DSQL_CTE_WRONG_CLAUSE, name).with("DISTINCT"));
+        }
+        match references_to(&select.from, name) {
+            (_, true) => return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_OUTER_JOIN)),
+            (2.., _) => return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_CTE_MULT_REFERENCES)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A member of a UNION.
@@ -213,7 +241,8 @@ fn member_body(body: &ast::QueryBody) -> MemberBody<'_> {
     }
 }
 
-/// The columns of a UNION: names of the first member, types that hold the values of all.
+/// The columns of a UNION: names of the first member, types that hold the values of all. Of columns without a name only
+/// aggregates are called something.
 fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
     let Some(first) = members.first() else { return Err(unsupported("an empty UNION")) };
     if members.iter().any(|member| member.items.len() != first.items.len()) {
@@ -230,7 +259,12 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
             .iter()
             .any(|member| member.items.get(place).is_some_and(|item| item.column_type.nullable));
         let sql_type = arithmetic::common_type(&types)?;
-        columns.push(OutputColumn { column_type: ColumnType { sql_type, nullable }, ..item.clone() });
+        // Aggregates stand here as columns of the grouping.
+        let label = match item.expression {
+            Expression::Column(_) => item.label.clone(),
+            _ => item.name.clone().unwrap_or_default(),
+        };
+        columns.push(OutputColumn { label, column_type: ColumnType { sql_type, nullable }, ..item.clone() });
     }
     Ok(columns)
 }
@@ -254,5 +288,5 @@ fn union_of(mut inputs: Vec<Node>) -> Node {
 }
 
 fn recursion_error(code: u32, table: &str) -> Error {
-    dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(code).with(table)
+    dsql(sqlcode::SYNTAX).and(code).with(table)
 }

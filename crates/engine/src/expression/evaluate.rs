@@ -26,6 +26,11 @@ impl Expression {
                 let value = operand.evaluate(row, context)?;
                 cast_value(value, to, context)
             }
+            Expression::Constrained { operand, constraint } => {
+                let value = operand.evaluate(row, context)?;
+                constraint.verify(&value, context)?;
+                Ok(value)
+            }
             Expression::Arithmetic { operator, left, right, result } => {
                 if let (Some(left), Some(right)) = (left.peek(row, context), right.peek(row, context))
                     && !matches!(left, Value::Blob(_))

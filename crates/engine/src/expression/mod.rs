@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use farbird_sql::ast::{ComparisonOperator, ContextVariable, ErrorItem, Quantifier, Truth};
 use farbird_types::arithmetic::ArithmeticOperator;
-use farbird_types::{Collation, ColumnType, Result, SqlType, Value};
+use farbird_types::{Collation, ColumnType, Error, Result, SqlType, Value, convert, isc};
 
 use crate::catalog::Routine;
 use crate::execute::context::ExecutionContext;
@@ -54,6 +54,13 @@ pub enum Expression {
         operand: Box<Expression>,
         /// To what.
         to: SqlType,
+    },
+    /// A value that a domain must allow: CAST to the domain.
+    Constrained {
+        /// The value, of the domain's type.
+        operand: Box<Expression>,
+        /// What is allowed.
+        constraint: Arc<DomainConstraint>,
     },
     /// `+ - * /`
     Arithmetic {
@@ -295,6 +302,45 @@ pub enum SubqueryKind {
         /// Order of texts.
         collation: Collation,
     },
+}
+
+/// NOT NULL and CHECK of a domain.
+#[derive(Debug, Clone)]
+pub struct DomainConstraint {
+    /// The domain's name.
+    pub domain: String,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// CHECK, over a row of just the value.
+    pub check: Option<BoundExpression>,
+}
+
+impl DomainConstraint {
+    /// Fails unless a value is allowed.
+    ///
+    /// # Errors
+    /// `isc_not_valid_for` with what was done (CAST) and the value; those of the CHECK.
+    pub fn verify(&self, value: &Value, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let fails = match (&self.check, value) {
+            (_, Value::Null) if self.not_null => true,
+            (Some(check), value) => check.truth_on(std::slice::from_ref(value), context)? == Some(false),
+            (None, _) => false,
+        };
+        if !fails {
+            return Ok(());
+        }
+        let shown = match value {
+            Value::Null => "*** null ***".to_owned(),
+            value => convert::to_display_text(value),
+        };
+        Err(Error::new(isc::NOT_VALID_FOR).with("CAST").with(shown))
+    }
+}
+
+impl PartialEq for DomainConstraint {
+    fn eq(&self, other: &Self) -> bool {
+        self.domain == other.domain
+    }
 }
 
 /// An expression ready to be evaluated by itself: a PSQL condition, a default, a computed value.

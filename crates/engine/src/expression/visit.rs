@@ -16,6 +16,7 @@ impl Expression {
             | Expression::Aggregate(_)
             | Expression::Window(_) => {}
             Expression::Cast { operand, .. }
+            | Expression::Constrained { operand, .. }
             | Expression::Negate(operand)
             | Expression::IsNull(operand)
             | Expression::IsTruth { operand, .. }
@@ -89,6 +90,7 @@ impl Expression {
             | Expression::Aggregate(_)
             | Expression::Window(_) => {}
             Expression::Cast { operand, .. }
+            | Expression::Constrained { operand, .. }
             | Expression::Negate(operand)
             | Expression::IsNull(operand)
             | Expression::IsTruth { operand, .. }
