@@ -350,7 +350,7 @@ impl<'a> MergedEntries<'a> {
             Ordering::Less | Ordering::Equal => {
                 self.committed.next().transpose().map(|entry| entry.map(|(entry, _)| Entry::Committed(entry)))
             }
-            Ordering::Greater => Ok(self.own.next().map(|own| Entry::Own(own))),
+            Ordering::Greater => Ok(self.own.next().map(Entry::Own)),
         }
     }
 }
