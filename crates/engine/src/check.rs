@@ -3,6 +3,8 @@
 //! A file is only looked at, and refused if somebody has it open: what `farbird check` does. A database that is open is
 //! checked among its users.
 
+mod references;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::catalog::layout::layout;
 use crate::database::Database;
 use crate::engine::store_error;
+use references::check_references;
 
 /// What was found in a database.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +60,11 @@ pub enum CheckStep {
         /// All work, as estimated.
         total: u64,
     },
+    /// The rows that the foreign keys of a table refer to are looked for.
+    References {
+        /// The table.
+        table: String,
+    },
 }
 
 /// Checks a database file.
@@ -83,12 +91,15 @@ pub fn check_database(
         }
         Err(error) => return Err(failed(error)),
         Ok(store) => {
-            let layouts = names.read(&store, &mut report);
+            let catalog = load_catalog(&store, &mut report);
+            let layouts = names.learn(&catalog);
             let mut told = |at: farbird_store::check::CheckProgress| {
                 let table = at.relation.map(|relation| names.relation(relation));
                 progress(CheckStep::Contents { table, done: at.done, total: at.total });
             };
-            let contents = store.check(&layouts, &mut told, cancel).map_err(Error::from)?;
+            let mut contents = store.check(&layouts, &mut told, cancel).map_err(Error::from)?;
+            let mut begun = |table: &str| progress(CheckStep::References { table: table.to_owned() });
+            check_references(&store, &catalog, &mut contents, &mut begun, cancel).map_err(Error::from)?;
             let mut findings = report.findings;
             findings.extend(contents.findings);
             report = CheckReport { findings, ..contents };
@@ -104,9 +115,20 @@ pub fn check_database(
 /// If the check cannot go on, or `cancel` is raised.
 pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Result<DatabaseReport> {
     let mut names = Names::default();
-    let layouts = names.learn(&database.catalog());
-    let report = database.store.check(&layouts, &mut |_| {}, cancel);
-    Ok(names.report(report.map_err(|error| database.status(error))?))
+    let catalog = database.catalog();
+    let layouts = names.learn(&catalog);
+    let failed = |error| database.status(error);
+    let mut report = database.store.check(&layouts, &mut |_| {}, cancel).map_err(failed)?;
+    check_references(&database.store, &catalog, &mut report, &mut |_| {}, cancel).map_err(failed)?;
+    Ok(names.report(report))
+}
+
+/// Reads the catalog; an empty one if it is damaged.
+fn load_catalog(store: &Store, report: &mut CheckReport) -> Catalog {
+    Catalog::load(store).unwrap_or_else(|error| {
+        report.add(Place::Catalog, error.to_string());
+        Catalog::default()
+    })
 }
 
 /// Names by number.
@@ -117,17 +139,6 @@ struct Names {
 }
 
 impl Names {
-    /// Reads the catalog; gives the layouts of all tables.
-    fn read(&mut self, store: &Store, report: &mut CheckReport) -> Vec<Arc<RelationLayout>> {
-        match Catalog::load(store) {
-            Ok(catalog) => self.learn(&catalog),
-            Err(error) => {
-                report.add(Place::Catalog, error.to_string());
-                Vec::new()
-            }
-        }
-    }
-
     /// Takes the names from a catalog; gives the layouts of all tables.
     fn learn(&mut self, catalog: &Catalog) -> Vec<Arc<RelationLayout>> {
         let mut layouts = Vec::new();
@@ -169,6 +180,7 @@ impl Names {
                 (format!("{}, row {}, BLOB {}", table(relation), row.0, blob.0), SALVAGE)
             }
             Place::Blobs => ("the BLOBs".to_owned(), RESTORE),
+            Place::Reference(relation, row) => (format!("{}, row {}", table(relation), row.0), REFERENCE),
             _ => ("somewhere".to_owned(), RESTORE),
         };
         Damage { place, what: finding.what.clone(), advice }
@@ -178,6 +190,7 @@ impl Names {
 const RESTORE: &str = "restore the latest backup";
 const SALVAGE: &str = "restore the latest backup, or copy the rows that can be read into a new table";
 const REBUILD: &str = "build the index anew: ALTER INDEX ... INACTIVE, then ALTER INDEX ... ACTIVE";
+const REFERENCE: &str = "insert the row that is missing, or delete or change the one that refers to it";
 const SEQUENCES: &str = "set the sequences anew with ALTER SEQUENCE ... RESTART WITH";
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use indicatif::ProgressBar;
 use crate::backup::{Format, Interrupt};
 use crate::progress;
 
-/// Check a database: every page, row, index entry and BLOB, and whether they agree.
+/// Check a database: every page, row, index entry, BLOB and foreign key, and whether they agree.
 ///
 /// The file is only read; what an interrupted server left behind is mended in memory, not in the file. Nobody may have
 /// the database open meanwhile.
@@ -63,6 +63,7 @@ fn show(bar: &ProgressBar, step: CheckStep) {
             bar.set_length(total);
             bar.set_position(done);
         }
+        CheckStep::References { table } => bar.set_message(format!("{table}, foreign keys")),
     }
 }
 
@@ -77,7 +78,7 @@ fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
     let counts = &report.counts;
     println!(
         "{} tables, {} rows in {} blocks and {} versions, {} index entries ({} lead nowhere), {} BLOBs (and {} of no \
-         row), {seconds:.1} s",
+         row), {} bytes of nothing known, {seconds:.1} s",
         counts.relations,
         counts.rows,
         counts.blocks,
@@ -86,6 +87,7 @@ fn tell(report: &DatabaseReport, database: &str, seconds: f64) {
         counts.stale_entries,
         counts.blobs,
         counts.orphan_blobs,
+        counts.unknown_bytes,
     );
     match report.damages.len() {
         0 => println!("{database} is sound"),
@@ -112,6 +114,7 @@ fn json(report: &DatabaseReport, seconds: f64) -> serde_json::Value {
         "stale_index_entries": counts.stale_entries,
         "blobs": counts.blobs,
         "orphan_blobs": counts.orphan_blobs,
+        "unknown_bytes": counts.unknown_bytes,
         "seconds": seconds,
     })
 }

@@ -44,6 +44,7 @@ pub mod subquery;
 mod window;
 
 pub use batch::Batch;
+pub(crate) use constraint::key_text;
 pub use context::ExecutionContext;
 pub use cursor::Cursor;
 pub use modify::{Modified, modify};
