@@ -64,7 +64,6 @@ fn money_is_neither_made_nor_lost() {
         insert(&setup, &layout, id, &BALANCE.to_string());
     }
     setup.commit().expect("commit");
-    drop(setup);
     let is_over = AtomicBool::new(false);
     let (transfers, conflicts) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {

@@ -90,9 +90,12 @@ impl Bench {
 #[test]
 fn deleted_space_is_used_again() {
     let bench = bench();
-    bench.fill(8_000);
-    bench.empty();
-    bench.sweep();
+    // redb takes pages at both ends of what it has asked for; after a few rounds it knows them all.
+    for _ in 0..3 {
+        bench.fill(8_000);
+        bench.empty();
+        bench.sweep();
+    }
     let before = bench.file_bytes();
     for _ in 0..4 {
         bench.fill(8_000);
@@ -142,7 +145,7 @@ fn a_shrunk_file_has_all_its_contents_and_little_else() {
         }
     }
     transaction.commit().expect("commit");
-    drop((view, transaction));
+    drop(view);
     bench.sweep();
     let left = rows(&begin(&bench.store, SNAPSHOT), &bench.layout);
     let path = bench.path();
@@ -152,7 +155,9 @@ fn a_shrunk_file_has_all_its_contents_and_little_else() {
     store.close().expect("close");
     drop(store);
     let shrunk = farbird_store::shrink(&path, 1 << 20).expect("shrinks");
-    assert!(shrunk.after < shrunk.before / 2, "{shrunk:?}");
+    // The room of the commit log stays.
+    let contents = |bytes: u64| bytes - farbird_store::log::ROOM_BYTES_DEFAULT;
+    assert!(contents(shrunk.after) < contents(shrunk.before) / 2, "{shrunk:?}");
     assert_eq!(size(&path), shrunk.after);
     let store = Store::open(&path, options()).expect("open");
     assert_eq!(rows(&begin(&store, SNAPSHOT), &layout), left);
