@@ -200,6 +200,7 @@ mod tests {
 
     use super::*;
     use crate::api::{AttachOptions, CreateDatabaseOptions, ExecuteOptions};
+    use crate::catalog::ConstraintKind;
     use crate::engine::Engine;
     use crate::users::NoUsers;
 
@@ -226,13 +227,41 @@ mod tests {
         };
         let mut attachment = hold.attach(user).unwrap();
         let statement = attachment.allocate_statement().unwrap();
-        for sql in ["create table customers (id int)", "create index by_id on customers (id)"] {
+        for sql in [
+            "create table customers (id int)",
+            "create index by_id on customers (id)",
+            "create table parents (id varchar(10) not null constraint parents_id primary key)",
+            "create table others (id varchar(10) not null constraint others_id primary key)",
+            "create table children (parent char(12) constraint parent references parents)",
+            "insert into parents values ('a')",
+            "insert into children values ('a')",
+            "insert into children values (null)",
+        ] {
             let transaction = attachment.start_transaction(Default::default()).unwrap();
             attachment.prepare(statement, Some(transaction), sql, 3).unwrap();
             attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default()).unwrap();
             attachment.commit(transaction).unwrap();
         }
-        assert!(check_open_database(hold.database(), &CancelFlag::new()).unwrap().is_sound());
+        let report = check_open_database(hold.database(), &CancelFlag::new()).unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        assert_eq!(report.counts.rows, 3);
+
+        // The same rows under a foreign key that they do not fulfil.
+        let mut other = Catalog::clone(&hold.database().catalog());
+        let children = Arc::make_mut(other.relations.get_mut("CHILDREN").unwrap());
+        for constraint in &mut children.constraints {
+            if let ConstraintKind::ForeignKey { referenced_relation, referenced_constraint, .. } =
+                &mut constraint.kind
+            {
+                *referenced_relation = "OTHERS".to_owned();
+                *referenced_constraint = "OTHERS_ID".to_owned();
+            }
+        }
+        let mut found = CheckReport::default();
+        let store = &hold.database().store;
+        check_references(store, &other, &mut found, &mut |_| {}, &CancelFlag::new()).unwrap();
+        assert_eq!(found.findings.len(), 1, "{found:?}");
+        assert!(matches!(found.findings[0].place, Place::Reference(..)));
 
         let catalog = hold.database().catalog();
         let relation = &catalog.relations["CUSTOMERS"];
