@@ -34,7 +34,10 @@ fn main() -> Outcome<()> {
     if path.exists() {
         std::fs::remove_file(&path)?;
     }
-    let bench = Bench::create(&path, ["insert-indexed", "update", "update-undone", "writers"].contains(&experiment.as_str()))?;
+    let bench = Bench::create(
+        &path,
+        ["insert-indexed", "update", "update-undone", "writers"].contains(&experiment.as_str()),
+    )?;
     let began = Instant::now();
     match experiment.as_str() {
         "insert" | "insert-indexed" => bench.insert(rows)?.commit().map(drop)?,
