@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use farbird_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +13,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::location::Locations;
 use crate::security::SecurityDatabase;
+use crate::session::waiting::WaitingThreads;
 use crate::throttle::Throttle;
 
 /// Logins that are computed at a time: each costs a few milliseconds of arithmetic on big numbers.
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) throttle: Throttle,
     pub(crate) login_work: Arc<Semaphore>,
     /// Threads that wait for their clients' next requests.
-    pub(crate) waiting_threads: AtomicUsize,
+    pub(crate) waiting_threads: WaitingThreads,
     /// Turns true when the server is asked to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -121,7 +121,7 @@ impl Server {
             security: Arc::new(security),
             throttle: Throttle::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
-            waiting_threads: AtomicUsize::new(0),
+            waiting_threads: WaitingThreads::new(),
             stopping,
         });
         let accepting = tokio::spawn(accept(listener, shared));

@@ -20,6 +20,7 @@ mod objects;
 pub(crate) mod output;
 mod statements;
 mod transactions;
+pub(crate) mod waiting;
 pub(crate) mod worker;
 
 use farbird_engine::attachment::Attachment;

@@ -1,12 +1,11 @@
 //! What works for one connection: first the handshake, then a database or the services manager.
 //!
-//! Runs on a blocking thread while there are requests and for a moment longer: a client that asks again within
-//! [`PATIENCE`] is answered without waking anybody else. Otherwise it rests as a value.
+//! Runs on a blocking thread while there are requests and for a moment longer ([`super::waiting`]): a client that soon
+//! asks again is answered without waking anybody else. Otherwise it rests as a value.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
@@ -25,9 +24,10 @@ use socket2::SockRef;
 use super::Session;
 use super::attach_parameters::{DatabaseParameters, LoginItems};
 use super::output::Output;
+use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::handshake::{Identity, Login, Step, refused};
-use crate::line::{self, READ_BYTES, Readiness, Taken};
+use crate::line::{self, READ_BYTES, Taken};
 use crate::security::random;
 use crate::server::Shared;
 use crate::service::ServiceSession;
@@ -36,10 +36,6 @@ use crate::service::ServiceSession;
 const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V20;
 /// Inline BLOBs of an attachment that does not ask for another size.
 const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
-/// How long a thread waits for its client's next request.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// Threads that wait for their clients at a time; others rest at once.
-const WAITING_THREADS_MAX: usize = 64;
 
 /// The session side of a connection. See the module's text.
 pub(crate) struct Worker {
@@ -47,6 +43,7 @@ pub(crate) struct Worker {
     peer: SocketAddr,
     output: Output,
     line: Line,
+    haste: Haste,
     stage: Stage,
 }
 
@@ -94,11 +91,18 @@ pub(super) enum AttachKind {
 impl Worker {
     /// A worker for a fresh connection.
     pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, line: Arc<line::Line>) -> Worker {
-        Worker { shared, peer, output: Output::new(line), line: Line::default(), stage: Stage::Start }
+        Worker {
+            shared,
+            peer,
+            output: Output::new(line),
+            line: Line::default(),
+            haste: Haste::default(),
+            stage: Stage::Start,
+        }
     }
 
-    /// Answers requests in order, those that wait and those that come within [`PATIENCE`] of the last answer. The socket
-    /// must not block.
+    /// Answers requests in order, those that wait and those that come soon after the last answer. The socket must not
+    /// block.
     pub(crate) fn work(&mut self, socket: Arc<TcpStream>) {
         self.output_mut().connect(Arc::clone(&socket));
         self.answer_all(&socket);
@@ -135,11 +139,7 @@ impl Worker {
         if self.output_mut().has_unwritten() {
             return false;
         }
-        let waiting = &self.shared.waiting_threads;
-        let may_wait = waiting.fetch_add(1, Ordering::Relaxed) < WAITING_THREADS_MAX;
-        let ready = may_wait && line::wait(socket, Readiness::Readable, PATIENCE);
-        waiting.fetch_sub(1, Ordering::Relaxed);
-        ready
+        self.haste.wait(&self.shared.waiting_threads, socket)
     }
 
     /// The way out.
