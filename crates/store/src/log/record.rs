@@ -38,6 +38,8 @@ pub(super) const RECORD_BYTES_MAX: usize = 256 << 10;
 const ALIGNMENT_BYTES: usize = 512;
 const CHECKSUM_BYTES: usize = 8;
 const HEADER_BYTES: usize = 32;
+/// So much of the room behind the last record is looked at with one read.
+const SECTORS_BYTES: usize = 128 << 10;
 
 /// In place of the size of the changes: this is a note.
 const NOTE: u32 = u32::MAX;
@@ -81,6 +83,11 @@ impl RecordNumber {
             generation: u64::from_le_bytes(generation.try_into().ok()?),
             number: u64::from_le_bytes(number.try_into().ok()?),
         })
+    }
+
+    /// The number that the first bytes are.
+    fn first_in(bytes: &[u8]) -> Option<RecordNumber> {
+        RecordNumber::from_bytes(bytes.get(..16)?)
     }
 }
 
@@ -203,22 +210,35 @@ pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<O
 /// # Errors
 /// `Corrupt` if there is such a proof.
 pub(super) fn check_end(room: &Room, position: u64, end: u64, missing: RecordNumber) -> Result<()> {
-    for position in (position..end).step_by(ALIGNMENT_BYTES) {
-        let is_later = |found: RecordNumber| found.generation == missing.generation && found > missing;
-        let later = read_whole(room, position, is_later)?;
-        if later.is_some_and(|later| later.number.first_of_write(later.before) > missing.number) {
-            return Err(StoreError::corrupt(format!(
-                "record {} of the commit log, behind which there are others",
-                missing.number
-            )));
+    let mut sectors = vec![0; SECTORS_BYTES];
+    for begin in (position..end).step_by(SECTORS_BYTES) {
+        let size = usize::try_from(end - begin).map_or(SECTORS_BYTES, |left| left.min(SECTORS_BYTES));
+        let sectors = sectors.get_mut(..size).unwrap_or_default();
+        room.read(begin, sectors)?;
+        for (sector, position) in sectors.chunks(ALIGNMENT_BYTES).zip((begin..).step_by(ALIGNMENT_BYTES)) {
+            let found = sector.get(16..).and_then(RecordNumber::first_in);
+            if found.is_some_and(|found| found.generation == missing.generation && found >= missing) {
+                check_sector_behind(room, position, missing)?;
+            }
         }
-        let noted = read_note(room, position)?;
-        if noted.is_some_and(|noted| noted.generation == missing.generation && noted >= missing) {
-            return Err(StoreError::corrupt(format!(
-                "record {} of the commit log, which was acknowledged",
-                missing.number
-            )));
-        }
+    }
+    Ok(())
+}
+
+/// Whether a sector behind the end of the log says that there was more.
+fn check_sector_behind(room: &Room, position: u64, missing: RecordNumber) -> Result<()> {
+    let later = read_whole(room, position, |found| found > missing)?;
+    if later.is_some_and(|later| later.number.first_of_write(later.before) > missing.number) {
+        return Err(StoreError::corrupt(format!(
+            "record {} of the commit log, behind which there are others",
+            missing.number
+        )));
+    }
+    if read_note(room, position)?.is_some() {
+        return Err(StoreError::corrupt(format!(
+            "record {} of the commit log, which was acknowledged",
+            missing.number
+        )));
     }
     Ok(())
 }
