@@ -130,7 +130,7 @@ impl Checkpoints {
 }
 
 /// Pages changed between two checkpoints, at least: however slow the disk is.
-const BETWEEN_CHECKPOINTS_MIN: usize = 512;
+const BETWEEN_CHECKPOINTS_MIN: usize = 128;
 /// And at most.
 const BETWEEN_CHECKPOINTS_MAX: usize = 8_192;
 
