@@ -132,7 +132,7 @@ impl Checkpoints {
 /// Pages changed between two checkpoints, at least: however slow the disk is.
 const BETWEEN_CHECKPOINTS_MIN: usize = 128;
 /// And at most.
-const BETWEEN_CHECKPOINTS_MAX: usize = 8_192;
+const BETWEEN_CHECKPOINTS_MAX: usize = 1_024;
 
 /// How many changes are made at a time: as many as take about the right time.
 #[derive(Debug, Clone, Copy)]
