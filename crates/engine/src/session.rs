@@ -203,6 +203,16 @@ impl Interrupt {
         *self.deadline.lock()
     }
 
+    /// A row was delivered, and the next one may be asked for: a cancel that came meanwhile is for that. A timeout is not: the time
+    /// between two fetches does not count.
+    pub fn pause(&self) {
+        if self.reason.load(Ordering::Acquire) == StopReason::TimedOut as u8 {
+            self.end();
+        } else {
+            self.set_deadline(None);
+        }
+    }
+
     /// Fails if the statement must stop. Cheap: loops call it once per batch or per few rows.
     pub fn check(&self) -> Result<()> {
         if self.cancel.is_raised() { Err(self.error()) } else { Ok(()) }

@@ -494,6 +494,19 @@ fn another_thread_stops_a_statement() -> Outcome {
 }
 
 #[test]
+fn a_cancel_between_two_rows_stops_the_query() -> Outcome {
+    let connection = numbers()?;
+    let mut rows = connection.query("select id from numbers order by id", ())?;
+    assert_eq!(rows.next().expect("a row")?.get::<i64>("ID")?, 1);
+    connection.canceller().cancel();
+    // Rows that have been fetched already may come first.
+    assert!(rows.find_map(Result::err).expect("an error").is_cancelled());
+    drop(rows);
+    assert_eq!(connection.query_one::<i64>("select count(*) from numbers", ())?, 1_000);
+    Ok(())
+}
+
+#[test]
 fn users_and_roles_count() -> Outcome {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("users.fbd");

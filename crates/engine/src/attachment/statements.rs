@@ -529,6 +529,10 @@ impl Attachment {
             return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
         }
         self.session.interrupt.begin(open.deadline);
+        if let Err(stopped) = self.session.interrupt.check() {
+            self.session.interrupt.end();
+            return Err(stopped);
+        }
         // A query goes on with the view that it was opened with; what a routine does next sees what it did before.
         let view = match &open.source {
             RowSource::Routine(_) => transaction.store.view()?,
@@ -546,17 +550,20 @@ impl Attachment {
             Some(buffer) => buffer.go(to, || source(&mut open.row_numbers, &mut open.source)),
         };
         slot.counts = context.counts;
-        let interrupted = self.session.interrupt.check();
-        self.session.interrupt.end();
         match result {
             Ok(mut row) => {
+                self.session.interrupt.pause();
                 slot.counts.selected += u64::from(row.is_some());
                 if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                     prepared.blob_texts.mark(row);
                 }
                 Ok(row)
             }
-            Err(error) => Err(interrupted.err().unwrap_or_else(|| database.status(error))),
+            Err(error) => {
+                let interrupted = self.session.interrupt.check();
+                self.session.interrupt.end();
+                Err(interrupted.err().unwrap_or_else(|| database.status(error)))
+            }
         }
     }
 }
