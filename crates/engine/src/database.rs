@@ -9,6 +9,7 @@ use farbird_store::Store;
 use farbird_types::Error;
 use parking_lot::{Mutex, RwLock};
 
+use crate::budget::Account;
 use crate::catalog::Catalog;
 use crate::catalog::layout::codec;
 use crate::engine::shown;
@@ -28,6 +29,8 @@ pub struct Database {
     catalog_version: AtomicU64,
     /// The server's users.
     pub users: Arc<dyn UserDirectory>,
+    /// What the statements of its attachments have taken.
+    pub budget: Arc<Account>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
     next_attachment: AtomicU64,
@@ -35,13 +38,20 @@ pub struct Database {
 }
 
 impl Database {
-    /// Wraps an open store and the catalog read from it.
-    pub fn new(path: &Path, store: Arc<Store>, catalog: Catalog, users: Arc<dyn UserDirectory>) -> Database {
+    /// Wraps an open store and the catalog read from it. Its statements are charged to `budget`, the server's.
+    pub fn new(
+        path: &Path,
+        store: Arc<Store>,
+        catalog: Catalog,
+        users: Arc<dyn UserDirectory>,
+        budget: &Arc<Account>,
+    ) -> Database {
         store.set_codec(catalog.database.codec.as_deref().and_then(codec));
         Database {
             path: path.to_owned(),
             store,
             users,
+            budget: budget.open(),
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, CreateDatabaseOptions};
 use crate::attachment::Attachment;
+use crate::budget::{Account, Limits};
 use crate::catalog::Catalog;
 use crate::database::Database;
 use crate::users::UserDirectory;
@@ -24,6 +25,8 @@ pub use hold::Hold;
 /// Opens databases and keeps count of them. One per process; shared by `Arc`.
 pub struct Engine {
     options: StoreOptions,
+    /// What all its statements have taken together.
+    budget: Arc<Account>,
     /// A slot per file that is or was open. Its lock is held while the file is opened or closed, so that whoever comes
     /// at that moment waits instead of finding the file locked by ourselves.
     slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
@@ -46,7 +49,22 @@ struct OpenDatabase {
 impl Engine {
     /// An engine that opens stores with these options.
     pub fn new(options: StoreOptions) -> Arc<Engine> {
-        Arc::new(Engine { options, slots: Mutex::new(HashMap::new()), memory_databases: AtomicU64::new(0) })
+        Engine::with_limits(options, Limits::default())
+    }
+
+    /// An engine whose statements may take so much memory and temporary space.
+    pub fn with_limits(options: StoreOptions, limits: Limits) -> Arc<Engine> {
+        Arc::new(Engine {
+            options,
+            budget: Account::server(limits),
+            slots: Mutex::new(HashMap::new()),
+            memory_databases: AtomicU64::new(0),
+        })
+    }
+
+    /// What its statements have taken of memory and temporary space, and may take.
+    pub fn budget(&self) -> &Arc<Account> {
+        &self.budget
     }
 
     /// Creates a database file and attaches to it.
@@ -66,7 +84,7 @@ impl Engine {
         if open.is_some() {
             return Err(exists(path));
         }
-        let database = create_file(path, create, &self.options, &options.user, users)?;
+        let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
         let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
         drop(open);
         attachment.begin_session()?;
@@ -88,7 +106,7 @@ impl Engine {
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
-            None => Arc::new(open_file(path, &self.options, users)?),
+            None => Arc::new(open_file(path, &self.options, users, &self.budget)?),
         };
         let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
         drop(open);
@@ -201,6 +219,7 @@ fn create_file(
     options: &StoreOptions,
     owner: &str,
     users: Arc<dyn UserDirectory>,
+    budget: &Arc<Account>,
 ) -> Result<Arc<Database>> {
     match identify(path)? {
         None => {}
@@ -219,13 +238,14 @@ fn create_file(
         }
     });
     let catalog = catalog.map_err(|error| error.about_file(&shown(path)))?;
-    Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users)))
+    Ok(Arc::new(Database::new(path, Arc::new(store), catalog, users, budget)))
 }
 
 pub(crate) fn open_file(
     path: &Path,
     options: &StoreOptions,
     users: Arc<dyn UserDirectory>,
+    budget: &Arc<Account>,
 ) -> Result<Database> {
     match identify(path)? {
         Some(FileKind::Farbird) => {}
@@ -246,7 +266,7 @@ pub(crate) fn open_file(
     }
     let store = Store::open(path, options.clone()).map_err(|error| store_error(path, error))?;
     let catalog = Catalog::load(&store).map_err(|error| error.about_file(&shown(path)))?;
-    Ok(Database::new(path, Arc::new(store), catalog, users))
+    Ok(Database::new(path, Arc::new(store), catalog, users, budget))
 }
 
 /// What the file is; `None` if there is none.

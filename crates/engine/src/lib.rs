@@ -6,6 +6,7 @@
 //! | `engine` | open databases by file, the security database, limits; the way in |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `backup` | backup and restore of whole databases |
+//! | `budget` | how much memory and temporary space a statement may take, and all of them together |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
 //! | `ddl` | statements that change the catalog |
@@ -31,6 +32,7 @@ pub mod api;
 pub mod attachment;
 pub mod backup;
 pub mod bind;
+pub mod budget;
 pub mod catalog;
 pub mod check;
 pub mod clock;

@@ -12,6 +12,7 @@ use farbird_types::{Date, Error, Result, Time, Timestamp, TimestampTz, ZoneId, i
 use parking_lot::Mutex;
 
 use crate::api::AttachOptions;
+use crate::budget::{Account, StatementBudget};
 
 /// One attachment's identity, settings and activity.
 pub struct Session {
@@ -29,6 +30,8 @@ pub struct Session {
     pub interrupt: Arc<Interrupt>,
     /// What MON$TRANSACTIONS and MON$STATEMENTS show of it.
     pub activity: Mutex<Activity>,
+    /// What its statements have taken.
+    pub budget: Arc<Account>,
 }
 
 /// Settings that SET statements change.
@@ -73,6 +76,8 @@ pub struct StatementActivity {
     pub sql: String,
     /// Its plan, explained.
     pub explained_plan: String,
+    /// What it has taken.
+    pub budget: Arc<StatementBudget>,
     /// Transaction in which it runs or ran last; 0 before its first run.
     transaction: AtomicU64,
     /// When it began to run, in UTC: the date in the high half, the time in the low one; or [`NOT_RUNNING`].
@@ -85,10 +90,11 @@ const NOT_RUNNING: u64 = u64::MAX;
 
 impl StatementActivity {
     /// A statement that has not run yet.
-    pub fn new(sql: String, explained_plan: String) -> StatementActivity {
+    pub fn new(sql: String, explained_plan: String, budget: Arc<StatementBudget>) -> StatementActivity {
         StatementActivity {
             sql,
             explained_plan,
+            budget,
             transaction: AtomicU64::new(0),
             since: AtomicU64::new(NOT_RUNNING),
             zone: AtomicU16::new(0),

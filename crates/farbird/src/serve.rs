@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use farbird_server::config::{Config, DatabaseAccess, Overrides};
+use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
 use tracing_subscriber::EnvFilter;
 
@@ -33,6 +33,21 @@ pub(crate) struct Arguments {
     /// Where clients may create and open databases [default: restrict].
     #[arg(long, value_name = "WHERE")]
     database_access: Option<Access>,
+    /// Memory that one statement may take, in MiB; 0: no limit [default: 256].
+    #[arg(long, value_name = "MIB")]
+    statement_memory_mib: Option<u64>,
+    /// Memory that all statements together may take, in MiB; 0: no limit [default: 2048].
+    #[arg(long, value_name = "MIB")]
+    server_memory_mib: Option<u64>,
+    /// Temporary space that one statement may take, in MiB; 0: no limit [default: 8192].
+    #[arg(long, value_name = "MIB")]
+    statement_temporary_mib: Option<u64>,
+    /// Temporary space that all statements together may take, in MiB; 0: no limit [default: 32768].
+    #[arg(long, value_name = "MIB")]
+    server_temporary_mib: Option<u64>,
+    /// Folder of temporary files [default: the system's, as TMPDIR says].
+    #[arg(long, env = "FARBIRD_TEMPORARY_FOLDER", value_name = "DIR")]
+    temporary_folder: Option<PathBuf>,
     /// Settings file (TOML; see docs/configuration.md).
     #[arg(long, env = "FARBIRD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -54,6 +69,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Access::Restrict => DatabaseAccess::Restrict,
             Access::Full => DatabaseAccess::Full,
         }),
+        limits: LimitSettings {
+            statement_memory_mib: arguments.statement_memory_mib,
+            server_memory_mib: arguments.server_memory_mib,
+            statement_temporary_mib: arguments.statement_temporary_mib,
+            server_temporary_mib: arguments.server_temporary_mib,
+            temporary_folder: arguments.temporary_folder.clone(),
+        },
     };
     let config = Config::load(arguments.config.as_deref(), overrides)?;
     let filter = EnvFilter::try_from_env("FARBIRD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));

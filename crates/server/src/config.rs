@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use farbird_engine::budget::Limits;
 use farbird_engine::{CodecId, StoreOptions};
 use farbird_wire::auth::AuthPlugin;
 use serde::Deserialize;
@@ -60,6 +61,8 @@ pub struct Config {
     pub shutdown_grace: Duration,
     /// How rows are packed where neither table nor database says.
     pub codec: CodecId,
+    /// How much memory and temporary space statements may take.
+    pub limits: Limits,
 }
 
 /// Settings that the command line gives; they override the file.
@@ -71,6 +74,23 @@ pub struct Overrides {
     pub data: Option<PathBuf>,
     /// `--database-access`.
     pub database_access: Option<DatabaseAccess>,
+    /// `--temporary-folder` and the limits of memory and temporary space.
+    pub limits: LimitSettings,
+}
+
+/// Limits of memory and temporary space as they are set. In MiB; 0: no limit.
+#[derive(Debug, Clone, Default)]
+pub struct LimitSettings {
+    /// `statement-memory-mib`.
+    pub statement_memory_mib: Option<u64>,
+    /// `server-memory-mib`.
+    pub server_memory_mib: Option<u64>,
+    /// `statement-temporary-mib`.
+    pub statement_temporary_mib: Option<u64>,
+    /// `server-temporary-mib`.
+    pub server_temporary_mib: Option<u64>,
+    /// `temporary-folder`.
+    pub temporary_folder: Option<PathBuf>,
 }
 
 /// Why the settings cannot be used.
@@ -116,6 +136,11 @@ struct RawConfig {
     statement_timeout_seconds: Option<u64>,
     shutdown_grace_seconds: Option<u64>,
     storage_codec: Option<String>,
+    statement_memory_mib: Option<u64>,
+    server_memory_mib: Option<u64>,
+    statement_temporary_mib: Option<u64>,
+    server_temporary_mib: Option<u64>,
+    temporary_folder: Option<PathBuf>,
     #[serde(default)]
     aliases: BTreeMap<String, PathBuf>,
 }
@@ -161,7 +186,15 @@ impl Config {
                 reason: "Legacy_Auth yields no key, so nobody could meet \"required\"".to_owned(),
             });
         }
+        let file = LimitSettings {
+            statement_memory_mib: raw.statement_memory_mib,
+            server_memory_mib: raw.server_memory_mib,
+            statement_temporary_mib: raw.statement_temporary_mib,
+            server_temporary_mib: raw.server_temporary_mib,
+            temporary_folder: raw.temporary_folder,
+        };
         Ok(Config {
+            limits: limits(overrides.limits, file)?,
             listen: overrides
                 .listen
                 .or(raw.listen)
@@ -188,6 +221,46 @@ impl Config {
     /// How the engine opens databases.
     pub(crate) fn store_options(&self) -> StoreOptions {
         StoreOptions { codec: self.codec, ..StoreOptions::default() }
+    }
+}
+
+/// The limits that the command line gives, else the file, else the usual ones.
+fn limits(overrides: LimitSettings, file: LimitSettings) -> Result<Limits, ConfigError> {
+    let usual = Limits::default();
+    let bytes = |given: Option<u64>, otherwise: Option<u64>, usual: u64| match given.or(otherwise) {
+        None => usual,
+        Some(0) => u64::MAX,
+        Some(mib) => mib.saturating_mul(1 << 20),
+    };
+    let limits = Limits {
+        statement_memory: bytes(
+            overrides.statement_memory_mib,
+            file.statement_memory_mib,
+            usual.statement_memory,
+        ),
+        server_memory: bytes(overrides.server_memory_mib, file.server_memory_mib, usual.server_memory),
+        statement_temporary: bytes(
+            overrides.statement_temporary_mib,
+            file.statement_temporary_mib,
+            usual.statement_temporary,
+        ),
+        server_temporary: bytes(
+            overrides.server_temporary_mib,
+            file.server_temporary_mib,
+            usual.server_temporary,
+        ),
+        temporary_folder: overrides
+            .temporary_folder
+            .or(file.temporary_folder)
+            .unwrap_or(usual.temporary_folder),
+    };
+    // Later every query that sorts much would fail with it.
+    match limits.temporary_folder.is_dir() {
+        true => Ok(limits),
+        false => Err(ConfigError::Value {
+            setting: "temporary-folder",
+            reason: format!("{} is no folder", limits.temporary_folder.display()),
+        }),
     }
 }
 
@@ -233,6 +306,14 @@ mod tests {
     fn a_codec_must_be_one_that_there_is() {
         assert_eq!(parse("storage-codec = \"elekt+lz4\"").unwrap().codec.to_string(), "elekt+lz4");
         assert!(parse("storage-codec = \"zip\"").unwrap_err().contains("elekt"));
+    }
+
+    #[test]
+    fn limits_are_in_mebibytes_and_0_is_none() {
+        let limits = parse("statement-memory-mib = 3\nserver-temporary-mib = 0").unwrap().limits;
+        assert_eq!((limits.statement_memory, limits.server_temporary), (3 << 20, u64::MAX));
+        assert_eq!(limits.server_memory, Limits::default().server_memory);
+        assert!(parse("temporary-folder = \"/no/such\"").unwrap_err().contains("temporary-folder"));
     }
 
     #[test]

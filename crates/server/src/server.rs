@@ -86,11 +86,12 @@ impl Server {
         config: Config,
         password: Option<String>,
     ) -> Result<(Server, Option<FirstStart>), StartError> {
-        let engine = Engine::new(config.store_options());
+        let engine = Engine::with_limits(config.store_options(), config.limits.clone());
         Server::start_on(engine, config, password).await
     }
 
-    /// As [`Server::start`], over an engine that others use too: a program serves the databases that it works with.
+    /// As [`Server::start`], over an engine that others use too: a program serves the databases that it works with. How it
+    /// opens stores and how much its statements may take is the engine's own affair.
     ///
     /// # Errors
     /// As [`Server::start`].

@@ -83,8 +83,9 @@ impl Attachment {
         }
         let now = clock::now(self.session.settings.lock().time_zone);
         let view = transaction.store.view()?;
+        let (given, budget) = (Vec::new(), self.session.budget.statement());
         let mut context =
-            ExecutionContext::new(self.database(), &self.session, transaction, view, now, Vec::new());
+            ExecutionContext::new(self.database(), &self.session, transaction, view, now, given, budget);
         let savepoint = transaction.store.savepoint();
         let mark = transaction.catalog.lock().mark();
         let fired = psql::fire_database_triggers(&mut context, event);

@@ -75,6 +75,7 @@ impl Attachment {
             context_variables: Mutex::new(BTreeMap::new()),
             interrupt: Arc::new(Interrupt::new()),
             activity: Mutex::new(Activity::default()),
+            budget: database.budget.open(),
         });
         database.attachments.lock().insert(session.id, Arc::clone(&session));
         Attachment {

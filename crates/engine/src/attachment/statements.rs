@@ -17,6 +17,7 @@ use crate::attachment::client_cursors::ClientCursors;
 use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Action, Environment};
+use crate::budget::StatementBudget;
 use crate::catalog::{Catalog, privileges};
 use crate::clock;
 use crate::ddl;
@@ -38,6 +39,8 @@ pub(super) struct StatementSlot {
     open: Option<OpenCursor>,
     pub(super) cursor_name: Option<String>,
     counts: RecordCounts,
+    /// What its runs and its cursor have taken.
+    budget: Arc<StatementBudget>,
 }
 
 /// A statement bound to a catalog.
@@ -97,6 +100,7 @@ impl Attachment {
             open: None,
             cursor_name: None,
             counts: RecordCounts::default(),
+            budget: self.session.budget.statement(),
         };
         let handle = StatementHandle(self.new_handle());
         self.statements.insert(handle, slot);
@@ -123,7 +127,9 @@ impl Attachment {
         let prepared = prepared.map_err(|error| self.database().status(error))?;
         let description = Arc::clone(&prepared.description);
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
-        let activity = Arc::new(StatementActivity::new(sql.to_owned(), description.explained_plan.clone()));
+        let plan = description.explained_plan.clone();
+        let activity = StatementActivity::new(sql.to_owned(), plan, Arc::clone(&slot.budget));
+        let activity = Arc::new(activity);
         self.session.activity.lock().statements.insert(slot.id, Arc::clone(&activity));
         slot.activity = Some(activity);
         slot.prepared = Some(prepared);
@@ -457,7 +463,9 @@ impl Attachment {
             activity.begin(view.transaction().0, now);
         }
         let given = std::mem::take(parameters);
-        let mut context = ExecutionContext::new(&database, &self.session, transaction, view, now, given);
+        let budget = Arc::clone(&slot.budget);
+        let mut context =
+            ExecutionContext::new(&database, &self.session, transaction, view, now, given, budget);
         let result = run(prepared, &mut context, options);
         slot.counts = context.counts;
         *parameters = context.parameters;
@@ -538,8 +546,9 @@ impl Attachment {
             RowSource::Routine(_) => transaction.store.view()?,
             RowSource::Query(_) | RowSource::Finished(_) => open.view.clone(),
         };
+        let (given, budget) = (Vec::new(), Arc::clone(&slot.budget));
         let mut context =
-            ExecutionContext::new(&database, &self.session, transaction, view, open.now, Vec::new());
+            ExecutionContext::new(&database, &self.session, transaction, view, open.now, given, budget);
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
         let mut source = |row_numbers: &mut Vec<Value>, source: &mut RowSource| {

@@ -20,6 +20,7 @@ use farbird_store::{FileKind, Isolation, Store, StoreError, StoreOptions, Transa
 use farbird_types::{Error, Result, isc};
 
 use crate::attachment::Attachment;
+use crate::budget::{Account, Limits};
 use crate::catalog::layout::codec;
 use crate::catalog::privileges::Actor;
 use crate::clock;
@@ -229,7 +230,7 @@ pub fn back_up_file(
     observer: &mut ProgressObserver<'_>,
 ) -> Result<BackupSummary> {
     let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
-    let opened = open_file(database, &options, Arc::new(NoUsers))?;
+    let opened = open_file(database, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
     let made = opened.back_up(out, name, cancel, observer);
     let closed = opened.store.close().map_err(|error| store_error(database, error));
     made.and_then(|summary| closed.map(|()| summary))

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
 use crate::bind::{self, Environment};
+use crate::budget::{Account, Limits};
 use crate::catalog::{Catalog, CatalogChanges, Relation};
 use crate::clock;
 use crate::database::Database;
@@ -92,6 +93,7 @@ impl World {
         let interrupt = Arc::new(Interrupt::new());
         let transaction = store.begin(TransactionOptions::default(), Arc::clone(&interrupt.cancel))?;
         let catalog = Catalog::empty();
+        let budget = Account::server(Limits::default());
         let now = TimestampTz { utc: Timestamp::default(), zone: clock::DEFAULT_ZONE };
         let session = Session {
             id: 0,
@@ -116,6 +118,7 @@ impl World {
             context_variables: Mutex::new(BTreeMap::new()),
             interrupt,
             activity: Mutex::new(Activity::default()),
+            budget: budget.open(),
         };
         Ok(World {
             transaction: Transaction {
@@ -128,7 +131,7 @@ impl World {
                 user_changes: Mutex::new(Vec::new()),
                 context_variables: Mutex::new(BTreeMap::new()),
             },
-            database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers)),
+            database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers), &budget),
             session,
         })
     }
@@ -144,7 +147,8 @@ fn apart<T>(evaluate: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>) -> Re
         .lock();
     let view = world.transaction.store.view()?;
     let now = TimestampTz { utc: Timestamp::default(), zone: clock::DEFAULT_ZONE };
-    let mut context =
-        ExecutionContext::new(&world.database, &world.session, &world.transaction, view, now, Vec::new());
+    let budget = world.session.budget.statement();
+    let World { database, session, transaction } = &*world;
+    let mut context = ExecutionContext::new(database, session, transaction, view, now, Vec::new(), budget);
     evaluate(&mut context)
 }

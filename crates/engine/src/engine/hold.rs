@@ -39,7 +39,7 @@ impl Engine {
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
-            None => Arc::new(open_file(path, options, users)?),
+            None => Arc::new(open_file(path, options, users, &self.budget)?),
         };
         Ok(self.hold_open(&mut open, database))
     }
@@ -61,7 +61,7 @@ impl Engine {
         if open.is_some() {
             return Err(exists(path));
         }
-        let database = create_file(path, create, options, owner, users)?;
+        let database = create_file(path, create, options, owner, users, &self.budget)?;
         Ok(self.hold_open(&mut open, database))
     }
 
@@ -102,7 +102,7 @@ impl Engine {
             return Err(exists(path));
         }
         let catalog = Catalog::create(&store, create, owner)?;
-        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users));
+        let database = Arc::new(Database::new(path, Arc::new(store), catalog, users, &self.budget));
         Ok(self.hold_open(&mut open, database))
     }
 

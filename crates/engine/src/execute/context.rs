@@ -1,10 +1,13 @@
 //! What a running statement has at hand.
 
+use std::sync::Arc;
+
 use farbird_sql::ast::TriggerAction;
 use farbird_store::ReadView;
 use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::api::RecordCounts;
+use crate::budget::StatementBudget;
 use crate::database::Database;
 use crate::execute::frame::Frame;
 use crate::session::Session;
@@ -37,6 +40,8 @@ pub struct ExecutionContext<'a> {
     pub frame: Frame,
     /// What ROW_COUNT, GDSCODE, INSERTING ... read; swapped in by PSQL frames.
     pub routine: RoutineState,
+    /// What memory and temporary space are charged to: the client's statement, also for all that it calls.
+    pub budget: Arc<StatementBudget>,
     /// What conversions need: the session's time zone and the statement's time.
     pub cast: CastContext,
 }
@@ -67,6 +72,7 @@ impl<'a> ExecutionContext<'a> {
         view: ReadView,
         now: TimestampTz,
         parameters: Vec<Value>,
+        budget: Arc<StatementBudget>,
     ) -> ExecutionContext<'a> {
         ExecutionContext {
             database,
@@ -79,6 +85,7 @@ impl<'a> ExecutionContext<'a> {
             depth: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
+            budget,
             cast: CastContext { session_zone: now.zone, now: now.utc },
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use farbird_types::{Result, Value, compare};
 
+use crate::budget::row_bytes;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
@@ -316,18 +317,6 @@ impl Operator for HashJoinOperator {
         }
         Ok(!batch.is_empty())
     }
-}
-
-/// What a row takes in memory, more or less.
-fn row_bytes(row: &[Value]) -> usize {
-    let texts: usize = row
-        .iter()
-        .map(|value| match value {
-            Value::Text(text) => text.bytes().len(),
-            _ => 0,
-        })
-        .sum();
-    size_of_val(row) + texts
 }
 
 /// The key of a row; `None` if any part is NULL, which equals nothing.

@@ -4,6 +4,7 @@
 //! does so too, if the documentation does not say it).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::TransactionOptions;
@@ -40,8 +41,9 @@ pub(super) fn within<T>(
 ) -> Result<T> {
     let view = transaction.store.view()?;
     let parameters = std::mem::take(&mut context.parameters);
+    let (database, session, budget) = (context.database, context.session, Arc::clone(&context.budget));
     let mut inner =
-        ExecutionContext::new(context.database, context.session, &transaction, view, context.now, parameters);
+        ExecutionContext::new(database, session, &transaction, view, context.now, parameters, budget);
     inner.depth = context.depth;
     std::mem::swap(&mut inner.routine, &mut context.routine);
     let started = fire(&mut inner, DatabaseEvent::TransactionStart);

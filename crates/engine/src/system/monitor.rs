@@ -1,7 +1,7 @@
 //! Rows about the live server: MON$ tables.
 //!
-//! Administrators see everybody's attachments, others their own. Counters of pages, records and memory are not kept;
-//! their tables show zeros for every statistics id, so that joins with them give what they give in Firebird.
+//! Administrators see everybody's attachments, others their own. Counters of pages and records are not kept; their tables
+//! show zeros for every statistics id, so that joins with them give what they give in Firebird.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use farbird_types::TimestampTz;
 
 use crate::api::Isolation;
+use crate::budget::{Resource, Usage};
 use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::session::Session;
@@ -208,7 +209,7 @@ pub(super) fn compiled_statements(rows: &mut RowSet<'_, '_, '_>) {
     }
 }
 
-/// A row of zeros for each statistics id: MON$IO_STATS, MON$RECORD_STATS, MON$MEMORY_USAGE.
+/// A row of zeros for each statistics id: MON$IO_STATS, MON$RECORD_STATS.
 pub(super) fn counters(rows: &mut RowSet<'_, '_, '_>, columns: &[&str]) {
     let mut ids = vec![(DATABASE_GROUP, stat_id(DATABASE_GROUP, 1))];
     for session in sessions(rows) {
@@ -225,6 +226,50 @@ pub(super) fn counters(rows: &mut RowSet<'_, '_, '_>, columns: &[&str]) {
             rows.number(column, 0);
         }
     }
+}
+
+/// MON$MEMORY_USAGE: what statements have taken of their budgets. Whatever is allocated is used.
+pub(super) fn memory_usage(rows: &mut RowSet<'_, '_, '_>) {
+    for (group, id, usage) in usages(rows, Resource::Memory) {
+        rows.row()
+            .number("MON$STAT_ID", id)
+            .number("MON$STAT_GROUP", group)
+            .number("MON$MEMORY_USED", number(usage.used))
+            .number("MON$MEMORY_ALLOCATED", number(usage.used))
+            .number("MON$MAX_MEMORY_USED", number(usage.peak))
+            .number("MON$MAX_MEMORY_ALLOCATED", number(usage.peak));
+    }
+}
+
+/// FARBIRD$TEMPORARY_SPACE: what they have taken of temporary files, by the same statistics ids.
+pub(super) fn temporary_space(rows: &mut RowSet<'_, '_, '_>) {
+    for (group, id, usage) in usages(rows, Resource::Temporary) {
+        rows.row()
+            .number("FARBIRD$STAT_ID", id)
+            .number("FARBIRD$STAT_GROUP", group)
+            .number("FARBIRD$TEMPORARY_USED", number(usage.used))
+            .number("FARBIRD$MAX_TEMPORARY_USED", number(usage.peak));
+    }
+}
+
+/// Statistics groups and ids with what is taken there of a resource. Transactions keep nothing themselves.
+fn usages(rows: &RowSet<'_, '_, '_>, resource: Resource) -> Vec<(i64, i64, Usage)> {
+    let database = rows.context.database.budget.usage(resource);
+    let mut usages = vec![(DATABASE_GROUP, stat_id(DATABASE_GROUP, 1), database)];
+    for session in sessions(rows) {
+        let activity = session.activity.lock();
+        let id = stat_id(ATTACHMENT_GROUP, session.id);
+        usages.push((ATTACHMENT_GROUP, id, session.budget.usage(resource)));
+        usages.extend(activity.transactions.keys().map(|id| {
+            let id = stat_id(TRANSACTION_GROUP, *id);
+            (TRANSACTION_GROUP, id, Usage::default())
+        }));
+        usages.extend(activity.statements.iter().map(|(id, statement)| {
+            let id = stat_id(STATEMENT_GROUP, *id);
+            (STATEMENT_GROUP, id, statement.budget.usage(resource))
+        }));
+    }
+    usages
 }
 
 pub(super) fn context_variables(rows: &mut RowSet<'_, '_, '_>) {

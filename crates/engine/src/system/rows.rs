@@ -57,7 +57,9 @@ pub fn rows(
         "MON$STATEMENTS" => monitor::statements(&mut rows),
         "MON$COMPILED_STATEMENTS" => monitor::compiled_statements(&mut rows),
         "MON$CONTEXT_VARIABLES" => monitor::context_variables(&mut rows),
-        "MON$IO_STATS" | "MON$RECORD_STATS" | "MON$MEMORY_USAGE" => {
+        "MON$MEMORY_USAGE" => monitor::memory_usage(&mut rows),
+        "FARBIRD$TEMPORARY_SPACE" => monitor::temporary_space(&mut rows),
+        "MON$IO_STATS" | "MON$RECORD_STATS" => {
             let counters: Vec<&str> = relation
                 .columns
                 .iter()

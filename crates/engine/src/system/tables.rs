@@ -12,7 +12,8 @@ use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
 /// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
-const VIRTUAL_TABLES: [&str; 4] = ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS", "FARBIRD$STORAGE"];
+const VIRTUAL_TABLES: [&str; 5] =
+    ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS", "FARBIRD$STORAGE", "FARBIRD$TEMPORARY_SPACE"];
 
 /// Relations in the order of their numbers.
 pub(super) fn relations_in_order(catalog: &Catalog) -> Vec<Arc<Relation>> {

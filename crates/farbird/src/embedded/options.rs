@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use farbird_engine::api::CreateDatabaseOptions;
+use farbird_engine::budget::Limits;
 use farbird_engine::engine::Engine;
 use farbird_engine::users::NoUsers;
 use farbird_engine::{CodecId, StoreOptions};
@@ -21,6 +22,17 @@ static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Engine::new(StoreOptions
 /// The engine under all [`Database`] values of this process. A server started on it shares their files.
 pub fn engine() -> Arc<Engine> {
     Arc::clone(&ENGINE)
+}
+
+/// Says how much memory and temporary space the statements of this process may take, one and all together. Holds from
+/// now on; [`Limits::default`] until it is called.
+///
+/// ```
+/// farbird::set_limits(farbird::Limits { statement_memory: 512 << 20, ..farbird::Limits::default() });
+/// assert_eq!(farbird::engine().budget().limits().statement_memory, 512 << 20);
+/// ```
+pub fn set_limits(limits: Limits) {
+    ENGINE.budget().set_limits(limits);
 }
 
 /// How a database is opened, or made; begun by [`Database::options`].

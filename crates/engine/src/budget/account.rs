@@ -1,0 +1,117 @@
+//! The levels above a statement: server, database, attachment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farbird_types::Result;
+
+use super::limits::SharedLimits;
+use super::{Level, Limits, Resource, StatementBudget};
+
+/// Counts what the statements below it have taken. The server's own, the one without a parent, has limits.
+#[derive(Debug)]
+pub struct Account {
+    parent: Option<Arc<Account>>,
+    pub(super) limits: Arc<SharedLimits>,
+    memory: Gauge,
+    temporary: Gauge,
+}
+
+/// What is taken of a resource, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Now.
+    pub used: u64,
+    /// Most at any time.
+    pub peak: u64,
+}
+
+#[derive(Debug, Default)]
+struct Gauge {
+    used: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl Account {
+    /// A server's account.
+    pub fn server(limits: Limits) -> Arc<Account> {
+        Account::below(None, Arc::new(SharedLimits::new(limits)))
+    }
+
+    /// An account below this one: whatever it counts, this one counts too.
+    pub fn open(self: &Arc<Self>) -> Arc<Account> {
+        Account::below(Some(Arc::clone(self)), Arc::clone(&self.limits))
+    }
+
+    /// The budget of a statement.
+    pub fn statement(self: &Arc<Self>) -> Arc<StatementBudget> {
+        StatementBudget::new(Arc::clone(self))
+    }
+
+    fn below(parent: Option<Arc<Account>>, limits: Arc<SharedLimits>) -> Arc<Account> {
+        Arc::new(Account { parent, limits, memory: Gauge::default(), temporary: Gauge::default() })
+    }
+
+    /// What its statements have taken.
+    pub fn usage(&self, resource: Resource) -> Usage {
+        let gauge = self.gauge(resource);
+        Usage { used: gauge.used.load(Ordering::Relaxed), peak: gauge.peak.load(Ordering::Relaxed) }
+    }
+
+    /// The limits of its server.
+    pub fn limits(&self) -> Limits {
+        self.limits.all()
+    }
+
+    /// Changes the limits of its server. Statements that have more already keep it, and get no more.
+    pub fn set_limits(&self, limits: Limits) {
+        self.limits.set(limits);
+    }
+
+    /// What is left of a resource to all statements of the server.
+    pub(super) fn left(&self, resource: Resource) -> u64 {
+        match &self.parent {
+            Some(parent) => parent.left(resource),
+            None => {
+                let used = self.gauge(resource).used.load(Ordering::Relaxed);
+                self.limits.of(Level::Server, resource).saturating_sub(used)
+            }
+        }
+    }
+
+    /// Takes so much.
+    ///
+    /// # Errors
+    /// Past the server's limit; nothing is taken then.
+    pub(super) fn take(&self, resource: Resource, bytes: u64) -> Result<()> {
+        let gauge = self.gauge(resource);
+        let used = gauge.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let taken = match &self.parent {
+            Some(parent) => parent.take(resource, bytes),
+            None if used > self.limits.of(Level::Server, resource) => {
+                Err(self.limits.exceeded(Level::Server, resource))
+            }
+            None => Ok(()),
+        };
+        match taken {
+            Ok(()) => gauge.peak.fetch_max(used, Ordering::Relaxed),
+            Err(_) => gauge.used.fetch_sub(bytes, Ordering::Relaxed),
+        };
+        taken
+    }
+
+    /// Gives so much back.
+    pub(super) fn give_back(&self, resource: Resource, bytes: u64) {
+        self.gauge(resource).used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(parent) = &self.parent {
+            parent.give_back(resource, bytes);
+        }
+    }
+
+    fn gauge(&self, resource: Resource) -> &Gauge {
+        match resource {
+            Resource::Memory => &self.memory,
+            Resource::Temporary => &self.temporary,
+        }
+    }
+}

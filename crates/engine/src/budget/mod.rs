@@ -1,0 +1,60 @@
+//! Budgets: how much memory and temporary space a statement may take, and all statements of a server together.
+//!
+//! # Levels
+//! | level | what it is | limits |
+//! |---|---|---|
+//! | server | one [`Engine`](crate::engine::Engine) | `server-memory-mib`, `server-temporary-mib` |
+//! | database, attachment | [`Account`]s: they count for the MON$ tables | none |
+//! | statement | a [`StatementBudget`]: a client's statement with its cursor and all that it calls | `statement-memory-mib`, `statement-temporary-mib` |
+//!
+//! # Use
+//! Whatever grows with the data asks before it grows:
+//!
+//! ```ignore
+//! let mut memory = context.budget.reserve();       // a `Reservation`: nothing yet
+//! memory.grow(row_bytes(&row))?;                   // fails with `isc_virmemexh` past the limit of statement or server
+//! if !memory.try_grow(row_bytes(&row)) { spill() } // for those who can spill: false when their share is used up
+//! memory.clear();                                  // gives all back; so does dropping it
+//! let file = context.budget.temporary_file()?;     // charged as it grows, gone when it is dropped
+//! ```
+//!
+//! A reservation belongs to the value whose memory it counts and is dropped with it. It asks for more in steps, so a
+//! call per row costs a comparison of two numbers.
+//!
+//! # Promises
+//! - What was taken is given back when reservations and files are dropped: after an error, a cancel and a panic too.
+//! - Temporary files have no name: they vanish with their statement, and with the process however that ends.
+//! - Each statement has its first [`STATEMENT_UNCOUNTED_BYTES`] without the server's count, so that short statements
+//!   do not meet at one counter. Buffers of a fixed size (batches, buffers of files) are not counted at all.
+
+mod account;
+mod limits;
+mod reservation;
+mod size;
+mod statement;
+mod temporary_file;
+#[cfg(test)]
+mod tests;
+
+pub use account::{Account, Usage};
+pub use limits::Limits;
+pub use reservation::Reservation;
+pub(crate) use size::row_bytes;
+pub use statement::{STATEMENT_UNCOUNTED_BYTES, StatementBudget};
+pub use temporary_file::TemporaryFile;
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Memory that grows with the data.
+    Memory,
+    /// Files for rows that have no room in memory.
+    Temporary,
+}
+
+/// Whose limit it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Statement,
+    Server,
+}

@@ -1,0 +1,137 @@
+//! What one statement may take.
+
+use std::sync::Arc;
+
+use farbird_types::Result;
+use parking_lot::Mutex;
+
+use super::{Account, Level, Reservation, Resource, TemporaryFile, Usage};
+
+/// What each statement may take without the server's count.
+pub const STATEMENT_UNCOUNTED_BYTES: u64 = 64 << 10;
+
+/// How much a statement takes of its server's budget at a time, and gives back at a time.
+const CHUNK_BYTES: u64 = 256 << 10;
+
+/// The part of what is left that one operator which can spill may have: what comes after it needs some too.
+const SHARE_OF_THE_REST: u64 = 2;
+
+/// What one statement, with its cursor and everything that it calls, has taken and may take.
+#[derive(Debug)]
+pub struct StatementBudget {
+    account: Arc<Account>,
+    memory: Mutex<Taken>,
+    temporary: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    usage: Usage,
+    /// What the account was asked for.
+    counted: u64,
+}
+
+impl StatementBudget {
+    pub(super) fn new(account: Arc<Account>) -> Arc<StatementBudget> {
+        Arc::new(StatementBudget { account, memory: Mutex::default(), temporary: Mutex::default() })
+    }
+
+    /// A statement that belongs to no server: what runs while nobody is attached. It has the usual limits.
+    pub fn alone() -> Arc<StatementBudget> {
+        Account::server(super::Limits::default()).statement()
+    }
+
+    /// Memory to be charged, nothing yet.
+    pub fn reserve(self: &Arc<Self>) -> Reservation {
+        Reservation::new(Arc::clone(self))
+    }
+
+    /// A new temporary file, charged as it grows.
+    ///
+    /// # Errors
+    /// `io_error` if it cannot be made.
+    pub fn temporary_file(self: &Arc<Self>) -> Result<TemporaryFile> {
+        TemporaryFile::new(Arc::clone(self), &self.account.limits.temporary_folder())
+    }
+
+    /// What it has taken.
+    pub fn usage(&self, resource: Resource) -> Usage {
+        self.taken(resource).lock().usage
+    }
+
+    /// The account that it belongs to.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// How much memory somebody who can spill may have in all, if he has `held` now.
+    pub(super) fn share(&self, held: u64) -> u64 {
+        let limit = self.account.limits.of(Level::Statement, Resource::Memory);
+        let others = self.usage(Resource::Memory).used.saturating_sub(held);
+        let rest = limit.saturating_sub(others).min(self.account.left(Resource::Memory).saturating_add(held));
+        rest / SHARE_OF_THE_REST
+    }
+
+    /// Takes so much.
+    ///
+    /// # Errors
+    /// `virmemexh` or `out_of_temp_space` past the limit of the statement or the server; nothing is taken then.
+    pub(super) fn take(&self, resource: Resource, bytes: u64) -> Result<()> {
+        let mut taken = self.taken(resource).lock();
+        let used = taken.usage.used.saturating_add(bytes);
+        let limits = &self.account.limits;
+        if used > limits.of(Level::Statement, resource) {
+            return Err(limits.exceeded(Level::Statement, resource));
+        }
+        let missing = used.saturating_sub(uncounted(resource)).saturating_sub(taken.counted);
+        if missing > 0 {
+            let chunks = missing.next_multiple_of(CHUNK_BYTES);
+            let got = match self.account.take(resource, chunks) {
+                Ok(()) => chunks,
+                Err(_) => self.account.take(resource, missing).map(|()| missing)?,
+            };
+            taken.counted += got;
+        }
+        taken.usage.used = used;
+        taken.usage.peak = taken.usage.peak.max(used);
+        Ok(())
+    }
+
+    /// Gives so much back.
+    pub(super) fn give_back(&self, resource: Resource, bytes: u64) {
+        let mut taken = self.taken(resource).lock();
+        taken.usage.used = taken.usage.used.saturating_sub(bytes);
+        let needed = taken.usage.used.saturating_sub(uncounted(resource)).next_multiple_of(CHUNK_BYTES);
+        // What goes up and down around the border of a chunk keeps it.
+        let kept = if taken.usage.used == 0 { 0 } else { needed + CHUNK_BYTES };
+        if taken.counted > kept {
+            self.account.give_back(resource, taken.counted - kept);
+            taken.counted = kept;
+        }
+    }
+
+    fn taken(&self, resource: Resource) -> &Mutex<Taken> {
+        match resource {
+            Resource::Memory => &self.memory,
+            Resource::Temporary => &self.temporary,
+        }
+    }
+}
+
+impl Drop for StatementBudget {
+    fn drop(&mut self) {
+        for resource in [Resource::Memory, Resource::Temporary] {
+            let counted = self.taken(resource).lock().counted;
+            if counted > 0 {
+                self.account.give_back(resource, counted);
+            }
+        }
+    }
+}
+
+fn uncounted(resource: Resource) -> u64 {
+    match resource {
+        Resource::Memory => STATEMENT_UNCOUNTED_BYTES,
+        Resource::Temporary => 0,
+    }
+}

@@ -1,0 +1,102 @@
+use farbird_types::isc;
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn limits(statement: u64, server: u64) -> Limits {
+    Limits {
+        statement_memory: statement,
+        server_memory: server,
+        statement_temporary: statement,
+        server_temporary: server,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn a_statement_gets_no_more_than_its_limit_and_gives_it_back() {
+    let server = Account::server(limits(MIB, 10 * MIB));
+    let attachment = server.open();
+    let statement = attachment.statement();
+    let mut memory = statement.reserve();
+    memory.grow(MIB as usize).unwrap();
+    let error = memory.grow(1).unwrap_err();
+    assert!(error.has(isc::VIRMEMEXH) && error.to_string().contains("statement-memory-mib"), "{error}");
+    assert_eq!(statement.usage(Resource::Memory), Usage { used: MIB, peak: MIB });
+    assert!(attachment.usage(Resource::Memory).used >= MIB - STATEMENT_UNCOUNTED_BYTES);
+    memory.shrink(1);
+    memory.grow(1).unwrap();
+    drop(memory);
+    assert_eq!(statement.usage(Resource::Memory), Usage { used: 0, peak: MIB });
+    assert_eq!(server.usage(Resource::Memory).used, 0);
+    assert!(server.usage(Resource::Memory).peak > 0);
+}
+
+#[test]
+fn statements_share_the_limit_of_their_server() {
+    let server = Account::server(limits(10 * MIB, 10 * MIB));
+    let (one, other) = (server.open().statement(), server.open().statement());
+    let (mut of_one, mut of_other) = (one.reserve(), other.reserve());
+    of_one.grow(6 * MIB as usize).unwrap();
+    let error = of_other.grow(6 * MIB as usize).unwrap_err();
+    assert!(error.has(isc::VIRMEMEXH) && error.to_string().contains("server-memory-mib"), "{error}");
+    of_one.clear();
+    of_other.grow(6 * MIB as usize).unwrap();
+    server.set_limits(limits(MIB, MIB));
+    assert!(of_other.grow(MIB as usize).is_err());
+    drop((of_one, of_other));
+    assert_eq!(server.usage(Resource::Memory).used, 0);
+}
+
+#[test]
+fn those_who_can_spill_leave_something_for_each_other() {
+    let server = Account::server(limits(16 * MIB, 1024 * MIB));
+    let statement = server.open().statement();
+    let mut reservations = Vec::new();
+    for _ in 0..6 {
+        let mut memory = statement.reserve();
+        while memory.try_grow(1_000) {}
+        assert!(memory.bytes() > 60_000, "{}", memory.bytes());
+        reservations.push(memory);
+    }
+    assert!(reservations[0].bytes() > 7 * MIB as usize);
+    statement.reserve().grow(100_000).unwrap();
+}
+
+#[test]
+fn small_statements_do_not_touch_the_servers_count() {
+    let server = Account::server(limits(MIB, MIB));
+    let statement = server.statement();
+    let mut memory = statement.reserve();
+    memory.grow(10_000).unwrap();
+    assert_eq!(server.usage(Resource::Memory), Usage::default());
+    assert!(statement.usage(Resource::Memory).used >= 10_000);
+}
+
+#[test]
+fn a_temporary_file_is_charged_and_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        Account::server(Limits { temporary_folder: folder.path().to_owned(), ..limits(3 * MIB, 4 * MIB) });
+    let (one, other) = (server.statement(), server.statement());
+    let mut file = one.temporary_file().unwrap();
+    let piece = vec![7; MIB as usize / 2];
+    let places: Vec<u64> = (0..6).map(|_| file.append(&piece).unwrap()).collect();
+    let error = file.append(&[1]).unwrap_err();
+    assert!(error.has(isc::OUT_OF_TEMP_SPACE) && error.to_string().contains("statement-temporary-mib"));
+    let mut others = other.temporary_file().unwrap();
+    others.append(&piece).unwrap();
+    let error = (0..4).find_map(|_| others.append(&piece).err()).unwrap();
+    assert!(error.has(isc::OUT_OF_TEMP_SPACE) && error.to_string().contains("server-temporary-mib"));
+    let mut found = vec![0; piece.len()];
+    file.read_at(places[3], &mut found).unwrap();
+    assert!(found == piece);
+    assert!(file.read_at(3 * MIB, &mut found).is_err());
+    assert_eq!(server.usage(Resource::Temporary).used, 4 * MIB);
+    // Nobody sees such a file in its folder.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    drop((file, others));
+    assert_eq!(server.usage(Resource::Temporary).used, 0);
+    assert_eq!(server.usage(Resource::Temporary).peak, 4 * MIB);
+}
