@@ -60,6 +60,12 @@ impl Session {
                 self.attachment.start_transaction(TransactionParameters::default()).expect("a transaction");
             return;
         }
+        if sql.eq_ignore_ascii_case("rollback") {
+            self.attachment.rollback(self.transaction).expect("a rollback");
+            self.transaction =
+                self.attachment.start_transaction(TransactionParameters::default()).expect("a transaction");
+            return;
+        }
         let handle = self.attachment.allocate_statement().expect("a statement");
         if let Err(error) = self.run_statement(handle, sql, out) {
             write_error(&error, out);
@@ -237,6 +243,26 @@ fn statuses() {
 #[test]
 fn changes() {
     check("changes");
+}
+
+#[test]
+fn cascades_self() {
+    check("cascades-self");
+}
+
+#[test]
+fn cascades_triggers() {
+    check("cascades-triggers");
+}
+
+#[test]
+fn cascades_tables() {
+    check("cascades-tables");
+}
+
+#[test]
+fn cascades_mixed() {
+    check("cascades-mixed");
 }
 
 #[test]

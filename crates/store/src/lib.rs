@@ -70,7 +70,7 @@ pub use scan::{Projection, RelationScan, RowBatch};
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
-pub use transaction::{Savepoint, Transaction};
+pub use transaction::{LaterChange, Savepoint, Transaction};
 
 pub use farbird_record::{CodecId, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

@@ -262,6 +262,12 @@ impl RelationWrites {
         }
     }
 
+    /// When the row was last updated or deleted, and what it is since (`None`: deleted), as far as that is in memory.
+    pub(crate) fn latest_change(&self, row: RowId) -> Option<(u64, Option<(u16, &[u8])>)> {
+        let latest = self.changed.get(&row.0)?.last()?;
+        Some((latest.change, latest.content.as_ref().map(|(format, bytes)| (*format, &**bytes))))
+    }
+
     /// The first row from `from` on that changes up to `change` touched.
     pub(crate) fn next_row(&self, from: RowId, change: u64) -> Option<(RowId, OwnRow<'_>)> {
         let inserted = self.next_inserted(from.0, change);

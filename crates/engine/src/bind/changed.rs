@@ -172,14 +172,14 @@ impl Binder<'_> {
     }
 
     /// The target with everything that holds for its rows, a view's CHECK OPTION included.
-    pub(super) fn target_of(&self, changed: &Changed, action: ast::TriggerAction) -> Result<Target> {
+    pub(super) fn target_of(&self, changed: &Changed) -> Result<Target> {
         let mut target = table_target(self.environment, &changed.relation)?;
         // Firebird holds the option by two triggers: for UPDATE, then for INSERT.
-        let trigger = if action == ast::TriggerAction::Insert { "CHECK_2" } else { "CHECK_1" };
+        let triggers = ["CHECK_2", "CHECK_1"];
         target.checks.extend(changed.view_checks.iter().map(|check| CheckRule {
             name: String::new(),
             relation: changed.name.clone(),
-            trigger: trigger.to_owned(),
+            triggers: triggers.map(str::to_owned),
             condition: BoundExpression {
                 expression: Arc::new(check.clone()),
                 column_type: farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },

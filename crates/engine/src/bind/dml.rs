@@ -30,7 +30,7 @@ pub(crate) fn bind_insert(
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
     let changed = binder.changed_table(&insert.table, ast::TriggerAction::Insert)?;
-    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Insert)?);
+    let target = Arc::new(binder.target_of(&changed)?);
     let columns = binder.insert_columns(&changed, insert.columns.as_deref(), &insert.source)?;
     // The table was made known only to find its columns: an INSERT looks at none of its rows.
     binder.blocks = vec![Block::default()];
@@ -65,7 +65,7 @@ pub(crate) fn bind_update(
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
     let changed = binder.changed_table(&update.table, ast::TriggerAction::Update)?;
-    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
+    let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
     let mut assignments = binder.assignments(&update.assignments, &changed, &target)?;
     let order = binder.bind_order(&update.order_by, &[])?;
@@ -92,7 +92,7 @@ pub(crate) fn bind_delete(
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
     let changed = binder.changed_table(&delete.table, ast::TriggerAction::Delete)?;
-    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Delete)?);
+    let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
     let order = binder.bind_order(&delete.order_by, &[])?;
     let limits = binder.bind_optional_rows(delete.limit.as_ref())?;
@@ -113,7 +113,7 @@ pub(crate) fn bind_update_or_insert(
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
     let changed = binder.changed_table(&statement.table, ast::TriggerAction::Update)?;
-    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
+    let target = Arc::new(binder.target_of(&changed)?);
     let written = ast::InsertSource::Values(statement.values.clone());
     let columns = binder.insert_columns(&changed, statement.columns.as_deref(), &written)?;
     // The values look at no row: they are bound before the table's names are known to anybody.
@@ -153,7 +153,7 @@ pub(crate) fn bind_merge(
 ) -> Result<Prepared> {
     let mut binder = Binder::new(environment, variables);
     let changed = binder.changed_table(&merge.target, ast::TriggerAction::Update)?;
-    let target = Arc::new(binder.target_of(&changed, ast::TriggerAction::Update)?);
+    let target = Arc::new(binder.target_of(&changed)?);
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
     let by_source = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedBySource);
     let using = binder.bind_table_reference(&merge.source, by_source)?;

@@ -11,7 +11,7 @@ use crate::bind::function::parse_default_source;
 use crate::bind::scope::{NamedColumn, NamedTable, NamedValue};
 use crate::bind::source::is_not_null;
 use crate::bind::{Environment, NoVariables};
-use crate::catalog::{Column, ConstraintKind, Relation, RelationKind, Trigger};
+use crate::catalog::{Column, ConstraintKind, ReferentialAction, Relation, RelationKind, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::modification::{
     CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
@@ -112,11 +112,14 @@ fn check_rules(environment: &Environment, relation: &Arc<Relation>) -> Result<Ve
         let ConstraintKind::Check { source } = &constraint.kind else { continue };
         let check = farbird_sql::parse_check(source, &parse_options(environment))?;
         let condition = bind_row_expression(environment, relation, &check.condition, None)?;
-        let trigger = check_trigger_name(environment, relation, &constraint.name);
+        let trigger = |place: usize| match constraint.triggers.get(place) {
+            Some(known) => known.clone(),
+            None => check_trigger_name(environment, relation, &constraint.name),
+        };
         rules.push(CheckRule {
             name: constraint.name.clone(),
             relation: relation.name.clone(),
-            trigger,
+            triggers: [trigger(0), trigger(1)],
             condition,
         });
     }
@@ -147,8 +150,13 @@ fn slots_of(relation: &Relation, names: &[String]) -> Vec<usize> {
 fn foreign_keys(environment: &Environment, relation: &Relation) -> Vec<ForeignKeyRule> {
     let mut rules = Vec::new();
     for constraint in &relation.constraints {
-        let ConstraintKind::ForeignKey { index, referenced_relation, referenced_constraint, .. } =
-            &constraint.kind
+        let ConstraintKind::ForeignKey {
+            index,
+            referenced_relation,
+            referenced_constraint,
+            on_update,
+            on_delete,
+        } = &constraint.kind
         else {
             continue;
         };
@@ -167,6 +175,8 @@ fn foreign_keys(environment: &Environment, relation: &Relation) -> Vec<ForeignKe
                 .map(|column| column.sql_type)
                 .collect(),
             parent: parent.clone(),
+            may_cascade: parent.name == relation.name
+                || [on_update, on_delete].into_iter().any(|action| *action != ReferentialAction::Restrict),
         });
     }
     rules
@@ -199,6 +209,10 @@ fn references(environment: &Environment, relation: &Relation) -> Vec<ReferenceRu
             }
             let Some(child_index) = child.index(index) else { continue };
             let Some(key) = constraint_index(relation, referenced_constraint) else { continue };
+            let mut triggers = constraint.triggers.iter().cloned();
+            let mut trigger_of =
+                |action| if action == ReferentialAction::Restrict { None } else { triggers.next() };
+            let (update_trigger, delete_trigger) = (trigger_of(*on_update), trigger_of(*on_delete));
             rules.push(ReferenceRule {
                 name: constraint.name.clone(),
                 slots: slots_of(relation, &key.columns),
@@ -208,6 +222,8 @@ fn references(environment: &Environment, relation: &Relation) -> Vec<ReferenceRu
                 child_slots: slots_of(child, &child_index.columns),
                 on_update: *on_update,
                 on_delete: *on_delete,
+                update_trigger,
+                delete_trigger,
                 child_target: OnceLock::new(),
             });
         }

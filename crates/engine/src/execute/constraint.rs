@@ -11,14 +11,20 @@ use crate::plan::modification::{ForeignKeyRule, Target, TargetColumn};
 /// Most characters of a value that a status shows: Firebird's own.
 const KEY_VALUE_CHARS_MAX: usize = 250;
 
-/// Checks CHECK constraints, NOT NULL and the domains of a new row.
+/// Checks CHECK constraints, NOT NULL and the domains of a new row, which is inserted or replaces another.
 ///
 /// # Errors
 /// `check_constraint`, `not_valid`.
-pub(crate) fn check_row(target: &Target, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
+pub(crate) fn check_row(
+    target: &Target,
+    row: &[Value],
+    is_inserted: bool,
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
     for rule in &target.checks {
         if rule.condition.truth_on(row, context)? == Some(false) {
-            let trigger = format!("At trigger '{}'", rule.trigger);
+            let [insert, update] = &rule.triggers;
+            let trigger = format!("At trigger '{}'", if is_inserted { insert } else { update });
             return Err(Error::new(isc::CHECK_CONSTRAINT)
                 .with(rule.name.clone())
                 .with(rule.relation.clone())

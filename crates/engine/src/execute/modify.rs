@@ -128,6 +128,17 @@ impl Output<'_> {
     }
 }
 
+impl Output<'_> {
+    /// A row that DELETE has found, and that its own triggers or cascades deleted before its turn: RETURNING has it, but it
+    /// counts as theirs.
+    fn gone_before(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Change<()> {
+        if !self.returning.is_empty() {
+            self.modified.returned.push(evaluate_all(self.returning, row, context)?);
+        }
+        Ok(())
+    }
+}
+
 /// Runs `change` for each row of a source.
 fn for_each_row(
     source: &Node,
@@ -185,6 +196,12 @@ fn number_of(target: &Target, row: &[Value]) -> Option<RowId> {
     row.get(target.columns.len()).and_then(row_id)
 }
 
+/// The part of a source's row that is the target's.
+fn old_row<'r>(target: &Target, row: &'r mut [Value]) -> &'r mut [Value] {
+    let width = target.columns.len().min(row.len());
+    row.get_mut(..width).unwrap_or_default()
+}
+
 /// The new row that assignments make of an old one.
 fn assigned(
     target: &Target,
@@ -229,9 +246,12 @@ fn run_update(
             return Ok(());
         }
         found = true;
+        let mut row = row;
         let mut new = assigned(&update.target, &update.assignments, &row, context)?;
-        let old = row.get(..update.target.columns.len()).unwrap_or_default();
-        row_change::update(&update.target, number, old, &mut new, context)?;
+        if !row_change::update(&update.target, number, old_row(&update.target, &mut row), &mut new, context)?
+        {
+            return Ok(());
+        }
         output.changed(Fate::Updated, context, || joined(row, new))
     })?;
     positioned(update.positioned, found)
@@ -249,9 +269,9 @@ fn run_delete(
             return Ok(());
         }
         found = true;
-        let old = row.get(..delete.target.columns.len()).unwrap_or_default();
-        if !row_change::delete(&delete.target, number, old, context)? {
-            return Ok(());
+        let mut row = row;
+        if !row_change::delete(&delete.target, number, old_row(&delete.target, &mut row), context)? {
+            return output.gone_before(&row, context);
         }
         output.changed(Fate::Deleted, context, || row)
     })?;
@@ -273,9 +293,11 @@ fn run_update_or_insert(
     for_each_row(&statement.source, context, |row, context| {
         let Some(number) = number_of(target, &row) else { return Ok(()) };
         found = true;
+        let mut row = row;
         let mut new = assigned(target, &statement.assignments, &row, context)?;
-        let old = row.get(..target.columns.len()).unwrap_or_default();
-        row_change::update(target, number, old, &mut new, context)?;
+        if !row_change::update(target, number, old_row(target, &mut row), &mut new, context)? {
+            return Ok(());
+        }
         output.changed(Fate::Updated, context, || joined(row, new))
     })?;
     if found {
@@ -319,7 +341,7 @@ fn merge_row(
     action: &MergeActionPlan,
     target: &Arc<Target>,
     number: Option<RowId>,
-    row: Vec<Value>,
+    mut row: Vec<Value>,
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
@@ -327,11 +349,15 @@ fn merge_row(
     match (action, number) {
         (MergeActionPlan::Update(assignments), Some(number)) => {
             let mut new = assigned(target, assignments, &row, context)?;
-            row_change::update(target, number, row.get(..width).unwrap_or_default(), &mut new, context)?;
+            if !row_change::update(target, number, old_row(target, &mut row), &mut new, context)? {
+                return Ok(());
+            }
             output.changed(Fate::Updated, context, || joined(row, new))
         }
         (MergeActionPlan::Delete, Some(number)) => {
-            row_change::delete(target, number, row.get(..width).unwrap_or_default(), context)?;
+            if !row_change::delete(target, number, old_row(target, &mut row), context)? {
+                return Ok(());
+            }
             output.changed(Fate::Deleted, context, || joined(row, vec![Value::Null; width]))
         }
         (MergeActionPlan::Insert(insert), _) => {

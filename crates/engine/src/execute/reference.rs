@@ -1,4 +1,6 @@
 //! Foreign keys seen from the other side: what becomes of the rows that refer to a changed or deleted row.
+//!
+//! As in Firebird all this comes behind the AFTER triggers of the changed row, which may still mend references themselves.
 
 use std::sync::Arc;
 
@@ -10,13 +12,24 @@ use crate::catalog::ReferentialAction;
 use crate::execute::batch::BATCH_ROWS_MAX;
 use crate::execute::constraint::{in_doubt_as, key_text};
 use crate::execute::context::ExecutionContext;
-use crate::execute::row_change::{self, Change};
+use crate::execute::row_change::{self, Change, Failure};
 use crate::plan::modification::{ReferenceRule, Target};
+use crate::psql::{nested, with_system_trigger};
 
-/// How deep cascades may go: each level takes some of the thread's stack.
-const CASCADE_DEPTH_MAX: u32 = 256;
+/// A key that has gone, and what may refer to it.
+struct GoneKey<'t> {
+    rule: &'t ReferenceRule,
+    action: ReferentialAction,
+    trigger: Option<&'t str>,
+    /// Its values in the referenced table.
+    old: Vec<Value>,
+    /// And in the referring one.
+    keys: Vec<Value>,
+    /// What stands in its place.
+    new: Option<Vec<Value>>,
+}
 
-/// Does what ON DELETE says.
+/// Does what ON DELETE says, for all references; then nothing may refer to the row any more.
 ///
 /// # Errors
 /// `foreign_key` with `foreign_key_references_present`; those of changing the referring rows.
@@ -26,14 +39,17 @@ pub(crate) fn after_delete(
     old: &[Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
+    let mut gone = Vec::new();
     for rule in &target.references {
-        let Some(values) = key_of(rule, old) else { continue };
-        apply(rule, rule.on_delete, Some(row), &values, None, target, context)?;
+        let Some(old) = key_of(rule, old) else { continue };
+        let Some(keys) = child_keys(rule, &old, context) else { continue };
+        let (action, trigger) = (rule.on_delete, rule.delete_trigger.as_deref());
+        gone.push(GoneKey { rule, action, trigger, old, keys, new: None });
     }
-    Ok(())
+    cascade_and_check(&gone, target, row, context)
 }
 
-/// Does what ON UPDATE says, where the key has changed.
+/// Does what ON UPDATE says, for all references whose key has changed; then nothing may refer to the old keys any more.
 ///
 /// # Errors
 /// As [`after_delete`].
@@ -44,15 +60,31 @@ pub(crate) fn after_update(
     new: &[Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
+    let mut gone = Vec::new();
     for rule in &target.references {
         if rule.slots.iter().all(|slot| old.get(*slot) == new.get(*slot)) {
             continue;
         }
-        let Some(values) = key_of(rule, old) else { continue };
-        let new_values: Vec<Value> = rule.slots.iter().map(|slot| value(new, *slot)).collect();
-        apply(rule, rule.on_update, Some(row), &values, Some(&new_values), target, context)?;
+        let Some(old) = key_of(rule, old) else { continue };
+        let Some(keys) = child_keys(rule, &old, context) else { continue };
+        let new = rule.slots.iter().map(|slot| value(new, *slot)).collect();
+        let (action, trigger) = (rule.on_update, rule.update_trigger.as_deref());
+        gone.push(GoneKey { rule, action, trigger, old, keys, new: Some(new) });
     }
-    Ok(())
+    cascade_and_check(&gone, target, row, context)
+}
+
+/// All cascades first: rows that one reference forbids may go by another.
+fn cascade_and_check(
+    gone: &[GoneKey<'_>],
+    target: &Target,
+    row: RowId,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    for key in gone.iter().filter(|key| key.action != ReferentialAction::Restrict) {
+        cascade(key, target, context)?;
+    }
+    gone.iter().try_for_each(|key| check_unreferenced(key, target, row, context))
 }
 
 fn value(row: &[Value], slot: usize) -> Value {
@@ -65,41 +97,42 @@ fn key_of(rule: &ReferenceRule, row: &[Value]) -> Option<Vec<Value>> {
     if values.iter().any(Value::is_null) { None } else { Some(values) }
 }
 
-fn apply(
-    rule: &ReferenceRule,
-    action: ReferentialAction,
-    row: Option<RowId>,
-    old: &[Value],
-    new: Option<&[Value]>,
-    target: &Target,
-    context: &mut ExecutionContext<'_>,
-) -> Change<()> {
-    let Some(keys) = child_keys(rule, old, context) else { return Ok(()) };
-    if action != ReferentialAction::Restrict {
-        if context.depth >= CASCADE_DEPTH_MAX {
-            return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED).into());
-        }
-        let child = child_target(rule, target)?;
-        context.depth += 1;
+fn cascade(key: &GoneKey<'_>, target: &Target, context: &mut ExecutionContext<'_>) -> Change<()> {
+    let child = child_target(key.rule, target)?;
+    let result = nested(context, |context| {
         // The rows are looked for under a new view: the statement itself may have made or changed them.
         let view = std::mem::replace(&mut context.view, context.transaction.store.view()?);
-        let result = change_children(rule, action, &child, keys.clone(), new, context);
+        let result = change_children(key, &child, context);
         context.view = view;
-        context.depth -= 1;
-        result?;
-    }
-    // Rows that this transaction does not see refer to the key all the same: those that others have not committed yet, or
-    // have committed since its snapshot. So do those whose default is the key.
-    let itself = row.filter(|_| rule.child.id == target.relation.id && new.is_none());
+        Ok(result)
+    })?;
+    result.map_err(|failure| match (failure, key.trigger) {
+        (Failure::Error(error), Some(trigger)) => {
+            Failure::Error(with_system_trigger(trigger, error, context))
+        }
+        (failure, _) => failure,
+    })
+}
+
+/// Rows that this transaction does not see refer to a key all the same: those that others have not committed yet, or have
+/// committed since its snapshot. So do those whose default is the key.
+fn check_unreferenced(
+    key: &GoneKey<'_>,
+    target: &Target,
+    row: RowId,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let rule = key.rule;
+    let itself = Some(row).filter(|_| rule.child.id == target.relation.id && key.new.is_none());
     let layout = crate::catalog::layout(&rule.child);
-    let referenced = context.transaction.store.key_exists(&layout, rule.child_index, &keys, itself);
+    let referenced = context.transaction.store.key_exists(&layout, rule.child_index, &key.keys, itself);
     if in_doubt_as(referenced, true)? {
         return Err(Error::new(isc::FOREIGN_KEY)
             .with(rule.name.clone())
             .with(rule.child.name.clone())
             .and(isc::FOREIGN_KEY_REFERENCES_PRESENT)
             .and(isc::IDX_KEY_VALUE)
-            .with(key_text(&rule.columns, old))
+            .with(key_text(&rule.columns, &key.old))
             .into());
     }
     Ok(())
@@ -125,18 +158,11 @@ fn child_target(rule: &ReferenceRule, target: &Target) -> Change<Arc<Target>> {
     Ok(rule.child_target.get_or_init(|| bound).clone())
 }
 
-fn change_children(
-    rule: &ReferenceRule,
-    action: ReferentialAction,
-    child: &Target,
-    keys: Vec<Value>,
-    new: Option<&[Value]>,
-    context: &mut ExecutionContext<'_>,
-) -> Change<()> {
+fn change_children(key: &GoneKey<'_>, child: &Target, context: &mut ExecutionContext<'_>) -> Change<()> {
     let mut scan = IndexScan::new(
         child.layout.clone(),
-        rule.child_index,
-        KeyRange::equal(keys),
+        key.rule.child_index,
+        KeyRange::equal(key.keys.clone()),
         ScanDirection::Ascending,
         context.view.clone(),
         Projection::all(),
@@ -145,8 +171,8 @@ fn change_children(
     while scan.next_batch(&context.transaction.store, BATCH_ROWS_MAX, &mut rows)? {
         for index in 0..rows.len() {
             let number = rows.row_id(index);
-            let old = rows.take_row(index);
-            change_child(rule, action, child, number, &old, new, context)?;
+            let mut old = rows.take_row(index);
+            change_child(key, child, number, &mut old, context)?;
         }
         context.check_interrupt()?;
     }
@@ -154,21 +180,19 @@ fn change_children(
 }
 
 fn change_child(
-    rule: &ReferenceRule,
-    action: ReferentialAction,
+    key: &GoneKey<'_>,
     child: &Target,
     number: RowId,
-    old: &[Value],
-    new: Option<&[Value]>,
+    old: &mut [Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
-    if action == ReferentialAction::Cascade && new.is_none() {
+    if key.action == ReferentialAction::Cascade && key.new.is_none() {
         row_change::delete(child, number, old, context)?;
         return Ok(());
     }
     let mut changed = old.to_vec();
-    for (place, slot) in rule.child_slots.iter().enumerate() {
-        let value = match (action, new) {
+    for (place, slot) in key.rule.child_slots.iter().enumerate() {
+        let value = match (key.action, &key.new) {
             (ReferentialAction::Cascade, Some(new)) => {
                 let value = new.get(place).cloned().unwrap_or_default();
                 match child.columns.get(*slot) {
@@ -183,5 +207,6 @@ fn change_child(
             *place = value;
         }
     }
-    row_change::update(child, number, old, &mut changed, context)
+    row_change::update(child, number, old, &mut changed, context)?;
+    Ok(())
 }

@@ -1,11 +1,14 @@
 //! One row inserted, updated or deleted, with everything that belongs to it: triggers, constraints, references.
 //!
-//! The order is Firebird's: BEFORE triggers, CHECK, NOT NULL and domains, the row itself with its unique keys, foreign
-//! keys and references, AFTER triggers.
+//! The order is Firebird's: BEFORE triggers, CHECK, NOT NULL and domains, the row itself with its unique keys and foreign
+//! keys, AFTER triggers, cascades, and at last whether anything still refers to what has gone.
+//!
+//! A statement goes through its rows as they were when it began. What its own triggers and cascades have made meanwhile of
+//! a row that it comes to is found out here: see [`update`] and [`delete`].
 
 use farbird_sql::ast::TriggerAction;
-use farbird_store::{RowId, StoreError};
-use farbird_types::{Error, Result, SqlType, Value, convert};
+use farbird_store::{LaterChange, RowId, StoreError};
+use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 use crate::execute::constraint::{self, refused_row};
 use crate::execute::context::ExecutionContext;
@@ -76,7 +79,7 @@ pub(crate) fn insert(
         constraint::restore_types(target, new, context)?;
     }
     if target.stored {
-        constraint::check_row(target, new, context)?;
+        constraint::check_row(target, new, true, context)?;
         context
             .transaction
             .store
@@ -90,21 +93,42 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Replaces a row; `new` is as it was stored afterwards.
+/// Replaces a row; false if the statement's own triggers or cascades have deleted it already. `new` is as it was stored
+/// afterwards, `old` what it has replaced.
+///
+/// `old` comes as the statement has read it. Where triggers or cascades have changed the row since, foreign keys that they
+/// may have changed and that `new` leaves as they were read keep their newer values. All other columns get those of `new`
+/// (Firebird with `AllowUpdateOverwrite`, its default).
+///
+/// # Errors
+/// Those of triggers, constraints and conflicts; `no_cur_rec` if a BEFORE trigger deletes the row itself.
 pub(crate) fn update(
     target: &Target,
     row: RowId,
-    old: &[Value],
+    old: &mut [Value],
     new: &mut Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Change<()> {
+) -> Change<bool> {
     let relation = &target.relation;
+    let mut later = later_change(target, row, context)?;
+    if later == Some(LaterChange::Deleted) {
+        return Ok(false);
+    }
     if target.triggers.before_update {
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Update, Some(old), Some(new))?;
         constraint::restore_types(target, new, context)?;
+        later = later_change(target, row, context)?;
+    }
+    match later {
+        Some(LaterChange::Deleted) => return Err(Error::new(isc::NO_CUR_REC).into()),
+        Some(LaterChange::Row(now)) => {
+            keep_cascaded(target, old, new, &now);
+            replace(old, now);
+        }
+        None => {}
     }
     if target.stored {
-        constraint::check_row(target, new, context)?;
+        constraint::check_row(target, new, false, context)?;
         let view = context.view.clone();
         context
             .transaction
@@ -112,24 +136,40 @@ pub(crate) fn update(
             .update(&target.layout, &view, row, new)
             .map_err(|error| refused_row(target, error, context))?;
         constraint::check_foreign_keys(target, Some(old), new, context)?;
-        reference::after_update(target, row, old, new, context)?;
     }
     if target.triggers.after_update {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Update, Some(old), Some(new))?;
     }
-    Ok(())
+    if target.stored {
+        reference::after_update(target, row, old, new, context)?;
+    }
+    Ok(true)
 }
 
-/// Deletes a row; false if a trigger or cascade of the same statement has deleted it already.
+/// Deletes a row; false if a trigger or cascade of the same statement has deleted it already. `old` comes as the statement
+/// has read it, and is as it was deleted afterwards.
+///
+/// # Errors
+/// As [`update`].
 pub(crate) fn delete(
     target: &Target,
     row: RowId,
-    old: &[Value],
+    old: &mut [Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<bool> {
     let relation = &target.relation;
+    let mut later = later_change(target, row, context)?;
+    if later == Some(LaterChange::Deleted) {
+        return Ok(false);
+    }
     if target.triggers.before_delete {
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Delete, Some(old), None)?;
+        later = later_change(target, row, context)?;
+    }
+    match later {
+        Some(LaterChange::Deleted) => return Err(Error::new(isc::NO_CUR_REC).into()),
+        Some(LaterChange::Row(now)) => replace(old, now),
+        None => {}
     }
     if target.stored {
         let view = context.view.clone();
@@ -138,10 +178,39 @@ pub(crate) fn delete(
             Err(StoreError::NoSuchRow { .. }) => return Ok(false),
             Err(error) => return Err(refused_row(target, error, context)),
         }
-        reference::after_delete(target, row, old, context)?;
     }
     if target.triggers.after_delete {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Delete, Some(old), None)?;
     }
+    if target.stored {
+        reference::after_delete(target, row, old, context)?;
+    }
     Ok(true)
+}
+
+/// What this transaction has made of a row since the running statement began.
+fn later_change(target: &Target, row: RowId, context: &ExecutionContext<'_>) -> Change<Option<LaterChange>> {
+    if !target.stored {
+        return Ok(None);
+    }
+    Ok(context.transaction.store.changed_since(&target.layout, &context.view, row)?)
+}
+
+/// Keeps what cascades may have made of a row's foreign keys, column by column, where the new row has what was read.
+fn keep_cascaded(target: &Target, read: &[Value], new: &mut [Value], now: &[Value]) {
+    for rule in target.foreign_keys.iter().filter(|rule| rule.may_cascade) {
+        for slot in &rule.slots {
+            if let (Some(place), Some(now)) = (new.get_mut(*slot), now.get(*slot))
+                && read.get(*slot) == Some(place)
+            {
+                place.clone_from(now);
+            }
+        }
+    }
+}
+
+fn replace(row: &mut [Value], with: Vec<Value>) {
+    for (place, value) in row.iter_mut().zip(with) {
+        *place = value;
+    }
 }

@@ -248,8 +248,8 @@ pub struct CheckRule {
     pub name: String,
     /// The table or view that it is of.
     pub relation: String,
-    /// The system trigger that Firebird holds it by.
-    pub trigger: String,
+    /// The system triggers by which Firebird's catalog holds it: before INSERT and before UPDATE. Errors name them.
+    pub triggers: [String; 2],
     /// The condition: violated only if FALSE.
     pub condition: BoundExpression,
 }
@@ -269,6 +269,8 @@ pub struct ForeignKeyRule {
     pub parent_index: IndexId,
     /// The types of its columns.
     pub parent_types: Vec<SqlType>,
+    /// Whether changes of the table itself, or cascades, may change its columns while a statement runs.
+    pub may_cascade: bool,
 }
 
 /// A foreign key that points at the table.
@@ -290,6 +292,10 @@ pub struct ReferenceRule {
     pub on_update: ReferentialAction,
     /// ON DELETE.
     pub on_delete: ReferentialAction,
+    /// The system trigger by which Firebird's catalog holds ON UPDATE, if it does anything: errors name it.
+    pub update_trigger: Option<String>,
+    /// That of ON DELETE.
+    pub delete_trigger: Option<String>,
     /// The referring table with everything that holds for its rows; bound when first needed, since tables may refer to
     /// each other in circles.
     pub child_target: OnceLock<Arc<Target>>,

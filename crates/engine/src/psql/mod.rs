@@ -52,7 +52,9 @@ pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use routine::CompiledRoutine;
 pub use stack::StackSegment;
+pub(crate) use stack::nested;
 pub use trace::CallFrame;
+pub(crate) use trace::with_system_trigger;
 
 /// How deeply procedures, functions, triggers and EXECUTE STATEMENT may be nested (Firebird: MAX_CLONES).
 pub const DEPTH_MAX: u32 = 1_000;

@@ -50,6 +50,14 @@ pub(super) fn with_entry_stack(
     with_stack_under(line, error, context)
 }
 
+/// The error with a stack whose innermost line is a system trigger, unless it tells already where it came from.
+pub(crate) fn with_system_trigger(name: &str, error: Error, context: &ExecutionContext<'_>) -> Error {
+    if has_stack(&error) {
+        return error;
+    }
+    with_stack_under(format!("At trigger '{name}'"), error, context)
+}
+
 fn with_stack_under(innermost: String, error: Error, context: &ExecutionContext<'_>) -> Error {
     let mut stack = innermost;
     let mut frame = context.routine.call.as_deref();

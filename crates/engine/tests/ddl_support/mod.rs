@@ -12,6 +12,7 @@ use farbird_engine::api::{
     FetchEnd, Rows, StatementHandle, TransactionHandle, TransactionParameters,
 };
 use farbird_engine::attachment::Attachment;
+use farbird_engine::check::{DatabaseReport, check_database};
 use farbird_engine::engine::Engine;
 use farbird_engine::users::{NoUsers, UserDirectory};
 use farbird_types::error::StatusArgument;
@@ -57,6 +58,13 @@ impl TestDatabase {
             .expect("a new database");
         let database = TestDatabase { engine, path, _folder: folder };
         (database, Session { attachment, transaction: None })
+    }
+
+    /// What `farbird check` says of the file, which nobody may have open any more.
+    pub fn check(self) -> DatabaseReport {
+        let TestDatabase { engine, path, _folder } = self;
+        drop(engine);
+        check_database(&path, &Default::default(), &mut |_| {}, &Arc::default()).expect("a check")
     }
 
     /// Attaches somebody.

@@ -5,6 +5,7 @@ mod catalog;
 mod check;
 mod commit;
 mod ddl;
+mod later_change;
 mod read;
 mod spill;
 mod write;
@@ -31,6 +32,7 @@ use crate::{
 use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
+pub use later_change::LaterChange;
 use spill::SpilledRelation;
 use write::Scratch;
 

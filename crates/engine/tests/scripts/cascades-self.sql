@@ -1,0 +1,52 @@
+-- Keys that refer to their own table: what a statement's own cascades do to rows that it comes to later.
+-- The answers are those of Firebird 5.0.4.
+
+create table t(x int not null primary key, y int references t(x) on update cascade);
+commit;
+insert into t values(1,null); insert into t values (3,1); commit;
+update t set x=-x;
+select * from t;
+rollback;
+delete from t; commit;
+insert into t values (3,null); insert into t values (1,3); commit;
+update t set x=-x;
+select * from t; rollback;
+delete from t; commit;
+insert into t values (1,1); insert into t values (3,1);insert into t values (4,3); commit;
+update t set x=-x;
+select * from t; 
+update t set x=x+1;
+select * from t; 
+update t set x=-x, y=-y;
+select * from t; rollback;
+
+create table n(x int not null primary key, y int references n(x) on update set null on delete set null, v int);
+commit;
+insert into n values(1,null,0); insert into n values (3,1,0); insert into n values(4,3,0); commit;
+update n set x=-x,v=v+1;
+select * from n; rollback;
+update n set x=-x,v=v+1 order by x desc;
+select * from n; rollback;
+delete from n where x in (1,3);
+select * from n; rollback;
+delete from n where x <>1;
+select * from n; rollback;
+delete from n; select * from n; rollback;
+create table d(x int not null primary key, y int default 9 references d(x) on update set default on delete set default, v int);
+commit;
+insert into d values(9,null,0); insert into d values(1,null,0); insert into d values (3,1,0); insert into d values(4,3,0); commit;
+update d set x=-x,v=v+1 where x<9;
+select * from d; rollback;
+update d set x=-x,v=v+1;
+select * from d; rollback;
+delete from d where x in (1,3);
+select * from d; rollback;
+delete from d;
+select * from d; rollback;
+create table c(x int not null primary key, y int references c(x) on update cascade on delete cascade, v int);
+commit;
+insert into c values(1,null,0); insert into c values (3,1,0); insert into c values(4,3,0); commit;
+delete from c returning x,y; 
+select * from c; rollback;
+update c set x=x+1 returning old.x, new.x,old.y, new.y; select * from c; rollback;
+update c set x=-x, v=v+1 returning old.x, new.x,old.y, new.y; select * from c; rollback;
