@@ -262,10 +262,10 @@ impl RelationWrites {
         }
     }
 
-    /// When the row was last updated or deleted, and what it is since (`None`: deleted), as far as that is in memory.
-    pub(crate) fn latest_change(&self, row: RowId) -> Option<(u64, Option<(u16, &[u8])>)> {
+    /// When the row was last updated or deleted, and what it is since, as far as that is in memory.
+    pub(crate) fn latest_change(&self, row: RowId) -> Option<(u64, OwnRow<'_>)> {
         let latest = self.changed.get(&row.0)?.last()?;
-        Some((latest.change, latest.content.as_ref().map(|(format, bytes)| (*format, &**bytes))))
+        Some((latest.change, latest.own()))
     }
 
     /// The first row from `from` on that changes up to `change` touched.

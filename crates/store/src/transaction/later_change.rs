@@ -7,6 +7,7 @@ use super::{Core, Transaction};
 use crate::changes;
 use crate::decoder::RowDecoder;
 use crate::version::{StoredVersion, VersionContent};
+use crate::write_set::OwnRow;
 use crate::{Projection, ReadView, RelationLayout, Result, RowId};
 
 /// What became of a row after a view of it was taken.
@@ -30,8 +31,8 @@ impl Transaction {
         let Some(writes) = core.writes.relation(layout.id) else { return Ok(None) };
         let later = match writes.latest_change(row) {
             Some((change, _)) if change <= view.change() => return Ok(None),
-            Some((_, None)) => Some(LaterChange::Deleted),
-            Some((_, Some((format, bytes)))) => {
+            Some((_, OwnRow::Deleted)) => Some(LaterChange::Deleted),
+            Some((_, OwnRow::Row { format, bytes })) => {
                 let projection = Projection::all();
                 let mut values = Vec::new();
                 let decoder = RowDecoder::new(&self.store.inner, layout, &projection);
