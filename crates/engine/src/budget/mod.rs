@@ -12,8 +12,8 @@
 //!
 //! ```ignore
 //! let mut memory = context.budget.reserve();       // a `Reservation`: nothing yet
-//! memory.grow(row_bytes(&row))?;                   // fails with `isc_virmemexh` past the limit of statement or server
-//! if !memory.try_grow(row_bytes(&row)) { spill() } // for those who can spill: false when their share is used up
+//! memory.grow(bytes)?;                             // fails with `isc_virmemexh` past the limit of statement or server
+//! if !memory.try_grow(bytes) { spill() }           // for those who can spill: false when their share is used up
 //! memory.clear();                                  // gives all back; so does dropping it
 //! let file = context.budget.temporary_file()?;     // charged as it grows, gone when it is dropped
 //! ```
@@ -28,6 +28,7 @@
 //!   do not meet at one counter. Buffers of a fixed size (batches, buffers of files) are not counted at all.
 
 mod account;
+mod growth;
 mod limits;
 mod reservation;
 mod size;
@@ -37,9 +38,10 @@ mod temporary_file;
 mod tests;
 
 pub use account::{Account, Usage};
+pub(crate) use growth::{extend_within, room};
 pub use limits::Limits;
 pub use reservation::Reservation;
-pub(crate) use size::row_bytes;
+pub(crate) use size::heap_bytes;
 pub use statement::{STATEMENT_UNCOUNTED_BYTES, StatementBudget};
 pub use temporary_file::TemporaryFile;
 

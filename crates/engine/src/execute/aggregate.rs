@@ -64,7 +64,7 @@ impl AggregateOperator {
         let mut filling = Filling {
             aggregate: &self.aggregate,
             groups: GroupTable::new(&self.aggregate),
-            overflow: Sorter::new(false),
+            overflow: Sorter::new(false, &context.budget),
         };
         match &mut self.input {
             Input::Rows(input) => {
@@ -85,8 +85,8 @@ impl AggregateOperator {
         }
         self.groups = filling.groups.into_ordered().into_iter();
         self.head = self.groups.next();
-        self.overflow = filling.overflow.finish()?;
-        self.overflow_head = self.overflow.next()?;
+        self.overflow = filling.overflow.finish(&context.session.interrupt)?;
+        self.overflow_head = self.overflow.next(&context.session.interrupt)?;
         self.filled = true;
         Ok(())
     }
@@ -111,7 +111,7 @@ impl AggregateOperator {
         let mut group = Group::start(&aggregate, keys);
         group.add(&aggregate, &row, context)?;
         loop {
-            self.overflow_head = self.overflow.next()?;
+            self.overflow_head = self.overflow.next(&context.session.interrupt)?;
             match &self.overflow_head {
                 Some((next_key, row)) if *next_key == key => group.add(&aggregate, row, context)?,
                 _ => return group.finish(context).map(Some),
@@ -131,7 +131,7 @@ impl Filling<'_> {
     fn add_row(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
         let (keys, order) = keys_of(self.aggregate, row, context)?;
         if !self.groups.add_row(keys, &order, row, context)? {
-            self.overflow.push(&order, row.iter().cloned())?;
+            self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Filling<'_> {
                 (0..left.len()).try_for_each(|index| {
                     let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
                     let (_, order) = keys_of(self.aggregate, row, context)?;
-                    self.overflow.push(&order, row.iter().cloned())
+                    self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)
                 })
             }
             Err(Failed) => {

@@ -118,6 +118,12 @@ impl Batch {
         filled
     }
 
+    /// The row at `index`, to be changed; empty past the end.
+    pub(crate) fn row_mut(&mut self, index: usize) -> &mut [Value] {
+        let start = index * self.width;
+        self.values.get_mut(start..start + self.width).unwrap_or_default()
+    }
+
     /// Takes the row at `index` out; its values are NULL afterwards.
     pub fn take_row(&mut self, index: usize) -> Vec<Value> {
         self.drain_row(index).collect()
@@ -125,8 +131,7 @@ impl Batch {
 
     /// As [`Batch::take_row`], value by value.
     pub(crate) fn drain_row(&mut self, index: usize) -> impl Iterator<Item = Value> {
-        let start = index * self.width;
-        self.values.get_mut(start..start + self.width).unwrap_or_default().iter_mut().map(std::mem::take)
+        self.row_mut(index).iter_mut().map(std::mem::take)
     }
 
     /// Keeps the rows for which `keep` is true, in order; if it fails, those before the row that it fails for.

@@ -5,9 +5,11 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::Value;
+use farbird_types::{Result, Value};
 
+use crate::budget::{extend_within, heap_bytes, room};
 use crate::execute::batch::Batch;
+use crate::session::Interrupt;
 
 /// Bytes of a key that stand in its entry.
 const PREFIX_BYTES: usize = 16;
@@ -49,26 +51,44 @@ impl Span {
 }
 
 impl KeyedRows {
-    /// Appends a row; gives what it takes in memory, in bytes.
+    /// How many bytes more it takes in memory with a row of so many values, without their texts: what is needed to sort
+    /// included.
+    pub(crate) fn room(&self, key_bytes: usize, width: usize) -> usize {
+        room(&self.keys, key_bytes)
+            + room(&self.values, width) * size_of::<Value>()
+            + room(&self.entries, 1) * 2 * size_of::<Entry>()
+    }
+
+    /// Whether there are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Appends a row; gives what its texts take in memory, in bytes.
     pub(crate) fn push(&mut self, key: &[u8], row: impl IntoIterator<Item = Value>) -> usize {
         let (keys, values) = (self.keys.len(), self.values.len());
-        self.keys.extend_from_slice(key);
-        self.values.extend(row);
-        let row = self.values.get(values..).unwrap_or_default();
-        let bytes = size_of::<Entry>() + key.len() + size_of_val(row);
-        let texts: usize = row.iter().map(text_bytes).sum();
-        self.entries.push(Entry {
+        let row = row.into_iter();
+        extend_within(&mut self.keys, key.len(), key.iter().copied());
+        extend_within(&mut self.values, row.size_hint().0, row);
+        let texts = self.values.get(values..).unwrap_or_default().iter().map(heap_bytes).sum();
+        let entry = Entry {
             prefix: prefix(key),
             key: Span::since(keys, self.keys.len()),
             row: Span::since(values, self.values.len()),
-        });
-        bytes + texts
+        };
+        extend_within(&mut self.entries, 1, [entry]);
+        texts
     }
 
     /// Orders the rows by key; those with equal keys stay in the order in which they came.
-    pub(crate) fn sort(&mut self) {
+    ///
+    /// # Errors
+    /// The interrupt's; the rows are lost then.
+    pub(crate) fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
+        interrupt.check()?;
         let keys = &self.keys;
         self.entries.sort_by(|left, right| compare(keys, left, right));
+        Ok(())
     }
 
     /// Of rows in order that have equal keys, only the first is kept.
@@ -119,13 +139,6 @@ fn compare(keys: &[u8], left: &Entry, right: &Entry) -> Ordering {
     })
 }
 
-fn text_bytes(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.bytes().len(),
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +156,7 @@ mod tests {
                 expected.push((key, vec![Value::integer(number)]));
             }
             expected.sort_by(|left, right| left.0.cmp(&right.0));
-            rows.sort();
+            rows.sort(&Interrupt::new()).unwrap();
             let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
             prop_assert_eq!(&found, &expected);
             let mut rows = KeyedRows::default();

@@ -12,8 +12,10 @@
 //! | `scan`, `bounds` | reading tables by indexes |
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups` | GROUP BY and aggregates, of rows and of columns |
+//! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `spill`, `keyed_rows` | sorting, past the memory limit too |
+//! | `row_stream`, `row_codec` | rows in temporary files |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
 //! | `routine` | the way to PSQL: functions, procedures, triggers |
@@ -28,18 +30,22 @@ pub mod context;
 pub mod cursor;
 pub mod frame;
 mod groups;
+mod hash_join;
 mod join;
+mod join_table;
 mod keyed_rows;
 pub mod modify;
 pub mod operator;
 mod reference;
 pub mod routine;
 mod row_change;
+mod row_codec;
 pub mod row_source;
+mod row_stream;
 mod scan;
 mod set;
 mod sort;
-pub mod spill;
+mod spill;
 pub mod subquery;
 mod window;
 

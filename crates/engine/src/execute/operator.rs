@@ -7,7 +7,8 @@ use crate::execute::batch::Batch;
 use crate::execute::column_scan::ColumnScanOperator;
 use crate::execute::column_source::ColumnSource;
 use crate::execute::context::ExecutionContext;
-use crate::execute::join::{HashJoinOperator, NestedLoopOperator};
+use crate::execute::hash_join::HashJoinOperator;
+use crate::execute::join::NestedLoopOperator;
 use crate::execute::row_source::{
     ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator,
 };

@@ -25,17 +25,17 @@ impl SortOperator {
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(false);
+        let mut sorter = Sorter::new(false, &context.budget);
         let mut batch = Batch::new(self.sort.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
                 key.clear();
                 append_sort_key(&self.sort.keys, batch.row(index), &mut key, context)?;
-                sorter.push(&key, batch.drain_row(index))?;
+                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
         }
-        self.rows = sorter.finish()?;
+        self.rows = sorter.finish(&context.session.interrupt)?;
         self.filled = true;
         Ok(())
     }
@@ -53,7 +53,7 @@ impl Operator for SortOperator {
         if !self.filled {
             self.fill(context)?;
         }
-        hand_out(&mut self.rows, batch)
+        hand_out(&mut self.rows, batch, context)
     }
 }
 
@@ -76,7 +76,7 @@ impl DistinctOperator {
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(true);
+        let mut sorter = Sorter::new(true, &context.budget);
         let mut batch = Batch::new(self.distinct.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
@@ -85,10 +85,10 @@ impl DistinctOperator {
                 for (value, collation) in batch.row(index).iter().zip(&self.distinct.collations) {
                     append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;
                 }
-                sorter.push(&key, batch.drain_row(index))?;
+                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
         }
-        self.rows = sorter.finish()?;
+        self.rows = sorter.finish(&context.session.interrupt)?;
         self.filled = true;
         Ok(())
     }
@@ -106,12 +106,12 @@ impl Operator for DistinctOperator {
         if !self.filled {
             self.fill(context)?;
         }
-        hand_out(&mut self.rows, batch)
+        hand_out(&mut self.rows, batch, context)
     }
 }
 
-fn hand_out(rows: &mut Sorted, batch: &mut Batch) -> Result<bool> {
-    rows.hand_out(batch)?;
+fn hand_out(rows: &mut Sorted, batch: &mut Batch, context: &ExecutionContext<'_>) -> Result<bool> {
+    rows.hand_out(batch, &context.session.interrupt)?;
     Ok(!batch.is_empty())
 }
 

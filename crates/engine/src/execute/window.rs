@@ -61,7 +61,7 @@ impl WindowOperator {
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(false);
+        let mut sorter = Sorter::new(false, &context.budget);
         let mut batch = Batch::new(self.window.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
@@ -72,17 +72,17 @@ impl WindowOperator {
                 let length = u32::try_from(key.len()).map_err(|_| Error::new(isc::IMP_EXC))?;
                 append_sort_key(&self.window.order, batch.row(index), &mut key, context)?;
                 key.extend(length.to_le_bytes());
-                sorter.push(&key, batch.drain_row(index))?;
+                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
         }
-        self.rows = sorter.finish()?;
-        self.head = self.read()?;
+        self.rows = sorter.finish(&context.session.interrupt)?;
+        self.head = self.read(context)?;
         self.filled = true;
         Ok(())
     }
 
-    fn read(&mut self) -> Result<Option<WindowRow>> {
-        let Some((mut key, values)) = self.rows.next()? else { return Ok(None) };
+    fn read(&mut self, context: &ExecutionContext<'_>) -> Result<Option<WindowRow>> {
+        let Some((mut key, values)) = self.rows.next(&context.session.interrupt)? else { return Ok(None) };
         let tail = key.split_off(key.len().saturating_sub(4));
         let length = tail.try_into().map_or(0, u32::from_le_bytes);
         let order = key.split_off(key.len().min(length as usize));
@@ -97,7 +97,7 @@ impl WindowOperator {
         let Some(first) = self.head.take() else { return Ok(false) };
         let mut rows = vec![first];
         loop {
-            self.head = self.read()?;
+            self.head = self.read(context)?;
             match self.head.take() {
                 Some(row) if rows.first().is_some_and(|first| first.partition == row.partition) => {
                     rows.push(row)

@@ -439,7 +439,7 @@ impl<'a> JoinPlanner<'a> {
             kind,
             condition,
         }));
-        // Several passes over the outer side give its order up.
+        // Past its memory it joins partition by partition, which gives the outer side's order up.
         Planned { node, slots, sources, ordered: false }
     }
 

@@ -227,9 +227,9 @@ pub struct NestedLoop {
 /// Joins by a table in memory of the inner side's rows.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// The side whose rows come in order.
+    /// The side that is read second, and asks for partners.
     pub outer: Node,
-    /// The side that is kept in memory.
+    /// The side that is read first, into memory while that is enough.
     pub inner: Node,
     /// Values of the outer rows. Without any keys each pair of rows is tried.
     pub outer_keys: Vec<JoinKey>,

@@ -67,6 +67,11 @@ impl TestDatabase {
         check_database(&path, &Default::default(), &mut |_| {}, &Arc::default()).expect("a check")
     }
 
+    /// The engine that has it open.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// Attaches somebody.
     pub fn attach(&self, user: &str, role: Option<&str>) -> Session {
         let attachment =

@@ -1,0 +1,144 @@
+//! Joins, sorts and groups of more rows than their statement's memory: the same answers, and everything happens once.
+
+mod ddl_support;
+
+use ddl_support::{Session, TestDatabase};
+use farbird_engine::budget::{Limits, Resource};
+
+/// Memory of a statement that must spill.
+const LITTLE: u64 = 200_000;
+
+fn set_memory(database: &TestDatabase, bytes: u64) {
+    database.engine().budget().set_limits(Limits { statement_memory: bytes, ..Limits::default() });
+}
+
+/// Two tables with keys of every kind: some that are there once, one that half of all rows have, and NULL.
+fn tables(rows: u32) -> (TestDatabase, Session) {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table a (k int, n int, t varchar(40))");
+    session.execute("create table b (k int, n int, t varchar(40))");
+    session.execute("create sequence s");
+    session.commit();
+    for (table, step) in [("a", 7), ("b", 3)] {
+        session.execute(&format!(
+            "execute block as declare i int = 0; begin
+             while (i < {rows}) do begin
+               insert into {table} values (
+                 case when mod(i, 50) = 0 then null when mod(i, {step}) = 1 then -1 else i / {step} end,
+                 i, 'row ' || i || ' of table {table}');
+               i = i + 1;
+             end end"
+        ));
+    }
+    session.commit();
+    (database, session)
+}
+
+fn sorted_rows(session: &mut Session, sql: &str) -> Vec<String> {
+    let mut rows = session.rows(sql);
+    rows.sort();
+    rows
+}
+
+#[test]
+fn joins_past_their_memory_give_the_same_rows() {
+    let (database, mut session) = tables(2_000);
+    // The table on the right has an expression around it, so that no index or order of its own is in the way.
+    let queries = [
+        "select a.n, b.n, b.t from a join b on a.k = b.k and mod(a.n + b.n, 100) = 3",
+        "select a.n, b.n, b.t from a left join b on a.k = b.k and mod(a.n + b.n, 100) = 3",
+        "select a.n, b.n, b.t from a full join b on a.k = b.k and mod(a.n + b.n, 100) = 3",
+        "select a.n, b.n, b.t from a full join b on a.n = b.n + 1000 and a.k = b.k",
+        "select a.n, b.n, a.t, b.t from a join b on a.n = b.n",
+        "select a.n, b.n from (select * from a rows 100) a full join b on a.n > b.n + 1990",
+        "select c.n, x.n from (select n from a rows 3) c
+         left join lateral (select a.n from a join b on a.n = b.n and a.n > c.n + 1990) x on true",
+    ];
+    for query in queries {
+        set_memory(&database, u64::MAX);
+        let expected = sorted_rows(&mut session, query);
+        assert!(!expected.is_empty());
+        set_memory(&database, LITTLE);
+        assert!(sorted_rows(&mut session, query) == expected, "{query}");
+    }
+    let budget = database.engine().budget();
+    assert!(budget.usage(Resource::Temporary).peak > 0);
+    assert_eq!(budget.usage(Resource::Temporary).used, 0);
+    assert_eq!(budget.usage(Resource::Memory).used, 0);
+}
+
+#[test]
+fn a_join_past_its_memory_reads_each_side_once() {
+    let (database, mut session) = tables(2_000);
+    session.execute("create table log (n int)");
+    session.execute(
+        "create procedure p returns (n int) as begin
+         for select n from a into :n do begin insert into log values (:n); suspend; end end",
+    );
+    session.commit();
+    set_memory(&database, LITTLE);
+    // Whichever side is read into memory, the procedure's rows and the sequence's numbers are made once.
+    for (query, rows) in [
+        ("select count(*) from p join b on b.n = p.n", 2_000),
+        ("select count(*) from p left join (select * from b where n < 1500) b on b.n = p.n", 2_000),
+        ("select count(*) from b full join p on b.n = p.n", 2_000),
+        ("select count(*) from b left join p on b.n = p.n", 2_000),
+    ] {
+        session.execute("delete from log");
+        assert_eq!(session.rows(query), [rows.to_string()], "{query}");
+        assert_eq!(session.rows("select count(*), count(distinct n) from log"), ["2000|2000"], "{query}");
+        session.rollback();
+    }
+    let numbered =
+        "select count(distinct x.v), max(x.v) - min(x.v) from (select n, next value for s as v from a) x
+         join b on b.n = x.n";
+    assert_eq!(session.rows(numbered), ["2000|1999"]);
+}
+
+#[test]
+fn sorts_and_groups_past_their_memory_give_the_same_rows() {
+    let (database, mut session) = tables(3_000);
+    for query in [
+        "select n, t from a order by t desc, n",
+        "select distinct t, k from a",
+        "select k, count(*), sum(n), max(t) from a group by k",
+        "select t, n from a union select t, n from b",
+        "select sum(n), count(*) from (select n, t from a order by t)",
+        "select n, row_number() over (order by t) from a",
+    ] {
+        set_memory(&database, u64::MAX);
+        let expected = session.rows(query);
+        set_memory(&database, LITTLE);
+        assert!(session.rows(query) == expected, "{query}");
+    }
+    assert_eq!(database.engine().budget().usage(Resource::Memory).used, 0);
+}
+
+#[test]
+fn temporary_space_has_a_limit_and_is_given_back() {
+    let (database, mut session) = tables(3_000);
+    let limits = Limits { statement_memory: LITTLE, statement_temporary: 100_000, ..Limits::default() };
+    database.engine().budget().set_limits(limits);
+    for query in
+        ["select n, t from a order by t", "select count(*) from a join b on a.n = b.n and a.t <> b.t"]
+    {
+        let error = session.error(query);
+        assert!(error.contains("out_of_temp_space") && error.contains("statement-temporary-mib"), "{error}");
+    }
+    let budget = database.engine().budget();
+    assert_eq!(budget.usage(Resource::Temporary).used, 0);
+    assert_eq!(budget.usage(Resource::Memory).used, 0);
+    set_memory(&database, LITTLE);
+    let cursor = session.open("select t from a order by t");
+    session.fetch_one(cursor);
+    assert!(budget.usage(Resource::Temporary).used > 0);
+    let shown = "select max(t.farbird$temporary_used), max(m.mon$memory_used)
+         from farbird$temporary_space t join mon$memory_usage m on m.mon$stat_id = t.farbird$stat_id
+         where t.farbird$stat_group = 3";
+    let shown = session.rows(shown).remove(0);
+    let (temporary, memory) = shown.split_once('|').expect("two columns");
+    assert!(temporary.parse::<u64>().expect("bytes") > 100_000, "{shown}");
+    assert!((1..=LITTLE).contains(&memory.parse().expect("bytes")), "{shown}");
+    session.rollback();
+    assert_eq!(budget.usage(Resource::Temporary).used, 0);
+}
