@@ -115,6 +115,42 @@ fn sorts_and_groups_past_their_memory_give_the_same_rows() {
 }
 
 #[test]
+fn rows_that_are_kept_for_later_go_to_a_file() {
+    let (database, mut session) = tables(3_000);
+    set_memory(&database, LITTLE);
+    let budget = database.engine().budget();
+    let returned = session.rows("update a set t = t || '!' returning n, old.t, new.t");
+    assert_eq!(returned.len(), 3_000);
+    assert_eq!(returned[2_999], "2999|row 2999 of table a|row 2999 of table a!");
+    session.rollback();
+    assert!(budget.usage(Resource::Temporary).peak > 0);
+    let scrolled = session.rows(
+        "execute block returns (t varchar(40)) as
+           declare c scroll cursor for (select t from a order by n);
+         begin
+           open c;
+           fetch last from c into t; suspend;
+           fetch first from c into t; suspend;
+           fetch absolute 2000 from c into t; suspend;
+           fetch prior from c into t; suspend;
+           fetch relative -1000 from c into t; suspend;
+         end",
+    );
+    let expected = [2_999, 0, 1_999, 1_998, 998].map(|n| format!("row {n} of table a"));
+    assert_eq!(scrolled, expected);
+    // Rows found by several ranges of an index come once, and MERGE knows which it has changed.
+    session.execute("create index i on a (n)");
+    session.commit();
+    let overlapping = "select count(*), count(distinct n) from a where n < 2000 or n between 1000 and 2500 or n in (7, 2700)";
+    assert_eq!(session.rows(overlapping), ["2502|2502"]);
+    let twice = "merge into a using (select n from b union all select n from b) b on a.n = b.n
+         when matched then update set t = 'merged'";
+    assert!(session.error(twice).contains("merge_dup_update"));
+    assert_eq!(budget.usage(Resource::Temporary).used, 0);
+    assert_eq!(budget.usage(Resource::Memory).used, 0);
+}
+
+#[test]
 fn temporary_space_has_a_limit_and_is_given_back() {
     let (database, mut session) = tables(3_000);
     let limits = Limits { statement_memory: LITTLE, statement_temporary: 100_000, ..Limits::default() };

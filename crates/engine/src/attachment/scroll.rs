@@ -1,22 +1,27 @@
 //! Scrollable cursors: rows that have been passed are kept, to be gone back to.
 
-use farbird_types::{Error, Result, Value, isc};
+use std::sync::Arc;
+
+use farbird_types::{Result, Value};
 
 use crate::api::Scroll;
-
-/// Longest a scrollable cursor may get, in rows: they are kept in memory to be gone back to.
-const SCROLL_ROWS_MAX: usize = 1_000_000;
+use crate::budget::StatementBudget;
+use crate::execute::row_buffer::RowBuffer;
 
 /// The rows that a scrollable cursor has passed, and where it stands.
-#[derive(Default)]
 pub(super) struct ScrollBuffer {
-    pub(super) rows: Vec<Vec<Value>>,
+    pub(super) rows: RowBuffer,
     /// 0 before the first row, 1 on the first.
     pub(super) position: usize,
     pub(super) complete: bool,
 }
 
 impl ScrollBuffer {
+    /// A cursor that has not been moved yet.
+    pub(super) fn new(budget: &Arc<StatementBudget>) -> ScrollBuffer {
+        ScrollBuffer { rows: RowBuffer::new(budget), position: 0, complete: false }
+    }
+
     /// Goes to a row, reading as far ahead as that takes.
     pub(super) fn go(
         &mut self,
@@ -43,7 +48,7 @@ impl ScrollBuffer {
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, &mut next)?;
         self.position = target.min(self.rows.len() + 1);
-        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
+        self.position.checked_sub(1).map_or(Ok(None), |index| self.rows.get(index))
     }
 
     fn read_until(
@@ -54,8 +59,7 @@ impl ScrollBuffer {
         while self.rows.len() < position && !self.complete {
             match next()? {
                 None => self.complete = true,
-                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
-                Some(row) => self.rows.push(row),
+                Some(row) => self.rows.push(row)?,
             }
         }
         Ok(())

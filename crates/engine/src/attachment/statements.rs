@@ -21,7 +21,7 @@ use crate::budget::StatementBudget;
 use crate::catalog::{Catalog, privileges};
 use crate::clock;
 use crate::ddl;
-use crate::execute::{Cursor, ExecutionContext};
+use crate::execute::{BufferedRows, Cursor, ExecutionContext};
 use crate::psql;
 use crate::session::{SessionSettings, StatementActivity};
 use crate::watchdog;
@@ -84,7 +84,7 @@ struct OpenCursor {
 enum RowSource {
     Query(Box<Cursor>),
     Routine(Box<psql::Execution>),
-    Finished(std::vec::IntoIter<Vec<Value>>),
+    Finished(BufferedRows),
 }
 
 impl Attachment {
@@ -595,7 +595,7 @@ fn deadline(settings: &SessionSettings, own: Option<Duration>) -> Option<Instant
 /// What running a statement gave.
 enum Outcome {
     Cursor(RowSource),
-    Rows(Vec<Vec<Value>>),
+    Rows(BufferedRows),
     /// The row of a singleton, or none.
     Row(Option<Vec<Value>>),
     Done,
@@ -638,7 +638,7 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
             if prepared.description.columns.is_empty() {
                 Ok(Outcome::Done)
             } else {
-                Ok(Outcome::Rows(vec![row]))
+                Ok(Outcome::Rows(vec![row].into()))
             }
         }
         Body::Ddl => match &prepared.tree.kind {
@@ -685,15 +685,16 @@ fn finish(
             return Ok(Execution::Row(row));
         }
         Outcome::Rows(mut rows) if options.singleton || !has_cursor => {
-            if let (Some(row), Some(prepared)) = (rows.first_mut(), &slot.prepared) {
+            let mut row = rows.next()?;
+            if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                 prepared.blob_texts.mark(row);
             }
-            return match rows.len() {
-                0 | 1 => Ok(Execution::Row(rows.into_iter().next())),
-                _ => Err(Error::new(isc::SING_SELECT_ERR)),
+            return match rows.next()? {
+                None => Ok(Execution::Row(row)),
+                Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
             };
         }
-        Outcome::Rows(rows) => RowSource::Finished(rows.into_iter()),
+        Outcome::Rows(rows) => RowSource::Finished(rows),
         Outcome::Cursor(source) => source,
     };
     slot.open = Some(OpenCursor {
@@ -702,7 +703,7 @@ fn finish(
         now,
         row_numbers: Vec::new(),
         view,
-        scroll: options.scrollable.then(ScrollBuffer::default),
+        scroll: options.scrollable.then(|| ScrollBuffer::new(&slot.budget)),
         deadline,
     });
     Ok(Execution::CursorOpened)
@@ -726,7 +727,7 @@ fn next_row(
             Ok(Some(row))
         }
         RowSource::Routine(execution) => execution.resume(context),
-        RowSource::Finished(rows) => Ok(rows.next()),
+        RowSource::Finished(rows) => rows.next(),
     }
 }
 

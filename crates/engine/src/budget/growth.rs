@@ -1,4 +1,11 @@
-//! Vectors that grow by amounts that are known beforehand, so that they can be charged before they grow.
+//! Vectors and maps that grow by amounts that are known beforehand, so that they can be charged before they grow.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
+
+use farbird_types::Result;
+
+use super::Reservation;
 
 /// Room for at least so many elements is made at a time.
 const ROOM_MIN: usize = 16;
@@ -17,4 +24,32 @@ pub(crate) fn extend_within<T>(vector: &mut Vec<T>, more: usize, elements: impl 
         vector.reserve_exact(vector.capacity() - vector.len() + added);
     }
     vector.extend(elements);
+}
+
+/// Makes room for one more entry of a map, and charges it. What keys and values have on the heap is their owner's affair.
+///
+/// # Errors
+/// `virmemexh` past the statement's budget; the map is as it was then.
+pub(crate) fn reserve_entry<K: Eq + Hash, V, S: BuildHasher>(
+    map: &mut HashMap<K, V, S>,
+    memory: &mut Reservation,
+) -> Result<()> {
+    if map.len() < map.capacity() {
+        return Ok(());
+    }
+    let before = table_bytes::<(K, V)>(map.capacity());
+    // Both tables are there while the entries move.
+    memory.grow(table_bytes::<(K, V)>(map.capacity().max(1) * 2))?;
+    map.reserve(1);
+    memory.shrink(before);
+    Ok(())
+}
+
+/// What a hash table takes that has room for so many entries: the library's own has a power of two of places, of which
+/// seven eighths are used, and a byte for each.
+fn table_bytes<T>(capacity: usize) -> usize {
+    match capacity {
+        0 => 0,
+        _ => (capacity * 8 / 7 + 1).next_power_of_two() * (size_of::<T>() + 1),
+    }
 }

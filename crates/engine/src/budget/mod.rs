@@ -38,10 +38,10 @@ mod temporary_file;
 mod tests;
 
 pub use account::{Account, Usage};
-pub(crate) use growth::{extend_within, room};
+pub(crate) use growth::{extend_within, reserve_entry, room};
 pub use limits::Limits;
 pub use reservation::Reservation;
-pub(crate) use size::heap_bytes;
+pub(crate) use size::{heap_bytes, row_bytes};
 pub use statement::{STATEMENT_UNCOUNTED_BYTES, StatementBudget};
 pub use temporary_file::TemporaryFile;
 

@@ -13,3 +13,8 @@ pub(crate) fn heap_bytes(value: &Value) -> usize {
         _ => 0,
     }
 }
+
+/// What a row takes in a vector of its own.
+pub(crate) fn row_bytes(row: &[Value]) -> usize {
+    size_of::<Vec<Value>>() + ALLOCATION_BYTES + size_of_val(row) + row.iter().map(heap_bytes).sum::<usize>()
+}

@@ -14,8 +14,9 @@
 //! | `aggregate`, `groups` | GROUP BY and aggregates, of rows and of columns |
 //! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
+//! | `row_id_set` | sets of rows by number |
 //! | `spill`, `keyed_rows` | sorting, past the memory limit too |
-//! | `row_stream`, `row_codec` | rows in temporary files |
+//! | `row_stream`, `row_buffer`, `row_codec` | rows in temporary files |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
 //! | `routine` | the way to PSQL: functions, procedures, triggers |
@@ -38,8 +39,10 @@ pub mod modify;
 pub mod operator;
 mod reference;
 pub mod routine;
+pub(crate) mod row_buffer;
 mod row_change;
 mod row_codec;
+mod row_id_set;
 pub mod row_source;
 mod row_stream;
 mod scan;
@@ -54,3 +57,4 @@ pub(crate) use constraint::key_text;
 pub use context::ExecutionContext;
 pub use cursor::Cursor;
 pub use modify::{Modified, modify};
+pub use row_buffer::BufferedRows;

@@ -14,7 +14,9 @@ use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::frame::Frame;
 use crate::execute::operator::build;
+use crate::execute::row_buffer::{BufferedRows, RowBuffer};
 use crate::execute::row_change::{self, Change, Failure};
+use crate::execute::row_id_set::RowIdSet;
 use crate::execute::scan::row_id;
 use crate::expression::Expression;
 use crate::expression::evaluate::evaluate_all;
@@ -28,10 +30,9 @@ use crate::plan::modification::{
 const RESTARTS_MAX: usize = 10;
 
 /// What a statement did.
-#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Modified {
     /// Rows of RETURNING, in the order in which the rows were changed.
-    pub returned: Vec<Vec<Value>>,
+    pub returned: BufferedRows,
     /// Rows inserted, updated and deleted by the statement itself (ROW_COUNT), without what triggers and cascades did.
     pub rows: u64,
 }
@@ -80,8 +81,9 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
 }
 
 fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modified, RecordCounts)> {
+    let returned = (!plan.returning.is_empty()).then(|| RowBuffer::new(&context.budget));
     let mut output =
-        Output { returning: &plan.returning, modified: Modified::default(), counts: RecordCounts::default() };
+        Output { returning: &plan.returning, returned, rows: 0, counts: RecordCounts::default() };
     match &plan.action {
         ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
         ModifyAction::Update(update) => run_update(update, &mut output, context)?,
@@ -89,13 +91,16 @@ fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modifie
         ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
         ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
     }
-    Ok((output.modified, output.counts))
+    let returned = output.returned.map_or_else(|| Vec::new().into(), RowBuffer::into_rows);
+    Ok((Modified { returned, rows: output.rows }, output.counts))
 }
 
 /// What the statement gives back.
 struct Output<'a> {
     returning: &'a [Expression],
-    modified: Modified,
+    /// If there is RETURNING, its rows.
+    returned: Option<RowBuffer>,
+    rows: u64,
     counts: RecordCounts,
 }
 
@@ -114,15 +119,14 @@ impl Output<'_> {
         context: &mut ExecutionContext<'_>,
         row: impl FnOnce() -> Vec<Value>,
     ) -> Change<()> {
-        self.modified.rows += 1;
+        self.rows += 1;
         match fate {
             Fate::Inserted => self.counts.inserted += 1,
             Fate::Updated => self.counts.updated += 1,
             Fate::Deleted => self.counts.deleted += 1,
         }
-        if !self.returning.is_empty() {
-            let row = row();
-            self.modified.returned.push(evaluate_all(self.returning, &row, context)?);
+        if let Some(returned) = &mut self.returned {
+            returned.push(evaluate_all(self.returning, &row(), context)?)?;
         }
         Ok(())
     }
@@ -132,8 +136,8 @@ impl Output<'_> {
     /// A row that DELETE has found, and that its own triggers or cascades deleted before its turn: RETURNING has it, but it
     /// counts as theirs.
     fn gone_before(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Change<()> {
-        if !self.returning.is_empty() {
-            self.modified.returned.push(evaluate_all(self.returning, row, context)?);
+        if let Some(returned) = &mut self.returned {
+            returned.push(evaluate_all(self.returning, row, context)?)?;
         }
         Ok(())
     }
@@ -310,7 +314,7 @@ fn run_update_or_insert(
 
 fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut ExecutionContext<'_>) -> Change<()> {
     let target: &Arc<Target> = &merge.target;
-    let mut touched = std::collections::HashSet::new();
+    let mut touched = RowIdSet::new(context.budget.reserve());
     for_each_row(&merge.source, context, |row, context| {
         let number = number_of(target, &row);
         let source_missing =
@@ -327,7 +331,7 @@ fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut Execution
                 continue;
             }
             if let Some(number) = number
-                && !touched.insert(number)
+                && !touched.insert(number)?
             {
                 return Err(Error::new(isc::MERGE_DUP_UPDATE).into());
             }

@@ -1,6 +1,6 @@
 //! Reading tables by index and by row number, counting and locking their rows. `column_scan` reads them in row order.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
@@ -10,6 +10,7 @@ use crate::execute::batch::Batch;
 use crate::execute::bounds::key_range;
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
+use crate::execute::row_id_set::RowIdSet;
 use crate::expression::evaluate::row_of_db_key;
 use crate::plan::{Access, Count, Lock, TableScan};
 
@@ -29,7 +30,7 @@ enum State {
     Ranges {
         scans: VecDeque<IndexScan>,
         /// Rows already handed out, where ranges may overlap.
-        seen: Option<HashSet<RowId>>,
+        seen: Option<RowIdSet>,
     },
 }
 
@@ -52,21 +53,29 @@ impl TableScanOperator {
                 self.scan.columns.clone(),
             )?);
         }
-        let seen = (scans.len() > 1).then(HashSet::new);
+        let seen = (scans.len() > 1).then(|| RowIdSet::new(context.budget.reserve()));
         Ok(State::Ranges { scans, seen })
     }
 
     /// Hands on the rows that the store gave.
-    fn hand_on(rows: &RowBatch, scan: &TableScan, seen: &mut Option<HashSet<RowId>>, batch: &mut Batch) {
+    fn hand_on(
+        rows: &RowBatch,
+        scan: &TableScan,
+        seen: &mut Option<RowIdSet>,
+        batch: &mut Batch,
+    ) -> Result<()> {
         for index in 0..rows.len() {
             let row = rows.row_id(index);
-            if seen.as_mut().is_some_and(|seen| !seen.insert(row)) {
+            if let Some(seen) = seen
+                && !seen.insert(row)?
+            {
                 continue;
             }
             let values = (0..scan.width).map(|column| rows.value(index, column));
             let number = scan.row_number.then(|| row_number(row));
             batch.push(values.chain(number));
         }
+        Ok(())
     }
 }
 
@@ -132,7 +141,7 @@ impl Operator for TableScanOperator {
                         .next_batch(store, batch.limit(), &mut self.rows)
                         .map_err(|error| context.transaction.status_of(error))?;
                     if more {
-                        Self::hand_on(&self.rows, &self.scan, seen, batch);
+                        Self::hand_on(&self.rows, &self.scan, seen, batch)?;
                     }
                     if !more || scan.is_finished() {
                         scans.pop_front();

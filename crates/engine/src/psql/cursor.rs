@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Result, Value};
 
 use crate::execute::Cursor;
 use crate::execute::context::ExecutionContext;
+use crate::execute::row_buffer::RowBuffer;
 use crate::plan::SelectPlan;
 use crate::psql::dynamic::DynamicRows;
 use crate::psql::instruction::Scroll;
-
-/// Longest a SCROLL cursor may get, in rows: they are kept in memory to be gone back to.
-const SCROLL_ROWS_MAX: usize = 1_000_000;
 
 /// An open cursor.
 pub(super) struct OpenCursor {
@@ -29,9 +27,8 @@ enum Source {
 }
 
 /// The rows that a scrollable cursor has read, and where it stands: 0 before the first.
-#[derive(Default)]
 struct Passed {
-    rows: Vec<Vec<Value>>,
+    rows: RowBuffer,
     position: usize,
     complete: bool,
 }
@@ -45,7 +42,7 @@ impl OpenCursor {
     ) -> Result<OpenCursor> {
         let cursor = Box::new(Cursor::open(plan, context)?);
         let source =
-            if scroll { Source::Scrolling(cursor, Passed::default()) } else { Source::Query(cursor) };
+            if scroll { Source::Scrolling(cursor, Passed::new(context)) } else { Source::Query(cursor) };
         Ok(OpenCursor { source, fetched: 0, row: Vec::new() })
     }
 
@@ -86,6 +83,10 @@ impl OpenCursor {
 }
 
 impl Passed {
+    fn new(context: &ExecutionContext<'_>) -> Passed {
+        Passed { rows: RowBuffer::new(&context.budget), position: 0, complete: false }
+    }
+
     fn go(
         &mut self,
         cursor: &mut Cursor,
@@ -107,7 +108,7 @@ impl Passed {
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, cursor, context)?;
         self.position = target.min(self.rows.len() + 1);
-        Ok(self.position.checked_sub(1).and_then(|index| self.rows.get(index)).cloned())
+        self.position.checked_sub(1).map_or(Ok(None), |index| self.rows.get(index))
     }
 
     fn count(&mut self, cursor: &mut Cursor, context: &mut ExecutionContext<'_>) -> Result<i64> {
@@ -124,8 +125,7 @@ impl Passed {
         while self.rows.len() < position && !self.complete {
             match cursor.next_row(context)? {
                 None => self.complete = true,
-                Some(_) if self.rows.len() >= SCROLL_ROWS_MAX => return Err(Error::new(isc::IMP_EXC)),
-                Some(row) => self.rows.push(row),
+                Some(row) => self.rows.push(row)?,
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use crate::catalog::privileges;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
-use crate::execute::{Cursor, modify};
+use crate::execute::{BufferedRows, Cursor, modify};
 use crate::expression::{BoundExpression, blob};
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
@@ -19,7 +19,7 @@ use crate::psql::{autonomous, named_parameters};
 pub(super) enum DynamicRows {
     Query(Box<Cursor>, usize),
     Routine(Box<Execution>),
-    Rows(std::vec::IntoIter<Vec<Value>>),
+    Rows(BufferedRows),
 }
 
 impl DynamicRows {
@@ -32,7 +32,7 @@ impl DynamicRows {
                 Ok(Some(row))
             }
             DynamicRows::Routine(execution) => apart(context, |context| execution.resume(context)),
-            DynamicRows::Rows(rows) => Ok(rows.next()),
+            DynamicRows::Rows(rows) => rows.next(),
         }
     }
 }
@@ -180,7 +180,7 @@ fn run(
     context: &mut ExecutionContext<'_>,
 ) -> Result<DynamicRows> {
     let expected = statement.targets.len();
-    let nothing = || DynamicRows::Rows(Vec::new().into_iter());
+    let nothing = || DynamicRows::Rows(Vec::new().into());
     match &parsed.statement.kind {
         StatementKind::Ddl(definition) => {
             check_columns(0, expected)?;
@@ -230,7 +230,7 @@ fn run_routine(
     }
     let row = apart(context, |context| execution.finish(context))?;
     let rows = if description.columns.is_empty() { Vec::new() } else { vec![row] };
-    Ok(DynamicRows::Rows(rows.into_iter()))
+    Ok(DynamicRows::Rows(rows.into()))
 }
 
 fn run_plan(
@@ -248,7 +248,7 @@ fn run_plan(
         Action::Modify(plan) => {
             let modified = with_parameters(values, context, |context| modify(plan, context))?;
             context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
-            Ok(DynamicRows::Rows(modified.returned.into_iter()))
+            Ok(DynamicRows::Rows(modified.returned))
         }
     }
 }

@@ -634,14 +634,14 @@ fn modify_rows(
     context: &mut ExecutionContext<'_>,
 ) -> Result<()> {
     context.routine.row_count = 0;
-    let modified = modify(plan, context)?;
+    let mut modified = modify(plan, context)?;
     context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
     if targets.is_empty() {
         return Ok(());
     }
-    match modified.returned.as_slice() {
-        [] => Ok(()),
-        [row] => store(routine, row, targets, context),
-        _ => Err(Error::new(isc::SING_SELECT_ERR)),
+    let Some(row) = modified.returned.next()? else { return Ok(()) };
+    match modified.returned.next()? {
+        None => store(routine, &row, targets, context),
+        Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
     }
 }
