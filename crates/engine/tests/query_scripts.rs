@@ -266,6 +266,21 @@ fn cascades_mixed() {
 }
 
 #[test]
+fn computed_columns() {
+    check("computed-columns");
+}
+
+#[test]
+fn computed_subqueries() {
+    check("computed-subqueries");
+}
+
+#[test]
+fn merge_by_source() {
+    check("merge-by-source");
+}
+
+#[test]
 fn views() {
     check("views");
 }

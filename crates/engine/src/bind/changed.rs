@@ -7,9 +7,9 @@ use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{NamedTable, NamedValue, unknown};
+use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowPlace, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
-use crate::bind::target::{positional_table, slot_count, table_target};
+use crate::bind::target::{row_table, slot_count, table_target};
 use crate::catalog::{Relation, RelationKind};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::block::RowOutline;
@@ -62,7 +62,7 @@ impl Binder<'_> {
                 self.updatable_view(&relation, named, tree, check_option)
             }
             _ => {
-                let row = positional_table(self.environment, &relation, &named.name, 0)?;
+                let row = self.row_of(&relation, &named.name);
                 self.use_whole_row(0, &relation);
                 Ok(Changed {
                     name: relation.name.clone(),
@@ -83,6 +83,14 @@ impl Binder<'_> {
             .any(|moment| has_triggers(&self.environment.catalog, &relation.name, moment, action))
     }
 
+    /// The columns of a table over its row by slot, under the name that the statement has for it.
+    fn row_of(&self, relation: &Arc<Relation>, alias: &str) -> NamedTable {
+        let mut row = row_table(self.environment, relation, ComputedRow::Columns(RowPlace::at(0)));
+        row.name = alias.to_owned();
+        row.columns.iter_mut().for_each(|column| column.origin.alias = alias.to_owned());
+        row
+    }
+
     /// A view whose triggers do all: its rows are those of its query.
     fn triggered_view(
         &mut self,
@@ -90,7 +98,7 @@ impl Binder<'_> {
         mut named: NamedTable,
         tree: FromTree,
     ) -> Result<Changed> {
-        let row = positional_table(self.environment, &relation, &named.name, 0)?;
+        let row = self.row_of(&relation, &named.name);
         let block_number = self.namespace().block;
         for column in &mut named.columns {
             column.value = NamedValue::Expression(self.named_value(block_number, column)?.expression);

@@ -10,7 +10,7 @@ use crate::bind::binder::{Binder, Block, Bound};
 use crate::bind::changed::{Changed, repeated};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::returning::Returned;
-use crate::bind::scope::{NamedTable, NamedValue, Namespace, unknown};
+use crate::bind::scope::{NamedTable, NamedValue, Namespace, RowPlace, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::slot_count;
 use crate::bind::{AccessPrivilege, Action, Environment, Prepared, VariableScope};
@@ -52,7 +52,9 @@ pub(crate) fn bind_insert(
     }
     binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
-    let returning = Returned { row: changed.row, old: None, new: Some(0), others: Vec::new() };
+    let new = RowPlace::at(0);
+    let returning =
+        Returned { row: changed.row, old: None, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
     let action = ModifyAction::Insert(InsertPlan { source, row });
     binder.prepared(StatementKind::Insert, action, returning, columns, several)
@@ -73,7 +75,8 @@ pub(crate) fn bind_update(
     binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut assignments)?;
-    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others: Vec::new() };
+    let (old, new) = (Some(RowPlace::at(0)), RowPlace::at(width));
+    let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(update.returning.as_ref(), returning)?;
     let action = ModifyAction::Update(UpdatePlan {
         source,
@@ -99,7 +102,9 @@ pub(crate) fn bind_delete(
     binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Delete);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, _) = binder.plan_rows(outline, &mut [])?;
-    let returning = Returned { row: changed.row, old: Some(0), new: None, others: Vec::new() };
+    let old = RowPlace::at(0);
+    let returning =
+        Returned { row: changed.row, old: Some(old), new: None, current: old, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
     let action =
         ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
@@ -118,9 +123,24 @@ pub(crate) fn bind_update_or_insert(
     let columns = binder.insert_columns(&changed, statement.columns.as_deref(), &written)?;
     // The values look at no row: they are bound before the table's names are known to anybody.
     let tables = std::mem::take(&mut binder.namespace().tables);
-    let insert = binder.insert_values(&target, &columns, &statement.values, statement.overriding)?;
+    let mut insert = binder.insert_values(&target, &columns, &statement.values, statement.overriding)?;
     binder.namespace().tables = tables;
+    // Each value is evaluated once: what matches, what is assigned and what is inserted look at the result.
+    let mut values = Vec::new();
+    for (_, value) in &mut insert.assignments {
+        if !matches!(value, Expression::Constant(_) | Expression::Parameter(_)) {
+            let register = binder.new_register();
+            values.push((register, std::mem::replace(value, Expression::Register(register))));
+        }
+    }
+    let mut assignments = insert.assignments.clone();
+    for ((_, slot), value) in columns.iter().zip(&statement.values) {
+        if matches!(value, AssignedValue::Default(_)) {
+            assignments.push((*slot, binder.default_of(&target, *slot)));
+        }
+    }
     let matching = matching_columns(&changed.relation, &columns, &statement.matching)?;
+    check_no_default_is_matched(&matching, &columns, &statement.values)?;
     let mut conditions = Vec::new();
     for slot in matching {
         let Some((_, value)) = insert.assignments.iter().find(|(assigned, _)| *assigned == slot) else {
@@ -137,12 +157,13 @@ pub(crate) fn bind_update_or_insert(
     let limits = binder.bind_optional_rows(statement.limit.as_ref())?;
     binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
     binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
-    let assignments = insert.assignments.clone();
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut [])?;
-    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others: Vec::new() };
+    let old = Some(RowPlace { offset: 0, presence: Some(slot_count(&changed.relation)) });
+    let new = RowPlace::at(width);
+    let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
-    let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { source, assignments, insert });
+    let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values, source, assignments, insert });
     binder.prepared(StatementKind::Insert, action, returning, columns, false)
 }
 
@@ -164,8 +185,7 @@ pub(crate) fn bind_merge(
     for clause in &merge.clauses {
         clauses.push(binder.merge_clause(clause, &changed, &target)?);
     }
-    // Rows without a partner in USING are told by a row number of USING's first table, or by any of its columns.
-    let present = if by_source { binder.presence_slot(&using) } else { None };
+    let missing = by_source.then(|| binder.source_missing(&using));
     let tree = match (not_matched, by_source) {
         (false, false) => FromTree::Group(vec![using, target_tree], on),
         (true, false) => FromTree::Left(Box::new(using), Box::new(target_tree), on),
@@ -181,15 +201,17 @@ pub(crate) fn bind_merge(
         limits: Vec::new(),
         row: changed.outline_row(),
     };
-    let mut loose: Vec<Expression> = present.into_iter().map(Expression::Column).collect();
+    let mut loose = Vec::from_iter(missing);
     let (source, width, others) = binder.plan_merge(outline, &changed, &mut clauses, &mut loose, others)?;
-    let returning = Returned { row: changed.row, old: Some(0), new: Some(width), others };
+    // The row that RETURNING looks at: see `MergePlan`.
+    let fields = slot_count(&changed.relation);
+    let old = Some(RowPlace { offset: 0, presence: Some(fields) });
+    let new = Some(RowPlace { offset: width, presence: Some(width + 2 * fields) });
+    let current = RowPlace::at(width + fields);
+    let returning = Returned { row: changed.row, old, new, current, others };
     let (returning, columns) = binder.bind_returning(merge.returning.as_ref(), returning)?;
-    let source_present = loose.first().and_then(|expression| match expression {
-        Expression::Column(position) => Some(*position),
-        _ => None,
-    });
-    let action = ModifyAction::Merge(MergePlan { source, target, source_present, clauses });
+    let source_missing = loose.pop();
+    let action = ModifyAction::Merge(MergePlan { source, target, source_missing, clauses });
     binder.prepared(StatementKind::Update, action, returning, columns, true)
 }
 
@@ -387,6 +409,29 @@ impl Binder<'_> {
         changed: &Changed,
         target: &Arc<Target>,
     ) -> Result<MergeClausePlan> {
+        // Where a side has no row its columns cannot be seen. The target's names came first.
+        let names = self.namespace();
+        let (tables, merged) = (names.tables.clone(), names.merged.clone());
+        match clause.rows {
+            ast::MergeRows::Matched => {}
+            ast::MergeRows::NotMatchedByTarget => drop(names.tables.drain(..names.tables.len().min(1))),
+            ast::MergeRows::NotMatchedBySource => {
+                names.tables.truncate(1);
+                names.merged.clear();
+            }
+        }
+        let bound = self.merge_clause_over_its_rows(clause, changed, target);
+        let names = self.namespace();
+        (names.tables, names.merged) = (tables, merged);
+        bound
+    }
+
+    fn merge_clause_over_its_rows(
+        &mut self,
+        clause: &ast::MergeClause,
+        changed: &Changed,
+        target: &Arc<Target>,
+    ) -> Result<MergeClausePlan> {
         let condition =
             clause.condition.as_ref().map(|condition| self.bind_condition(condition)).transpose()?;
         let action = match &clause.action {
@@ -403,14 +448,43 @@ impl Binder<'_> {
         Ok(MergeClausePlan { rows: clause.rows, condition, action })
     }
 
-    /// A slot that is NULL exactly when the row of USING is missing.
-    fn presence_slot(&mut self, using: &FromTree) -> Option<usize> {
-        let mut sources = Vec::new();
-        using.sources(&mut sources);
-        let table = sources.into_iter().find(|source| {
-            matches!(self.block().sources.get(*source).map(|source| &source.kind), Some(SourceKind::Table(_)))
-        })?;
-        Some(self.block().slot(table, SourceColumn::RowNumber))
+    /// TRUE exactly where the row of USING is missing.
+    fn source_missing(&mut self, using: &FromTree) -> Expression {
+        match using {
+            FromTree::Source(source) => self.row_missing(*source),
+            FromTree::Left(outer, _, _) => self.source_missing(outer),
+            FromTree::Group(items, _) => match items.first() {
+                Some(first) => self.source_missing(first),
+                None => Expression::Constant(Value::Boolean(false)),
+            },
+            FromTree::Full(left, right, _) => {
+                Expression::And(vec![self.source_missing(left), self.source_missing(right)])
+            }
+        }
+    }
+
+    fn row_missing(&mut self, source: usize) -> Expression {
+        let mark = match self.block().sources.get_mut(source).map(|source| &mut source.kind) {
+            Some(SourceKind::Derived { plan, .. }) => {
+                // The rows of a query get one more column, which is never NULL.
+                let width = plan.width();
+                let mut items: Vec<Expression> = (0..width).map(Expression::Column).collect();
+                items.push(Expression::Constant(Value::Boolean(true)));
+                let input = std::mem::replace(plan, Node::Single);
+                *plan = Node::Project(Arc::new(plan::Project { input, items }));
+                SourceColumn::Field(width)
+            }
+            Some(SourceKind::Procedure(routine, _)) => {
+                let outputs = routine.outputs.len();
+                let missing = (0..outputs).map(|place| {
+                    let slot = self.block().slot(source, SourceColumn::Field(place));
+                    Expression::IsNull(Box::new(Expression::Column(slot)))
+                });
+                return Expression::And(missing.collect());
+            }
+            _ => SourceColumn::RowNumber,
+        };
+        Expression::IsNull(Box::new(Expression::Column(self.block().slot(source, mark))))
     }
 
     /// The finished statement.
@@ -527,4 +601,19 @@ fn matching_columns(
             })
         })
         .collect()
+}
+
+/// DEFAULT is no value that a row could be looked for by.
+fn check_no_default_is_matched(
+    matching: &[usize],
+    columns: &[(String, usize)],
+    values: &[AssignedValue],
+) -> Result<()> {
+    let defaults = columns.iter().zip(values).filter(|(_, value)| matches!(value, AssignedValue::Default(_)));
+    match defaults.map(|(column, _)| column).find(|(_, slot)| matching.contains(slot)) {
+        Some((name, _)) => {
+            Err(Error::new(isc::DSQL_ERROR).and(isc::UPD_INS_CANNOT_DEFAULT).with(name.as_str()))
+        }
+        None => Ok(()),
+    }
 }

@@ -11,8 +11,8 @@ use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
-use crate::bind::scope::unknown;
-use crate::bind::{Access, Environment, VariableScope, bind_domain_check};
+use crate::bind::scope::{ComputedRow, unknown};
+use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_domain_check};
 use crate::expression::{
     BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
 };
@@ -133,12 +133,32 @@ impl Binder<'_> {
     }
 
     fn variable(&mut self, qualifier: Option<&ast::Name>, name: &ast::Name) -> Result<Bound> {
+        if !self.inside_definition
+            && let Some(qualifier) = qualifier
+            && let Some(computed) = self.variables.computed_column(qualifier.as_str(), name.as_str())
+        {
+            return self.computed_variable(&computed);
+        }
         let found = self.variables.variable(qualifier.map(ast::Name::as_str), name.as_str());
         let Some(variable) = found.filter(|_| !self.inside_definition) else {
             return Err(unknown(qualifier, name));
         };
         let expression = Expression::Parameter(variable.slot);
         Ok(Bound { expression, column_type: variable.column_type, origin: None })
+    }
+
+    fn computed_variable(&mut self, computed: &ComputedVariable) -> Result<Bound> {
+        let ComputedVariable { relation, column, first } = computed;
+        let sql_type = relation.columns.get(*column).map_or(SqlType::Null, |column| column.sql_type);
+        let expression = match first {
+            None => Expression::NULL,
+            Some(first) => {
+                let block = self.blocks.len().saturating_sub(1);
+                let row = ComputedRow::Parameters { first: *first };
+                self.bind_computed_column(block, row, relation, *column)?
+            }
+        };
+        Ok(Bound::new(expression, sql_type, true))
     }
 
     fn bind_record_key(

@@ -72,6 +72,17 @@ pub struct Variable {
     pub column_type: ColumnType,
 }
 
+/// A computed column of a trigger's NEW or OLD: it follows what is assigned to the others.
+#[derive(Debug, Clone)]
+pub struct ComputedVariable {
+    /// The table.
+    pub relation: Arc<Relation>,
+    /// The column's place in it.
+    pub column: usize,
+    /// Where the row begins, by field id; `None` if what fires the trigger has no such row.
+    pub first: Option<usize>,
+}
+
 /// A function declared in the routine that is being bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalFunction {
@@ -91,6 +102,12 @@ pub struct LocalFunction {
 pub trait VariableScope {
     /// A variable by name; with a qualifier a cursor's field, or a column of NEW or OLD.
     fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable>;
+
+    /// A computed column of NEW or OLD.
+    fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
+        let _ = (qualifier, name);
+        None
+    }
 
     /// The slot in which a cursor keeps the row number of a table's row: for WHERE CURRENT OF. The number is an
     /// INTEGER value; see [`QueryOptions::row_numbers`].

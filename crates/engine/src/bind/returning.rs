@@ -1,4 +1,5 @@
-//! RETURNING.
+//! RETURNING. Of a row that is not there - OLD of an inserted row, NEW of a deleted one - every column is NULL, computed ones
+//! too.
 
 use farbird_sql::ast;
 use farbird_types::Result;
@@ -6,15 +7,17 @@ use farbird_types::Result;
 use crate::api::ColumnDescription;
 use crate::bind::binder::{Binder, Block};
 use crate::bind::query::describe_column;
-use crate::bind::scope::{NamedTable, NamedValue, Namespace};
+use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowPlace};
 use crate::expression::Expression;
 
 /// What RETURNING can see: where the old and the new row begin in the row it looks at.
 pub(super) struct Returned {
     /// The columns of a row that begins at 0.
     pub(super) row: NamedTable,
-    pub(super) old: Option<usize>,
-    pub(super) new: Option<usize>,
+    pub(super) old: Option<RowPlace>,
+    pub(super) new: Option<RowPlace>,
+    /// What bare columns are of: the new row, or the deleted one.
+    pub(super) current: RowPlace,
     /// Other tables (of MERGE), over the same row.
     pub(super) others: Vec<NamedTable>,
 }
@@ -29,27 +32,35 @@ impl Binder<'_> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
         self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
-        let row = |alias: &str, offset: usize| {
+        let row = |alias: &str, place: RowPlace| {
             let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
             for column in &mut table.columns {
-                if let NamedValue::Expression(value) = &mut column.value {
-                    value.move_columns(&|field| field + offset);
+                match &mut column.value {
+                    NamedValue::Expression(value) => {
+                        value.move_columns(&|field| field + place.offset);
+                        *value = place.value(std::mem::replace(value, Expression::NULL));
+                    }
+                    NamedValue::Computed { row, .. } => *row = ComputedRow::Columns(place),
+                    NamedValue::Source(..) => {}
                 }
             }
             table
         };
-        // A bare column is that of the new row, or of the deleted one.
-        if let Some(offset) = returned.new.or(returned.old) {
-            namespace.tables.push(row(&returned.row.name, offset));
-        }
+        namespace.tables.push(row(&returned.row.name, returned.current));
         namespace.tables.extend(returned.others);
         self.namespaces = vec![namespace];
         // NEW and OLD stand outside: they are found by their qualifier, and never make a bare column ambiguous.
         let mut qualified = Namespace::new(0);
-        qualified.tables.extend(returned.old.map(|offset| row("OLD", offset)));
-        qualified.tables.extend(returned.new.map(|offset| row("NEW", offset)));
+        qualified.tables.extend(returned.old.map(|place| row("OLD", place)));
+        qualified.tables.extend(returned.new.map(|place| row("NEW", place)));
         self.namespaces.insert(0, qualified);
-        let items = self.bind_items(&returning.items)?;
+        // `*` is the changed table, whatever else stands there.
+        let changed = ast::Name::new(returned.row.name);
+        let written = returning.items.iter().map(|item| match item {
+            ast::SelectItem::Star(_) => ast::SelectItem::QualifiedStar(changed.clone()),
+            other => other.clone(),
+        });
+        let items = self.bind_items(&written.collect::<Vec<_>>())?;
         // A statement may return no row, which the client sees as a row of NULLs: Firebird describes every column so.
         let mut columns: Vec<_> = items.iter().map(describe_column).collect();
         columns.iter_mut().for_each(|column| column.column_type.nullable = true);

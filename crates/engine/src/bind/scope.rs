@@ -58,10 +58,10 @@ pub(crate) struct NamedColumn {
 pub(crate) enum NamedValue {
     /// A column of a source.
     Source(usize, SourceColumn),
-    /// A computed column of a table's source, by its place in the table.
+    /// A computed column of a table, by its place in it.
     Computed {
-        /// The table's place among the sources.
-        source: usize,
+        /// The row that it is computed of.
+        row: ComputedRow,
         /// The table.
         relation: Arc<crate::catalog::Relation>,
         /// The column's place in the table.
@@ -69,6 +69,38 @@ pub(crate) enum NamedValue {
     },
     /// Something computed, over the block's slots.
     Expression(Expression),
+}
+
+/// The row that a computed column is computed of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ComputedRow {
+    /// That of a source, which may be missing if it stands on such a side of an outer join.
+    Source { source: usize, nullable: bool },
+    /// A row by slot (field id) among other columns.
+    Columns(RowPlace),
+    /// A row by slot in parameters: OLD and NEW of a trigger.
+    Parameters { first: usize },
+}
+
+/// Where a row by slot stands among the columns that are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowPlace {
+    /// Where it begins.
+    pub(crate) offset: usize,
+    /// The column that is NULL where there is no such row; none if there always is one.
+    pub(crate) presence: Option<usize>,
+}
+
+impl RowPlace {
+    /// A row that is always there.
+    pub(crate) fn at(offset: usize) -> RowPlace {
+        RowPlace { offset, presence: None }
+    }
+
+    /// A value of the row: NULL without one.
+    pub(crate) fn value(self, value: Expression) -> Expression {
+        value.null_without(self.presence)
+    }
 }
 
 /// Common tables of one WITH.
@@ -239,8 +271,8 @@ impl Binder<'_> {
                 None => Expression::NULL,
             },
             NamedValue::Expression(expression) => expression.clone(),
-            NamedValue::Computed { source, relation, column } => {
-                self.bind_computed_column(block, *source, relation, *column)?
+            NamedValue::Computed { row, relation, column } => {
+                self.bind_computed_column(block, *row, relation, *column)?
             }
         };
         Ok(Bound { expression, column_type: column.column_type, origin: Some(column.origin.clone()) })

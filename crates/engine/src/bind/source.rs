@@ -10,7 +10,8 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Block, Bound, Origin};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{NamedColumn, NamedTable, NamedValue, Namespace};
+use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, Namespace, RowPlace};
+use crate::bind::target::row_table;
 use crate::bind::{AccessPrivilege, Environment};
 use crate::catalog::{Column, ObjectKind, Relation, RelationKind, Routine};
 use crate::expression::Expression;
@@ -386,11 +387,11 @@ impl Binder<'_> {
         result
     }
 
-    /// A computed column's value, over the slots of its table's other columns.
+    /// A computed column's value, over its table's other columns in the row that it is computed of.
     pub(crate) fn bind_computed_column(
         &mut self,
         block: usize,
-        source: usize,
+        row: ComputedRow,
         relation: &Arc<Relation>,
         column: usize,
     ) -> Result<Expression> {
@@ -399,16 +400,32 @@ impl Binder<'_> {
         let computed = farbird_sql::parse_computed(text, &self.parse_options())?;
         let inside = std::mem::replace(&mut self.inside_definition, true);
         // Bound in the block whose row has the table, whatever blocks are open inside of it.
-        let inner_blocks = self.blocks.split_off(block + 1);
+        let inner_blocks = self.blocks.split_off((block + 1).min(self.blocks.len()));
         let mut namespace = Namespace::new(block);
         namespace.barrier = true;
-        namespace.tables.push(named_relation(self.environment, relation, &relation.name, source, false));
+        namespace.tables.push(match row {
+            ComputedRow::Source { source, .. } => {
+                named_relation(self.environment, relation, &relation.name, source, false)
+            }
+            ComputedRow::Columns(place) => {
+                row_table(self.environment, relation, ComputedRow::Columns(RowPlace::at(place.offset)))
+            }
+            ComputedRow::Parameters { .. } => row_table(self.environment, relation, row),
+        });
         self.namespaces.push(namespace);
         let bound = self.deeper(|binder| binder.bind_value(&computed.value));
         self.namespaces.pop();
         self.blocks.extend(inner_blocks);
         self.inside_definition = inside;
-        Ok(bound?.converted(&definition.sql_type).expression)
+        let value = bound?.converted(&definition.sql_type).expression;
+        let presence = match row {
+            ComputedRow::Source { source, nullable: true } if !value.is_null_without_row() => {
+                self.blocks.get_mut(block).map(|block| block.slot(source, SourceColumn::RowNumber))
+            }
+            ComputedRow::Columns(place) => place.presence,
+            _ => None,
+        };
+        Ok(value.null_without(presence))
     }
 
     /// How sources kept in the catalog are parsed.
@@ -428,7 +445,11 @@ pub(crate) fn named_relation(
     let columns = relation.columns.iter().enumerate().map(|(place, column)| NamedColumn {
         name: column.name.clone(),
         value: match column.computed_source {
-            Some(_) => NamedValue::Computed { source, relation: relation.clone(), column: place },
+            Some(_) => NamedValue::Computed {
+                row: ComputedRow::Source { source, nullable },
+                relation: relation.clone(),
+                column: place,
+            },
             None => NamedValue::Source(source, SourceColumn::Field(place)),
         },
         column_type: ColumnType {

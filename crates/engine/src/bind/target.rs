@@ -1,15 +1,14 @@
 //! The table that a statement changes: its columns, defaults, constraints and references, bound once.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Result, SqlType};
 
-use crate::bind::binder::{Binder, Bound, Origin};
+use crate::bind::binder::{Binder, Origin};
 use crate::bind::function::parse_default_source;
-use crate::bind::scope::{NamedColumn, NamedTable, NamedValue};
-use crate::bind::source::is_not_null;
+use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowPlace};
+use crate::bind::source::{SourceColumn, is_not_null};
 use crate::bind::{Environment, NoVariables};
 use crate::catalog::{Column, ConstraintKind, ReferentialAction, Relation, RelationKind, Trigger};
 use crate::expression::{BoundExpression, Expression};
@@ -285,118 +284,41 @@ fn actions(trigger: &Trigger) -> impl Iterator<Item = u64> {
     (0..3).map(move |place| (bits >> (place * 2)) & 3).filter(|action| *action != 0)
 }
 
-/// A table's names over rows by slot, the row beginning at `offset`.
-pub(crate) fn positional_table(
-    environment: &Environment,
-    relation: &Arc<Relation>,
-    alias: &str,
-    offset: usize,
-) -> Result<NamedTable> {
-    let mut columns = Vec::with_capacity(relation.columns.len());
-    let mut computed = computed_values(environment, relation)?;
-    for column in &relation.columns {
-        let value = match computed.remove(&column.name) {
-            None => Expression::Column(offset + usize::from(column.field_id)),
-            Some(mut value) => {
-                value.move_columns(&|position| position + offset);
-                value
+/// A table's names over a row by slot.
+pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row: ComputedRow) -> NamedTable {
+    let columns = relation.columns.iter().enumerate().map(|(place, column)| {
+        let field = usize::from(column.field_id);
+        let value = match (&column.computed_source, row) {
+            (Some(_), _) => NamedValue::Computed { row, relation: relation.clone(), column: place },
+            (None, ComputedRow::Columns(at)) => {
+                NamedValue::Expression(at.value(Expression::Column(at.offset + field)))
+            }
+            (None, ComputedRow::Parameters { first }) => {
+                NamedValue::Expression(Expression::Parameter(first + field))
+            }
+            (None, ComputedRow::Source { source, .. }) => {
+                NamedValue::Source(source, SourceColumn::Field(place))
             }
         };
-        columns.push(NamedColumn {
+        let sql_type = column.sql_type;
+        NamedColumn {
             name: column.name.clone(),
-            value: NamedValue::Expression(value),
-            column_type: ColumnType {
-                sql_type: column.sql_type,
-                nullable: !is_not_null(environment, column),
-            },
+            value,
+            column_type: ColumnType { sql_type, nullable: !is_not_null(environment, column) },
             origin: Origin {
                 field: column.name.clone(),
                 relation: relation.name.clone(),
-                alias: alias.to_owned(),
+                alias: relation.name.clone(),
                 owner: relation.owner.clone(),
             },
-        });
-    }
-    Ok(NamedTable {
-        name: alias.to_owned(),
+        }
+    });
+    NamedTable {
+        name: relation.name.clone(),
         description: format!("table {}", relation.name),
-        columns,
+        columns: columns.collect(),
         hidden_columns: Vec::new(),
         row_key: None,
-    })
-}
-
-/// The values of a table's computed columns over its row by slot. They may look at one another, in any order: those that
-/// look at nothing unknown come first.
-fn computed_values(
-    environment: &Environment,
-    relation: &Arc<Relation>,
-) -> Result<HashMap<String, Expression>> {
-    let mut known = HashMap::new();
-    let mut pending = Vec::new();
-    for column in &relation.columns {
-        if let Some(source) = &column.computed_source {
-            pending.push((column, farbird_sql::parse_computed(source, &parse_options(environment))?));
-        }
-    }
-    while !pending.is_empty() {
-        let before = pending.len();
-        let mut failure = None;
-        pending.retain(|(column, computed)| {
-            match bind_over_row(environment, relation, &known, &computed.value) {
-                Ok(bound) => {
-                    known.insert(column.name.clone(), bound.converted(&column.sql_type).expression);
-                    false
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    true
-                }
-            }
-        });
-        if let Some(error) = failure.filter(|_| pending.len() == before) {
-            return Err(error);
-        }
-    }
-    Ok(known)
-}
-
-/// Binds an expression without subqueries that need a frame of their own, over the row by slot.
-fn bind_over_row(
-    environment: &Environment,
-    relation: &Arc<Relation>,
-    computed: &HashMap<String, Expression>,
-    expression: &ast::Expression,
-) -> Result<Bound> {
-    let mut binder = Binder::new(environment, &NoVariables);
-    binder.inside_definition = true;
-    binder.name_row(relation, computed);
-    binder.bind_value(expression)
-}
-
-impl Binder<'_> {
-    /// Makes the columns of a table known, over its row by slot: those that are stored, and these computed ones.
-    fn name_row(&mut self, relation: &Relation, computed: &HashMap<String, Expression>) {
-        let value = |column: &Column| match &column.computed_source {
-            None => Some(Expression::Column(usize::from(column.field_id))),
-            Some(_) => computed.get(&column.name).cloned(),
-        };
-        let columns = relation.columns.iter().filter_map(|column| Some((column, value(column)?)));
-        let named = NamedTable {
-            name: relation.name.clone(),
-            description: format!("table {}", relation.name),
-            columns: columns
-                .map(|(column, value)| NamedColumn {
-                    name: column.name.clone(),
-                    value: NamedValue::Expression(value),
-                    column_type: ColumnType { sql_type: column.sql_type, nullable: true },
-                    origin: Origin::default(),
-                })
-                .collect(),
-            hidden_columns: Vec::new(),
-            row_key: None,
-        };
-        self.namespace().tables.push(named);
     }
 }
 
@@ -408,7 +330,8 @@ pub(crate) fn bind_row_expression(
 ) -> Result<BoundExpression> {
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
-    binder.namespace().tables.push(positional_table(environment, relation, &relation.name, 0)?);
+    let row = ComputedRow::Columns(RowPlace::at(0));
+    binder.namespace().tables.push(row_table(environment, relation, row));
     let mut bound = binder.bind_value(expression)?;
     if let Some(target) = target {
         bound = bound.converted(target);

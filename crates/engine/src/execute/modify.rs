@@ -293,6 +293,10 @@ fn run_update_or_insert(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let target = &statement.insert.target;
+    for (register, value) in &statement.values {
+        let value = value.evaluate(&[], context)?;
+        context.frame.set_register(*register, value);
+    }
     let mut found = false;
     for_each_row(&statement.source, context, |row, context| {
         let Some(number) = number_of(target, &row) else { return Ok(()) };
@@ -317,8 +321,10 @@ fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut Execution
     let mut touched = RowIdSet::new(context.budget.reserve());
     for_each_row(&merge.source, context, |row, context| {
         let number = number_of(target, &row);
-        let source_missing =
-            merge.source_present.is_some_and(|position| row.get(position).is_none_or(Value::is_null));
+        let source_missing = match &merge.source_missing {
+            Some(missing) => missing.truth(&row, context)? == Some(true),
+            None => false,
+        };
         let rows = match number {
             None => MergeRows::NotMatchedByTarget,
             Some(_) if source_missing => MergeRows::NotMatchedBySource,
@@ -349,25 +355,44 @@ fn merge_row(
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
-    let width = target.columns.len();
     match (action, number) {
         (MergeActionPlan::Update(assignments), Some(number)) => {
             let mut new = assigned(target, assignments, &row, context)?;
             if !row_change::update(target, number, old_row(target, &mut row), &mut new, context)? {
                 return Ok(());
             }
-            output.changed(Fate::Updated, context, || joined(row, new))
+            output.changed(Fate::Updated, context, || merged(row, Some(new), target))
         }
         (MergeActionPlan::Delete, Some(number)) => {
             if !row_change::delete(target, number, old_row(target, &mut row), context)? {
                 return Ok(());
             }
-            output.changed(Fate::Deleted, context, || joined(row, vec![Value::Null; width]))
+            output.changed(Fate::Deleted, context, || merged(row, None, target))
         }
         (MergeActionPlan::Insert(insert), _) => {
             let new = insert_row(insert, &row, context)?;
-            output.changed(Fate::Inserted, context, || joined(row, new))
+            output.changed(Fate::Inserted, context, || merged(row, Some(new), target))
         }
         (MergeActionPlan::Update(_) | MergeActionPlan::Delete, None) => Ok(()),
     }
+}
+
+/// What RETURNING of MERGE looks at: see [`MergePlan`].
+fn merged(mut row: Vec<Value>, new: Option<Vec<Value>>, target: &Target) -> Vec<Value> {
+    let width = target.columns.len();
+    match new {
+        Some(mut new) => {
+            new.resize(width, Value::Null);
+            row.extend_from_slice(&new);
+            row.extend(new);
+            row.push(Value::Boolean(true));
+        }
+        None => {
+            let old = row.get(..width).unwrap_or_default().to_vec();
+            row.resize(row.len() + width, Value::Null);
+            row.extend(old);
+            row.push(Value::Null);
+        }
+    }
+    row
 }

@@ -194,6 +194,32 @@ impl Expression {
         })
     }
 
+    /// Whether it is NULL for sure where all columns that it looks at are NULL.
+    pub fn is_null_without_row(&self) -> bool {
+        match self {
+            Expression::Column(_) => true,
+            Expression::Constant(value) => value.is_null(),
+            Expression::Cast { operand, .. } | Expression::Negate(operand) => operand.is_null_without_row(),
+            Expression::Arithmetic { left, right, .. }
+            | Expression::Concatenate { left, right, .. }
+            | Expression::Comparison { left, right, .. } => {
+                left.is_null_without_row() || right.is_null_without_row()
+            }
+            _ => false,
+        }
+    }
+
+    /// The value, but NULL where the column at `presence` is: where there is no row that it would be of.
+    pub fn null_without(self, presence: Option<usize>) -> Expression {
+        match presence {
+            Some(presence) if !self.is_null_without_row() => {
+                let missing = Expression::IsNull(Box::new(Expression::Column(presence)));
+                Expression::Case { branches: vec![(missing, Expression::NULL)], otherwise: Box::new(self) }
+            }
+            _ => self,
+        }
+    }
+
     /// Whether routines may run for it, which may do anything.
     pub fn runs_code(&self) -> bool {
         self.any(&|part| {

@@ -134,6 +134,8 @@ pub struct DeletePlan {
 /// inserted), the row number, and the new row.
 #[derive(Debug)]
 pub struct UpdateOrInsertPlan {
+    /// Register and value: evaluated once, before anything else.
+    pub values: Vec<(usize, Expression)>,
     /// The rows that match.
     pub source: Node,
     /// What is assigned to them: only parameters and registers are looked at.
@@ -143,15 +145,16 @@ pub struct UpdateOrInsertPlan {
 }
 
 /// MERGE. Rows of the source are the old row by slot (NULLs if there is none), its row number, and the row of USING.
-/// Conditions and assignments look at that; RETURNING at it followed by the new row.
+/// Conditions and assignments look at that; RETURNING at it followed by the new row (NULLs if there is none), the row as it
+/// is now or was when it was deleted, and a value that is NULL if there is no new row.
 #[derive(Debug)]
 pub struct MergePlan {
     /// The joined rows.
     pub source: Node,
     /// The table.
     pub target: Arc<Target>,
-    /// Position that is NULL exactly when the row of USING is missing, if rows without one can come.
-    pub source_present: Option<usize>,
+    /// TRUE exactly where the row of USING is missing, if rows without one can come.
+    pub source_missing: Option<Expression>,
     /// The WHEN clauses, in order.
     pub clauses: Vec<MergeClausePlan>,
 }

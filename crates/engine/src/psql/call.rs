@@ -219,12 +219,10 @@ pub fn fire_triggers(
         let mut triggers: Vec<&Arc<Trigger>> =
             triggers_of(&catalog, &relation.name, moment, action).collect();
         triggers.sort_by(|left, right| (left.position, &left.name).cmp(&(right.position, &right.name)));
-        let new_writable = moment == TriggerMoment::Before && action != TriggerAction::Delete;
+        let fired = compile::Fired { is_before: moment == TriggerMoment::Before, action: Some(action) };
         triggers
             .into_iter()
-            .map(|trigger| {
-                Ok(Arc::new(compile::compile_trigger(&catalog, trigger, Some(relation), new_writable)?))
-            })
+            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, Some(relation), fired)?)))
             .collect()
     })?;
     let width = usize::from(relation.next_field_id);
@@ -278,13 +276,14 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
     let committed = context.database.catalog();
     let key = Key::DatabaseTriggers(trigger_type);
     let triggers = catalog.compiled.routines(catalog.version, key, || {
+        let fired = compile::Fired { is_before: false, action: None };
         let wanted = catalog
             .triggers
             .values()
             .filter(|trigger| trigger.trigger_type == trigger_type && !trigger.inactive);
         in_order(wanted)
             .into_iter()
-            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, None, false)?)))
+            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, None, fired)?)))
             .collect()
     })?;
     // A transaction that creates such a trigger does not fire it yet.

@@ -92,5 +92,6 @@ pub fn check_trigger(
     let relation = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
     // Whether NEW may be written is told when it is fired; BEFORE triggers may.
     let is_before = (trigger.trigger_type + 1) & 1 == 0;
-    compile::compile_trigger(catalog, trigger, relation.map(|relation| &**relation), is_before).map(drop)
+    let fired = compile::Fired { is_before, action: None };
+    compile::compile_trigger(catalog, trigger, relation.map(|relation| &**relation), fired).map(drop)
 }

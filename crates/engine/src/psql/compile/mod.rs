@@ -16,7 +16,7 @@ use farbird_sql::ast::{self, Position, TriggerAction};
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
-use crate::bind::{self, Access, AccessPrivilege, Environment, Variable};
+use crate::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
 use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::psql::call;
@@ -232,6 +232,15 @@ fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) 
     Ok(compiler.finish())
 }
 
+/// What fires a trigger.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fired {
+    /// Whether it comes before the change, so that NEW may be assigned to.
+    pub(super) is_before: bool,
+    /// The change; `None` if it is not known yet, or is none of a row.
+    pub(super) action: Option<TriggerAction>,
+}
+
 /// Compiles a trigger. The frame's first slots are OLD and NEW by field id.
 ///
 /// # Errors
@@ -240,14 +249,14 @@ pub(super) fn compile_trigger(
     catalog: &Arc<Catalog>,
     trigger: &Trigger,
     relation: Option<&Relation>,
-    new_writable: bool,
+    fired: Fired,
 ) -> Result<CompiledRoutine> {
     let environment = stored_environment(catalog);
     let body = parse_body(&trigger.source, &environment)?;
     let mut compiler = Compiler::new(&environment, RoutineKind::Trigger, &trigger.name);
     compiler.start = trigger.source_start;
     if let Some(relation) = relation {
-        compiler.declare_rows(relation, trigger.trigger_type, new_writable);
+        compiler.declare_rows(relation, trigger.trigger_type, fired);
     }
     compiler.body(&body)?;
     Ok(compiler.finish())
@@ -494,7 +503,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// OLD and NEW, by field id, as far as what fires the trigger has them.
-    fn declare_rows(&mut self, relation: &Relation, trigger_type: u64, new_writable: bool) {
+    fn declare_rows(&mut self, relation: &Relation, trigger_type: u64, fired: Fired) {
         let width = usize::from(relation.next_field_id);
         self.slots = width * 2;
         let fires_for = |action| call::fires_for(trigger_type, action);
@@ -515,12 +524,35 @@ impl<'a> Compiler<'a> {
                 self.scope.declare_field("OLD", &column.name, known(field, Writable::No));
             }
             let computed = column.computed_source.is_some();
-            let writable = if new_writable && !computed { Writable::Yes } else { Writable::No };
+            let writable = if fired.is_before && !computed { Writable::Yes } else { Writable::No };
             if inserts || updates {
                 self.scope.declare_field("NEW", &column.name, known(width + field, writable));
             }
         }
+        self.declare_computed(relation, fired.action);
         self.scope.changed_relation = Some(relation.name.clone());
+    }
+
+    /// Computed columns of OLD and NEW: computed where they are read.
+    fn declare_computed(&mut self, relation: &Relation, action: Option<TriggerAction>) {
+        if relation.columns.iter().all(|column| column.computed_source.is_none()) {
+            return;
+        }
+        let shared = Arc::new(relation.clone());
+        let width = usize::from(relation.next_field_id);
+        let old = Some(0).filter(|_| action != Some(TriggerAction::Insert));
+        let new = Some(width).filter(|_| action != Some(TriggerAction::Delete));
+        for (place, column) in relation.columns.iter().enumerate() {
+            if column.computed_source.is_none() {
+                continue;
+            }
+            for (qualifier, first) in [("OLD", old), ("NEW", new)] {
+                if self.scope.find(Some(qualifier), &column.name).is_some() {
+                    let computed = ComputedVariable { relation: Arc::clone(&shared), column: place, first };
+                    self.scope.computed.insert((qualifier.to_owned(), column.name.clone()), computed);
+                }
+            }
+        }
     }
 
     /// Declarations and the block, with EXITs led to the end.

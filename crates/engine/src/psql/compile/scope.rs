@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, isc};
 
-use crate::bind::{LocalFunction, Variable, VariableScope};
+use crate::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
 
 /// A name that values can be read from.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,8 @@ pub(super) struct Scope {
     pub(super) is_statement: bool,
     /// The table of a trigger: what OLD and NEW are rows of.
     pub(super) changed_relation: Option<String>,
+    /// Computed columns of OLD and NEW, by qualifier and name.
+    pub(super) computed: HashMap<(String, String), ComputedVariable>,
 }
 
 /// A procedure declared in the routine.
@@ -132,6 +134,7 @@ impl Scope {
             procedures: self.procedures.clone(),
             is_statement: false,
             changed_relation: None,
+            computed: HashMap::new(),
         }
     }
 
@@ -144,6 +147,10 @@ impl Scope {
 impl VariableScope for Scope {
     fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable> {
         self.find(qualifier, name).map(|known| known.variable)
+    }
+
+    fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
+        self.computed.get(&(qualifier.to_owned(), name.to_owned())).cloned()
     }
 
     fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
