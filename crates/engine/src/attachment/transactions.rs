@@ -240,7 +240,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// RELEASE SAVEPOINT [ONLY].
+    /// `RELEASE SAVEPOINT [ONLY]`.
     pub(super) fn release_savepoint(
         &mut self,
         handle: TransactionHandle,

@@ -168,7 +168,7 @@ pub struct Prepared {
 pub enum Action {
     /// Opens a cursor: [`crate::execute::Cursor::open`].
     Select(Arc<SelectPlan>),
-    /// Changes rows: [`crate::execute::modify`].
+    /// Changes rows: [`crate::execute::modify()`].
     Modify(Arc<ModifyPlan>),
 }
 
