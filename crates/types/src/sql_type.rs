@@ -125,6 +125,15 @@ impl SqlType {
         SqlType::Text(TextType { varying: false, length_chars, character_set, collation: Collation(0) })
     }
 
+    /// The type that values for a parameter of this type are converted to: a CHAR is not padded. Only what it is assigned
+    /// to pads it, so that `? || name` has no spaces inside.
+    pub const fn of_parameter_value(self) -> SqlType {
+        match self {
+            SqlType::Text(text) => SqlType::Text(TextType { varying: true, ..text }),
+            other => other,
+        }
+    }
+
     /// BLOB SUB_TYPE TEXT in a character set.
     pub const fn blob_text(character_set: CharacterSet) -> SqlType {
         SqlType::Blob { subtype: 1, character_set, collation: Collation(0) }

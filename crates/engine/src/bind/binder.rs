@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
-use crate::api::ColumnDescription;
 use crate::bind::error::{dsql, sqlcode};
+use crate::bind::inference::{ParameterType, Shape};
 use crate::bind::scope::{CommonTableScope, Namespace};
 use crate::bind::source::{Slot, Source, SourceColumn};
 use crate::bind::{Access, AccessPrivilege, Environment, VariableScope};
@@ -23,10 +23,12 @@ const NESTING_MAX: usize = 128;
 pub(crate) struct Bound {
     /// The value.
     pub(crate) expression: Expression,
-    /// Its type; [`SqlType::Null`] for a bare NULL and for a parameter that nothing has told the type of.
+    /// Its type; [`SqlType::Null`] for a bare NULL, and as long as the type is not known ([`Bound::shape`]).
     pub(crate) column_type: ColumnType,
     /// The column that it is, unchanged.
     pub(crate) origin: Option<Origin>,
+    /// The parameters in it whose types are not known yet.
+    pub(crate) shape: Option<Box<Shape>>,
 }
 
 /// Where a result column comes from.
@@ -45,7 +47,7 @@ pub(crate) struct Origin {
 impl Bound {
     /// A value that is no column.
     pub(crate) fn new(expression: Expression, sql_type: SqlType, nullable: bool) -> Bound {
-        Bound { expression, column_type: ColumnType { sql_type, nullable }, origin: None }
+        Bound { expression, column_type: ColumnType { sql_type, nullable }, origin: None, shape: None }
     }
 
     /// The type without nullability.
@@ -59,22 +61,15 @@ impl Bound {
             && matches!(to, SqlType::DecFloat16 | SqlType::DecFloat34)
             && let Some(decimal) = crate::bind::literal::decimal(*double, to)
         {
-            let column_type = ColumnType { sql_type: *to, ..self.column_type };
-            return Bound { expression: Expression::Constant(decimal), column_type, origin: None };
+            return Bound::new(Expression::Constant(decimal), *to, self.column_type.nullable);
         }
-        let expression = self.expression.converted(self.column_type.sql_type_ref(), to);
-        Bound { expression, column_type: ColumnType { sql_type: *to, ..self.column_type }, origin: None }
-    }
-}
-
-/// A view on the type inside a column type.
-trait SqlTypeRef {
-    fn sql_type_ref(&self) -> &SqlType;
-}
-
-impl SqlTypeRef for ColumnType {
-    fn sql_type_ref(&self) -> &SqlType {
-        &self.sql_type
+        // The value of a parameter is not padded to the length of its CHAR: to make it so is a conversion.
+        let from = match self.expression {
+            Expression::Parameter(_) => self.column_type.sql_type.of_parameter_value(),
+            _ => self.column_type.sql_type,
+        };
+        let expression = self.expression.converted(&from, to);
+        Bound::new(expression, *to, self.column_type.nullable)
     }
 }
 
@@ -138,7 +133,11 @@ pub(crate) struct Binder<'a> {
     /// What the frame needs so far.
     pub(crate) frame: FrameSize,
     /// Types of parameters, as far as known.
-    pub(crate) parameters: Vec<Option<ColumnType>>,
+    pub(crate) parameters: Vec<ParameterType>,
+    /// Types of parameters that an earlier binding of the statement has found.
+    pub(crate) given: Vec<ParameterType>,
+    /// Whether something was built of a parameter whose type was not known: see [`crate::bind::inference`].
+    pub(crate) has_shapes: bool,
     /// What the user must be allowed.
     pub(crate) accesses: BTreeSet<Access>,
     /// Nesting of what is being bound.
@@ -162,6 +161,8 @@ impl<'a> Binder<'a> {
             common_tables: Vec::new(),
             frame: FrameSize::default(),
             parameters: Vec::new(),
+            given: Vec::new(),
+            has_shapes: false,
             accesses: BTreeSet::new(),
             depth: 0,
             inside_definition: false,
@@ -215,85 +216,6 @@ impl<'a> Binder<'a> {
                 privilege,
             });
         }
-    }
-
-    /// A parameter of the statement.
-    pub(crate) fn parameter(&mut self, number: u32) -> Bound {
-        let number = number as usize;
-        if self.parameters.len() <= number {
-            self.parameters.resize(number + 1, None);
-        }
-        let known = self.parameters.get(number).copied().flatten();
-        let column_type = known.unwrap_or(ColumnType { sql_type: SqlType::Null, nullable: true });
-        Bound { expression: Expression::Parameter(number), column_type, origin: None }
-    }
-
-    /// Whether a value is a parameter that nothing has told the type of yet.
-    pub(crate) fn is_untyped(&self, bound: &Bound) -> bool {
-        *bound.sql_type() == SqlType::Null
-            && match &bound.expression {
-                Expression::Parameter(number) => matches!(self.parameters.get(*number), Some(None)),
-                _ => false,
-            }
-    }
-
-    /// Tells a parameter (or a sign in front of it) its type, if nothing has yet. Other values stay as they are.
-    pub(crate) fn infer(&mut self, bound: &mut Bound, sql_type: &SqlType) {
-        if *sql_type == SqlType::Null || *bound.sql_type() != SqlType::Null {
-            return;
-        }
-        match &bound.expression {
-            Expression::Parameter(number) => {
-                let number = *number;
-                if let Some(place) = self.parameters.get_mut(number)
-                    && place.is_none()
-                {
-                    *place = Some(ColumnType { sql_type: *sql_type, nullable: true });
-                    bound.column_type.sql_type = *sql_type;
-                }
-            }
-            Expression::Negate(operand) => {
-                let mut inner = Bound { expression: (**operand).clone(), ..bound.clone() };
-                self.infer(&mut inner, sql_type);
-                bound.column_type = inner.column_type;
-            }
-            _ => {}
-        }
-    }
-
-    /// Each of two operands tells the other its type.
-    pub(crate) fn infer_pair(&mut self, left: &mut Bound, right: &mut Bound) {
-        let (left_type, right_type) = (*left.sql_type(), *right.sql_type());
-        self.infer(left, &right_type);
-        self.infer(right, &left_type);
-    }
-
-    /// Refuses a value whose type nothing tells.
-    ///
-    /// # Errors
-    /// `dsql_datatype_err`.
-    pub(crate) fn require_type(&self, bound: &Bound) -> Result<()> {
-        if self.is_untyped(bound) { Err(unknown_type()) } else { Ok(()) }
-    }
-
-    /// The statement's parameters as prepare describes them. `count` is how many the text has.
-    ///
-    /// # Errors
-    /// `dsql_datatype_err` for one whose type nothing tells.
-    pub(crate) fn described_parameters(&self, count: usize) -> Result<Vec<ColumnDescription>> {
-        (0..count)
-            .map(|number| {
-                let column_type = self.parameters.get(number).copied().flatten().ok_or_else(unknown_type)?;
-                Ok(ColumnDescription {
-                    column_type,
-                    field: String::new(),
-                    relation: String::new(),
-                    relation_alias: String::new(),
-                    owner: String::new(),
-                    alias: String::new(),
-                })
-            })
-            .collect()
     }
 }
 

@@ -163,12 +163,13 @@ impl Binder<'_> {
     /// with a plan of its own otherwise.
     fn take_in(
         &mut self,
-        select: BoundSelect,
+        mut select: BoundSelect,
         alias: &str,
         names: Vec<String>,
         description: String,
         nullable: bool,
     ) -> Result<(FromTree, NamedTable)> {
+        self.describe_items(&mut select.items)?;
         let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
         let (tree, values, types, row_key) = match select.into_simple() {
             Ok(simple) if plain || !nullable => {

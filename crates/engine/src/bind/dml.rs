@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, AssignedValue, Name};
-use farbird_types::{Error, Result, SqlType, Value, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
 use crate::bind::binder::{Binder, Block, Bound};
 use crate::bind::changed::{Changed, repeated};
 use crate::bind::error::{dsql, sqlcode};
+use crate::bind::inference::inferred;
 use crate::bind::returning::Returned;
 use crate::bind::scope::{NamedTable, NamedValue, Namespace, RowPlace, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
@@ -28,7 +29,10 @@ pub(crate) fn bind_insert(
     insert: &ast::Insert,
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
+    inferred(environment, variables, |binder| insert_once(binder, insert))
+}
+
+fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared> {
     let changed = binder.changed_table(&insert.table, ast::TriggerAction::Insert)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let columns = binder.insert_columns(&changed, insert.columns.as_deref(), &insert.source)?;
@@ -65,7 +69,10 @@ pub(crate) fn bind_update(
     update: &ast::Update,
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
+    inferred(environment, variables, |binder| update_once(binder, update))
+}
+
+fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared> {
     let changed = binder.changed_table(&update.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
@@ -93,7 +100,10 @@ pub(crate) fn bind_delete(
     delete: &ast::Delete,
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
+    inferred(environment, variables, |binder| delete_once(binder, delete))
+}
+
+fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared> {
     let changed = binder.changed_table(&delete.table, ast::TriggerAction::Delete)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
@@ -116,7 +126,10 @@ pub(crate) fn bind_update_or_insert(
     statement: &ast::UpdateOrInsert,
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
+    inferred(environment, variables, |binder| update_or_insert_once(binder, statement))
+}
+
+fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInsert) -> Result<Prepared> {
     let changed = binder.changed_table(&statement.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let written = ast::InsertSource::Values(statement.values.clone());
@@ -172,12 +185,21 @@ pub(crate) fn bind_merge(
     merge: &ast::Merge,
     variables: &dyn VariableScope,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
+    inferred(environment, variables, |binder| merge_once(binder, merge))
+}
+
+fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
     let changed = binder.changed_table(&merge.target, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
     let by_source = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedBySource);
     let using = binder.bind_table_reference(&merge.source, by_source)?;
+    if not_matched {
+        // The target is on the side of the join that may be missing.
+        for table in binder.namespace().tables.iter_mut().filter(|table| table.name == changed.named.name) {
+            table.columns.iter_mut().for_each(|column| column.column_type.nullable = true);
+        }
+    }
     let mut on = Vec::new();
     binder.bind_condition(&merge.condition)?.into_conjuncts(&mut on);
     let target_tree = changed.tree.clone();
@@ -280,9 +302,16 @@ impl Binder<'_> {
         let mut assignments = Vec::with_capacity(columns.len());
         for (place, ((_, slot), item)) in columns.iter().zip(&mut select.items).enumerate() {
             let Some(column) = target_column(target, *slot) else { continue };
-            let mut bound =
-                Bound { expression: item.expression.clone(), column_type: item.column_type, origin: None };
-            self.infer(&mut bound, &column.sql_type);
+            let mut bound = Bound {
+                expression: item.expression.clone(),
+                column_type: item.column_type,
+                origin: None,
+                shape: item.shape.clone(),
+            };
+            self.tell(
+                &mut bound,
+                Some(ColumnType { sql_type: column.sql_type, nullable: !column.not_null }),
+            )?;
             let from = *bound.sql_type();
             assignments.push((*slot, Expression::Column(place).converted(&from, &column.sql_type)));
         }
@@ -298,10 +327,8 @@ impl Binder<'_> {
         value: &ast::Expression,
     ) -> Result<Expression> {
         match target_column(target, slot) {
-            Some(column) => {
-                let sql_type = column.sql_type;
-                self.bind_value_for(value, &sql_type)
-            }
+            Some(column) => self
+                .bind_value_for(value, ColumnType { sql_type: column.sql_type, nullable: !column.not_null }),
             None => Ok(Expression::NULL),
         }
     }
@@ -489,7 +516,7 @@ impl Binder<'_> {
 
     /// The finished statement.
     fn prepared(
-        self,
+        &mut self,
         kind: StatementKind,
         action: ModifyAction,
         returning: Vec<Expression>,
@@ -516,7 +543,7 @@ impl Binder<'_> {
             has_cursor: has_rows && several,
             plan,
             explained_plan,
-            accesses: self.accesses.into_iter().collect(),
+            accesses: std::mem::take(&mut self.accesses).into_iter().collect(),
         })
     }
 }

@@ -9,6 +9,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::inference::Shape;
 use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::{ComputedRow, unknown};
@@ -26,7 +27,6 @@ pub(crate) fn bind_alone(
     let mut binder = Binder::new(environment, variables);
     let mut bound = binder.bind_value(expression)?;
     if let Some(target) = target {
-        binder.infer(&mut bound, target);
         bound = bound.converted(target);
     }
     let expression = BoundExpression {
@@ -58,6 +58,9 @@ impl Binder<'_> {
                 self.bind_record_key(qualifier.as_ref(), *kind, value.position)
             }
             ExpressionKind::ArrayElement { .. } => Err(unsupported("arrays")),
+            ExpressionKind::Parameter(_) if self.variables.is_psql() => {
+                Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR))
+            }
             ExpressionKind::Parameter(number) => Ok(self.parameter(*number)),
             ExpressionKind::ContextVariable(variable) => {
                 Ok(Bound::new(Expression::Context(*variable), context_type(*variable), false))
@@ -87,8 +90,13 @@ impl Binder<'_> {
             }
             ExpressionKind::Collate { operand, collation } => {
                 let bound = self.bind_value(operand)?;
-                let sql_type = data_type::collated(self.environment, bound.sql_type(), collation)?;
-                Ok(Bound { column_type: ColumnType { sql_type, ..bound.column_type }, origin: None, ..bound })
+                // A parameter whose type is not known is a text without a character set here.
+                let operand_type = match bound.shape {
+                    Some(_) if *bound.sql_type() == SqlType::Null => SqlType::varchar(0, CharacterSet::NONE),
+                    _ => *bound.sql_type(),
+                };
+                let sql_type = data_type::collated(self.environment, &operand_type, collation)?;
+                Ok(Bound::new(bound.expression, sql_type, bound.column_type.nullable))
             }
             ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
             ExpressionKind::SystemPrivilege(_) => {
@@ -126,10 +134,14 @@ impl Binder<'_> {
     }
 
     /// A value for a column or variable of a type.
-    pub(crate) fn bind_value_for(&mut self, value: &ast::Expression, target: &SqlType) -> Result<Expression> {
+    pub(crate) fn bind_value_for(
+        &mut self,
+        value: &ast::Expression,
+        target: ColumnType,
+    ) -> Result<Expression> {
         let mut bound = self.bind_value(value)?;
-        self.infer(&mut bound, target);
-        Ok(bound.converted(target).expression)
+        self.tell(&mut bound, Some(target))?;
+        Ok(bound.converted(&target.sql_type).expression)
     }
 
     fn variable(&mut self, qualifier: Option<&ast::Name>, name: &ast::Name) -> Result<Bound> {
@@ -144,7 +156,7 @@ impl Binder<'_> {
             return Err(unknown(qualifier, name));
         };
         let expression = Expression::Parameter(variable.slot);
-        Ok(Bound { expression, column_type: variable.column_type, origin: None })
+        Ok(Bound::new(expression, variable.column_type.sql_type, variable.column_type.nullable))
     }
 
     fn computed_variable(&mut self, computed: &ComputedVariable) -> Result<Bound> {
@@ -188,8 +200,11 @@ impl Binder<'_> {
             let value = Value::Integer { unscaled, scale: *scale };
             return Ok(Bound { expression: Expression::Constant(value), origin: None, ..bound });
         }
-        let sql_type = arithmetic::negated_type(bound.sql_type())?;
-        Ok(Bound::new(Expression::Negate(Box::new(bound.expression)), sql_type, bound.column_type.nullable))
+        let shape = self.negation_shape(&bound);
+        let bound = self.as_operand(bound, true);
+        let sql_type = typed(arithmetic::negated_type(bound.sql_type()), &shape)?;
+        let expression = Expression::Negate(Box::new(bound.expression));
+        Ok(Bound { shape, ..Bound::new(expression, sql_type, bound.column_type.nullable) })
     }
 
     fn bind_binary(
@@ -198,16 +213,8 @@ impl Binder<'_> {
         operator: BinaryOperator,
         right: &ast::Expression,
     ) -> Result<Bound> {
-        let mut left = self.bind_value(left)?;
-        let mut right = self.bind_value(right)?;
-        if operator == BinaryOperator::Concatenate {
-            // A parameter beside a text is a text of the same kind.
-            self.infer_pair(&mut left, &mut right);
-        } else {
-            let (left_type, right_type) = (*left.sql_type(), *right.sql_type());
-            self.infer(&mut left, &arithmetic_partner(&right_type));
-            self.infer(&mut right, &arithmetic_partner(&left_type));
-        }
+        let left = self.bind_value(left)?;
+        let right = self.bind_value(right)?;
         let nullable = left.column_type.nullable || right.column_type.nullable;
         let operator = match operator {
             BinaryOperator::Add => ArithmeticOperator::Add,
@@ -215,23 +222,40 @@ impl Binder<'_> {
             BinaryOperator::Multiply => ArithmeticOperator::Multiply,
             BinaryOperator::Divide => ArithmeticOperator::Divide,
             BinaryOperator::Concatenate => {
+                let shape = self.concatenation_shape(&left, &right);
                 let result = arithmetic::concatenated_type(left.sql_type(), right.sql_type())?;
                 let expression = Expression::Concatenate {
                     left: Box::new(left.expression),
                     right: Box::new(right.expression),
                     result,
                 };
-                return Ok(Bound::new(expression, result, nullable));
+                return Ok(Bound { shape, ..Bound::new(expression, result, nullable) });
             }
         };
-        let result = arithmetic::result_type(operator, left.sql_type(), right.sql_type())?;
+        let shape = self.arithmetic_shape(operator, &left, &right);
+        let product = matches!(operator, ArithmeticOperator::Multiply | ArithmeticOperator::Divide);
+        let left = self.as_operand(left, product);
+        let right = self.as_operand(right, product);
+        let result = typed(arithmetic::result_type(operator, left.sql_type(), right.sql_type()), &shape)?;
         let expression = Expression::Arithmetic {
             operator,
             left: Box::new(left.expression),
             right: Box::new(right.expression),
             result,
         };
-        Ok(Bound::new(expression, result, nullable))
+        Ok(Bound { shape, ..Bound::new(expression, result, nullable) })
+    }
+
+    /// An operand of arithmetic. A text that parameters are part of is computed with as a number where its operator takes
+    /// any (`takes_texts`): `a = ? * 2` makes texts of parameters.
+    fn as_operand(&self, bound: Bound, takes_texts: bool) -> Bound {
+        let made_of_parameters = || bound.expression.any(&|part| matches!(part, Expression::Parameter(_)));
+        match bound.sql_type() {
+            SqlType::Text(_) if takes_texts && !self.variables.is_psql() && made_of_parameters() => {
+                bound.converted(&SqlType::Double)
+            }
+            _ => bound,
+        }
     }
 
     fn bind_case(&mut self, case: &ast::Case) -> Result<Bound> {
@@ -249,29 +273,33 @@ impl Binder<'_> {
             Some(otherwise) => thens.push(self.bind_value(otherwise)?),
             None => thens.push(super::source::null_value()),
         }
-        self.case_of(operand, whens, thens)
+        match operand {
+            Some(operand) => self.simple_case(operand, whens, thens, "CASE"),
+            None => self.searched_case(whens, thens),
+        }
     }
 
-    /// CASE, IIF, DECODE: `thens` has one more than `whens`, the ELSE.
-    pub(crate) fn case_of(
-        &mut self,
-        operand: Option<Bound>,
-        mut whens: Vec<Bound>,
-        thens: Vec<Bound>,
-    ) -> Result<Bound> {
-        let (mut thens, column_type) = self.unified(thens)?;
+    /// Searched CASE, IIF, NULLIF: `thens` has one more than `whens`, the ELSE.
+    pub(crate) fn searched_case(&mut self, whens: Vec<Bound>, mut thens: Vec<Bound>) -> Result<Bound> {
+        let shape = self.choice_shape(&mut thens)?;
+        let (mut thens, column_type) = unified(thens, &shape)?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
-        let Some(mut operand) = operand else {
-            let branches = whens.into_iter().map(|when| when.expression).zip(thens).collect();
-            return Ok(Bound {
-                expression: Expression::Case { branches, otherwise },
-                column_type,
-                origin: None,
-            });
-        };
-        for when in &mut whens {
-            self.infer_pair(&mut operand, when);
-        }
+        let branches = whens.into_iter().map(|when| when.expression).zip(thens).collect();
+        let expression = Expression::Case { branches, otherwise };
+        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, column_type.nullable) })
+    }
+
+    /// Simple CASE and DECODE: `thens` has one more than `whens`, the ELSE.
+    pub(crate) fn simple_case(
+        &mut self,
+        operand: Bound,
+        whens: Vec<Bound>,
+        thens: Vec<Bound>,
+        label: &'static str,
+    ) -> Result<Bound> {
+        let shape = self.decode_shape(&operand, &whens, &thens, label)?;
+        let (mut thens, column_type) = unified(thens, &shape)?;
+        let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
         let collation = data_type::collation_of(operand.sql_type());
         let expression = Expression::SimpleCase {
             operand: Box::new(operand.expression),
@@ -279,37 +307,22 @@ impl Binder<'_> {
             otherwise,
             collation,
         };
-        Ok(Bound { expression, column_type, origin: None })
-    }
-
-    /// Values of several types, made values of the one type that can hold them all.
-    pub(crate) fn unified(&mut self, mut values: Vec<Bound>) -> Result<(Vec<Expression>, ColumnType)> {
-        let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
-        let sql_type = arithmetic::common_type(&types)?;
-        for value in &mut values {
-            self.infer(value, &sql_type);
-        }
-        let nullable = values.iter().any(|value| value.column_type.nullable);
-        let expressions = values
-            .into_iter()
-            .map(|value| match sql_type {
-                SqlType::Null => value.expression,
-                _ => value.converted(&sql_type).expression,
-            })
-            .collect();
-        Ok((expressions, ColumnType { sql_type, nullable }))
+        // Firebird says so even where there is an ELSE.
+        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, true) })
     }
 
     fn bind_cast(&mut self, operand: &ast::Expression, target: &ast::DataType) -> Result<Bound> {
         let resolved = data_type::resolve(self.environment, target, None)?;
         let mut bound = self.bind_value(operand)?;
-        self.infer(&mut bound, &resolved.sql_type);
+        // A parameter that is cast to a domain is told what the domain says of NULL.
+        let nullable = resolved.domain.is_none() || !resolved.not_null;
+        self.tell_cast(&mut bound, ColumnType { sql_type: resolved.sql_type, nullable });
         let nullable = bound.column_type.nullable;
         let mut cast = bound.converted(&resolved.sql_type);
         if let Some(constraint) = self.domain_constraint(&resolved)? {
             cast.expression = Expression::Constrained { operand: Box::new(cast.expression), constraint };
         }
-        Ok(Bound { column_type: ColumnType { sql_type: resolved.sql_type, nullable }, origin: None, ..cast })
+        Ok(Bound::new(cast.expression, resolved.sql_type, nullable))
     }
 
     /// What a domain allows, if that is not everything.
@@ -341,9 +354,15 @@ impl Binder<'_> {
         );
         // GEN_ID of a NULL step is NULL; NEXT VALUE never is.
         let is_gen_id = step.is_some();
-        let step = match step {
-            Some(step) => self.bind_value_for(step, &SqlType::BIGINT)?,
-            None => Expression::Constant(Value::integer(i64::from(sequence.increment))),
+        let sql_type = if self.environment.dialect == 1 { SqlType::INTEGER } else { SqlType::BIGINT };
+        let column_type = ColumnType { sql_type, nullable: is_gen_id };
+        let (step, shape) = match step {
+            Some(step) => {
+                let step = self.bind_value(step)?;
+                let shape = self.sequence_shape(&step, column_type);
+                (step.converted(&SqlType::BIGINT).expression, shape)
+            }
+            None => (Expression::Constant(Value::integer(i64::from(sequence.increment))), None),
         };
         self.block().volatile = true;
         let expression = Expression::Sequence {
@@ -351,8 +370,7 @@ impl Binder<'_> {
             step: Box::new(step),
             short: self.environment.dialect == 1,
         };
-        let sql_type = if self.environment.dialect == 1 { SqlType::INTEGER } else { SqlType::BIGINT };
-        Ok(Bound::new(expression, sql_type, is_gen_id))
+        Ok(Bound { shape, ..Bound::new(expression, sql_type, is_gen_id) })
     }
 
     fn bind_at_time_zone(
@@ -361,20 +379,17 @@ impl Binder<'_> {
         zone: Option<&ast::Expression>,
     ) -> Result<Bound> {
         let mut bound = self.bind_value(operand)?;
-        self.infer(&mut bound, &SqlType::TimestampTz);
-        let zone = match zone {
-            Some(zone) => {
-                Some(Box::new(self.bind_value_for(zone, &SqlType::varchar(64, CharacterSet::ASCII))?))
-            }
-            None => None,
-        };
+        let mut zone = zone.map(|zone| self.bind_value(zone)).transpose()?;
+        let shape = self.at_time_zone_shape(&mut bound, zone.as_mut())?;
+        let zone_type = SqlType::varchar(64, CharacterSet::ASCII);
+        let zone = zone.map(|zone| Box::new(zone.converted(&zone_type).expression));
         let sql_type = match bound.sql_type() {
             SqlType::Time | SqlType::TimeTz => SqlType::TimeTz,
             _ => SqlType::TimestampTz,
         };
         let nullable = bound.column_type.nullable;
         let expression = Expression::AtTimeZone { operand: Box::new(bound.expression), zone };
-        Ok(Bound::new(expression, sql_type, nullable))
+        Ok(Bound { shape, ..Bound::new(expression, sql_type, nullable) })
     }
 
     /// A bound query as part of an expression.
@@ -393,13 +408,28 @@ impl Binder<'_> {
     }
 }
 
-/// The type of a parameter beside a value of this type in arithmetic: dates are moved by numbers.
-fn arithmetic_partner(sql_type: &SqlType) -> SqlType {
-    match sql_type {
-        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimeTz | SqlType::TimestampTz => {
-            SqlType::Double
-        }
-        SqlType::Text(_) | SqlType::Blob { .. } => SqlType::Double,
-        other => *other,
+/// Values of several types, made values of the one type that can hold them all.
+pub(super) fn unified(
+    values: Vec<Bound>,
+    shape: &Option<Box<Shape>>,
+) -> Result<(Vec<Expression>, ColumnType)> {
+    let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
+    let sql_type = typed(arithmetic::common_type(&types), shape)?;
+    let nullable = values.iter().any(|value| value.column_type.nullable);
+    let expressions = values
+        .into_iter()
+        .map(|value| match sql_type {
+            SqlType::Null => value.expression,
+            _ => value.converted(&sql_type).expression,
+        })
+        .collect();
+    Ok((expressions, ColumnType { sql_type, nullable }))
+}
+
+/// A type that was computed, or none if that failed for want of a parameter's type: the next binding computes it again.
+fn typed(computed: Result<SqlType>, shape: &Option<Box<Shape>>) -> Result<SqlType> {
+    match computed {
+        Err(_) if shape.is_some() => Ok(SqlType::Null),
+        computed => computed,
     }
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, ExpressionKind};
-use farbird_types::{Error, Result, SqlType, Value, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::expression::unified;
 use crate::bind::{AccessPrivilege, LocalFunction};
 use crate::catalog::{ObjectKind, Routine};
 use crate::expression::{Expression, FunctionReference};
 use crate::function::call::{CallArgument, keyword_call};
-use crate::function::{Argument, ScalarFunction, lookup_scalar};
+use crate::function::{Argument, ScalarFunction, Signature, lookup_scalar};
 
 impl Binder<'_> {
     /// Binds a call with plain arguments.
@@ -64,16 +65,16 @@ impl Binder<'_> {
 
     /// A call of a built-in function.
     fn scalar_call(&mut self, function: &'static ScalarFunction, mut arguments: Vec<Bound>) -> Result<Bound> {
-        for place in 0..arguments.len() {
-            let wanted = {
-                let described = describe(&arguments);
-                (function.parameter_type)(place, &described)
-            };
-            if let (Some(wanted), Some(argument)) = (wanted, arguments.get_mut(place)) {
-                self.infer(argument, &wanted);
-            }
-        }
-        let signature = function.bind(&describe(&arguments))?;
+        let shape = self.call_shape(function, &mut arguments)?;
+        let signature = match function.bind(&describe(&arguments)) {
+            Ok(signature) => signature,
+            // For want of a parameter's type: the next binding knows it.
+            Err(_) if shape.is_some() => Signature {
+                arguments: arguments.iter().map(|argument| argument.column_type).collect(),
+                result: ColumnType { sql_type: SqlType::Null, nullable: true },
+            },
+            Err(error) => return Err(error),
+        };
         let column_type = signature.result;
         if !function.deterministic {
             self.block().volatile = true;
@@ -83,7 +84,7 @@ impl Binder<'_> {
             arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
             signature: Box::new(signature),
         };
-        Ok(Bound { expression, column_type, origin: None })
+        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, column_type.nullable) })
     }
 
     fn bind_all(&mut self, arguments: &[ast::Expression]) -> Result<Vec<Bound>> {
@@ -94,9 +95,11 @@ impl Binder<'_> {
         if arguments.len() < 2 {
             return Err(Error::new(isc::FUNMISMAT).with("COALESCE"));
         }
-        let arguments = self.bind_all(arguments)?;
-        let (values, column_type) = self.unified(arguments)?;
-        Ok(Bound { expression: Expression::Coalesce(values), column_type, origin: None })
+        let mut arguments = self.bind_all(arguments)?;
+        let shape = self.coalesce_shape(&mut arguments)?;
+        let (values, column_type) = unified(arguments, &shape)?;
+        let expression = Expression::Coalesce(values);
+        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, column_type.nullable) })
     }
 
     fn bind_iif(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
@@ -105,7 +108,7 @@ impl Binder<'_> {
         };
         let condition = Bound::new(self.bind_condition(condition)?, SqlType::Boolean, true);
         let values = vec![self.bind_value(then)?, self.bind_value(otherwise)?];
-        self.case_of(None, vec![condition], values)
+        self.searched_case(vec![condition], values)
     }
 
     fn bind_decode(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
@@ -130,17 +133,15 @@ impl Binder<'_> {
             }
         }
         thens.push(otherwise);
-        self.case_of(Some(operand), whens, thens)
+        self.simple_case(operand, whens, thens, "DECODE")
     }
 
     fn bind_nullif(&mut self, arguments: &[ast::Expression]) -> Result<Bound> {
         let [value, other] = arguments else { return Err(Error::new(isc::FUNMISMAT).with("NULLIF")) };
-        let mut value = self.bind_value(value)?;
-        let mut other = self.bind_value(other)?;
-        self.infer_pair(&mut value, &mut other);
+        let value = self.bind_value(value)?;
+        let other = self.bind_value(other)?;
         let condition = self.compare(ast::ComparisonOperator::Equal, value.clone(), other)?;
-        let mut bound = self.case_of(
-            None,
+        let mut bound = self.searched_case(
             vec![Bound::new(condition, SqlType::Boolean, true)],
             vec![super::source::null_value(), value],
         )?;
@@ -158,7 +159,7 @@ impl Binder<'_> {
         if arguments.len() < required || arguments.len() > function.inputs.len() {
             return Err(mismatch());
         }
-        let arguments = self.bind_routine_arguments(function, arguments)?;
+        let arguments = self.bind_routine_arguments(function, arguments, false)?;
         let result = function.outputs.first().ok_or_else(mismatch)?;
         if !function.deterministic {
             self.block().volatile = true;
@@ -179,30 +180,35 @@ impl Binder<'_> {
         let arguments = arguments
             .iter()
             .zip(&function.parameters)
-            .map(|(argument, parameter)| self.bind_value_for(argument, parameter))
+            .map(|(argument, parameter)| {
+                self.bind_value_for(argument, ColumnType { sql_type: *parameter, nullable: false })
+            })
             .collect::<Result<Vec<_>>>()?;
         self.block().volatile = true;
         let expression = Expression::LocalRoutine { number: function.number, arguments };
-        Ok(Bound { expression, column_type: function.result, origin: None })
+        Ok(Bound::new(expression, function.result.sql_type, function.result.nullable))
     }
 
     /// Inputs of a stored routine, converted to the types of its parameters; defaults for those that are missing.
+    /// `nullable`: what parameters of the statement are told of NULL.
     pub(crate) fn bind_routine_arguments(
         &mut self,
         routine: &Arc<Routine>,
         arguments: &[ast::Expression],
+        nullable: bool,
     ) -> Result<Vec<Expression>> {
         if arguments.len() > routine.inputs.len() {
             return Err(Error::new(isc::PRCMISMAT).with(routine.name.clone()));
         }
         let mut bound = Vec::with_capacity(routine.inputs.len());
         for (place, input) in routine.inputs.iter().enumerate() {
+            let target = ColumnType { sql_type: input.sql_type, nullable };
             let value = match (arguments.get(place), &input.default_source) {
-                (Some(argument), _) => self.bind_value_for(argument, &input.sql_type)?,
+                (Some(argument), _) => self.bind_value_for(argument, target)?,
                 (None, Some(source)) => {
                     let default = parse_default_source(source, &self.parse_options())?;
                     let inside = std::mem::replace(&mut self.inside_definition, true);
-                    let value = self.bind_value_for(&default, &input.sql_type);
+                    let value = self.bind_value_for(&default, target);
                     self.inside_definition = inside;
                     value?
                 }

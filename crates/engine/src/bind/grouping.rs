@@ -2,7 +2,7 @@
 
 use farbird_sql::ast;
 use farbird_types::key::KeyPart;
-use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::binder::{AggregatesAllowed, Binder, Bound};
 use crate::bind::data_type::collation_of;
@@ -10,6 +10,7 @@ use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::query::{OutputColumn, key_part};
 use crate::expression::Expression;
 use crate::function::lookup_aggregate;
+use crate::function::result_type::text_kind;
 use crate::plan::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
 
 /// A call of a window function, bound.
@@ -169,7 +170,7 @@ impl Binder<'_> {
                 self.block().aggregates.len() - 1
             }
         };
-        Ok(Bound { expression: Expression::Aggregate(place), column_type: result, origin: None })
+        Ok(Bound::new(Expression::Aggregate(place), result.sql_type, result.nullable))
     }
 
     fn bind_aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
@@ -180,15 +181,7 @@ impl Binder<'_> {
         let filter = call.filter.as_ref().map(|filter| self.bind_condition(filter)).transpose();
         self.block().aggregates_allowed = before;
         let (mut arguments, filter) = (arguments?, filter?);
-        // The separator of LIST is a text.
-        if name == "LIST"
-            && let Some(separator) = arguments.get_mut(1)
-        {
-            self.infer(separator, &SqlType::varchar(1024, farbird_types::CharacterSet::UTF8));
-        }
-        for argument in &arguments {
-            self.require_type(argument)?;
-        }
+        self.settle_arguments(name, &mut arguments)?;
         if arguments.len() > function.arity.1 {
             return Err(Error::new(isc::FUNMISMAT).with(name));
         }
@@ -202,6 +195,34 @@ impl Binder<'_> {
             distinct: call.distinct,
             filter,
         })
+    }
+
+    /// Tells parameters among the arguments their types: those of LIST are texts of one character.
+    fn settle_arguments(&mut self, name: &str, arguments: &mut [Bound]) -> Result<()> {
+        if name == "LIST"
+            && let [text, separator] = arguments
+        {
+            let known = self.describe(text)?;
+            let character_set = known.map_or(CharacterSet::NONE, |known| text_kind(&known.sql_type).0);
+            let letter = ColumnType { sql_type: SqlType::char(1, character_set), nullable: false };
+            self.tell(text, Some(letter))?;
+            self.tell(separator, Some(letter))?;
+        }
+        for argument in arguments.iter_mut().filter(|argument| argument.shape.is_some()) {
+            // COUNT and LIST take anything: they do not ask for the type.
+            let known = if matches!(name, "COUNT" | "LIST") { None } else { self.describe(argument)? };
+            match known {
+                Some(known) => argument.column_type = known,
+                None if matches!(name, "SUM" | "AVG") => {
+                    return Err(Error::new(isc::DSQL_ERROR)
+                        .and(isc::EXPRESSION_EVAL_ERR)
+                        .and(isc::DSQL_AGG2_WRONGARG)
+                        .with(name));
+                }
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     fn bind_aggregate_arguments(&mut self, call: &ast::AggregateCall) -> Result<Vec<Bound>> {
@@ -238,7 +259,7 @@ impl Binder<'_> {
         let frame = self.bind_frame(specification.frame.as_ref(), order.is_empty())?;
         self.block().windows.push(BoundWindow { partition, order, call: WindowCall { function, frame } });
         let place = self.block().windows.len() - 1;
-        Ok(Bound { expression: Expression::Window(place), column_type: result, origin: None })
+        Ok(Bound::new(Expression::Window(place), result.sql_type, result.nullable))
     }
 
     /// The window itself: a named one, or one that refines it.
@@ -297,7 +318,7 @@ impl Binder<'_> {
     fn bind_frame_bound(&mut self, bound: &ast::FrameBound) -> Result<FrameBound> {
         let mut value = |value: &ast::Expression| {
             let mut bound = self.bind_value(value)?;
-            self.infer(&mut bound, &SqlType::BIGINT);
+            self.tell(&mut bound, Some(ColumnType { sql_type: SqlType::INTEGER, nullable: false }))?;
             Ok::<_, Error>(bound.expression)
         };
         Ok(match bound {
@@ -334,37 +355,33 @@ impl Binder<'_> {
         let second = arguments.next();
         let third = arguments.next();
         if name == "NTILE" {
-            self.infer(&mut first, &SqlType::BIGINT);
+            self.tell(&mut first, Some(bigint))?;
             return Ok((WindowFunction::Ntile(first.expression), bigint));
         }
-        self.require_type(&first)?;
         let result = ColumnType { nullable: true, ..first.column_type };
         let whole = |binder: &mut Self, bound: Option<Bound>, default: i64| match bound {
             Some(mut bound) => {
-                binder.infer(&mut bound, &SqlType::BIGINT);
-                bound.expression
+                binder.tell(&mut bound, Some(bigint))?;
+                Ok::<_, Error>(bound.expression)
             }
-            None => Expression::Constant(Value::integer(default)),
+            None => Ok(Expression::Constant(Value::integer(default))),
         };
         let function = match name {
             "FIRST_VALUE" => WindowFunction::FirstValue(first.expression),
             "LAST_VALUE" => WindowFunction::LastValue(first.expression),
             "NTH_VALUE" => WindowFunction::NthValue {
                 value: first.expression,
-                number: whole(self, second, 1),
+                number: whole(self, second, 1)?,
                 from_last: call.from_last,
             },
             _ => {
                 let default = match third {
-                    Some(mut default) => {
-                        self.infer(&mut default, first.sql_type());
-                        default.converted(&result.sql_type).expression
-                    }
+                    Some(default) => default.converted(&result.sql_type).expression,
                     None => Expression::NULL,
                 };
                 WindowFunction::Offset {
                     value: first.expression,
-                    distance: whole(self, second, 1),
+                    distance: whole(self, second, 1)?,
                     default,
                     forward: name == "LEAD",
                 }
@@ -377,8 +394,9 @@ impl Binder<'_> {
     fn bind_window_aggregate(&mut self, call: &ast::AggregateCall) -> Result<AggregateCall> {
         let name = call.function.as_str();
         let function = lookup_aggregate(name).ok_or_else(|| unsupported(name))?;
-        let arguments = self.bind_aggregate_arguments(call)?;
+        let mut arguments = self.bind_aggregate_arguments(call)?;
         let filter = call.filter.as_ref().map(|filter| self.bind_condition(filter)).transpose()?;
+        self.settle_arguments(name, &mut arguments)?;
         let argument_types: Vec<ColumnType> = arguments.iter().map(|argument| argument.column_type).collect();
         let result = (function.result)(function.name, &argument_types)?;
         Ok(AggregateCall {

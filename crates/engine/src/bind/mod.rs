@@ -12,6 +12,7 @@
 //! | `query` | SELECT |
 //! | `union` | UNION, recursive common tables |
 //! | `expression`, `literal`, `predicate`, `function` | values and predicates |
+//! | `inference` | types of parameters |
 //! | `grouping` | aggregates and window functions |
 //! | `dml` | statements that change rows |
 //! | `changed`, `returning` | the table or view they change, and what they give back |
@@ -29,6 +30,7 @@ mod error;
 mod expression;
 mod function;
 pub(crate) mod grouping;
+pub(crate) mod inference;
 mod label;
 mod literal;
 mod predicate;
@@ -50,6 +52,8 @@ use crate::expression::BoundExpression;
 use crate::plan::SelectPlan;
 use crate::plan::modification::ModifyPlan;
 
+pub(crate) use binder::unknown_type;
+pub(crate) use inference::parameters_of_argument;
 pub use target::table_target;
 
 /// What binding looks at.
@@ -119,6 +123,12 @@ pub trait VariableScope {
     /// A function declared in the routine.
     fn local_function(&self, name: &str) -> Option<LocalFunction> {
         let _ = name;
+        None
+    }
+
+    /// The type of a parameter (`?`) of the statement, by its number, if that is known already.
+    fn parameter_type(&self, number: usize) -> Option<ColumnType> {
+        let _ = number;
         None
     }
 

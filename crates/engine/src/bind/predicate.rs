@@ -1,18 +1,15 @@
 //! Predicates.
 
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
-use farbird_types::{
-    CharacterSet, Collation, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc,
-};
+use farbird_types::arithmetic;
+use farbird_types::{Collation, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
+use crate::bind::inference::Shape;
 use crate::expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use crate::function::{Argument, lookup_scalar};
-
-/// Length of a parameter that is a pattern for something that has no length itself.
-const PATTERN_CHARS: u32 = 255;
 
 /// What a text becomes beside an exact number: every BIGINT fits, with as many decimals as NUMERIC has elsewhere.
 const TEXT_BESIDE_EXACT: SqlType =
@@ -22,7 +19,14 @@ impl Binder<'_> {
     /// Binds something that must be true, false or unknown.
     pub(crate) fn bind_condition(&mut self, condition: &ast::Expression) -> Result<Expression> {
         let mut bound = self.bind_value(condition)?;
-        self.infer(&mut bound, &SqlType::Boolean);
+        if bound.shape.is_some() {
+            let known = self.describe(&mut bound)?;
+            if known.is_some_and(|known| !matches!(known.sql_type, SqlType::Boolean | SqlType::Null)) {
+                return Err(dsql(sqlcode::SYNTAX).and(isc::INVALID_BOOLEAN_USAGE));
+            }
+            self.tell(&mut bound, Some(ColumnType { sql_type: SqlType::Boolean, nullable: false }))?;
+            return Ok(bound.expression);
+        }
         match bound.sql_type() {
             SqlType::Boolean | SqlType::Null => Ok(bound.expression),
             _ => Err(dsql(sqlcode::SYNTAX).and(isc::INVALID_BOOLEAN_USAGE)),
@@ -43,7 +47,7 @@ impl Binder<'_> {
             ExpressionKind::Distinct { left, right, negated } => {
                 let mut left = self.bind_value(left)?;
                 let mut right = self.bind_value(right)?;
-                self.infer_pair(&mut left, &mut right);
+                self.tell_each_other(&mut left, &mut right)?;
                 let collation = common_collation(&left, &right);
                 let distinct = Expression::Distinct {
                     left: Box::new(left.expression),
@@ -56,9 +60,8 @@ impl Binder<'_> {
                 let mut operand = self.bind_value(operand)?;
                 let mut low = self.bind_value(low)?;
                 let mut high = self.bind_value(high)?;
-                self.infer_pair(&mut operand, &mut low);
-                self.infer_pair(&mut operand, &mut high);
-                self.infer_pair(&mut operand, &mut low);
+                self.tell_each_other(&mut operand, &mut low)?;
+                self.tell_type_of(&mut high, &mut operand)?;
                 let collation = common_collation(&operand, &low);
                 let operand = beside(operand, low.sql_type());
                 let between = Expression::Between {
@@ -84,7 +87,7 @@ impl Binder<'_> {
             ExpressionKind::InList { operand, list, negated } => {
                 let operand = self.bind_value(operand)?;
                 let list = list.iter().map(|item| self.bind_value(item)).collect::<Result<Vec<_>>>()?;
-                Ok(negate_if(*negated, self.in_list(operand, list)))
+                Ok(negate_if(*negated, self.in_list(operand, list)?))
             }
             ExpressionKind::InQuery { operand, query, negated } => {
                 let operand = self.bind_value(operand)?;
@@ -101,7 +104,7 @@ impl Binder<'_> {
             }
             ExpressionKind::IsNull { operand, negated } => {
                 let mut operand = self.bind_value(operand)?;
-                self.type_as_null(&mut operand);
+                self.tell(&mut operand, Some(ColumnType { sql_type: SqlType::Null, nullable: true }))?;
                 Ok(negate_if(*negated, Expression::IsNull(Box::new(operand.expression))))
             }
             ExpressionKind::IsTruth { operand, truth, negated } => {
@@ -126,7 +129,7 @@ impl Binder<'_> {
         mut left: Bound,
         mut right: Bound,
     ) -> Result<Expression> {
-        self.infer_pair(&mut left, &mut right);
+        self.tell_each_other(&mut left, &mut right)?;
         let collation = common_collation(&left, &right);
         let (left_type, right_type) = (*left.sql_type(), *right.sql_type());
         let left = beside(left, &right_type);
@@ -140,18 +143,22 @@ impl Binder<'_> {
     }
 
     /// `operand IN (list)`.
-    pub(crate) fn in_list(&mut self, mut operand: Bound, mut list: Vec<Bound>) -> Expression {
+    pub(crate) fn in_list(&mut self, mut operand: Bound, mut list: Vec<Bound>) -> Result<Expression> {
         for item in &mut list {
-            self.infer_pair(&mut operand, item);
+            self.tell_type_of(&mut operand, item)?;
         }
+        for item in &mut list {
+            self.tell_type_of(item, &mut operand)?;
+        }
+        self.check_list(&mut operand, &mut list)?;
         let collation = list.first().map_or_else(Collation::default, |item| common_collation(&operand, item));
         let item_type = list.first().map_or(SqlType::Null, |item| *item.sql_type());
         let operand = beside(operand, &item_type);
-        Expression::InList {
+        Ok(Expression::InList {
             operand: Box::new(operand.expression),
             list: list.into_iter().map(|item| item.expression).collect(),
             collation,
-        }
+        })
     }
 
     fn quantified(
@@ -162,8 +169,10 @@ impl Binder<'_> {
         query: &ast::Query,
     ) -> Result<Expression> {
         let subquery = self.bind_subquery(query)?;
-        let column = subquery.only_column()?;
-        self.infer(&mut operand, column.sql_type());
+        let nullable = subquery.columns.first().is_none_or(|column| column.column_type.nullable);
+        let mut column = subquery.only_column()?;
+        column.column_type.nullable = nullable;
+        self.tell_type_of(&mut operand, &mut column)?;
         let collation = common_collation(&operand, &column);
         let operand = beside(operand, column.sql_type());
         let kind = SubqueryKind::Quantified {
@@ -183,7 +192,7 @@ impl Binder<'_> {
         escape: Option<&ast::Expression>,
         negated: bool,
     ) -> Result<Expression> {
-        let (found, _) = self.pattern_match(kind, operand, pattern, escape)?;
+        let (found, ..) = self.pattern_match(kind, operand, pattern, escape)?;
         Ok(negate_if(negated, Expression::Pattern(Box::new(found))))
     }
 
@@ -194,37 +203,33 @@ impl Binder<'_> {
         pattern: &ast::Expression,
         escape: &ast::Expression,
     ) -> Result<Bound> {
-        let (pattern, operand_type) =
+        let (pattern, operand_type, shape) =
             self.pattern_match(PatternKind::SubstringSimilar, operand, pattern, Some(escape))?;
         let arguments = [Argument { column_type: operand_type, constant: None }];
         let column_type = substring_type(&arguments)?;
         let expression =
             Expression::SubstringSimilar { pattern: Box::new(pattern), result: column_type.sql_type };
-        Ok(Bound::new(expression, column_type.sql_type, true))
+        Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, true) })
     }
 
-    /// The parts of a pattern predicate, and the operand's type.
+    /// The parts of a pattern predicate, the operand's type, and the shape that SUBSTRING makes of them.
     fn pattern_match(
         &mut self,
         kind: PatternKind,
         operand: &ast::Expression,
         pattern: &ast::Expression,
         escape: Option<&ast::Expression>,
-    ) -> Result<(PatternMatch, ColumnType)> {
+    ) -> Result<(PatternMatch, ColumnType, Option<Box<Shape>>)> {
         let mut operand = self.bind_value(operand)?;
         let mut pattern = self.bind_value(pattern)?;
-        let pattern_type = pattern_type(operand.sql_type());
-        self.infer(&mut pattern, &pattern_type);
-        let operand_type = *pattern.sql_type();
-        self.infer(&mut operand, &operand_type);
-        let escape = match escape {
-            // Not converted: one that is too long is no escape, rather than a text that is cut off.
-            Some(escape) => {
-                let mut escape = self.bind_value(escape)?;
-                self.infer(&mut escape, &SqlType::varchar(1, CharacterSet::UTF8));
-                Some(escape.expression)
+        // Not converted: one that is too long is no escape, rather than a text that is cut off.
+        let mut escape = escape.map(|escape| self.bind_value(escape)).transpose()?;
+        self.tell_pattern(&mut operand, &mut pattern, escape.as_mut())?;
+        let shape = match (kind, &escape) {
+            (PatternKind::SubstringSimilar, Some(escape)) => {
+                self.substring_similar_shape(&operand, &pattern, escape)
             }
-            None => None,
+            _ => None,
         };
         let place = self.frame.patterns;
         self.frame.patterns += 1;
@@ -233,20 +238,30 @@ impl Binder<'_> {
             collation: common_collation(&operand, &pattern),
             operand: operand.expression,
             pattern: pattern.expression,
-            escape,
+            escape: escape.map(|escape| escape.expression),
             place,
         };
-        Ok((found, operand.column_type))
+        Ok((found, operand.column_type, shape))
     }
 
-    /// `? IS NULL`: a parameter that is only asked for NULL has the type of NULL.
-    fn type_as_null(&mut self, operand: &mut Bound) {
-        if self.is_untyped(operand)
-            && let Expression::Parameter(number) = &operand.expression
-            && let Some(place) = self.parameters.get_mut(*number)
-        {
-            *place = Some(farbird_types::ColumnType { sql_type: SqlType::Null, nullable: true });
+    /// Refuses a list whose values have no common type, and operators in it that do not take the types they were told.
+    fn check_list(&mut self, operand: &mut Bound, list: &mut [Bound]) -> Result<()> {
+        self.describe(operand)?;
+        let mut types = Vec::with_capacity(list.len());
+        for item in list {
+            let known = self.describe(item)?.map(|known| known.sql_type);
+            // Lists are long, and mostly of one type.
+            if let Some(known) = known.filter(|known| types.last() != Some(known)) {
+                types.push(known);
+            }
         }
+        arithmetic::common_type_in(&types, "IN LIST").map(drop)
+    }
+
+    /// Each of two operands tells the other its type.
+    fn tell_each_other(&mut self, left: &mut Bound, right: &mut Bound) -> Result<()> {
+        self.tell_type_of(left, right)?;
+        self.tell_type_of(right, left)
     }
 }
 
@@ -287,14 +302,4 @@ fn beside(bound: Bound, other: &SqlType) -> Bound {
 fn substring_type(arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let function = lookup_scalar("SUBSTRING").ok_or_else(|| Error::new(isc::FUNMISMAT).with("SUBSTRING"))?;
     (function.result)(function.name, arguments)
-}
-
-/// The type of a parameter that is a pattern: a VARCHAR as long as what it is matched with.
-fn pattern_type(operand: &SqlType) -> SqlType {
-    match operand {
-        SqlType::Text(text) => SqlType::Text(farbird_types::TextType { varying: true, ..*text }),
-        SqlType::Blob { character_set, .. } => SqlType::varchar(PATTERN_CHARS, *character_set),
-        SqlType::Null => SqlType::Null,
-        _ => SqlType::varchar(PATTERN_CHARS, CharacterSet::UTF8),
-    }
 }

@@ -10,6 +10,7 @@ use crate::api::{ColumnDescription, StatementKind};
 use crate::bind::binder::{AggregatesAllowed, Binder, Block, Bound, Origin};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{at, dsql, sqlcode};
+use crate::bind::inference::{Shape, inferred};
 use crate::bind::label::label_of;
 use crate::bind::source::FromTree;
 use crate::bind::{Action, Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
@@ -31,6 +32,8 @@ pub(crate) struct OutputColumn {
     pub(crate) column_type: ColumnType,
     /// The column that it is, unchanged.
     pub(crate) origin: Option<Origin>,
+    /// The parameters in it whose types are not known yet.
+    pub(crate) shape: Option<Box<Shape>>,
 }
 
 /// How many rows, bound.
@@ -87,13 +90,17 @@ pub(crate) fn bind_select(
     variables: &dyn VariableScope,
     options: QueryOptions,
 ) -> Result<Prepared> {
-    let mut binder = Binder::new(environment, variables);
-    let bound = binder.bind_parts(&select.query)?;
-    for item in &bound.items {
-        if *item.expression_type() == SqlType::Null && matches!(item.expression, Expression::Parameter(_)) {
-            return Err(super::binder::unknown_type());
-        }
-    }
+    inferred(environment, variables, |binder| bind_select_once(binder, select, options))
+}
+
+fn bind_select_once(
+    binder: &mut Binder<'_>,
+    select: &ast::SelectStatement,
+    options: QueryOptions,
+) -> Result<Prepared> {
+    let environment = binder.environment;
+    let mut bound = binder.bind_parts(&select.query)?;
+    binder.describe_items(&mut bound.items)?;
     let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
     let lock = select.with_lock.map(|lock| LockWish { skip_locked: lock.skip_locked });
     if lock.is_some() {
@@ -115,7 +122,7 @@ pub(crate) fn bind_select(
         has_cursor: true,
         plan,
         explained_plan,
-        accesses: binder.accesses.into_iter().collect(),
+        accesses: std::mem::take(&mut binder.accesses).into_iter().collect(),
     })
 }
 
@@ -155,12 +162,6 @@ pub(crate) fn describe(environment: &Environment, query: &ast::Query) -> Result<
         columns: bound.items.iter().map(describe_column).collect(),
         accesses: binder.accesses.into_iter().collect(),
     })
-}
-
-impl OutputColumn {
-    fn expression_type(&self) -> &SqlType {
-        &self.column_type.sql_type
-    }
 }
 
 /// A result column as prepare describes it. A bare NULL is a CHAR(1) to clients, as Firebird has it.
@@ -267,8 +268,18 @@ impl Binder<'_> {
     fn bind_limit(&mut self, limit: Option<&ast::Expression>) -> Result<Option<Expression>> {
         let Some(limit) = limit else { return Ok(None) };
         let mut bound = self.bind_value(limit)?;
-        self.infer(&mut bound, &SqlType::BIGINT);
+        self.tell(&mut bound, Some(ColumnType { sql_type: SqlType::BIGINT, nullable: false }))?;
         Ok(Some(bound.expression))
+    }
+
+    /// The ordinal at which ROWS ends: Firebird computes with it, and does not do so with texts.
+    fn bind_last_row(&mut self, last: &ast::Expression) -> Result<Expression> {
+        let mut bound = self.bind_value(last)?;
+        self.tell(&mut bound, Some(ColumnType { sql_type: SqlType::BIGINT, nullable: false }))?;
+        match bound.sql_type() {
+            SqlType::Text(_) => Err(Error::new(isc::EXPRESSION_EVAL_ERR)),
+            _ => Ok(bound.expression),
+        }
     }
 
     fn bind_rows(&mut self, limit: &ast::Limit) -> Result<BoundLimit> {
@@ -278,7 +289,7 @@ impl Binder<'_> {
             }
             ast::Limit::Rows { from, to } => Ok(BoundLimit {
                 skip: self.bind_limit(from.as_deref())?,
-                first: self.bind_limit(Some(to))?,
+                first: Some(self.bind_last_row(to)?),
                 ordinals: true,
             }),
             ast::Limit::OffsetFetch { offset, fetch } => Ok(BoundLimit {
@@ -308,7 +319,8 @@ impl Binder<'_> {
                 }
                 ast::SelectItem::QualifiedStar(qualifier) => self.expand_table(qualifier, &mut columns)?,
                 ast::SelectItem::Expression { value, alias } => {
-                    let bound = self.bind_value(value)?;
+                    let mut bound = self.bind_value(value)?;
+                    self.settle(&mut bound);
                     let own_name = match &value.kind {
                         ast::ExpressionKind::Column { name, .. }
                         | ast::ExpressionKind::Variable { name, .. } => Some(name.as_str().to_owned()),
@@ -326,6 +338,7 @@ impl Binder<'_> {
                         expression: bound.expression,
                         column_type: bound.column_type,
                         origin: bound.origin,
+                        shape: bound.shape,
                     });
                 }
             }
@@ -384,6 +397,7 @@ impl Binder<'_> {
             expression: bound.expression,
             column_type: bound.column_type,
             origin: bound.origin,
+            shape: None,
         });
         Ok(())
     }
@@ -494,6 +508,8 @@ impl BoundSubquery {
                 expression: column.expression.clone(),
                 column_type: ColumnType { nullable: true, ..column.column_type },
                 origin: column.origin.clone(),
+                // Nothing outside of the query reaches its parameters.
+                shape: column.shape.as_ref().map(|_| Box::new(Shape::unknown())),
             }),
             _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_SUBSELECT_ERR)),
         }

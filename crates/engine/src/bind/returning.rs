@@ -60,7 +60,8 @@ impl Binder<'_> {
             ast::SelectItem::Star(_) => ast::SelectItem::QualifiedStar(changed.clone()),
             other => other.clone(),
         });
-        let items = self.bind_items(&written.collect::<Vec<_>>())?;
+        let mut items = self.bind_items(&written.collect::<Vec<_>>())?;
+        self.describe_items(&mut items)?;
         // A statement may return no row, which the client sees as a row of NULLs: Firebird describes every column so.
         let mut columns: Vec<_> = items.iter().map(describe_column).collect();
         columns.iter_mut().for_each(|column| column.column_type.nullable = true);

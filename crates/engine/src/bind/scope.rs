@@ -275,7 +275,12 @@ impl Binder<'_> {
                 self.bind_computed_column(block, *row, relation, *column)?
             }
         };
-        Ok(Bound { expression, column_type: column.column_type, origin: Some(column.origin.clone()) })
+        Ok(Bound {
+            expression,
+            column_type: column.column_type,
+            origin: Some(column.origin.clone()),
+            shape: None,
+        })
     }
 
     /// A value of an outer block, in terms of the block being bound: by way of a register.

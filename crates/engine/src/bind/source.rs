@@ -346,7 +346,7 @@ impl Binder<'_> {
     ) -> Result<FromTree> {
         self.check_alias(alias)?;
         self.access(ObjectKind::Procedure, &procedure.name, None, AccessPrivilege::Execute);
-        let arguments = self.bind_routine_arguments(procedure, arguments)?;
+        let arguments = self.bind_routine_arguments(procedure, arguments, true)?;
         let source =
             self.add_source(SourceKind::Procedure(procedure.clone(), arguments), vec![alias.to_owned()])?;
         let columns = procedure.outputs.iter().enumerate().map(|(place, output)| NamedColumn {

@@ -27,7 +27,9 @@ impl Binder<'_> {
         union_members(body, &mut members);
         let mut bound = Vec::with_capacity(members.len());
         for member in &members {
-            bound.push(self.bind_member(member)?);
+            let mut select = self.bind_member(member)?;
+            self.describe_items(&mut select.items)?;
+            bound.push(select);
         }
         let columns = union_columns(&bound)?;
         let all: Vec<bool> = members.iter().map(|member| member.all).collect();
@@ -128,10 +130,9 @@ impl Binder<'_> {
         let (anchor, mut captures) = self.plan_union(bound, &columns, &all)?;
         let place = self.frame.working_rows;
         self.frame.working_rows += 1;
-        let named = columns.iter().map(|column| {
-            let column_type = ColumnType { nullable: true, ..column.column_type };
-            (column.name.clone().unwrap_or_else(|| column.label.clone()), column_type)
-        });
+        let named = columns
+            .iter()
+            .map(|column| (column.name.clone().unwrap_or_else(|| column.label.clone()), column.column_type));
         let working = Arc::new(CommonTable {
             name: table.name.clone(),
             definition: definition.clone(),

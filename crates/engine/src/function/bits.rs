@@ -6,7 +6,7 @@ use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::function::number::{Number, number};
-use crate::function::result_type::{integer_parameter, must_be_exact, nullable_as, whole};
+use crate::function::result_type::{integer_parameter, must_be_exact, nullable_as, required, whole};
 use crate::function::{ARITY_UNBOUNDED, Argument, Call, ScalarBody, ScalarFunction, argument};
 
 /// The functions of this module.
@@ -70,8 +70,8 @@ fn widest(function: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnTy
     Ok(nullable_as(widest_of(arguments), arguments))
 }
 
-fn widest_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
-    Some(widest_of(arguments))
+fn widest_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
+    required(widest_of(arguments))
 }
 
 /// BIGINT, or INT128 for one.

@@ -8,7 +8,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Text, Text
 
 use crate::api::Isolation;
 use crate::execute::context::ExecutionContext;
-use crate::function::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as};
+use crate::function::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as, required, text_kind};
 use crate::function::{Argument, Call, ScalarFunction, argument};
 
 /// What ENGINE_VERSION says: the version of Firebird whose language and catalog this is.
@@ -41,7 +41,8 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         name: "RDB$ROLE_IN_USE",
         arity: (1, 1),
         result: |_, arguments| Ok(nullable_as(SqlType::Boolean, arguments)),
-        parameter_type: |_, _| Some(SqlType::varchar(63, CharacterSet::UTF8)),
+        // Of one letter: so does Firebird describe it.
+        parameter_type: |_, _| required(SqlType::char(1, CharacterSet::ASCII)),
         body: role_in_use,
         strict: true,
         deterministic: false,
@@ -64,8 +65,9 @@ const VALUE_TYPE: SqlType = SqlType::Text(TextType {
     collation: farbird_types::Collation(0),
 });
 
-fn context_parameter(index: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(if index < 2 { SqlType::varchar(80, CharacterSet::NONE) } else { VALUE_TYPE })
+fn context_parameter(index: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    let sql_type = if index < 2 { SqlType::varchar(80, CharacterSet::NONE) } else { VALUE_TYPE };
+    Some(ColumnType { sql_type, nullable: true })
 }
 
 /// Namespace and name of a variable.
@@ -217,11 +219,11 @@ fn blob_append_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<Col
     Ok(ColumnType { sql_type, nullable: arguments.iter().all(|argument| argument.column_type.nullable) })
 }
 
-fn blob_append_parameter(index: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(if index == 0 {
-        SqlType::blob_text(CharacterSet::NONE)
-    } else {
-        SqlType::varchar(80, CharacterSet::NONE)
+fn blob_append_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
+    let first = arguments.first().map_or(CharacterSet::NONE, |first| text_kind(first.sql_type()).0);
+    required(match index {
+        0 => SqlType::blob_text(CharacterSet::UTF8),
+        _ => SqlType::varchar(80 / u32::from(first.bytes_per_character()), first),
     })
 }
 

@@ -12,12 +12,12 @@ use farbird_types::{
 };
 
 use crate::execute::context::ExecutionContext;
-use crate::function::result_type::{ZONE_NAME_CHARS_MAX, nullable_as};
+use crate::function::result_type::{ZONE_NAME_CHARS_MAX, nullable_as, required, same_as, unknown_parameter};
 use crate::function::{Argument, Call, ScalarBody, ScalarFunction};
 
 /// The functions of this module.
 pub const FUNCTIONS: &[ScalarFunction] = &[
-    date_function("EXTRACT", 2, extract_result, extract_parameter, extract),
+    date_function("EXTRACT", 2, extract_result, unknown_parameter, extract),
     date_function("DATEADD", 3, add_result, add_parameter, date_add),
     date_function("DATEDIFF", 3, difference_result, difference_parameter, date_difference),
     date_function("FIRST_DAY", 2, period_day_result, period_day_parameter, first_day),
@@ -28,7 +28,7 @@ const fn date_function(
     name: &'static str,
     arguments: usize,
     result: fn(&'static str, &[Argument<'_>]) -> Result<ColumnType>,
-    parameter_type: fn(usize, &[Argument<'_>]) -> Option<SqlType>,
+    parameter_type: fn(usize, &[Argument<'_>]) -> Option<ColumnType>,
     body: ScalarBody,
 ) -> ScalarFunction {
     ScalarFunction {
@@ -100,10 +100,6 @@ fn extract_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnT
     Ok(nullable_as(sql_type, arguments.get(1..).unwrap_or_default()))
 }
 
-fn extract_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    None
-}
-
 fn has_part(sql_type: &SqlType, part: DatePart) -> bool {
     let (date, time) = match sql_type {
         SqlType::Date => (true, false),
@@ -133,12 +129,12 @@ fn add_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType>
     Ok(nullable_as(operand, arguments))
 }
 
-fn add_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
+fn add_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
     if index == 2 {
-        return Some(SqlType::Timestamp);
+        return required(SqlType::Timestamp);
     }
     let part = part_of(arguments.get(1).and_then(|argument| argument.constant));
-    Some(amount_type(part))
+    required(amount_type(part))
 }
 
 /// BIGINT; tenths of milliseconds for MILLISECOND.
@@ -179,10 +175,8 @@ fn difference_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<Colu
 }
 
 /// The other moment's type, or TIMESTAMP.
-fn difference_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
-    let other = arguments.get(if index == 1 { 2 } else { 1 });
-    let known = other.map(|argument| *argument.sql_type()).filter(|known| *known != SqlType::Null);
-    Some(known.unwrap_or(SqlType::Timestamp))
+fn difference_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
+    same_as(arguments.get(if index == 1 { 2 } else { 1 })).or(required(SqlType::Timestamp))
 }
 
 fn date_difference(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
@@ -203,8 +197,8 @@ fn period_day_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<Colu
     Ok(nullable_as(sql_type, arguments.get(1..).unwrap_or_default()))
 }
 
-fn period_day_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::Timestamp)
+fn period_day_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::Timestamp)
 }
 
 fn first_day(_: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {

@@ -12,7 +12,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::function::number::decimal;
-use crate::function::result_type::{nullable_as, smallint};
+use crate::function::result_type::{nullable_as, required, smallint};
 use crate::function::{Argument, Call, ScalarFunction};
 
 /// The functions of this module.
@@ -61,10 +61,10 @@ fn decfloat_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<Column
     Ok(nullable_as(if long { SqlType::DecFloat34 } else { SqlType::DecFloat16 }, arguments))
 }
 
-fn decfloat_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
+fn decfloat_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
     let short = arguments.iter().any(|argument| *argument.sql_type() == SqlType::DecFloat16);
     let long = arguments.iter().any(|argument| *argument.sql_type() == SqlType::DecFloat34);
-    Some(if short && !long { SqlType::DecFloat16 } else { SqlType::DecFloat34 })
+    required(if short && !long { SqlType::DecFloat16 } else { SqlType::DecFloat34 })
 }
 
 /// The result in the precision that was promised.

@@ -11,7 +11,7 @@ use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 
 use crate::execute::context::ExecutionContext;
 use crate::function::result_type::{
-    COLUMN_BYTES_MAX, nullable_as, text_bytes, text_chars_in, unknown_parameter, varying,
+    COLUMN_BYTES_MAX, nullable_as, required, text_bytes, text_chars_in, unknown_parameter, varying,
 };
 use crate::function::{Argument, Call, ScalarBody, ScalarFunction, argument};
 
@@ -34,7 +34,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         name: "CHAR_TO_UUID",
         arity: (1, 1),
         result: uuid_result,
-        parameter_type: |_, _| Some(SqlType::char(UUID_CHARS, CharacterSet::ASCII)),
+        parameter_type: |_, _| required(SqlType::char(UUID_CHARS, CharacterSet::ASCII)),
         body: char_to_uuid,
         strict: true,
         deterministic: true,
@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         name: "UUID_TO_CHAR",
         arity: (1, 1),
         result: |_, arguments| Ok(nullable_as(SqlType::char(UUID_CHARS, CharacterSet::ASCII), arguments)),
-        parameter_type: |_, _| Some(SqlType::char(UUID_BYTES, CharacterSet::OCTETS)),
+        parameter_type: |_, _| required(SqlType::char(UUID_BYTES, CharacterSet::OCTETS)),
         body: uuid_to_char,
         strict: true,
         deterministic: true,
@@ -94,8 +94,8 @@ const ASCII: (CharacterSet, Collation) = (CharacterSet::ASCII, Collation(0));
 const OCTETS: (CharacterSet, Collation) = (CharacterSet::OCTETS, Collation(0));
 
 /// Bytes for a hash to be computed of.
-fn bytes_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::varchar(64, CharacterSet::OCTETS))
+fn bytes_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::varchar(64, CharacterSet::OCTETS))
 }
 
 // ---- BASE64 and hexadecimal ----

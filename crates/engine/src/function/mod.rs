@@ -52,9 +52,9 @@ pub struct ScalarFunction {
     pub arity: (usize, usize),
     /// Result type from the function's name and the arguments; call it through [`ScalarFunction::bind`].
     pub result: fn(&'static str, &[Argument<'_>]) -> Result<ColumnType>,
-    /// What a `?` in the given argument place should be described as, beside these other arguments, if the function
-    /// knows.
-    pub parameter_type: fn(usize, &[Argument<'_>]) -> Option<SqlType>,
+    /// What a `?` in the given argument place is told to be, beside these other arguments, if the function knows. It is
+    /// asked for one place after the other, and sees the types of those before.
+    pub parameter_type: fn(usize, &[Argument<'_>]) -> Option<ColumnType>,
     /// The computation itself; call it through [`ScalarFunction::evaluate`].
     pub body: ScalarBody,
     /// Whether any NULL argument makes the result NULL without the body being asked.

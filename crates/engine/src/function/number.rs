@@ -14,7 +14,7 @@ use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, compa
 use crate::execute::context::ExecutionContext;
 use crate::function::result_type::{
     common_parameter, double, double_or_decfloat, double_or_decfloat_parameter, double_parameter,
-    nullable_as, smallint, text_kind, unknown_parameter, whole,
+    nullable_as, required, smallint, text_kind, unknown_parameter,
 };
 use crate::function::{ARITY_UNBOUNDED, Argument, Call, ScalarBody, ScalarFunction, argument, decfloat};
 
@@ -269,15 +269,17 @@ fn trunc_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnTyp
     Ok(nullable_as(sql_type, arguments))
 }
 
-fn rounding_parameter(index: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(if index == 0 { SqlType::Double } else { SqlType::INTEGER })
+fn rounding_parameter(index: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(if index == 0 { SqlType::Double } else { SqlType::INTEGER })
 }
 
 fn mod_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let first = arguments.first().map_or(&SqlType::Null, Argument::sql_type);
     let sql_type = match first {
         SqlType::Null => SqlType::INTEGER,
-        SqlType::Exact { width, .. } => whole(*width),
+        SqlType::Exact { width, subtype, .. } => {
+            SqlType::Exact { width: *width, scale: 0, subtype: *subtype }
+        }
         _ => SqlType::BIGINT,
     };
     Ok(nullable_as(sql_type, arguments))

@@ -7,6 +7,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 
 use crate::execute::context::ExecutionContext;
 use crate::expression::evaluate::db_key;
+use crate::function::result_type::required;
 use crate::function::{Call, ScalarFunction, argument};
 
 /// The functions of this module.
@@ -14,7 +15,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[ScalarFunction {
     name: "MAKE_DBKEY",
     arity: (2, 2),
     result: |_, _| Ok(ColumnType { sql_type: SqlType::char(8, CharacterSet::OCTETS), nullable: true }),
-    parameter_type: |index, _| Some(if index == 0 { SqlType::INTEGER } else { SqlType::BIGINT }),
+    parameter_type: |index, _| required(if index == 0 { SqlType::INTEGER } else { SqlType::BIGINT }),
     body: make_dbkey,
     strict: true,
     deterministic: true,

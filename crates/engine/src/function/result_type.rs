@@ -169,30 +169,40 @@ pub fn double_or_decfloat(_: &'static str, arguments: &[Argument<'_>]) -> Result
 }
 
 /// No `?` of this function has a type of its own.
-pub fn unknown_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
+pub fn unknown_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
     None
 }
 
+/// The type of a `?` about which a function knows that it must not be NULL, or does not care.
+pub const fn required(sql_type: SqlType) -> Option<ColumnType> {
+    Some(ColumnType { sql_type, nullable: false })
+}
+
+/// The type of another argument for a `?`.
+pub fn same_as(argument: Option<&Argument<'_>>) -> Option<ColumnType> {
+    argument.map(|argument| argument.column_type).filter(|known| known.sql_type != SqlType::Null)
+}
+
 /// A `?` is DOUBLE PRECISION.
-pub fn double_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::Double)
+pub fn double_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::Double)
 }
 
 /// A `?` is DOUBLE PRECISION, or DECFLOAT(34) beside such arguments.
-pub fn double_or_decfloat_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
-    Some(double_or_decimal(arguments))
+pub fn double_or_decfloat_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
+    required(double_or_decimal(arguments))
 }
 
 /// A `?` is INTEGER.
-pub fn integer_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::INTEGER)
+pub fn integer_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::INTEGER)
 }
 
 /// A `?` has the type common to the other arguments.
-pub fn common_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
+pub fn common_parameter(_: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
     let types: Vec<SqlType> = arguments.iter().map(|argument| *argument.sql_type()).collect();
     match farbird_types::arithmetic::common_type(&types) {
         Ok(SqlType::Null) | Err(_) => None,
-        Ok(common) => Some(common),
+        Ok(sql_type) => Some(ColumnType { sql_type, nullable: true }),
     }
 }

@@ -288,6 +288,8 @@ fn positional(
     values
         .into_iter()
         .zip(parameters)
-        .map(|(value, parameter)| blob::cast_value(value, &parameter.column_type.sql_type, context))
+        .map(|(value, parameter)| {
+            blob::cast_value(value, &parameter.column_type.sql_type.of_parameter_value(), context)
+        })
         .collect()
 }

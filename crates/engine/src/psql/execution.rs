@@ -68,7 +68,16 @@ impl Execution {
     /// # Errors
     /// `not_valid_for_var` for an input that its domain does not admit.
     pub fn start(compiled: &CompiledStatement, context: &mut ExecutionContext<'_>) -> Result<Execution> {
-        let inputs = std::mem::take(&mut context.parameters);
+        let mut inputs = std::mem::take(&mut context.parameters);
+        if compiled.routine.kind == RoutineKind::Block {
+            // The parameters are variables of the block, where a CHAR has spaces up to its length.
+            for (value, parameter) in inputs.iter_mut().zip(&compiled.description.parameters) {
+                let sql_type = &parameter.column_type.sql_type;
+                if matches!(sql_type, SqlType::Text(text) if !text.varying) {
+                    *value = blob::cast_value(std::mem::replace(value, Value::Null), sql_type, context)?;
+                }
+            }
+        }
         Execution::of(&compiled.routine, inputs, context)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use farbird_engine::SegmentRead;
 use farbird_engine::api::{
     AttachOptions, BlobParameters, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution,
-    FetchEnd, Rows, StatementHandle, TransactionHandle, TransactionParameters,
+    FetchEnd, Rows, StatementDescription, StatementHandle, TransactionHandle, TransactionParameters,
 };
 use farbird_engine::attachment::Attachment;
 use farbird_engine::check::{DatabaseReport, check_database};
@@ -114,6 +114,15 @@ impl Session {
         Ok(())
     }
 
+    /// Prepares a statement only to see what it is.
+    pub fn prepare(&mut self, sql: &str) -> Result<Arc<StatementDescription>> {
+        let transaction = self.transaction();
+        let statement = self.attachment.allocate_statement()?;
+        let description = self.attachment.prepare(statement, Some(transaction), sql, 3);
+        self.attachment.drop_statement(statement)?;
+        description
+    }
+
     /// Opens the cursor of a query.
     pub fn open(&mut self, sql: &str) -> StatementHandle {
         let transaction = self.transaction();
@@ -149,17 +158,27 @@ impl Session {
 
     /// Runs a statement; gives its rows.
     pub fn run(&mut self, sql: &str) -> Result<Vec<Vec<Value>>> {
+        self.run_with(sql, Vec::new())
+    }
+
+    /// Runs a statement with values for its parameters; gives its rows.
+    pub fn run_with(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Vec<Value>>> {
         let statement = self.attachment.allocate_statement()?;
-        let result = self.run_in(statement, sql);
+        let result = self.run_in(statement, sql, values);
         self.attachment.drop_statement(statement)?;
         result
     }
 
-    fn run_in(&mut self, statement: StatementHandle, sql: &str) -> Result<Vec<Vec<Value>>> {
+    fn run_in(
+        &mut self,
+        statement: StatementHandle,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Vec<Value>>> {
         let transaction = self.transaction();
         let description = self.attachment.prepare(statement, Some(transaction), sql, 3)?;
         let options = ExecuteOptions::default();
-        match self.attachment.execute(statement, Some(transaction), Vec::new(), options)? {
+        match self.attachment.execute(statement, Some(transaction), values, options)? {
             Execution::Row(row) => Ok(row.into_iter().collect()),
             Execution::CursorOpened => {
                 let mut found = Vec::new();
@@ -198,7 +217,8 @@ impl Session {
             .collect()
     }
 
-    fn shown(&mut self, value: &Value) -> String {
+    /// A value as text, a BLOB by its contents.
+    pub fn shown(&mut self, value: &Value) -> String {
         match value {
             Value::Blob(id) => {
                 let transaction = self.transaction();

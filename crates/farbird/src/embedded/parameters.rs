@@ -225,9 +225,9 @@ pub(super) fn values(
         return Err(Fault::ParameterCount { expected: described.len(), given: values.len() }.into());
     }
     for (value, parameter) in values.iter_mut().zip(described) {
-        let sql_type = &parameter.column_type.sql_type;
-        if !is_of_type(value, sql_type) {
-            *value = cast(value, sql_type, &context())?;
+        let sql_type = parameter.column_type.sql_type.of_parameter_value();
+        if !is_of_type(value, &sql_type) {
+            *value = cast(value, &sql_type, &context())?;
         }
     }
     Ok(values)

@@ -220,7 +220,8 @@ pub(crate) fn parameters(
         return Err(wrong_column_count());
     }
     let mut columns = format.into_iter().flat_map(MessageFormat::columns);
-    for (value, target) in values.iter_mut().zip(described) {
+    for (value, column) in values.iter_mut().zip(described) {
+        let target = column.sql_type.of_parameter_value();
         let character_set = match columns.next() {
             Some(
                 MessageType::Text { charset, .. }
@@ -229,9 +230,9 @@ pub(crate) fn parameters(
             ) => character_set_of(*charset, connection),
             _ => connection,
         };
-        if !is_exactly(value, character_set, &target.sql_type) {
+        if !is_exactly(value, character_set, &target) {
             let given = std::mem::replace(value, Value::Null);
-            *value = parameter(given, character_set, &target.sql_type, &context())?;
+            *value = parameter(given, character_set, &target, &context())?;
         }
     }
     Ok(values)

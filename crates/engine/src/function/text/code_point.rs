@@ -4,7 +4,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Text, Valu
 
 use super::null_text;
 use crate::execute::context::ExecutionContext;
-use crate::function::result_type::nullable_as;
+use crate::function::result_type::{nullable_as, required};
 use crate::function::{Argument, Call, argument};
 
 pub(super) fn ascii_char_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
@@ -22,12 +22,12 @@ fn char_result(length_chars: u32, set: CharacterSet, arguments: &[Argument<'_>])
     nullable_as(SqlType::char(length_chars, set), arguments)
 }
 
-pub(super) fn ascii_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::char(1, CharacterSet::ASCII))
+pub(super) fn ascii_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::char(1, CharacterSet::ASCII))
 }
 
-pub(super) fn unicode_parameter(_: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    Some(SqlType::char(1, CharacterSet::UTF8))
+pub(super) fn unicode_parameter(_: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    required(SqlType::char(1, CharacterSet::UTF8))
 }
 
 pub(super) fn ascii_char(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {

@@ -48,7 +48,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
     ),
     function("LEFT", (2, 2), first_text, part::count_parameter, part::left),
     function("RIGHT", (2, 2), first_text, part::count_parameter, part::right),
-    function("SUBSTRING", (2, 3), part::substring_result, part::count_parameter, part::substring),
+    function("SUBSTRING", (2, 3), part::substring_result, unknown_parameter, part::substring),
     function("TRIM", (2, 3), part::trim_result, unknown_parameter, part::trim),
     function("OVERLAY", (3, 4), part::overlay_result, part::overlay_parameter, part::overlay),
     function("LPAD", (2, 3), pad::result, part::count_parameter, pad::left),
@@ -58,7 +58,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
 ];
 
 type ResultRule = fn(&'static str, &[Argument<'_>]) -> Result<ColumnType>;
-type ParameterRule = fn(usize, &[Argument<'_>]) -> Option<SqlType>;
+type ParameterRule = fn(usize, &[Argument<'_>]) -> Option<ColumnType>;
 
 const fn function(
     name: &'static str,

@@ -4,7 +4,7 @@ use farbird_types::{CharacterSet, Collation, ColumnType, Error, Result, SqlType,
 
 use super::{any_null, ascii_text, joined, null_text, text_of_length, working_set};
 use crate::execute::context::ExecutionContext;
-use crate::function::result_type::{nullable_as, text_chars_in, text_kind, varying};
+use crate::function::result_type::{nullable_as, required, same_as, text_chars_in, text_kind, varying};
 use crate::function::{Argument, Call, argument};
 
 /// Which ends TRIM looks at: its first argument.
@@ -14,26 +14,28 @@ pub(in crate::function) const TRIM_LEADING: i64 = 1;
 /// TRIM(TRAILING ...).
 pub(in crate::function) const TRIM_TRAILING: i64 = 2;
 
-/// Counts and positions are INTEGER; the text has no type of its own.
-pub(super) fn count_parameter(index: usize, _: &[Argument<'_>]) -> Option<SqlType> {
-    (index > 0).then_some(SqlType::INTEGER)
+/// The count is INTEGER; texts have no type of their own.
+pub(super) fn count_parameter(index: usize, _: &[Argument<'_>]) -> Option<ColumnType> {
+    if index == 1 { required(SqlType::INTEGER) } else { None }
 }
 
-/// Firebird takes either text's type for the other, and INTEGER for the counts.
-pub(super) fn overlay_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
-    let other = |index: usize| {
-        arguments.get(index).map(|argument| *argument.sql_type()).filter(|known| *known != SqlType::Null)
-    };
+/// Either text's type for the other, either count's for the other, otherwise INTEGER for the counts.
+pub(super) fn overlay_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
     match index {
-        0 => other(1),
-        1 => other(0),
-        _ => Some(SqlType::INTEGER),
+        0 => same_as(arguments.get(1)),
+        1 => same_as(arguments.first()),
+        2 => same_as(arguments.get(3)).or(required(SqlType::INTEGER)),
+        _ => same_as(arguments.get(2)),
     }
 }
 
 /// As long as the text, or as the constant length says.
 pub(super) fn substring_result(_: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
     let [text, ..] = arguments else { return Ok(null_text()) };
+    // Firebird subtracts 1 from the start, and does not compute with texts.
+    if arguments.get(1).is_some_and(|start| matches!(start.sql_type(), SqlType::Text(_))) {
+        return Err(Error::new(isc::EXPRESSION_EVAL_ERR));
+    }
     Ok(match text.sql_type() {
         SqlType::Null => null_text(),
         blob @ SqlType::Blob { .. } => nullable_as(*blob, arguments),

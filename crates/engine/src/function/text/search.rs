@@ -1,24 +1,23 @@
 //! POSITION, REPLACE: looking for a text inside another, as the collation sees case.
 
-use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType, Text, Value, isc};
+use farbird_types::{CharacterSet, Collation, ColumnType, Result, Text, Value, isc};
 
 use super::part::argument_error;
 use super::{any_null, joined, null_text, text_of_length, working_set};
 use crate::execute::context::ExecutionContext;
-use crate::function::result_type::text_chars_in;
+use crate::function::result_type::{same_as, text_chars_in};
 use crate::function::{Argument, Call, argument};
 
 /// RDB$COLLATION_ATTRIBUTES: case-insensitive.
 const CASE_INSENSITIVE: u8 = 2;
 
 /// Each text takes the other's type; the start is INTEGER.
-pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<SqlType> {
-    let other = match index {
-        0 => arguments.get(1),
-        1 => arguments.first(),
-        _ => return Some(SqlType::INTEGER),
-    };
-    other.map(|argument| *argument.sql_type()).filter(|known| *known != SqlType::Null)
+pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
+    match index {
+        0 => same_as(arguments.get(1)),
+        1 => same_as(arguments.first()),
+        _ => None,
+    }
 }
 
 /// As long as the text with as many replacements as could fit.

@@ -27,23 +27,6 @@ pub(super) fn parsed_default(environment: &Environment, source: &str) -> Result<
     farbird_sql::parse_expression(text, &options)
 }
 
-/// Tells of each `?` in an expression made of operators and calls.
-pub(super) fn each_parameter(expression: &ast::Expression, tell: &mut dyn FnMut(usize)) {
-    use ast::ExpressionKind as Kind;
-    match &expression.kind {
-        Kind::Parameter(number) => tell(usize::try_from(*number).unwrap_or(usize::MAX)),
-        Kind::Unary { operand, .. } | Kind::Not(operand) | Kind::Cast { operand, .. } => {
-            each_parameter(operand, tell);
-        }
-        Kind::Binary { left, right, .. } | Kind::Comparison { left, right, .. } => {
-            each_parameter(left, tell);
-            each_parameter(right, tell);
-        }
-        Kind::Function(call) => call.arguments.iter().for_each(|argument| each_parameter(argument, tell)),
-        _ => {}
-    }
-}
-
 impl<'a> Compiler<'a> {
     pub(super) fn resolve(
         &self,

@@ -64,6 +64,8 @@ fn compile_block(environment: &Environment, block: &ast::ExecuteBlock) -> Result
     for parameter in &block.parameters {
         let declaration = &parameter.declaration;
         let column_type = compiler.declare_input(declaration)?;
+        // A parameter declared NOT NULL is checked when the block runs; Firebird describes none as such.
+        let column_type = ColumnType { nullable: true, ..column_type };
         parameters.push(described(declaration.parameter.name.as_str(), column_type));
     }
     let mut columns = Vec::new();
@@ -97,6 +99,7 @@ fn compile_call(
     compiler.position = call.position;
     let procedure = compiler.stored_procedure(&call.name)?;
     let types = compiler.call_parameters(call, &procedure, parameter_count)?;
+    compiler.scope.parameter_types = types.iter().map(|(_, column_type)| *column_type).collect();
     let mut parameters = Vec::new();
     for (name, column_type) in types {
         let slot = compiler.slot();
@@ -433,8 +436,7 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
-    /// Names and types of the `?` in the arguments of a client's EXECUTE PROCEDURE: each has the type of the input that it
-    /// is, or is part of.
+    /// Names and types of the `?` in the arguments of a client's EXECUTE PROCEDURE.
     fn call_parameters(
         &self,
         call: &ast::ExecuteProcedure,
@@ -442,16 +444,20 @@ impl<'a> Compiler<'a> {
         count: u32,
     ) -> Result<Vec<(String, ColumnType)>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if call.arguments.len() > procedure.inputs.len() {
+            return Err(procedure_mismatch(&call.name));
+        }
         let mut types = vec![None; count];
         for (argument, input) in call.arguments.iter().zip(&procedure.inputs) {
-            let column_type = ColumnType { sql_type: input.sql_type, nullable: true };
-            declaration::each_parameter(argument, &mut |number| {
-                if let Some(place) = types.get_mut(number) {
+            let target = ColumnType { sql_type: input.sql_type, nullable: true };
+            let found = bind::parameters_of_argument(self.environment, argument, &self.scope, target)?;
+            for (place, known) in types.iter_mut().zip(found) {
+                if let Some(column_type) = known {
                     *place = Some((input.name.clone(), column_type));
                 }
-            });
+            }
         }
-        types.into_iter().map(|known| known.ok_or_else(|| procedure_mismatch(&call.name))).collect()
+        types.into_iter().map(|known| known.ok_or_else(bind::unknown_type)).collect()
     }
 
     fn declare_stored_input(&mut self, input: &RoutineParameter) -> Result<()> {

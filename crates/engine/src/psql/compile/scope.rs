@@ -34,6 +34,8 @@ pub(super) struct Scope {
     procedures: HashMap<String, LocalProcedure>,
     /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
     pub(super) is_statement: bool,
+    /// Types of those parameters.
+    pub(super) parameter_types: Vec<ColumnType>,
     /// The table of a trigger: what OLD and NEW are rows of.
     pub(super) changed_relation: Option<String>,
     /// Computed columns of OLD and NEW, by qualifier and name.
@@ -133,6 +135,7 @@ impl Scope {
             functions: self.functions.clone(),
             procedures: self.procedures.clone(),
             is_statement: false,
+            parameter_types: Vec::new(),
             changed_relation: None,
             computed: HashMap::new(),
         }
@@ -159,6 +162,10 @@ impl VariableScope for Scope {
 
     fn local_function(&self, name: &str) -> Option<LocalFunction> {
         self.functions.get(name).cloned()
+    }
+
+    fn parameter_type(&self, number: usize) -> Option<ColumnType> {
+        self.parameter_types.get(number).copied()
     }
 
     fn is_psql(&self) -> bool {
