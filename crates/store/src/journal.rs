@@ -7,6 +7,12 @@ use crate::{IndexId, RelationId};
 pub(crate) enum Undo {
     /// Changes of a row.
     Row(RelationId, u64),
+    /// Changes of a row, for which it was locked.
+    LockedRow(RelationId, u64),
+    /// The lock of a row.
+    Lock(RelationId, u64),
+    /// That a row which was locked before loses its key in an index; `None`: is deleted.
+    TakenKey(RelationId, u64, Option<IndexId>),
     /// An added index entry.
     Entry(IndexId),
     /// That an entry's row got another key.

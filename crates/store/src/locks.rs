@@ -164,7 +164,7 @@ impl LockTable {
     pub(crate) fn unlock(&self, resource: &Resource, holder: TransactionId) {
         let mut state = self.state.lock();
         match resource {
-            Resource::Row(relation, row) => state.rows.unlock(*relation, *row),
+            Resource::Row(relation, row) => state.rows.unlock(*relation, *row, holder),
             Resource::CatalogEntry(entry) => {
                 state.catalog_entries.remove(entry);
                 if let Some(held) = state.holders.get_mut(&holder) {
@@ -187,9 +187,34 @@ impl LockTable {
         self.state.lock().rows.key_holder(relation, row, index)
     }
 
-    /// Notes which keys of a row its holder takes away.
-    pub(crate) fn note_changed_keys(&self, relation: RelationId, row: RowId, changed: &ChangedKeys) {
-        self.state.lock().rows.note_changed_keys(relation, row, changed);
+    /// Notes which keys of a row its holder takes away; gives those that it had not taken before, `None` for all at once.
+    pub(crate) fn note_changed_keys(
+        &self,
+        relation: RelationId,
+        row: RowId,
+        changed: &ChangedKeys,
+    ) -> Vec<Option<IndexId>> {
+        self.state.lock().rows.note_changed_keys(relation, row, changed)
+    }
+
+    /// Takes back what was done to rows that are as they were before: locks, unless they are to be kept, and taken keys.
+    pub(crate) fn take_back(&self, undone: &[UndoneLock], holder: TransactionId, keep_locks: bool) {
+        if undone.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        for undone in undone {
+            match *undone {
+                UndoneLock::Row { relation, row } if keep_locks => {
+                    state.rows.keep_all_keys(relation, row, holder);
+                }
+                UndoneLock::Row { relation, row } => state.rows.unlock(relation, row, holder),
+                UndoneLock::Key { relation, row, index } => state.rows.keep_key(relation, row, holder, index),
+            }
+        }
+        if !keep_locks && !state.waits.is_empty() {
+            self.changed.notify_all();
+        }
     }
 
     /// Locks a relation; gives all levels that the transaction holds on it now.
@@ -297,6 +322,15 @@ impl LockTable {
         waiter.cancel.set_waker(None);
         result
     }
+}
+
+/// What a transaction has done to a row's lock since a savepoint that it goes back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UndoneLock {
+    /// It has locked the row.
+    Row { relation: RelationId, row: RowId },
+    /// It has taken a key of the row away; `None`: deleted it.
+    Key { relation: RelationId, row: RowId, index: Option<IndexId> },
 }
 
 impl State {

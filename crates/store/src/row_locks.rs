@@ -113,9 +113,9 @@ impl RowLocks {
         Some(stretch)
     }
 
-    /// Gives one lock back.
-    pub(crate) fn unlock(&mut self, relation: RelationId, row: RowId) {
-        if let Some(held) = self.held_mut(relation, row) {
+    /// Gives one lock back, if it is the holder's.
+    pub(crate) fn unlock(&mut self, relation: RelationId, row: RowId, holder: TransactionId) {
+        if let Some(held) = self.held_mut(relation, row).filter(|held| held.holder == holder) {
             held.locked.remove(row);
             held.deleted.remove(row);
             held.changed.iter_mut().for_each(|(_, rows)| rows.remove(row));
@@ -145,14 +145,25 @@ impl RowLocks {
         Some((held.holder, changes))
     }
 
-    /// Notes which keys of a row its holder takes away.
-    pub(crate) fn note_changed_keys(&mut self, relation: RelationId, row: RowId, changed: &ChangedKeys) {
-        let Some(held) = self.held_mut(relation, row) else { return };
+    /// Notes which keys of a row its holder takes away; gives those that it had not taken before, `None` for all at once.
+    pub(crate) fn note_changed_keys(
+        &mut self,
+        relation: RelationId,
+        row: RowId,
+        changed: &ChangedKeys,
+    ) -> Vec<Option<IndexId>> {
+        let mut fresh = Vec::new();
+        let Some(held) = self.held_mut(relation, row) else { return fresh };
         match changed {
-            ChangedKeys::All => held.deleted.insert(row),
+            ChangedKeys::All if held.deleted.contains(row) => {}
+            ChangedKeys::All => {
+                held.deleted.insert(row);
+                fresh.push(None);
+            }
             ChangedKeys::Of(indexes) => {
                 for index in indexes {
                     match held.changed.iter_mut().find(|(known, _)| known == index) {
+                        Some((_, rows)) if rows.contains(row) => continue,
                         Some((_, rows)) => rows.insert(row),
                         None => {
                             let mut rows = RowBits::default();
@@ -160,7 +171,37 @@ impl RowLocks {
                             held.changed.push((*index, rows));
                         }
                     }
+                    fresh.push(Some(*index));
                 }
+            }
+        }
+        fresh
+    }
+
+    /// Notes that the holder of a row takes no key of it away any longer.
+    pub(crate) fn keep_all_keys(&mut self, relation: RelationId, row: RowId, holder: TransactionId) {
+        if let Some(held) = self.held_mut(relation, row).filter(|held| held.holder == holder) {
+            held.deleted.remove(row);
+            held.changed.iter_mut().for_each(|(_, rows)| rows.remove(row));
+        }
+    }
+
+    /// Notes that the holder of a row takes a key of it away no longer; `None`: that it does not delete it.
+    pub(crate) fn keep_key(
+        &mut self,
+        relation: RelationId,
+        row: RowId,
+        holder: TransactionId,
+        index: Option<IndexId>,
+    ) {
+        let Some(held) = self.held_mut(relation, row).filter(|held| held.holder == holder) else { return };
+        match index {
+            None => held.deleted.remove(row),
+            Some(index) => {
+                held.changed
+                    .iter_mut()
+                    .filter(|(known, _)| *known == index)
+                    .for_each(|(_, rows)| rows.remove(row));
             }
         }
     }
@@ -182,16 +223,22 @@ mod tests {
             stretches.extend(locks.lock(T, RowId(row), holder).map(|stretch| (stretch, holder)));
         }
         assert_eq!(stretches.len(), 8);
-        locks.note_changed_keys(T, RowId(600), &ChangedKeys::Of(vec![IndexId(7)]));
+        let keys = ChangedKeys::Of(vec![IndexId(7)]);
+        assert_eq!(locks.note_changed_keys(T, RowId(600), &keys), [Some(IndexId(7))]);
+        assert_eq!(locks.note_changed_keys(T, RowId(600), &keys), []);
         locks.note_changed_keys(T, RowId(601), &ChangedKeys::All);
         assert_eq!(locks.key_holder(T, RowId(600), IndexId(7)), Some((first, true)));
         assert_eq!(locks.key_holder(T, RowId(600), IndexId(8)), Some((first, false)));
         assert_eq!(locks.key_holder(T, RowId(601), IndexId(8)), Some((second, true)));
         assert_eq!(locks.key_holder(T, RowId(602), IndexId(7)), Some((second, false)));
-        locks.unlock(T, RowId(601));
+        locks.unlock(T, RowId(601), first);
+        assert_eq!(locks.holder(T, RowId(601)), Some(second), "it was not the first one's");
+        locks.unlock(T, RowId(601), second);
         assert_eq!(locks.holder(T, RowId(601)), None);
         locks.lock(T, RowId(601), first);
         assert_eq!(locks.key_holder(T, RowId(601), IndexId(8)), Some((first, false)));
+        locks.keep_key(T, RowId(600), first, Some(IndexId(7)));
+        assert_eq!(locks.key_holder(T, RowId(600), IndexId(7)), Some((first, false)));
         for (stretch, holder) in stretches {
             locks.end(stretch, holder);
         }

@@ -12,6 +12,7 @@ use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
 use crate::entry_map::EntryMap;
 use crate::identifiers::IdMap;
 use crate::journal::{Journal, Undo};
+use crate::locks::UndoneLock;
 use crate::{IndexId, RelationId, RowId, keyspace};
 
 /// Change numbers that live views and savepoints still tell apart, with how many do.
@@ -503,9 +504,11 @@ impl WriteSet {
         // What is spilled is not undone one by one: the file keeps it, and readers are told what was undone.
         let relations = &self.relations;
         self.journal.retain(|undo, key| match undo {
-            Undo::Row(relation, row) => {
+            Undo::Row(relation, row) | Undo::LockedRow(relation, row) => {
                 relations.get(&relation).is_some_and(|writes| writes.changed.contains_key(&row))
             }
+            // What it locked besides stays locked: many rows would need much room.
+            Undo::Lock(..) | Undo::TakenKey(..) => false,
             Undo::Entry(index) | Undo::Supersession(index) => stays(&index, key),
             Undo::CatalogEntry => true,
         });
@@ -527,12 +530,13 @@ impl WriteSet {
         rows + entries + catalog
     }
 
-    /// Notes what an update (or, with `None`, a delete) made of a row.
+    /// Notes what an update (or, with `None`, a delete) made of a row, which may just have been locked for that.
     pub(crate) fn change(
         &mut self,
         relation: RelationId,
         row: RowId,
         content: Option<(u16, Box<[u8]>)>,
+        newly_locked: bool,
         live: &LiveChanges,
     ) {
         let change = self.change;
@@ -544,9 +548,21 @@ impl WriteSet {
         let logged = chain.last().is_some_and(|last| last.change > latest_savepoint);
         chain.push(RowChange { change, content });
         drop_indistinct(chain, |entry| entry.change, live);
-        if !logged {
+        if newly_locked {
+            self.log(Undo::LockedRow(relation, row.0), &[]);
+        } else if !logged {
             self.log(Undo::Row(relation, row.0), &[]);
         }
+    }
+
+    /// Notes that a row was locked without being changed.
+    pub(crate) fn note_lock(&mut self, relation: RelationId, row: RowId) {
+        self.log(Undo::Lock(relation, row.0), &[]);
+    }
+
+    /// Notes that a row which was locked before loses a key; `None`: all of them.
+    pub(crate) fn note_taken_key(&mut self, relation: RelationId, row: RowId, index: Option<IndexId>) {
+        self.log(Undo::TakenKey(relation, row.0, index), &[]);
     }
 
     /// Notes an index entry.
@@ -620,22 +636,30 @@ impl WriteSet {
     }
 
     /// Undoes all changes after `savepoint`. Tells `gone` the index entries that are taken out, and gives the runs with
-    /// rows to take out of the file.
+    /// rows to take out of the file, and what was done to locks.
     pub(crate) fn undo(
         &mut self,
         savepoint: u64,
         mut gone: impl FnMut(IndexId, &[u8]),
-    ) -> Vec<(RelationId, Run)> {
+    ) -> (Vec<(RelationId, Run)>, Vec<UndoneLock>) {
         let mut spilled = Vec::new();
+        let mut locks = Vec::new();
         for (relation, writes) in &mut self.relations {
             spilled.extend(writes.undo_inserts(savepoint).into_iter().map(|run| (*relation, run)));
         }
         let WriteSet { journal, relations, entries, catalog, .. } = self;
         let mut undo = |undo: Undo, key: &[u8]| match undo {
-            Undo::Row(relation, row) => {
+            Undo::Row(relation, row) | Undo::LockedRow(relation, row) => {
                 if let Some(writes) = relations.get_mut(&relation) {
                     truncate_chain(&mut writes.changed, &row, |entry| entry.change <= savepoint);
                 }
+                if matches!(undo, Undo::LockedRow(..)) {
+                    locks.push(UndoneLock::Row { relation, row: RowId(row) });
+                }
+            }
+            Undo::Lock(relation, row) => locks.push(UndoneLock::Row { relation, row: RowId(row) }),
+            Undo::TakenKey(relation, row, index) => {
+                locks.push(UndoneLock::Key { relation, row: RowId(row), index });
             }
             Undo::CatalogEntry => truncate_chain(catalog, key, |entry| entry.0 <= savepoint),
             Undo::Supersession(index) => {
@@ -653,7 +677,7 @@ impl WriteSet {
             }
         };
         while journal.undo_latest(savepoint, &mut undo) {}
-        spilled
+        (spilled, locks)
     }
 }
 

@@ -66,12 +66,16 @@ pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<M
             }
             Err(failure) => failure,
         };
-        if let Some(savepoint) = savepoint {
-            context.transaction.store.rollback_to(savepoint)?;
+        let runs_again = matches!(failure, Failure::Restart(_)) && restarts < RESTARTS_MAX;
+        match savepoint {
+            // The rows that it has locked are those that it is going to change.
+            Some(savepoint) if runs_again => context.transaction.store.rollback_to_locked(savepoint)?,
+            Some(savepoint) => context.transaction.store.rollback_to(savepoint)?,
+            None => {}
         }
         context.counts = counts;
         match failure {
-            Failure::Restart(_) if restarts < RESTARTS_MAX => {
+            Failure::Restart(_) if runs_again => {
                 restarts += 1;
                 context.view = context.transaction.store.view()?;
             }

@@ -301,17 +301,27 @@ impl Transaction {
         Savepoint(core.as_mut().map_or(0, |core| core.writes.begin_savepoint(&self.live)))
     }
 
-    /// Undoes all changes since the savepoint and ends it and those taken after it. Locks taken are kept.
+    /// Undoes all changes since the savepoint and ends it and those taken after it. Rows that were locked since are free
+    /// again; locks of relations are kept, and those of a transaction that was so large that it was spilled.
     ///
     /// Where a failed write has taken the transaction away there is nothing left to undo, and nothing fails: the error
     /// that led here tells more than another one would. All that is still tried in the transaction fails.
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        self.undo(savepoint, false)
+    }
+
+    /// As [`Transaction::rollback_to`], but rows stay locked: what was done is going to be done again.
+    pub fn rollback_to_locked(&self, savepoint: Savepoint) -> Result<()> {
+        self.undo(savepoint, true)
+    }
+
+    fn undo(&self, savepoint: Savepoint, keep_locks: bool) -> Result<()> {
         if self.is_lost() {
             return Ok(());
         }
         let mut core = self.core()?;
         let pending = &self.store.inner.pending_keys;
-        let spilled = core.writes.undo(savepoint.0, |index, entry| pending.remove(index, entry));
+        let (spilled, locks) = core.writes.undo(savepoint.0, |index, entry| pending.remove(index, entry));
         self.take_back(&mut core, spilled, savepoint.0)?;
         self.hide_undone(&mut core, savepoint.0);
         core.blobs.undo(savepoint.0);
@@ -320,6 +330,7 @@ impl Transaction {
             change.abandon(&self.store.inner)?;
         }
         core.writes.end_savepoint(savepoint.0, &self.live);
+        self.store.inner.locks.take_back(&locks, core.id, keep_locks);
         Ok(())
     }
 

@@ -10,14 +10,14 @@ use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keyspace;
-use crate::locks::{Resource, Waiter};
+use crate::locks::{Resource, UndoneLock, Waiter};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
 use crate::write_set::{OwnRow, RowPacking};
 use crate::{
-    IndexDefinition, Isolation, Projection, ReadView, RelationId, RelationLayout, Result, RowId, StoreError,
-    TransactionId, Wait,
+    IndexDefinition, IndexId, Isolation, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
+    StoreError, TransactionId, Wait,
 };
 
 /// A row locked for a change, as it is now.
@@ -26,6 +26,8 @@ struct LockedRow {
     values: Vec<Value>,
     /// Whether this transaction wrote it.
     is_uncommitted: bool,
+    /// Whether it was not locked before.
+    newly_locked: bool,
 }
 
 /// Room for writing one row, used again for the next one.
@@ -173,44 +175,74 @@ impl Transaction {
     ) -> Result<()> {
         self.check_writable()?;
         self.lock_to_write(layout)?;
-        let LockedRow { id, values: old, is_uncommitted } =
-            self.lock_and_read(layout, view, row_id, self.options.wait)?;
-        let mut keys = NewKeys::default();
-        keys.collect(layout, row_id, row, Some(&old))?;
-        if !keys.places.is_empty() {
-            let changed = ChangedKeys::Of(keys.iter(layout).map(|new| new.index.id).collect());
-            self.store.inner.locks.note_changed_keys(layout.id, row_id, &changed);
-        }
-        self.adopt_blobs(&mut *self.core()?, layout, row, &old)?;
-        let mut bytes = Vec::new();
-        encode_row(current_format(layout)?, row, &mut bytes)?;
-        self.reserve_keys(id, layout, row_id, row, &keys)?;
-        let mut core = self.core()?;
-        note_format(&mut core, layout)?;
-        if is_uncommitted {
-            drop_replaced(&mut core, layout, row_id, &old, row)?;
-        }
-        core.writes.change(layout.id, row_id, Some((layout.current, bytes.into_boxed_slice())), &self.live);
-        note_entries(&mut core, layout, &keys);
-        self.spill_if_large(&mut core)
+        self.with_locked_row(layout, view, row_id, |locked, taken| {
+            let mut keys = NewKeys::default();
+            keys.collect(layout, row_id, row, Some(&locked.values))?;
+            if !keys.places.is_empty() {
+                let changed = ChangedKeys::Of(keys.iter(layout).map(|new| new.index.id).collect());
+                *taken = self.store.inner.locks.note_changed_keys(layout.id, row_id, &changed);
+            }
+            self.adopt_blobs(&mut *self.core()?, layout, row, &locked.values)?;
+            let mut bytes = Vec::new();
+            encode_row(current_format(layout)?, row, &mut bytes)?;
+            self.reserve_keys(locked.id, layout, row_id, row, &keys)?;
+            let mut core = self.core()?;
+            note_format(&mut core, layout)?;
+            if locked.is_uncommitted {
+                drop_replaced(&mut core, layout, row_id, &locked.values, row)?;
+            }
+            let content = Some((layout.current, bytes.into_boxed_slice()));
+            core.writes.change(layout.id, row_id, content, locked.newly_locked, &self.live);
+            note_entries(&mut core, layout, &keys);
+            Ok(())
+        })
     }
 
     /// Deletes a row. Errors as [`Transaction::update`].
     pub fn delete(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
         self.check_writable()?;
         self.lock_to_write(layout)?;
-        let LockedRow { values: old, is_uncommitted, .. } =
-            self.lock_and_read(layout, view, row_id, self.options.wait)?;
-        self.store.inner.locks.note_changed_keys(layout.id, row_id, &ChangedKeys::All);
-        let mut core = self.core()?;
-        if is_uncommitted {
-            drop_replaced(&mut core, layout, row_id, &old, &[])?;
+        self.with_locked_row(layout, view, row_id, |locked, taken| {
+            *taken = self.store.inner.locks.note_changed_keys(layout.id, row_id, &ChangedKeys::All);
+            let mut core = self.core()?;
+            if locked.is_uncommitted {
+                drop_replaced(&mut core, layout, row_id, &locked.values, &[])?;
+            }
+            core.writes.change(layout.id, row_id, None, locked.newly_locked, &self.live);
+            Ok(())
+        })
+    }
+
+    /// Locks a row and changes it; `change` says which keys it takes away. If it fails the lock and the keys are as before.
+    fn with_locked_row(
+        &self,
+        layout: &RelationLayout,
+        view: &ReadView,
+        row_id: RowId,
+        change: impl FnOnce(&LockedRow, &mut Vec<Option<IndexId>>) -> Result<()>,
+    ) -> Result<()> {
+        let locked = self.lock_and_read(layout, view, row_id, self.options.wait)?;
+        let relation = layout.id;
+        let mut taken = Vec::new();
+        if let Err(error) = change(&locked, &mut taken) {
+            let key = |index| UndoneLock::Key { relation, row: row_id, index };
+            let mut undone: Vec<UndoneLock> = taken.into_iter().map(key).collect();
+            if locked.newly_locked {
+                undone.push(UndoneLock::Row { relation, row: row_id });
+            }
+            self.store.inner.locks.take_back(&undone, locked.id, false);
+            return Err(error);
         }
-        core.writes.change(layout.id, row_id, None, &self.live);
+        let mut core = self.core()?;
+        if !locked.newly_locked {
+            for index in taken {
+                core.writes.note_taken_key(relation, row_id, index);
+            }
+        }
         self.spill_if_large(&mut core)
     }
 
-    /// Locks a row until the end of the transaction without changing it (WITH LOCK). Errors as
+    /// Locks a row, until the end of the transaction or a savepoint before is gone back to, without changing it (WITH LOCK). Errors as
     /// [`Transaction::update`].
     pub fn lock_row(&self, layout: &RelationLayout, view: &ReadView, row_id: RowId) -> Result<()> {
         self.lock_without_change(layout, view, row_id, self.options.wait)
@@ -230,7 +262,11 @@ impl Transaction {
     ) -> Result<()> {
         self.check_writable()?;
         self.lock_relation(layout.id, self.write_level())?;
-        self.lock_and_read(layout, view, row_id, wait).map(|_| ())
+        let locked = self.lock_and_read(layout, view, row_id, wait)?;
+        if locked.newly_locked {
+            self.core()?.writes.note_lock(layout.id, row_id);
+        }
+        Ok(())
     }
 
     /// Locks a row of a locked relation and reads it as it is now, checking that the view sees that version.
@@ -250,7 +286,7 @@ impl Transaction {
                 Some(OwnRow::Deleted) => return Err(StoreError::NoSuchRow { row: row_id }),
                 Some(OwnRow::Row { format, bytes }) => {
                     decoder.decode(row_id, format, bytes, &mut values)?;
-                    return Ok(LockedRow { id: core.id, values, is_uncommitted: true });
+                    return Ok(LockedRow { id: core.id, values, is_uncommitted: true, newly_locked: false });
                 }
                 None => core.id,
             }
@@ -262,7 +298,7 @@ impl Transaction {
         if read.is_err() && newly_locked {
             self.store.inner.locks.unlock(&resource, id);
         }
-        read.map(|writer| LockedRow { id, values, is_uncommitted: writer == id })
+        read.map(|writer| LockedRow { id, values, is_uncommitted: writer == id, newly_locked })
     }
 
     /// Reads the latest version of a locked row, if the view sees it; gives its writer.
