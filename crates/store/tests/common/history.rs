@@ -118,7 +118,7 @@ fn replay(
 
 /// Checks transactions against a model that makes their commits one after the other, in the order of their numbers:
 /// every read, of those too that were rolled back, gave what the model has as of the commit that was seen, with the
-/// transaction's own changes; nobody changed a row that another one had changed since it was seen; ids were unique after
+/// transaction's own changes; nobody changed for good a row that another one had changed since it was seen; ids were unique after
 /// every commit. Gives the rows after the last one.
 ///
 /// # Errors
@@ -188,10 +188,8 @@ fn check_read(
 
 fn check_writes(model: &Model, history: &History) -> Result<(), String> {
     let Some(own) = history.commit else { return Ok(()) };
-    for event in &history.events {
-        if let Event::Write { seen, row, .. } = event
-            && let Some(other) = model.overtaken(*row, *seen, own)
-        {
+    for (seen, row) in lasting_writes(history) {
+        if let Some(other) = model.overtaken(row, seen, own) {
             return Err(format!(
                 "commit {} changed row {} as of commit {}, although commit {} had changed it",
                 own.0, row.0, seen.0, other.0
@@ -199,4 +197,20 @@ fn check_writes(model: &Model, history: &History) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The writes that were not undone: which rows, and as of when they were seen. What was undone others may have changed.
+fn lasting_writes(history: &History) -> Vec<(CommitNumber, RowId)> {
+    let mut writes = Vec::new();
+    let mut savepoints = Vec::new();
+    for event in &history.events {
+        match event {
+            Event::Read { .. } => {}
+            Event::Write { seen, row, .. } => writes.push((*seen, *row)),
+            Event::Savepoint => savepoints.push(writes.len()),
+            Event::RollbackToSavepoint => writes.truncate(savepoints.pop().unwrap_or(0)),
+            Event::ReleaseSavepoint => drop(savepoints.pop()),
+        }
+    }
+    writes
 }
