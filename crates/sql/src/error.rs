@@ -83,6 +83,16 @@ pub(crate) fn number_out_of_range() -> Error {
     syntax_error().and(isc::ARITH_EXCEPT).and(isc::NUMERIC_OUT_OF_RANGE)
 }
 
+/// A list of values beyond its limit.
+pub(crate) fn too_many_values(most: usize) -> Error {
+    Error::new(isc::DSQL_ERROR)
+        .and(isc::SQLERR)
+        .with(-901)
+        .and(isc::IMP_EXC)
+        .and(isc::DSQL_TOO_MANY_VALUES)
+        .with(i32::try_from(most).unwrap_or(i32::MAX))
+}
+
 /// A statement beyond one of the limits of [`crate::limits`].
 pub(crate) fn limit_exceeded(limit: &str) -> Error {
     syntax_error().and(isc::IMP_EXC).and(isc::RANDOM).with(limit)

@@ -6,6 +6,9 @@ pub const STATEMENT_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// Most `?` in one statement: Firebird numbers the fields of a message, two for each parameter, with 16 bits.
 pub const PARAMETERS_MAX: u32 = 32_767;
 
+/// Most values of an IN list (Firebird's MAX_MEMBER_LIST).
+pub const LIST_VALUES_MAX: usize = 65_535;
+
 /// Longest identifier, in characters.
 pub const IDENTIFIER_CHARACTERS_MAX: usize = 63;
 

@@ -1,6 +1,6 @@
 //! GROUP BY and aggregates.
 //!
-//! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When there are too many,
+//! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When that is used up,
 //! rows of further groups are sorted by key, in files if need be, and grouped as they are read.
 //!
 //! Over a table that is read in row order, keys and arguments are computed by columns; over anything else, and where
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use farbird_types::{Result, Value};
 
+use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
 use crate::execute::context::ExecutionContext;
@@ -30,6 +31,8 @@ pub(crate) struct AggregateOperator {
     groups: std::vec::IntoIter<(Vec<u8>, Group)>,
     /// The next group of those in memory.
     head: Option<(Vec<u8>, Group)>,
+    /// What those are charged to.
+    memory: Option<Reservation>,
     /// Rows of groups that had no place in memory.
     overflow: Sorted,
     /// The first row of the next group of those.
@@ -53,6 +56,7 @@ impl AggregateOperator {
             input,
             groups: Vec::new().into_iter(),
             head: None,
+            memory: None,
             overflow: Sorted::empty(),
             overflow_head: None,
             filled: false,
@@ -63,7 +67,7 @@ impl AggregateOperator {
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut filling = Filling {
             aggregate: &self.aggregate,
-            groups: GroupTable::new(&self.aggregate),
+            groups: GroupTable::new(&self.aggregate, context.budget.reserve()),
             overflow: Sorter::new(false, &context.budget),
         };
         match &mut self.input {
@@ -83,6 +87,7 @@ impl AggregateOperator {
                 source.clear();
             }
         }
+        self.memory = Some(filling.groups.take_memory());
         self.groups = filling.groups.into_ordered().into_iter();
         self.head = self.groups.next();
         self.overflow = filling.overflow.finish(&context.session.interrupt)?;
@@ -100,6 +105,9 @@ impl AggregateOperator {
         };
         if from_memory {
             let next = self.groups.next();
+            if next.is_none() {
+                self.memory = None;
+            }
             return match std::mem::replace(&mut self.head, next) {
                 Some((_, group)) => group.finish(context).map(Some),
                 None => Ok(None),
@@ -268,6 +276,11 @@ fn keys_of(
 impl Operator for AggregateOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
+        self.groups = Vec::new().into_iter();
+        self.head = None;
+        self.memory = None;
+        self.overflow = Sorted::empty();
+        self.overflow_head = None;
         match &mut self.input {
             Input::Rows(input) => input.open(context),
             Input::Columns(source) => {

@@ -7,7 +7,7 @@ use farbird_store::ReadView;
 use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::api::RecordCounts;
-use crate::budget::StatementBudget;
+use crate::budget::{Reservation, StatementBudget};
 use crate::database::Database;
 use crate::execute::frame::Frame;
 use crate::session::Session;
@@ -42,6 +42,8 @@ pub struct ExecutionContext<'a> {
     pub routine: RoutineState,
     /// What memory and temporary space are charged to: the client's statement, also for all that it calls.
     pub budget: Arc<StatementBudget>,
+    /// What long texts in expressions are charged to, as long as they are worked with: see `expression::blob`.
+    pub texts: Reservation,
     /// What conversions need: the session's time zone and the statement's time.
     pub cast: CastContext,
 }
@@ -85,6 +87,7 @@ impl<'a> ExecutionContext<'a> {
             depth: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
+            texts: budget.reserve(),
             budget,
             cast: CastContext { session_zone: now.zone, now: now.utc },
         }

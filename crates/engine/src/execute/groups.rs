@@ -1,21 +1,27 @@
 //! The groups of an aggregation in memory, found by the keys of rows or of columns.
+//!
+//! They are charged to the statement: when it has no room for another group its rows are for others to sort.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use farbird_types::key::KeyPart;
 use farbird_types::{Collation, Error, Result, Value, compare};
 
+use crate::budget::{Reservation, row_bytes};
 use crate::execute::context::ExecutionContext;
+use crate::execute::distinct_set::DistinctSet;
 use crate::execute::sort::append_key;
 use crate::expression::evaluate::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{Aggregate, AggregateCall};
 use crate::vector::{Column, Places, TRUE};
 
-/// Most groups that are kept in memory.
-const GROUPS_MAX: usize = 200_000;
+/// What an accumulator takes, more or less. Those that keep texts charge them themselves.
+const ACCUMULATOR_BYTES: usize = 96;
+/// What an entry of the tables of groups takes beside its key: the tables are half full, and there is room to sort.
+const ENTRY_BYTES: usize = 160;
 /// Up to so many groups rows are told apart by counting them, above by sorting.
 const COUNTED_GROUPS_MAX: usize = 4_096;
 /// Of a row whose group has no place in memory.
@@ -34,15 +40,24 @@ pub(crate) struct Group {
 pub(crate) struct RunningCall {
     accumulator: Box<dyn Accumulator>,
     /// Arguments seen, for DISTINCT.
-    seen: Option<HashSet<Vec<u8>>>,
+    seen: Option<DistinctSet>,
+    /// Whether new arguments may wait for [`RunningCall::finish`].
+    may_wait: bool,
 }
 
 impl RunningCall {
+    /// A call whose result may be asked for at any time.
     pub(crate) fn start(call: &AggregateCall) -> RunningCall {
         RunningCall {
             accumulator: (call.function.start)(&call.argument_types, &call.result),
-            seen: call.distinct.then(HashSet::new),
+            seen: call.distinct.then(DistinctSet::default),
+            may_wait: false,
         }
+    }
+
+    /// A call that is finished before anybody asks for its result.
+    fn start_in_group(call: &AggregateCall) -> RunningCall {
+        RunningCall { may_wait: true, ..RunningCall::start(call) }
     }
 
     /// Takes a row.
@@ -73,7 +88,7 @@ impl RunningCall {
                 let collation = crate::bind::data_type::collation_of(&argument_type.sql_type);
                 compare::equality_key(argument, collation, &mut key);
             }
-            if !seen.insert(key) {
+            if !seen.insert(key, arguments, self.may_wait, context)? {
                 return Ok(());
             }
         }
@@ -115,11 +130,26 @@ impl RunningCall {
     pub(crate) fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value> {
         self.accumulator.result(context)
     }
+
+    /// Adds what has waited, and gives the result.
+    fn finish(mut self, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        if let Some(seen) = self.seen.take()
+            && let Some(mut later) = seen.into_later(context)?
+        {
+            while let Some((_, arguments)) = later.next(&context.session.interrupt)? {
+                if !arguments.is_empty() {
+                    self.accumulator.add(context, &arguments)?;
+                }
+            }
+        }
+        self.result(context)
+    }
 }
 
 impl Group {
     pub(crate) fn start(aggregate: &Aggregate, keys: Vec<Value>) -> Group {
-        Group { keys, calls: aggregate.calls.iter().map(RunningCall::start).collect(), error: None }
+        let calls = aggregate.calls.iter().map(RunningCall::start_in_group).collect();
+        Group { keys, calls, error: None }
     }
 
     /// Takes a row.
@@ -165,8 +195,8 @@ impl Group {
             return Err(error);
         }
         let mut row = self.keys;
-        for call in &self.calls {
-            row.push(call.result(context)?);
+        for call in self.calls {
+            row.push(call.finish(context)?);
         }
         Ok(row)
     }
@@ -188,11 +218,12 @@ pub(crate) struct GroupTable {
     /// By the keys as columns have them. Several may lead to one group: texts that differ in case only.
     by_number: HashMap<i64, u32, FoldedState>,
     by_bytes: HashMap<Vec<u8>, u32, FoldedState>,
+    memory: Reservation,
 }
 
 impl GroupTable {
-    /// No groups; without keys the one group that there always is.
-    pub(crate) fn new(aggregate: &Arc<Aggregate>) -> GroupTable {
+    /// No groups; without keys the one group that there always is. All are charged to a reservation.
+    pub(crate) fn new(aggregate: &Arc<Aggregate>, memory: Reservation) -> GroupTable {
         let state = FoldedState::new();
         let mut table = GroupTable {
             aggregate: aggregate.clone(),
@@ -200,6 +231,7 @@ impl GroupTable {
             by_order: HashMap::new(),
             by_number: HashMap::with_hasher(state),
             by_bytes: HashMap::with_hasher(state),
+            memory,
         };
         if aggregate.keys.is_empty() {
             table.find(&[], Vec::new);
@@ -212,11 +244,17 @@ impl GroupTable {
         if let Some(group) = self.by_order.get(order) {
             return Some(*group);
         }
-        if self.groups.len() >= GROUPS_MAX {
+        let group = u32::try_from(self.groups.len()).ok().filter(|group| *group != NO_GROUP)?;
+        let keys = keys();
+        let bytes = ENTRY_BYTES
+            + 2 * (size_of::<Group>() + order.len())
+            + row_bytes(&keys)
+            + self.aggregate.calls.len() * (size_of::<RunningCall>() + ACCUMULATOR_BYTES);
+        // One group fits anywhere.
+        if !self.memory.try_grow(bytes) && group > 0 {
             return None;
         }
-        let group = u32::try_from(self.groups.len()).ok()?;
-        self.groups.push(Group::start(&self.aggregate, keys()));
+        self.groups.push(Group::start(&self.aggregate, keys));
         self.by_order.insert(order.to_vec(), group);
         Some(group)
     }
@@ -318,11 +356,9 @@ impl GroupTable {
                 Some(group) => *group,
                 None => {
                     let group = self.find_values(keys, row)?;
-                    if group != NO_GROUP {
-                        // As many spellings as there are rows may lead to a few groups.
-                        if self.by_bytes.len() >= GROUPS_MAX {
-                            self.by_bytes.clear();
-                        }
+                    // As many spellings as there are rows may lead to a few groups: those for which there is no memory are
+                    // looked up by their order.
+                    if group != NO_GROUP && self.memory.try_grow(bytes.len() + ENTRY_BYTES) {
                         self.by_bytes.insert(bytes.clone(), group);
                     }
                     group
@@ -342,6 +378,12 @@ impl GroupTable {
             append_key(value, &ordered_by(key.collation), &mut order)?;
         }
         Ok(self.find(&order, || values).unwrap_or(NO_GROUP))
+    }
+
+    /// What the groups are charged to, for whoever has them next.
+    pub(crate) fn take_memory(&mut self) -> Reservation {
+        let none = self.memory.budget().reserve();
+        std::mem::replace(&mut self.memory, none)
     }
 
     /// The groups in the order of their keys, with the bytes that order them.

@@ -11,7 +11,7 @@
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
 //! | `row_source` | procedures, system tables, recursion |
-//! | `aggregate`, `groups` | GROUP BY and aggregates, of rows and of columns |
+//! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
 //! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
@@ -29,6 +29,7 @@ mod column_source;
 mod constraint;
 pub mod context;
 pub mod cursor;
+mod distinct_set;
 pub mod frame;
 mod groups;
 mod hash_join;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use farbird_types::{Error, Result, Value, isc};
 
+use crate::budget::{Reservation, row_bytes};
 use crate::execute::batch::Batch;
 use crate::execute::context::ExecutionContext;
 use crate::execute::frame::Frame;
@@ -15,17 +16,22 @@ use crate::plan::{ProcedureScan, Recursive, SystemScan, WorkingRow};
 /// Deepest recursion of a common table: Firebird's own limit on clones of a request.
 pub const RECURSION_DEPTH_MAX: usize = 1024;
 
+/// What the operators of a level of recursion take, more or less.
+const LEVEL_BYTES: usize = 4 << 10;
+
 /// Reads a system table. Its rows are made once for a cursor: reading them again, as the inner side of a join does, shows
 /// the same.
 pub(crate) struct SystemScanOperator {
     scan: Arc<SystemScan>,
     rows: Option<Vec<Vec<Value>>>,
+    /// What they are charged to.
+    memory: Option<Reservation>,
     next: usize,
 }
 
 impl SystemScanOperator {
     pub(crate) fn new(scan: &Arc<SystemScan>) -> SystemScanOperator {
-        SystemScanOperator { scan: scan.clone(), rows: None, next: 0 }
+        SystemScanOperator { scan: scan.clone(), rows: None, memory: None, next: 0 }
     }
 }
 
@@ -38,7 +44,10 @@ impl Operator for SystemScanOperator {
                     *wanted = true;
                 }
             }
-            self.rows = Some(crate::system::rows(context, &self.scan.relation, &wanted)?);
+            let rows = crate::system::rows(context, &self.scan.relation, &wanted)?;
+            let memory = self.memory.insert(context.budget.reserve());
+            memory.grow(rows.iter().map(|row| row_bytes(row)).sum())?;
+            self.rows = Some(rows);
         }
         self.next = 0;
         Ok(())
@@ -139,6 +148,8 @@ struct Level {
     step: Box<dyn Operator>,
     frame: Frame,
     rows: Batch,
+    /// What its row is charged to: dropped with it.
+    _memory: Reservation,
 }
 
 impl RecursiveOperator {
@@ -156,6 +167,8 @@ impl RecursiveOperator {
         if self.levels.len() >= RECURSION_DEPTH_MAX {
             return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED));
         }
+        let mut memory = context.budget.reserve();
+        memory.grow(LEVEL_BYTES + row_bytes(&row))?;
         let mut frame = context.frame.descend();
         if let Some(place) = frame.working_rows.get_mut(self.recursive.place) {
             *place = row;
@@ -164,6 +177,7 @@ impl RecursiveOperator {
             step: build(&self.recursive.step),
             frame,
             rows: Batch::new(self.recursive.step.width(), 1),
+            _memory: memory,
         };
         level.inside(context, |step, _, context| step.open(context))?;
         self.levels.push(level);

@@ -6,14 +6,15 @@ use std::collections::HashSet;
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
 use farbird_types::{Collation, Error, Result, Value, compare, isc};
 
+use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
 use crate::expression::predicate::{compare_nullable, operator_holds};
 use crate::expression::{Subquery, SubqueryKind};
 
-/// Most values of an invariant subquery that are kept; larger ones run again for each row.
-const KEPT_VALUES_MAX: usize = 100_000;
+/// What a value that is kept takes beside its text: its key, in a table that is half full, and its place.
+const KEPT_VALUE_BYTES: usize = 160;
 
 /// The operators of a subquery, and its result where that may be kept.
 pub struct SubqueryState {
@@ -28,7 +29,7 @@ enum Kept {
     Value(Value),
     /// The values of a quantified one.
     Values(KeptValues),
-    /// There were too many to keep.
+    /// There was no memory to keep them: the query runs again for each row.
     TooMany,
 }
 
@@ -39,10 +40,12 @@ struct KeptValues {
     keys: Option<(std::mem::Discriminant<Value>, HashSet<Vec<u8>>)>,
     /// Whether there is a NULL among them.
     has_null: bool,
+    /// What they are charged to: dropped with them.
+    _memory: Reservation,
 }
 
 impl KeptValues {
-    fn new(values: Vec<Value>, collation: Collation) -> KeptValues {
+    fn new(values: Vec<Value>, collation: Collation, memory: Reservation) -> KeptValues {
         let has_null = values.iter().any(Value::is_null);
         let mut present = values.iter().filter(|value| !value.is_null());
         let kind = present.next().map(std::mem::discriminant);
@@ -52,7 +55,7 @@ impl KeptValues {
                 values.iter().filter(|value| !value.is_null()).map(|value| equality_key(value, collation));
             (kind, keys.collect())
         });
-        KeptValues { values, keys, has_null }
+        KeptValues { values, keys, has_null, _memory: memory }
     }
 
     /// Whether a value is among them, if that can be looked up.
@@ -186,15 +189,19 @@ impl SubqueryState {
 
     fn collect(&mut self, collation: Collation, context: &mut ExecutionContext<'_>) -> Result<Kept> {
         let mut values = Vec::new();
+        let mut memory = context.budget.reserve();
         self.batch.set_limit(usize::MAX);
         self.operator.open(context)?;
         while self.operator.next(context, &mut self.batch)? {
-            values.extend(self.batch.rows().map(|row| row.first().cloned().unwrap_or_default()));
-            if values.len() > KEPT_VALUES_MAX {
-                return Ok(Kept::TooMany);
+            for row in self.batch.rows() {
+                let value = row.first().cloned().unwrap_or_default();
+                if !memory.try_grow(KEPT_VALUE_BYTES + 2 * heap_bytes(&value)) {
+                    return Ok(Kept::TooMany);
+                }
+                values.push(value);
             }
         }
-        Ok(Kept::Values(KeptValues::new(values, collation)))
+        Ok(Kept::Values(KeptValues::new(values, collation, memory)))
     }
 }
 

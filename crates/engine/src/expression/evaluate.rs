@@ -7,7 +7,7 @@ use farbird_types::{Error, Result, SqlType, Text, Value, arithmetic, convert, is
 use crate::execute::context::ExecutionContext;
 use crate::execute::{routine, subquery};
 use crate::expression::Expression;
-use crate::expression::blob::{cast_value, text_blob, text_of};
+use crate::expression::blob::{cast_value, joined_blob, releasing, text_of};
 use crate::expression::context::{at_time_zone, context_value, error_value};
 use crate::expression::predicate::compare_nullable;
 
@@ -82,15 +82,15 @@ impl Expression {
                 match arguments.as_slice() {
                     [one] => {
                         let values = [one.evaluate(row, context)?];
-                        function.0.evaluate(context, &values, signature)
+                        releasing(context, |context| function.0.evaluate(context, &values, signature))
                     }
                     [one, two] => {
                         let values = [one.evaluate(row, context)?, two.evaluate(row, context)?];
-                        function.0.evaluate(context, &values, signature)
+                        releasing(context, |context| function.0.evaluate(context, &values, signature))
                     }
                     more => {
                         let values = evaluate_all(more, row, context)?;
-                        function.0.evaluate(context, &values, signature)
+                        releasing(context, |context| function.0.evaluate(context, &values, signature))
                     }
                 }
             }
@@ -121,7 +121,9 @@ impl Expression {
                 Value::Integer { unscaled, .. } => Ok(db_key(*relation, unscaled.unsigned_abs())),
                 _ => Ok(Value::Null),
             },
-            Expression::SubstringSimilar { pattern, result } => pattern.substring(result, row, context),
+            Expression::SubstringSimilar { pattern, result } => {
+                releasing(context, |context| pattern.substring(result, row, context))
+            }
             Expression::Comparison { .. }
             | Expression::Distinct { .. }
             | Expression::Between { .. }
@@ -176,7 +178,7 @@ fn unplanned() -> Error {
 /// BLOBs take part in arithmetic by their contents.
 fn unblobbed(value: Value, context: &mut ExecutionContext<'_>) -> Result<Value> {
     match value {
-        Value::Blob(_) => text_of(&value, context).map(Value::Text),
+        Value::Blob(_) => releasing(context, |context| text_of(&value, context).map(Value::Text)),
         other => Ok(other),
     }
 }
@@ -193,13 +195,8 @@ fn concatenate(
     if left.is_null() || right.is_null() {
         return Ok(Value::Null);
     }
-    let mut bytes = Vec::new();
-    for side in [left, right] {
-        let text = text_of(side, context)?;
-        let text = if *subtype == 1 { text.transliterate(*character_set)? } else { text };
-        bytes.extend_from_slice(text.bytes());
-    }
-    text_blob(context, &Text::new(bytes, *character_set), *subtype, *character_set).map(Value::Blob)
+    releasing(context, |context| joined_blob(context, &[left, right], *subtype, *character_set))
+        .map(Value::Blob)
 }
 
 fn next_value(

@@ -8,7 +8,7 @@ use farbird_types::{Collation, Error, Result, SqlType, Value, compare, convert, 
 use crate::execute::context::ExecutionContext;
 use crate::execute::subquery;
 use crate::expression::Expression;
-use crate::expression::blob::text_of;
+use crate::expression::blob::{releasing, text_of};
 
 impl Expression {
     /// Its truth on a row. Anything that is not BOOLEAN is converted to it.
@@ -55,7 +55,7 @@ impl Expression {
             Expression::InList { operand, list, collation } => {
                 in_list(operand, list, *collation, row, context)
             }
-            Expression::Pattern(pattern) => pattern.matches(row, context),
+            Expression::Pattern(pattern) => releasing(context, |context| pattern.matches(row, context)),
             Expression::Subquery(query) => match subquery::evaluate(query, row, context)? {
                 Value::Boolean(truth) => Ok(Some(truth)),
                 Value::Null => Ok(None),
@@ -208,9 +208,11 @@ pub(crate) fn compare_nullable(
     if left == right {
         return Ok(Some(Ordering::Equal));
     }
-    let left = Value::Text(text_of(left, context)?);
-    let right = Value::Text(text_of(right, context)?);
-    compare::compare_in(&left, &right, collation, &context.cast).map(Some)
+    releasing(context, |context| {
+        let left = Value::Text(text_of(left, context)?);
+        let right = Value::Text(text_of(right, context)?);
+        compare::compare_in(&left, &right, collation, &context.cast).map(Some)
+    })
 }
 
 /// IS DISTINCT FROM: NULL is like NULL and unlike everything else.

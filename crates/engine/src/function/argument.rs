@@ -114,12 +114,15 @@ pub fn text_result(
     result: &SqlType,
 ) -> Result<Value> {
     let is_long = bytes.len() > TEXT_BYTES_MAX as usize;
-    let text = Text::new(bytes, character_set);
     match result {
-        SqlType::Blob { subtype, character_set, .. } => {
-            Ok(Value::Blob(blob::text_blob(context, &text, *subtype, *character_set)?))
+        SqlType::Blob { subtype, character_set: to, .. } if *subtype != 1 || *to == character_set => {
+            Ok(Value::Blob(blob::bytes_blob(context, &bytes, *subtype, *to)?))
+        }
+        SqlType::Blob { subtype, character_set: to, .. } => {
+            let text = Text::new(bytes, character_set);
+            Ok(Value::Blob(blob::text_blob(context, &text, *subtype, *to)?))
         }
         _ if is_long => Err(Error::new(isc::ARITH_EXCEPT).and(isc::STRING_TRUNCATION)),
-        _ => Ok(Value::Text(text)),
+        _ => Ok(Value::Text(Text::new(bytes, character_set))),
     }
 }

@@ -4,7 +4,7 @@ use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::execute::context::ExecutionContext;
-use crate::expression::blob;
+use crate::expression::blob::{releasing, text_of as text_of_value};
 use crate::psql::instruction::{Condition, Handler, Raise};
 
 /// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).
@@ -72,7 +72,7 @@ pub(super) fn raised(raise: &Raise, context: &mut ExecutionContext<'_>) -> Resul
 }
 
 fn text_of(value: &Value, context: &mut ExecutionContext<'_>) -> Result<String> {
-    Ok(blob::text_of(value, context)?.decode_lossy().into_owned())
+    releasing(context, |context| Ok(text_of_value(value, context)?.decode_lossy().into_owned()))
 }
 
 /// The message with `@1`, `@2` ... replaced; numbers without an argument stay.

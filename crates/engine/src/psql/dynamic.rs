@@ -9,7 +9,8 @@ use crate::catalog::privileges;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{BufferedRows, Cursor, modify};
-use crate::expression::{BoundExpression, blob};
+use crate::expression::BoundExpression;
+use crate::expression::blob::{self, releasing};
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
 use crate::psql::instruction::DynamicStatement;
@@ -95,7 +96,7 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
     refuse_elsewhere(statement, context)?;
     let sql = match statement.sql.evaluate(context)? {
         Value::Null => String::new(),
-        text => blob::text_of(&text, context)?.decode_lossy().into_owned(),
+        text => releasing(context, |context| Ok(blob::text_of(&text, context)?.decode_lossy().into_owned()))?,
     };
     let (sql, named) = named_parameters::replaced(&sql);
     let inputs = inputs(statement, &named, context)?;

@@ -196,6 +196,41 @@ impl Session {
         }
     }
 
+    /// Runs a statement and gives its rows away one after the other.
+    pub fn for_each_row(&mut self, sql: &str, take: &mut dyn FnMut(&[Value])) -> Result<()> {
+        let statement = self.attachment.allocate_statement()?;
+        let result = self.each_row_of(statement, sql, take);
+        self.attachment.drop_statement(statement)?;
+        result
+    }
+
+    fn each_row_of(
+        &mut self,
+        statement: StatementHandle,
+        sql: &str,
+        take: &mut dyn FnMut(&[Value]),
+    ) -> Result<()> {
+        let transaction = self.transaction();
+        let description = self.attachment.prepare(statement, Some(transaction), sql, 3)?;
+        let options = ExecuteOptions::default();
+        match self.attachment.execute(statement, Some(transaction), Vec::new(), options)? {
+            Execution::Row(row) => row.iter().for_each(|row| take(row)),
+            Execution::CursorOpened => {
+                let mut rows = Rows::default();
+                loop {
+                    rows.reset(description.columns.len());
+                    let end = self.attachment.fetch(statement, 100, &mut rows)?;
+                    rows.iter().for_each(&mut *take);
+                    if end == FetchEnd::EndOfCursor {
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Runs a statement that must not fail.
     pub fn execute(&mut self, sql: &str) {
         self.run(sql).unwrap_or_else(|error| panic!("{sql}: {}", described(&error)));

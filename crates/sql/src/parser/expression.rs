@@ -8,6 +8,7 @@ use crate::ast::{
 };
 use crate::error;
 use crate::lexer::TokenKind;
+use crate::limits::LIST_VALUES_MAX;
 use farbird_types::Result;
 
 /// How tightly operators bind, loosest first. Source: the table of precedences in Firebird's parse.y.
@@ -250,6 +251,9 @@ impl Parser<'_> {
         };
         let mut list = vec![first];
         while self.eat_symbol(",") {
+            if list.len() >= LIST_VALUES_MAX {
+                return Err(error::too_many_values(LIST_VALUES_MAX));
+            }
             list.push(self.expression()?);
         }
         self.expect_symbol(")")?;

@@ -5,10 +5,14 @@ use std::cmp::Ordering;
 use farbird_types::{Collation, ColumnType, Result, Value, compare};
 
 use super::{argument_type, nullable};
+use crate::budget::{Reservation, heap_bytes};
 use crate::execute::context::ExecutionContext;
 use crate::function::result_type::text_kind;
 use crate::function::{Accumulator, add_one_by_one};
 use crate::vector::{Column, Operand, Places, order_of_doubles};
+
+/// Texts that are no longer cost little more than what each group is charged with.
+const BYTES_UNCHARGED: usize = 64;
 
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
     nullable(*argument_type(arguments))
@@ -23,22 +27,28 @@ pub(super) fn start_max(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumu
 }
 
 fn start(result: &ColumnType, wanted: Ordering) -> Box<dyn Accumulator> {
-    Box::new(Extreme { best: Value::Null, wanted, collation: text_kind(&result.sql_type).1 })
+    Box::new(Extreme { best: Value::Null, wanted, collation: text_kind(&result.sql_type).1, memory: None })
 }
 
 struct Extreme {
     best: Value,
     wanted: Ordering,
     collation: Collation,
+    /// What a long text is charged to.
+    memory: Option<Reservation>,
 }
 
 impl Accumulator for Extreme {
-    fn add(&mut self, _: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()> {
+    fn add(&mut self, context: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()> {
         let value = match arguments.first() {
             None | Some(Value::Null) => return Ok(()),
             Some(value) => value,
         };
         if self.best.is_null() || compare::compare(value, &self.best, self.collation)? == self.wanted {
+            let bytes = heap_bytes(value);
+            if bytes > BYTES_UNCHARGED || self.memory.is_some() {
+                self.memory.get_or_insert_with(|| context.budget.reserve()).resize(bytes)?;
+            }
             self.best = value.clone();
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! LIST: the values as texts, one after the other, in a BLOB.
 
-use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Text, Value, isc};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
 use super::{argument_type, nullable};
+use crate::budget::{Reservation, extend_within, room};
 use crate::execute::context::ExecutionContext;
-use crate::expression::blob;
+use crate::expression::blob::{self, releasing};
 use crate::function::result_type::text_kind;
 use crate::function::{Accumulator, argument};
 
@@ -27,11 +28,13 @@ pub(super) fn start(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumulato
         SqlType::Blob { subtype, character_set, .. } => (subtype, character_set),
         _ => (1, CharacterSet::NONE),
     };
-    Box::new(List { bytes: None, null_delimiter: false, subtype, character_set })
+    Box::new(List { bytes: None, memory: None, null_delimiter: false, subtype, character_set })
 }
 
 struct List {
     bytes: Option<Vec<u8>>,
+    /// What those are charged to.
+    memory: Option<Reservation>,
     /// A NULL between two values makes the whole NULL.
     null_delimiter: bool,
     subtype: i16,
@@ -43,6 +46,41 @@ impl List {
     fn set(&self) -> CharacterSet {
         if self.subtype == 1 { self.character_set } else { CharacterSet::OCTETS }
     }
+
+    fn add_value(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        value: &Value,
+        delimiter: Option<&Value>,
+    ) -> Result<()> {
+        let set = self.set();
+        let text = argument::text_in(context, value, set)?;
+        if self.bytes.is_none() {
+            return self.append(context, &[text.bytes()]);
+        }
+        match delimiter {
+            None => self.append(context, &[b",", text.bytes()]),
+            Some(Value::Null) => {
+                self.null_delimiter = true;
+                Ok(())
+            }
+            Some(delimiter) => {
+                let delimiter = argument::text_in(context, delimiter, set)?;
+                self.append(context, &[delimiter.bytes(), text.bytes()])
+            }
+        }
+    }
+
+    fn append(&mut self, context: &ExecutionContext<'_>, parts: &[&[u8]]) -> Result<()> {
+        let bytes = self.bytes.get_or_insert_default();
+        let more = parts.iter().map(|part| part.len()).sum();
+        if bytes.len() + more > LIST_BYTES_MAX {
+            return Err(Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG));
+        }
+        self.memory.get_or_insert_with(|| context.budget.reserve()).grow(room(bytes, more))?;
+        extend_within(bytes, more, parts.iter().copied().flatten().copied());
+        Ok(())
+    }
 }
 
 impl Accumulator for List {
@@ -51,29 +89,14 @@ impl Accumulator for List {
             None | Some(Value::Null) => return Ok(()),
             Some(value) => value,
         };
-        let set = self.set();
-        let text = argument::text_in(context, value, set)?;
-        let Some(bytes) = &mut self.bytes else {
-            self.bytes = Some(text.bytes().to_vec());
-            return Ok(());
-        };
-        match arguments.get(1) {
-            None => bytes.push(b','),
-            Some(Value::Null) => self.null_delimiter = true,
-            Some(delimiter) => bytes.extend_from_slice(argument::text_in(context, delimiter, set)?.bytes()),
-        }
-        bytes.extend_from_slice(text.bytes());
-        if bytes.len() > LIST_BYTES_MAX {
-            return Err(Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG));
-        }
-        Ok(())
+        releasing(context, |context| self.add_value(context, value, arguments.get(1)))
     }
 
     fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value> {
         match &self.bytes {
             Some(bytes) if !self.null_delimiter => {
-                let text = Text::new(bytes.as_slice(), self.set());
-                Ok(Value::Blob(blob::text_blob(context, &text, self.subtype, self.character_set)?))
+                // They are in the BLOB's own character set.
+                Ok(Value::Blob(blob::bytes_blob(context, bytes, self.subtype, self.character_set)?))
             }
             _ => Ok(Value::Null),
         }

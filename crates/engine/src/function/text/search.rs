@@ -5,6 +5,7 @@ use farbird_types::{CharacterSet, Collation, ColumnType, Result, Text, Value, is
 use super::part::argument_error;
 use super::{any_null, joined, null_text, text_of_length, working_set};
 use crate::execute::context::ExecutionContext;
+use crate::expression::blob;
 use crate::function::result_type::{same_as, text_chars_in};
 use crate::function::{Argument, Call, argument};
 
@@ -77,7 +78,9 @@ pub(super) fn replace(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Re
     if !part.is_empty() {
         while let Some(offset) = find(set, searched.get(at..).unwrap_or_default(), &part) {
             let found = at + offset;
-            bytes.extend_from_slice(original(set, &text, &searched, same_bytes, at, found));
+            let kept = original(set, &text, &searched, same_bytes, at, found);
+            blob::make_room(context, &mut bytes, kept.len() + replacement.bytes().len())?;
+            bytes.extend_from_slice(kept);
             bytes.extend_from_slice(replacement.bytes());
             at = found + part.len();
         }

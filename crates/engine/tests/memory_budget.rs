@@ -1,0 +1,189 @@
+//! What statements really take of memory, counted by the allocator of this program, against what their budget allows.
+//!
+//! Each shape is run with a small budget over more data than that: it gives the right answer, or the named error, and takes
+//! no more than the budget and a margin for what is not counted (batches, buffers of files, the store's cache). A program of
+//! its own, since the count is of all threads.
+
+#![expect(unsafe_code, reason = "an allocator that counts can be had in no other way")]
+
+mod ddl_support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ddl_support::{Session, TestDatabase, described};
+use farbird_engine::budget::{Limits, Resource};
+
+/// Counts the bytes that are allocated.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn add(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+// SAFETY: all is handed on to the system's allocator; only numbers are added to.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(layout.size());
+        // SAFETY: the caller keeps the rules of the same method of the same trait.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        add(new_size);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a statement may take here.
+const BUDGET: u64 = 1 << 20;
+/// What it may take beside it: batches, buffers of files, what the store reads.
+const MARGIN: usize = 1 << 20;
+/// What uncommitted changes of so many rows take: they are the transaction's, and go to the file when they are many more.
+const CHANGES: usize = 4 << 20;
+
+const ROWS: u32 = 8_000;
+
+/// A shape, and the error that it may end in instead of an answer.
+struct Shape {
+    sql: &'static str,
+    error: Option<&'static str>,
+    margin: usize,
+}
+
+const fn spills(sql: &'static str) -> Shape {
+    Shape { sql, error: None, margin: MARGIN }
+}
+
+const fn changes(sql: &'static str) -> Shape {
+    Shape { sql, error: None, margin: MARGIN + CHANGES }
+}
+
+const fn fails(sql: &'static str) -> Shape {
+    Shape { sql, error: Some("virmemexh"), margin: MARGIN }
+}
+
+/// Every operator and expression that keeps what it has read.
+const SHAPES: &[Shape] = &[
+    spills("select id, t from big order by t"),
+    spills("select distinct t from big"),
+    spills("select t from big union select t || '!' from big"),
+    spills("select a.id, b.t from big a join big b on a.id = b.id + 1 and a.t <> b.t"),
+    spills("select a.id, b.t from big a left join big b on a.t = b.t"),
+    spills("select a.id, b.id from big a full join big b on a.t = b.t || '!'"),
+    spills("select a.id, b.id from big a join big b on a.same = b.same and b.id < 20"),
+    spills("select t, count(*), max(id) from big group by t"),
+    spills("select count(distinct t) from big"),
+    spills("select same, count(distinct t), count(*) from big group by same"),
+    spills("select mod(id, 100), max(t) from big group by 1"),
+    spills("select count(*) from big where id < 5000 or id between 2000 and 7000 or id in (3, 7500)"),
+    spills("select count(*) from big a where id in (select id from big where id < 200)"),
+    changes("update big set same = same + 0 returning id, t"),
+    changes("delete from big returning t"),
+    changes("insert into copy select id, same, t from big returning t"),
+    changes("merge into big using (select id from big) s on big.id = s.id when matched then update set same = 2"),
+    spills(
+        "with recursive r as (select id, t from big where id < 5 union all
+           select r.id + 1000, r.t || 'x' from r where r.id < 7000)
+         select id, t from r order by t",
+    ),
+    spills(
+        "execute block returns (n int) as declare c scroll cursor for (select id, t from big); declare t varchar(200);
+         begin open c; fetch last from c into n, t; suspend; fetch first from c into n, t; suspend; end",
+    ),
+    // Both sides of this one are BLOBs that double: 16 MB at the end.
+    spills(
+        "execute block returns (n bigint) as declare b blob sub_type text = 'sixteen bytes...'; declare i int = 0;
+         begin while (i < 20) do begin b = b || b; i = i + 1; end n = octet_length(b); suspend; end",
+    ),
+    fails("select octet_length(list(t)) from big"),
+    fails("select mod(id, 2), list(t) from big group by 1"),
+    fails(
+        "execute block returns (n bigint) as declare b blob sub_type text = 'sixteen bytes...'; declare i int = 0;
+         begin while (i < 20) do begin b = b || b; i = i + 1; end n = octet_length(upper(b)); suspend; end",
+    ),
+    fails(
+        "execute block returns (n bigint) as declare b blob sub_type text = 'sixteen bytes...'; declare i int = 0;
+         begin while (i < 20) do begin b = replace(b, 's', 'ssssssssssssssssssss'); i = i + 1; end suspend; end",
+    ),
+];
+
+fn limits(statement_memory: u64) -> Limits {
+    Limits { statement_memory, ..Limits::default() }
+}
+
+/// Runs a shape; gives a sum of its rows that does not depend on their order, or the error, and what it took at most.
+fn measured(session: &mut Session, sql: &str) -> (Result<(u64, u64), String>, usize) {
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let mut rows = 0;
+    let mut sum = 0u64;
+    let outcome = session.for_each_row(sql, &mut |row| {
+        let mut hasher = DefaultHasher::new();
+        format!("{row:?}").hash(&mut hasher);
+        sum = sum.wrapping_add(hasher.finish());
+        rows += 1;
+    });
+    let taken = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+    session.rollback();
+    (outcome.map(|()| (rows, sum)).map_err(|error| described(&error)), taken)
+}
+
+#[test]
+fn no_statement_takes_more_than_its_budget() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table big (id int not null primary key, same int, t varchar(200))");
+    session.execute("create table copy (id int, same int, t varchar(200))");
+    session.commit();
+    session.execute(&format!(
+        "execute block as declare i int = 0; begin while (i < {ROWS}) do begin
+           insert into big values (:i, 1, 'row ' || :i || rpad('', 120, '.')); i = i + 1; end end"
+    ));
+    session.commit();
+    let budget = database.engine().budget().clone();
+    let mut wrong = Vec::new();
+    for shape in SHAPES {
+        let name: String = shape.sql.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (expected, unlimited) = match shape.error {
+            Some(_) => (Err(String::new()), 0),
+            None => {
+                budget.set_limits(limits(u64::MAX));
+                measured(&mut session, shape.sql)
+            }
+        };
+        budget.set_limits(limits(BUDGET));
+        let (found, taken) = measured(&mut session, shape.sql);
+        println!("{:>6} KiB of {:>6}: {name}", taken >> 10, unlimited >> 10);
+        let as_expected = match (&found, shape.error) {
+            (Ok(_), None) => found == expected,
+            (Err(error), Some(named)) => error.starts_with(named) && error.contains("statement-memory-mib"),
+            _ => false,
+        };
+        if !as_expected {
+            wrong.push(format!("{name}\n  expected {expected:?}\n  found    {found:?}"));
+        }
+        if taken > BUDGET as usize + shape.margin {
+            wrong.push(format!("{name}\n  took {} KiB", taken >> 10));
+        }
+        if budget.usage(Resource::Memory).used + budget.usage(Resource::Temporary).used > 0 {
+            wrong.push(format!("{name}\n  has not given all back"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
