@@ -283,13 +283,25 @@ pub enum Scroll {
     Relative(i64),
 }
 
+/// What the caller of a statement that gives rows wants of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowsWanted {
+    /// A cursor to fetch them from.
+    #[default]
+    Cursor,
+    /// The only row, if there is one; a second one is an error (`isc_sing_select_err`).
+    AtMostOne,
+    /// The only row; none is an error too (`isc_stream_eof`).
+    One,
+}
+
 /// How a statement is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExecuteOptions {
     /// The statement must end within this time.
     pub timeout: Option<Duration>,
-    /// The caller wants one row, not a cursor, whatever the statement.
-    pub singleton: bool,
+    /// A cursor, or one row.
+    pub rows: RowsWanted,
     /// The cursor may scroll.
     pub scrollable: bool,
 }

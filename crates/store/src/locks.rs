@@ -69,6 +69,10 @@ impl Levels {
         Levels(self.0 | Levels::of(level).0)
     }
 
+    fn without(self, level: LockLevel) -> Levels {
+        Levels(self.0 & !Levels::of(level).0)
+    }
+
     /// Whether holding these includes the rights of `level`.
     pub(crate) fn include(self, level: LockLevel) -> bool {
         use LockLevel::{Exclusive, ProtectedRead, ProtectedWrite, SharedRead, SharedWrite};
@@ -254,6 +258,21 @@ impl LockTable {
                 other => other,
             })?;
         }
+    }
+
+    /// Gives one level of a relation's lock back; gives those that are left.
+    pub(crate) fn give_back(&self, relation: RelationId, level: LockLevel, holder: TransactionId) -> Levels {
+        let mut state = self.state.lock();
+        let Some(levels) = state.relations.get_mut(&relation).and_then(|holders| holders.get_mut(&holder))
+        else {
+            return Levels::default();
+        };
+        *levels = levels.without(level);
+        let levels = *levels;
+        if !state.waits.is_empty() {
+            self.changed.notify_all();
+        }
+        levels
     }
 
     /// Waits until one of the transactions has ended.

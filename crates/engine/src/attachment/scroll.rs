@@ -10,6 +10,7 @@ use crate::execute::row_buffer::RowBuffer;
 
 /// The rows that a scrollable cursor has passed, and where it stands.
 pub(super) struct ScrollBuffer {
+    /// Each row's columns, and behind them what the cursor has to know of the row.
     pub(super) rows: RowBuffer,
     /// 0 before the first row, 1 on the first.
     pub(super) position: usize,

@@ -9,8 +9,8 @@ use farbird_types::convert::CastContext;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::api::{
-    ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, Scroll, StatementDescription,
-    StatementHandle, StatementKind, TransactionHandle,
+    ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, Scroll,
+    StatementDescription, StatementHandle, StatementKind, TransactionHandle,
 };
 use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::client_cursors::ClientCursors;
@@ -204,8 +204,31 @@ impl Attachment {
 
     /// Fills `rows` with up to `rows_max` rows of the statement's cursor. On an error the rows before it are there.
     pub fn fetch(&mut self, handle: StatementHandle, rows_max: usize, rows: &mut Rows) -> Result<FetchEnd> {
+        self.fetch_many(handle, Scroll::Next, rows_max, rows)
+    }
+
+    /// As [`Attachment::fetch`], backwards: the end is before the first row.
+    ///
+    /// # Errors
+    /// `isc_invalid_fetch_option` for a cursor that cannot scroll.
+    pub fn fetch_prior(
+        &mut self,
+        handle: StatementHandle,
+        rows_max: usize,
+        rows: &mut Rows,
+    ) -> Result<FetchEnd> {
+        self.fetch_many(handle, Scroll::Prior, rows_max, rows)
+    }
+
+    fn fetch_many(
+        &mut self,
+        handle: StatementHandle,
+        to: Scroll,
+        rows_max: usize,
+        rows: &mut Rows,
+    ) -> Result<FetchEnd> {
         for _ in 0..rows_max {
-            match self.fetch_row(handle, Scroll::Next)? {
+            match self.fetch_row(handle, to)? {
                 Some(row) => rows.push(&row),
                 None => return Ok(FetchEnd::EndOfCursor),
             }
@@ -249,22 +272,32 @@ impl Attachment {
         Ok(())
     }
 
-    /// Names the cursor that the statement will open, for WHERE CURRENT OF in others.
+    /// Names the cursor that the statement will open, for WHERE CURRENT OF in others. As in SQL, a name without quotes
+    /// stands for its capitals; what follows a space is left out.
     ///
     /// # Errors
-    /// `isc_dsql_decl_err` if another statement's cursor has that name.
+    /// `isc_dsql_decl_err` with `isc_dsql_cursor_invalid` for no name, and with `isc_dsql_cursor_redefined` if another
+    /// statement's cursor has that name or the statement's cursor is open under another one.
     pub fn set_cursor_name(&mut self, handle: StatementHandle, name: &str) -> Result<()> {
-        let taken = self
-            .statements
-            .iter()
-            .any(|(other, slot)| *other != handle && slot.cursor_name.as_deref() == Some(name));
-        if taken {
-            return Err(Error::new(isc::DSQL_ERROR)
-                .and(isc::SQLERR)
-                .with(-502)
-                .and(isc::DSQL_DECL_ERR)
-                .and(isc::DSQL_CURSOR_REDEFINED)
-                .with(name));
+        let wrong =
+            |code| Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-502).and(isc::DSQL_DECL_ERR).and(code);
+        let name = match name.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"').unwrap_or(quoted).replace("\"\"", "\""),
+            None => name.split(' ').next().unwrap_or_default().to_uppercase(),
+        };
+        let name = name.trim_end_matches(' ');
+        if name.is_empty() {
+            return Err(wrong(isc::DSQL_CURSOR_INVALID));
+        }
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        if slot.cursor_name.as_deref() == Some(name) {
+            return Ok(());
+        }
+        if self.statements.values().any(|slot| slot.cursor_name.as_deref() == Some(name)) {
+            return Err(wrong(isc::DSQL_CURSOR_REDEFINED).with(name));
+        }
+        if let (Some(own), Some(_)) = (&slot.cursor_name, &slot.open) {
+            return Err(wrong(isc::DSQL_CURSOR_REDEFINED).with(own.as_str()));
         }
         self.statements.get_mut(&handle).ok_or_else(bad_handle)?.cursor_name = Some(name.to_owned());
         Ok(())
@@ -551,13 +584,17 @@ impl Attachment {
             ExecutionContext::new(&database, &self.session, transaction, view, open.now, given, budget);
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
-        let mut source = |row_numbers: &mut Vec<Value>, source: &mut RowSource| {
-            next_row(source, row_numbers, width, &mut context)
-        };
+        let mut next = || next_row(&mut open.source, width, &mut context);
         let result = match &mut open.scroll {
-            None => source(&mut open.row_numbers, &mut open.source),
-            Some(buffer) => buffer.go(to, || source(&mut open.row_numbers, &mut open.source)),
+            None => next(),
+            Some(buffer) => buffer.go(to, next),
         };
+        let result = result.map(|row| {
+            row.map(|mut row| {
+                open.row_numbers = row.split_off(width.min(row.len()));
+                row
+            })
+        });
         slot.counts = context.counts;
         match result {
             Ok(mut row) => {
@@ -607,9 +644,15 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
             Action::Select(plan) => {
                 let parameters = std::mem::take(&mut context.parameters);
                 let mut cursor = Cursor::new(plan, context.view.clone(), parameters);
-                let row = cursor.start(context).and_then(|()| match options.singleton {
-                    true => only_row(&mut cursor, bound.columns.len(), context).map(Some),
-                    false => Ok(None),
+                let row = cursor.start(context).and_then(|()| {
+                    let mut next = || {
+                        let row = cursor.next_row(context)?;
+                        Ok(row.map(|mut row| {
+                            row.truncate(bound.columns.len());
+                            row
+                        }))
+                    };
+                    only_row(options.rows, &mut next)
                 });
                 match row {
                     Ok(None) => Ok(Outcome::Cursor(RowSource::Query(Box::new(cursor)))),
@@ -623,16 +666,25 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
             Action::Modify(plan) => {
                 let modified = crate::execute::modify(plan, context)?;
                 if bound.columns.is_empty() {
-                    Ok(Outcome::Done)
-                } else {
-                    Ok(Outcome::Rows(modified.returned))
+                    return Ok(Outcome::Done);
+                }
+                if !bound.has_cursor {
+                    return Ok(Outcome::Rows(modified.returned));
+                }
+                let mut rows = modified.returned;
+                match only_row(options.rows, &mut || rows.next())? {
+                    Some(row) => Ok(Outcome::Row(row)),
+                    None => Ok(Outcome::Rows(rows)),
                 }
             }
         },
         Body::Routine(compiled) => {
             let mut execution = psql::Execution::start(compiled, context)?;
             if prepared.description.has_cursor {
-                return Ok(Outcome::Cursor(RowSource::Routine(Box::new(execution))));
+                return Ok(match only_row(options.rows, &mut || execution.resume(context))? {
+                    Some(row) => Outcome::Row(row),
+                    None => Outcome::Cursor(RowSource::Routine(Box::new(execution))),
+                });
             }
             let row = execution.finish(context)?;
             if prepared.description.columns.is_empty() {
@@ -652,18 +704,20 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
     }
 }
 
-/// The row of a query that gives one at most.
+/// The row of a caller that wants only one (or none, if he takes that); `None` if he wants a cursor.
 fn only_row(
-    cursor: &mut Cursor,
-    width: usize,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Option<Vec<Value>>> {
-    let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
-    if cursor.next(context)?.is_some() {
-        return Err(Error::new(isc::SING_SELECT_ERR));
+    wanted: RowsWanted,
+    next: &mut impl FnMut() -> Result<Option<Vec<Value>>>,
+) -> Result<Option<Option<Vec<Value>>>> {
+    if wanted == RowsWanted::Cursor {
+        return Ok(None);
     }
-    row.truncate(width);
-    Ok(Some(row))
+    let first = next()?;
+    match &first {
+        None if wanted == RowsWanted::One => Err(Error::new(isc::STREAM_EOF)),
+        Some(_) if next()?.is_some() => Err(Error::new(isc::SING_SELECT_ERR)),
+        _ => Ok(Some(first)),
+    }
 }
 
 fn finish(
@@ -684,7 +738,7 @@ fn finish(
             }
             return Ok(Execution::Row(row));
         }
-        Outcome::Rows(mut rows) if options.singleton || !has_cursor => {
+        Outcome::Rows(mut rows) if !has_cursor => {
             let mut row = rows.next()?;
             if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                 prepared.blob_texts.mark(row);
@@ -709,10 +763,9 @@ fn finish(
     Ok(Execution::CursorOpened)
 }
 
-/// The next row's columns; the row numbers behind them are kept for WHERE CURRENT OF.
+/// The next row: its columns, and behind them the numbers of the rows that it was made of.
 fn next_row(
     source: &mut RowSource,
-    row_numbers: &mut Vec<Value>,
     width: usize,
     context: &mut ExecutionContext<'_>,
 ) -> Result<Option<Vec<Value>>> {
@@ -720,10 +773,10 @@ fn next_row(
         RowSource::Query(cursor) => {
             let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
             let columns = &cursor.plan().row_numbers;
-            row_numbers.clear();
-            row_numbers
-                .extend(columns.iter().map(|column| row.get(column.position).cloned().unwrap_or_default()));
+            let number = |position: usize| row.get(position).cloned().unwrap_or_default();
+            let numbers: Vec<Value> = columns.iter().map(|column| number(column.position)).collect();
             row.truncate(width);
+            row.extend(numbers);
             Ok(Some(row))
         }
         RowSource::Routine(execution) => execution.resume(context),

@@ -290,7 +290,7 @@ fn reserve_tables(transaction: &Transaction) -> Result<()> {
             (true, false) => LockLevel::SharedWrite,
             (true, true) => LockLevel::ProtectedWrite,
         };
-        transaction.store.lock_relation(farbird_store::RelationId(relation.id.0), level)?;
+        transaction.store.reserve_relation(farbird_store::RelationId(relation.id.0), level)?;
     }
     Ok(())
 }

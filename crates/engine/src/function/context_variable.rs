@@ -12,7 +12,9 @@ use crate::function::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as, require
 use crate::function::{Argument, Call, ScalarFunction, argument};
 
 /// What ENGINE_VERSION says: the version of Firebird whose language and catalog this is.
-pub const ENGINE_VERSION: &str = "5.0.3";
+pub const ENGINE_VERSION: &str = "5.0.4";
+/// What FARBIRD_VERSION says, a variable that Firebird does not have: who really answers.
+const FARBIRD_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Most variables of one namespace.
 const CONTEXT_VARIABLES_MAX: usize = 1_000;
@@ -143,6 +145,7 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
     let parameters = &context.transaction.parameters;
     Ok(match name {
         "ENGINE_VERSION" => Some(ENGINE_VERSION.to_owned()),
+        "FARBIRD_VERSION" => Some(FARBIRD_VERSION.to_owned()),
         "DB_NAME" => Some(context.database.path.display().to_string()),
         "DB_GUID" => known(&catalog().database.guid),
         "DB_FILE_ID" => known(&catalog().database.guid),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_engine::api::{ExecuteOptions, Execution, Scroll, StatementKind, TransactionHandle};
+use farbird_engine::api::{ExecuteOptions, Execution, RowsWanted, Scroll, StatementKind, TransactionHandle};
 use farbird_engine::attachment::Attachment;
 use farbird_types::isc;
 
@@ -219,7 +219,7 @@ fn single_row<T: FromRow>(
     transaction: TransactionHandle,
     parameters: &dyn Parameters,
 ) -> Result<Option<T>> {
-    let options = ExecuteOptions { singleton: true, ..ExecuteOptions::default() };
+    let options = ExecuteOptions { rows: RowsWanted::AtMostOne, ..ExecuteOptions::default() };
     let values = match start(prepared, transaction, parameters, options) {
         Ok(Execution::Row(values)) => values,
         Ok(Execution::CursorOpened) => prepared.shared.with(|attachment| {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_engine::api::{ExecuteOptions, StatementHandle, TransactionHandle};
+use farbird_engine::api::{ExecuteOptions, RowsWanted, StatementHandle, TransactionHandle};
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{self, BlobStreamItem};
 use farbird_wire::clumplet::{ClumpletReader, batch as tag};
@@ -224,7 +224,7 @@ impl Session {
         values: Vec<Value>,
     ) -> Result<i32> {
         let attachment = self.attachment()?;
-        let options = ExecuteOptions { singleton: true, ..ExecuteOptions::default() };
+        let options = ExecuteOptions { rows: RowsWanted::AtMostOne, ..ExecuteOptions::default() };
         attachment.execute(statement, Some(transaction), values, options)?;
         let counts = attachment.record_counts(statement)?;
         Ok(i32::try_from(counts.inserted + counts.updated + counts.deleted).unwrap_or(i32::MAX))

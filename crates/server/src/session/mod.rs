@@ -6,7 +6,7 @@
 //! | `attach_parameters` | what a DPB or SPB says |
 //! | `output` | replies on their way out |
 //! | `objects` | handles |
-//! | `statements`, `batches` | statements, cursors, batches |
+//! | `statements`, `cursors`, `batches` | statements, their rows, batches |
 //! | `transactions`, `blobs` | what the names say |
 //! | `information` | the information calls |
 //! | `convert` | values between the engine's types and the client's |
@@ -15,6 +15,7 @@ mod attach_parameters;
 mod batches;
 mod blobs;
 pub(crate) mod convert;
+mod cursors;
 mod information;
 mod objects;
 pub(crate) mod output;

@@ -1,38 +1,27 @@
-//! Statements: allocate, prepare, execute, fetch, free.
+//! Statements: allocate, prepare, execute, free. Their rows are fetched in `cursors`.
 //!
-//! Rows go from the engine straight into the output buffer, a few hundred at a time. When a batch has been answered
-//! and the client is silent, the next rows are fetched ahead.
-//! Source: wire-protocol.md, 6.5, 8.3 to 8.5 and 9.3.
+//! Source: wire-protocol.md, 6.5, 8.3 and 9.3; Firebird's own order of checks: server.cpp, execute_statement.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_engine::api::{
-    ExecuteOptions, Execution, FetchEnd, Rows, Scroll, StatementHandle, StatementKind, TransactionHandle,
+    ExecuteOptions, Execution, RowsWanted, StatementHandle, StatementKind, TransactionHandle,
 };
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::message::{Message, MessageFormat};
 use farbird_wire::packet::{
-    Execute, Execute2, ExecuteImmediate2, Fetch, FetchResponse, FetchScroll, InlineBlob, Output as WantedRow,
-    Reply, Response, SqlResponse, StatementText, encode_fetch_row, encode_sql_row,
+    Execute, Execute2, ExecuteImmediate2, InlineBlob, Output as WantedRow, Reply, Response, SqlResponse,
+    StatementText, encode_sql_row,
 };
-use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement, prepare_reply, scroll};
+use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement, prepare_reply};
 
 use super::Session;
 use super::batches::Batch;
 use super::convert::{self, RowConversion};
+use super::cursors::OpenCursor;
 use super::information;
 use super::objects::Object;
-use super::output::FLUSH_BYTES;
-
-/// Rows taken from the engine at a time.
-const ROWS_AT_A_TIME: usize = 200;
-/// Rows answered at least before a batch may end early because much has been sent (Firebird's rule).
-const ROWS_BEFORE_EARLY_END: usize = 10;
-/// Buffers sent after which a batch may end early (Firebird's rule).
-const SENDS_BEFORE_EARLY_END: usize = 16;
-/// Memory for rows fetched ahead, per cursor, in bytes; an estimate from the message's length.
-const READ_AHEAD_BYTES_MAX: usize = 1 << 20;
 
 /// A statement of a connection.
 pub(crate) struct Statement {
@@ -40,8 +29,8 @@ pub(crate) struct Statement {
     /// What the engine said about it; none before prepare.
     pub(crate) prepared: Option<Prepared>,
     /// Format of the last rows asked for.
-    row: Option<RowFormat>,
-    cursor: Option<OpenCursor>,
+    pub(super) row: Option<RowFormat>,
+    pub(super) cursor: Option<OpenCursor>,
     pub(crate) batch: Option<Batch>,
 }
 
@@ -54,22 +43,11 @@ pub(crate) struct Prepared {
     pub(crate) parameters: Vec<ColumnType>,
 }
 
-struct RowFormat {
-    format: Arc<MessageFormat>,
-    conversion: RowConversion,
+pub(super) struct RowFormat {
+    pub(super) format: Arc<MessageFormat>,
+    pub(super) conversion: RowConversion,
     /// Columns that may hold BLOB ids.
     blobs: Vec<usize>,
-}
-
-struct OpenCursor {
-    transaction: Handle,
-    inline_blob_bytes: u32,
-    /// Fetched, not yet sent.
-    ahead: Rows,
-    /// Rows of `ahead` already sent.
-    sent: usize,
-    /// What came after the rows ahead: the end, or an error; none if more may come.
-    after: Option<Result<FetchEnd>>,
 }
 
 impl Statement {
@@ -79,12 +57,12 @@ impl Statement {
 
     /// The transaction of its cursor has ended, and the cursor with it.
     pub(crate) fn transaction_ended(&mut self, transaction: Handle) {
-        if self.cursor.as_ref().is_some_and(|cursor| cursor.transaction == transaction) {
+        if self.cursor.as_ref().is_some_and(|cursor| cursor.is_of(transaction)) {
             self.cursor = None;
         }
     }
 
-    fn prepared(&self) -> Result<&Prepared> {
+    pub(super) fn prepared(&self) -> Result<&Prepared> {
         self.prepared.as_ref().ok_or_else(|| Error::new(isc::UNPREPARED_STMT))
     }
 }
@@ -195,13 +173,15 @@ impl Session {
             convert::parameters(values, format.map(|f| &**f), &prepared.parameters, character_set, || {
                 attachment.cast_context()
             })?;
-        let singleton = output.is_some_and(|output| output.format.is_some());
+        if statement.cursor.is_some() || statement.batch.is_some() {
+            return Err(Error::new(isc::SQLERR).with(-502).and(isc::DSQL_CURSOR_OPEN_ERR));
+        }
         if let Some(format) = output.and_then(|output| output.format.clone()) {
             statement.set_row_format(format, character_set)?;
         }
         let options = ExecuteOptions {
             timeout: (execute.timeout_ms > 0).then(|| Duration::from_millis(u64::from(execute.timeout_ms))),
-            singleton,
+            rows: wanted(output),
             scrollable: execute.cursor_flags & CURSOR_SCROLLABLE != 0,
         };
         let engine = statement.engine;
@@ -210,15 +190,8 @@ impl Session {
             let inline_blob_bytes = self.inline_limit(execute.inline_blob_bytes);
             let statement = self.objects.statement(execute.statement)?;
             let width = statement.prepared()?.columns.len();
-            let mut ahead = Rows::default();
-            ahead.reset(width);
-            statement.cursor = Some(OpenCursor {
-                transaction: transaction_handle,
-                inline_blob_bytes,
-                ahead,
-                sent: 0,
-                after: None,
-            });
+            statement.cursor =
+                Some(OpenCursor::new(transaction_handle, width, options.scrollable, inline_blob_bytes));
         }
         Ok((transaction_handle, execution))
     }
@@ -315,7 +288,8 @@ impl Session {
         let values = convert::parameters(values, format, &prepared.parameters, character_set, || {
             attachment.cast_context()
         })?;
-        let options = ExecuteOptions { singleton: row.is_some(), ..ExecuteOptions::default() };
+        let rows = if row.is_some() { RowsWanted::One } else { RowsWanted::Cursor };
+        let options = ExecuteOptions { rows, ..ExecuteOptions::default() };
         let execution = self.attachment()?.execute(engine, transaction, values, options)?;
         Ok((execution, row))
     }
@@ -359,203 +333,14 @@ impl Session {
         Ok(())
     }
 
-    /// op_fetch: rows, then the end marker; an error takes the place of the next row and of the marker.
-    pub(super) fn fetch(&mut self, fetch: &Fetch) -> Result<()> {
-        self.remember_row_format(fetch)?;
-        let no_batch =
-            self.objects.statement(fetch.statement)?.prepared()?.kind == StatementKind::SelectForUpdate;
-        let wanted = if no_batch { 1 } else { usize::from(fetch.count) };
-        let (rows, end) = self.send_rows(fetch.statement, wanted)?;
-        self.output.reply(&Reply::FetchResponse(match end {
-            FetchEnd::MoreToCome => FetchResponse::END_OF_BATCH,
-            FetchEnd::EndOfCursor => FetchResponse::END_OF_CURSOR,
-        }));
-        self.output.flush();
-        if end == FetchEnd::MoreToCome && !no_batch {
-            self.read_ahead(fetch.statement, rows);
-        }
-        Ok(())
-    }
-
-    /// op_fetch_scroll: as op_fetch for the next rows; one row for the other operations.
-    pub(super) fn fetch_scroll(&mut self, fetch: &FetchScroll) -> Result<()> {
-        let to = match fetch.operation {
-            scroll::NEXT => return self.fetch(&fetch.fetch),
-            scroll::PRIOR => Scroll::Prior,
-            scroll::FIRST => Scroll::First,
-            scroll::LAST => Scroll::Last,
-            scroll::ABSOLUTE => Scroll::Absolute(i64::from(fetch.position)),
-            scroll::RELATIVE => Scroll::Relative(i64::from(fetch.position)),
-            _ => return Err(Error::new(isc::INVALID_FETCH_OPTION).with("UNKNOWN")),
-        };
-        self.remember_row_format(&fetch.fetch)?;
-        let handle = fetch.fetch.statement;
-        let statement = self.objects.statement(handle)?;
-        let engine = statement.engine;
-        let width = statement.prepared()?.columns.len();
-        let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
-        // Rows fetched ahead have moved the engine's cursor past the client's place: tell it how far to go back.
-        let unsent = cursor.ahead.len() - cursor.sent;
-        cursor.discard_ahead(width);
-        let to = match to {
-            Scroll::Prior => Scroll::Relative(-1 - offset(unsent)),
-            Scroll::Relative(distance) => Scroll::Relative(distance - offset(unsent)),
-            other => other,
-        };
-        let row = self.attachment()?.fetch_scroll(engine, to)?;
-        let end = match row {
-            Some(values) => {
-                // fbclient's corrective fetches take no blobs: none go with a relative move (wire-protocol.md, 8.5).
-                self.send_one(handle, &values, !matches!(to, Scroll::Relative(_)))?;
-                FetchResponse::END_OF_BATCH
-            }
-            None => FetchResponse::END_OF_CURSOR,
-        };
-        self.output.reply(&Reply::FetchResponse(end));
-        Ok(())
-    }
-
-    fn remember_row_format(&mut self, fetch: &Fetch) -> Result<()> {
-        let character_set = self.character_set;
-        let statement = self.objects.statement(fetch.statement)?;
-        if let Some(format) = fetch.output.format.clone() {
-            statement.set_row_format(format, character_set)?;
-        }
-        if statement.cursor.is_none() {
-            return Err(cursor_not_open());
-        }
-        if statement.row.is_none() {
-            return Err(Error::new(isc::DSQL_ERROR)
-                .and(isc::SQLERR)
-                .with(-502)
-                .and(isc::DSQL_CURSOR_OPEN_ERR));
-        }
-        Ok(())
-    }
-
-    /// Sends up to `wanted` rows. Gives how many they were, and whether the cursor has ended.
-    fn send_rows(&mut self, handle: Handle, wanted: usize) -> Result<(usize, FetchEnd)> {
-        let mut sent = 0;
-        let mut bytes_before = self.output.sent_bytes();
-        let mut sends = 0;
-        loop {
-            let statement = self.objects.statement(handle)?;
-            let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
-            if cursor.sent < cursor.ahead.len() {
-                sent += self.send_ahead(handle, wanted - sent)?;
-                sends += usize::try_from((self.output.sent_bytes() - bytes_before) / FLUSH_BYTES as u64)
-                    .unwrap_or(0);
-                bytes_before = self.output.sent_bytes();
-            } else {
-                match cursor.after.take() {
-                    Some(Ok(FetchEnd::EndOfCursor)) => {
-                        cursor.after = Some(Ok(FetchEnd::EndOfCursor));
-                        return Ok((sent, FetchEnd::EndOfCursor));
-                    }
-                    Some(Err(error)) => return Err(error),
-                    Some(Ok(FetchEnd::MoreToCome)) | None => {
-                        self.fetch_rows(handle, (wanted - sent).min(ROWS_AT_A_TIME))?
-                    }
-                }
-                continue;
-            }
-            let early = sends >= SENDS_BEFORE_EARLY_END && sent >= ROWS_BEFORE_EARLY_END;
-            if sent >= wanted || early {
-                return Ok((sent, FetchEnd::MoreToCome));
-            }
-            if self.output.is_broken() {
-                return Err(Error::new(isc::ATT_SHUTDOWN));
-            }
-        }
-    }
-
-    /// Takes up to `count` rows from the engine into the cursor's rows ahead; what came after them is kept there.
-    fn fetch_rows(&mut self, handle: Handle, count: usize) -> Result<()> {
-        let statement = self.objects.statement(handle)?;
-        let engine = statement.engine;
-        let width = statement.prepared()?.columns.len();
-        let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
-        let mut rows = std::mem::take(&mut cursor.ahead);
-        rows.reset(width);
-        let end = self.attachment()?.fetch(engine, count.max(1), &mut rows);
-        let statement = self.objects.statement(handle)?;
-        let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
-        cursor.ahead = rows;
-        cursor.sent = 0;
-        cursor.after = match end {
-            Ok(FetchEnd::MoreToCome) => None,
-            other => Some(other),
-        };
-        Ok(())
-    }
-
-    /// Encodes up to `count` of the rows ahead; gives how many.
-    fn send_ahead(&mut self, handle: Handle, count: usize) -> Result<usize> {
-        let context = self.attachment()?.cast_context();
-        let statement = self.objects.statement(handle)?;
-        let (Some(row), Some(mut cursor)) = (statement.row.take(), statement.cursor.take()) else {
-            return Err(cursor_not_open());
-        };
-        let mut scratch = Vec::new();
-        let mut result = Ok(());
-        let end = cursor.ahead.len().min(cursor.sent.saturating_add(count));
-        let first = cursor.sent;
-        while cursor.sent < end && result.is_ok() {
-            let values = cursor.ahead.row(cursor.sent);
-            result = row.conversion.apply(values, &context, &mut scratch).and_then(|converted| {
-                self.inline_blobs(&row, cursor.transaction, cursor.inline_blob_bytes, values);
-                let version = self.output.version();
-                self.output
-                    .encode(|out| encode_fetch_row(&row.format, version, converted, out).map(|()| 1))
-                    .map_err(super::unencodable)
-            });
-            cursor.sent += 1;
-        }
-        let sent = cursor.sent - first;
-        let statement = self.objects.statement(handle)?;
-        statement.row = Some(row);
-        statement.cursor = Some(cursor);
-        result.map(|()| sent)
-    }
-
-    fn send_one(&mut self, handle: Handle, values: &[Value], with_blobs: bool) -> Result<()> {
-        let width = values.len();
-        let statement = self.objects.statement(handle)?;
-        let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
-        cursor.discard_ahead(width);
-        cursor.ahead.push(values);
-        let limit = cursor.inline_blob_bytes;
-        if !with_blobs {
-            cursor.inline_blob_bytes = 0;
-        }
-        let sent = self.send_ahead(handle, 1);
-        if let Some(cursor) = &mut self.objects.statement(handle)?.cursor {
-            cursor.inline_blob_bytes = limit;
-            cursor.discard_ahead(width);
-        }
-        sent.map(|_| ())
-    }
-
-    /// Fetches the next rows while the client is busy with the last ones. Stops when the client asks for something.
-    fn read_ahead(&mut self, handle: Handle, rows: usize) {
-        if self.is_input_waiting() {
-            return;
-        }
-        let Ok(statement) = self.objects.statement(handle) else { return };
-        let (Some(row), Some(cursor)) = (&statement.row, &statement.cursor) else { return };
-        if cursor.sent < cursor.ahead.len() || cursor.after.is_some() {
-            return;
-        }
-        let per_row = usize::try_from(row.format.length()).unwrap_or(usize::MAX).max(1);
-        let count = rows.min(ROWS_AT_A_TIME).min(READ_AHEAD_BYTES_MAX / per_row);
-        if count > 0 {
-            // An error is kept with the cursor and reported in its place; a missing cursor fails again on fetch.
-            let _ = self.fetch_rows(handle, count);
-        }
-    }
-
     /// Sends the small BLOBs of a row in front of it. A BLOB that cannot be opened ends that for the row.
-    fn inline_blobs(&mut self, row: &RowFormat, transaction: Handle, bytes_max: u32, values: &[Value]) {
+    pub(super) fn inline_blobs(
+        &mut self,
+        row: &RowFormat,
+        transaction: Handle,
+        bytes_max: u32,
+        values: &[Value],
+    ) {
         if bytes_max == 0 || row.blobs.is_empty() {
             return;
         }
@@ -633,7 +418,7 @@ impl Session {
 }
 
 impl Statement {
-    fn set_row_format(
+    pub(super) fn set_row_format(
         &mut self,
         format: Arc<MessageFormat>,
         character_set: farbird_types::CharacterSet,
@@ -647,6 +432,11 @@ impl Statement {
     }
 }
 
+/// A client that says how the row shall look gets one row instead of a cursor.
+fn wanted(output: Option<&WantedRow>) -> RowsWanted {
+    if output.is_some_and(|output| output.format.is_some()) { RowsWanted::One } else { RowsWanted::Cursor }
+}
+
 impl RowFormat {
     fn new(
         format: Arc<MessageFormat>,
@@ -658,24 +448,4 @@ impl RowFormat {
             format.columns().enumerate().filter(|(_, t)| t.is_blob()).map(|(index, _)| index).collect();
         Ok(RowFormat { format, conversion, blobs })
     }
-}
-
-impl OpenCursor {
-    fn discard_ahead(&mut self, width: usize) {
-        self.ahead.reset(width);
-        self.sent = 0;
-        self.after = None;
-    }
-}
-
-fn offset(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
-}
-
-fn cursor_not_open() -> Error {
-    Error::new(isc::DSQL_ERROR)
-        .and(isc::SQLERR)
-        .with(-504)
-        .and(isc::DSQL_CURSOR_ERR)
-        .and(isc::CURSOR_NOT_OPEN)
 }

@@ -32,8 +32,9 @@ use crate::security::random;
 use crate::server::Shared;
 use crate::service::ServiceSession;
 
-/// Newest protocol that we accept.
-const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V20;
+/// Newest protocol that we accept: that of Firebird 5.0.4, whose version we give. Drivers take a server that accepts 20 for
+/// Firebird 6, and ask for schemas.
+const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V19;
 /// Inline BLOBs of an attachment that does not ask for another size.
 const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
 

@@ -243,3 +243,67 @@ fn wrong_handles_are_errors() {
     assert_eq!(client.ask(Request::CloseBlob(Handle(99))).unwrap_err().gds_code(), isc::BAD_SEGSTR_HANDLE);
     assert_eq!(client.value("SELECT 1 FROM RDB$DATABASE"), Value::integer(1));
 }
+
+/// op_execute2 with a format for its row gives one row of whatever has rows, or says why not.
+#[test]
+fn a_single_row_is_wanted_of_a_statement_with_a_cursor() {
+    let server = TestServer::start();
+    let mut client = with_rows(&server, 2);
+    let transaction = client.start();
+    let mut one = |sql: &str| {
+        let statement = client.prepare(transaction, sql).unwrap();
+        let row = client.execute2(transaction, &statement, &[]);
+        client.drop_statement(&statement);
+        row.map_err(|error| error.gds_code())
+    };
+    let given = Ok(Some(vec![Value::integer(1)]));
+    assert_eq!(one("SELECT ID FROM T WHERE ID = 1"), given);
+    assert_eq!(one("SELECT ID FROM T WHERE ID = 9"), Err(isc::STREAM_EOF));
+    assert_eq!(one("SELECT ID FROM T"), Err(isc::SING_SELECT_ERR));
+    assert_eq!(one("UPDATE T SET ID = 1 WHERE ID = 1 RETURNING ID"), given);
+    assert_eq!(one("UPDATE T SET ID = 9 WHERE ID = 9 RETURNING ID"), Err(isc::STREAM_EOF));
+    let block = |body: &str| format!("EXECUTE BLOCK RETURNS (N INTEGER) AS BEGIN N = 1; {body} END");
+    assert_eq!(one(&block("SUSPEND;")), given);
+    assert_eq!(one(&block("IF (1 = 0) THEN SUSPEND;")), Err(isc::STREAM_EOF));
+    assert_eq!(one(&block("SUSPEND; SUSPEND;")), Err(isc::SING_SELECT_ERR));
+    assert_eq!(one(&block("SUSPEND; N = 1 / 0;")), Err(isc::ARITH_EXCEPT));
+    // What a failed one has done is undone.
+    let insert = "INSERT INTO T VALUES (50, 'x');";
+    assert_eq!(one(&block(&format!("{insert} IF (1 = 0) THEN SUSPEND;"))), Err(isc::STREAM_EOF));
+    assert_eq!(one("SELECT ID FROM T WHERE ID = 50"), Err(isc::STREAM_EOF));
+}
+
+/// A cursor's name is like any name of SQL: in capitals unless it stands in quotes.
+#[test]
+fn a_cursor_is_found_by_its_name() {
+    let server = TestServer::start();
+    let mut client = with_rows(&server, 3);
+    let transaction = client.start();
+    let statement = client.prepare(transaction, "SELECT ID FROM T ORDER BY ID FOR UPDATE").unwrap();
+    let mut name = |client: &mut Client, name: &str| {
+        let name = [name.as_bytes(), b"\0"].concat();
+        client.ask(Request::SetCursor { statement: statement.handle, name, kind: 0 })
+    };
+    let delete = |client: &mut Client, cursor: &str| {
+        let sql = format!("UPDATE T SET NAME = NAME || '!' WHERE CURRENT OF {cursor}");
+        client.run_in(transaction, &sql).map_err(|error| error.gds_code())
+    };
+    for (given, found, not_found) in
+        [("mine", "MINE", "\"mine\""), ("\"a \"\"b\"", "\"a \"\"b\"", "A"), ("c of 4 ", "c", "D")]
+    {
+        name(&mut client, given).unwrap();
+        client.execute(transaction, &statement, &[]).unwrap();
+        assert_eq!(client.fetch(&statement, 1).unwrap().rows.len(), 1);
+        delete(&mut client, found).unwrap();
+        assert!(delete(&mut client, not_found).is_err());
+        // While it is open the cursor keeps its name; the same once more is no change.
+        name(&mut client, given).unwrap();
+        let error = name(&mut client, "other").unwrap_err();
+        assert!(error.has(isc::DSQL_CURSOR_REDEFINED), "{error}");
+        client.close_cursor(&statement).unwrap();
+    }
+    let error = name(&mut client, "").unwrap_err();
+    assert!(error.has(isc::DSQL_CURSOR_INVALID), "{error}");
+    client.commit(transaction);
+    assert_eq!(client.value("SELECT NAME FROM T WHERE ID = 1"), Value::text("row 1!!!"));
+}

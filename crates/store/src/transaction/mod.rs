@@ -71,6 +71,8 @@ pub(crate) struct Core {
     /// Row numbers taken, by relation; the latest range is in use.
     row_numbers: IdMap<RelationId, Vec<Reservation>>,
     levels: IdMap<RelationId, Levels>,
+    /// Relations that are locked to read by their reservation alone: see `reserve_relation`.
+    reserved_to_read: IdSet<RelationId>,
     /// Relations whose layout cannot change any more for this transaction: it has locked them and knows the latest
     /// layout, or has made one of its own.
     known_layouts: IdSet<RelationId>,
@@ -126,6 +128,7 @@ impl Core {
             blobs: BlobSet::default(),
             row_numbers: IdMap::default(),
             levels: IdMap::default(),
+            reserved_to_read: IdSet::default(),
             known_layouts: IdSet::default(),
             ddl: Vec::new(),
             formats: IdMap::default(),
@@ -344,6 +347,11 @@ impl Transaction {
     /// Locks a relation until the end of the transaction, waiting as the transaction's parameters say.
     /// Asking again for more strengthens the lock.
     pub fn lock_relation(&self, relation: RelationId, level: LockLevel) -> Result<()> {
+        self.core()?.reserved_to_read.remove(&relation);
+        self.strengthen_lock(relation, level)
+    }
+
+    fn strengthen_lock(&self, relation: RelationId, level: LockLevel) -> Result<()> {
         let id = {
             let core = self.core()?;
             if core.levels.get(&relation).is_some_and(|levels| levels.include(level)) {
@@ -353,6 +361,19 @@ impl Transaction {
         };
         let levels = self.store.inner.locks.lock_relation(relation, level, &mut self.waiter(id))?;
         self.core()?.levels.insert(relation, levels);
+        Ok(())
+    }
+
+    /// Locks a relation as RESERVING asks for it.
+    ///
+    /// As in Firebird a transaction has one lock on a table, whose levels are ordered: none, PROTECTED READ, SHARED WRITE,
+    /// PROTECTED WRITE. A reserved PROTECTED READ is therefore gone with the first write, which needs SHARED WRITE.
+    pub fn reserve_relation(&self, relation: RelationId, level: LockLevel) -> Result<()> {
+        let is_first = !self.core()?.levels.contains_key(&relation);
+        self.lock_relation(relation, level)?;
+        if is_first && level == LockLevel::ProtectedRead {
+            self.core()?.reserved_to_read.insert(relation);
+        }
         Ok(())
     }
 
@@ -369,7 +390,7 @@ impl Transaction {
             return Ok(());
         }
         drop(core);
-        self.lock_relation(layout.id, level)?;
+        self.lock_for_writes(layout.id)?;
         let mut core = self.core()?;
         if knows_layout {
             return Ok(());
@@ -378,6 +399,17 @@ impl Transaction {
         match self.store.inner.check_layout(layout)? {
             LayoutCheck::Latest => drop(core.known_layouts.insert(layout.id)),
             LayoutCheck::Unregistered => {}
+        }
+        Ok(())
+    }
+
+    /// Locks a relation at the level of a write. A PROTECTED READ that was only reserved goes (see `reserve_relation`).
+    fn lock_for_writes(&self, relation: RelationId) -> Result<()> {
+        self.strengthen_lock(relation, self.write_level())?;
+        let mut core = self.core()?;
+        if core.reserved_to_read.remove(&relation) {
+            let levels = self.store.inner.locks.give_back(relation, LockLevel::ProtectedRead, core.id);
+            core.levels.insert(relation, levels);
         }
         Ok(())
     }
@@ -393,7 +425,13 @@ impl Transaction {
     /// Locks a relation for a read: under TABLE STABILITY nobody else may write to it from then on.
     pub(crate) fn lock_to_read(&self, relation: RelationId) -> Result<()> {
         match self.options.isolation {
-            Isolation::TableStability => self.lock_relation(relation, LockLevel::ProtectedRead),
+            Isolation::TableStability => {
+                let level = LockLevel::SharedWrite;
+                let is_reserved =
+                    self.core()?.levels.get(&relation).is_some_and(|levels| levels.include(level));
+                // Who has reserved it for writing with others reads what they write (see `reserve_relation`).
+                if is_reserved { Ok(()) } else { self.lock_relation(relation, LockLevel::ProtectedRead) }
+            }
             Isolation::Snapshot | Isolation::ReadCommitted => Ok(()),
         }
     }

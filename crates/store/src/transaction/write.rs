@@ -261,7 +261,7 @@ impl Transaction {
         wait: Wait,
     ) -> Result<()> {
         self.check_writable()?;
-        self.lock_relation(layout.id, self.write_level())?;
+        self.lock_for_writes(layout.id)?;
         let locked = self.lock_and_read(layout, view, row_id, wait)?;
         if locked.newly_locked {
             self.core()?.writes.note_lock(layout.id, row_id);
