@@ -295,6 +295,11 @@ pub enum RowsWanted {
     One,
 }
 
+/// The page size that a database reports which was to have this one: a size that Firebird has.
+pub fn reported_page_size(wanted: u32) -> u32 {
+    wanted.clamp(4096, 32768).next_power_of_two()
+}
+
 /// How a statement is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExecuteOptions {

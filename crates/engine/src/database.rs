@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farbird_store::Store;
-use farbird_types::Error;
+use farbird_types::{Error, isc};
 use parking_lot::{Mutex, RwLock};
 
 use crate::budget::Account;
@@ -81,9 +81,14 @@ impl Database {
         *catalog = Arc::new(next);
     }
 
-    /// Firebird's status for an error, with this database's name where only the file's name is missing.
+    /// Firebird's status for an error, with this database's name where only the file's name is missing. That nothing can
+    /// be written is said of the database if it is read only, not of the transaction.
     pub fn status(&self, error: impl Into<Error>) -> Error {
-        error.into().about_file(&shown(&self.path))
+        let error = error.into().about_file(&shown(&self.path));
+        match error.has(isc::READ_ONLY_TRANS) && self.catalog().database.read_only {
+            true => error.with_code(isc::READ_ONLY_DATABASE, isc::READ_ONLY_TRANS),
+            false => error,
+        }
     }
 
     /// A number for a new attachment (MON$ATTACHMENT_ID).

@@ -135,7 +135,7 @@ fn check(input: Input, interrupt: &Interrupt) -> anyhow::Result<Result<Outcome, 
 }
 
 fn to_file(input: Input, target: &Path, replace: bool, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let options = RestoreOptions { replace };
+    let options = RestoreOptions { replace, ..RestoreOptions::default() };
     let engine = Engine::new(StoreOptions::default());
     let bars = Bars { rows: input.bar("restore"), indexes: progress::bar("indexes", 0) };
     let restored =

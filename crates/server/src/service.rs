@@ -51,6 +51,8 @@ pub(crate) struct ServiceSession {
     lines: VecDeque<u8>,
     /// Users to be told by isc_info_svc_get_users.
     users: Vec<UserRecord>,
+    /// Whether it is also told who administers (isc_action_svc_display_user_adm).
+    users_with_admin: bool,
     /// What gbak was called with, if it is gbak.
     command_line: Vec<u8>,
     /// A backup or restore that was started.
@@ -67,6 +69,7 @@ impl ServiceSession {
             identity: identity.clone(),
             lines: VecDeque::new(),
             users: Vec::new(),
+            users_with_admin: false,
             command_line: command_line.map(|item| item.data.to_vec()).unwrap_or_default(),
             running: None,
         })
@@ -112,7 +115,8 @@ impl ServiceSession {
             action::ADD_USER => self.change_user(UserChange::Create(settings(&items)?))?,
             action::MODIFY_USER => self.change_user(UserChange::Alter(settings(&items)?))?,
             action::DELETE_USER => self.change_user(UserChange::Drop(settings(&items)?.name))?,
-            action::DISPLAY_USER | action::DISPLAY_USER_ADM => self.display_users(&items)?,
+            action::DISPLAY_USER => self.display_users(&items, false)?,
+            action::DISPLAY_USER_ADM => self.display_users(&items, true)?,
             action::GET_FB_LOG => {
                 self.check_admin()?;
                 self.lines.extend(b"The log of this server goes to the standard error of its process.\n");
@@ -140,7 +144,7 @@ impl ServiceSession {
         self.shared.security.apply(&[change])
     }
 
-    fn display_users(&mut self, items: &[StartItem]) -> Result<()> {
+    fn display_users(&mut self, items: &[StartItem], with_admin: bool) -> Result<()> {
         let wanted = text(items, spb::user::USERNAME).map(|name| normalize_user_name(&name)).transpose()?;
         let sees_all = self.identity.admin;
         let own = self.identity.user.clone();
@@ -150,7 +154,8 @@ impl ServiceSession {
         });
         // Some clients ask for the users (isc_info_svc_get_users), others read what the service says: the same items.
         let mut said = Vec::new();
-        self.users.iter().for_each(|user| write_user(user, &mut said));
+        self.users.iter().for_each(|user| write_user(user, with_admin, &mut said));
+        self.users_with_admin = with_admin;
         self.lines.extend(said);
         Ok(())
     }
@@ -255,7 +260,7 @@ impl ServiceSession {
         let mut taken = 0;
         for user in &self.users {
             let before = list.len();
-            write_user(user, &mut list);
+            write_user(user, self.users_with_admin, &mut list);
             if reply.out.len() + list.len() + 4 > reply.room || list.len() > usize::from(u16::MAX) {
                 list.truncate(before);
                 break;
@@ -351,7 +356,7 @@ impl ServiceReply {
     }
 }
 
-fn write_user(user: &UserRecord, out: &mut Vec<u8>) {
+fn write_user(user: &UserRecord, with_admin: bool, out: &mut Vec<u8>) {
     use spb::user as tag;
     let mut text = |item: u8, text: &str| {
         out.push(item);
@@ -363,7 +368,8 @@ fn write_user(user: &UserRecord, out: &mut Vec<u8>) {
     text(tag::FIRSTNAME, user.first_name.as_deref().unwrap_or_default());
     text(tag::MIDDLENAME, user.middle_name.as_deref().unwrap_or_default());
     text(tag::LASTNAME, user.last_name.as_deref().unwrap_or_default());
-    for (item, number) in [(tag::USERID, 0), (tag::GROUPID, 0), (tag::ADMIN, i32::from(user.admin))] {
+    let admin = with_admin.then_some((tag::ADMIN, i32::from(user.admin)));
+    for (item, number) in [(tag::USERID, 0), (tag::GROUPID, 0)].into_iter().chain(admin) {
         out.push(item);
         out.extend_from_slice(&i32::to_le_bytes(number));
     }

@@ -74,7 +74,10 @@ impl Attachment {
                 Isolation::TableStability => StoreIsolation::TableStability,
                 Isolation::ReadCommitted => StoreIsolation::ReadCommitted,
             },
-            access: if parameters.read_only { Access::ReadOnly } else { Access::ReadWrite },
+            access: match parameters.read_only || self.database().catalog().database.read_only {
+                true => Access::ReadOnly,
+                false => Access::ReadWrite,
+            },
             wait: match parameters.lock_timeout {
                 None => Wait::Forever,
                 Some(timeout) if timeout.is_zero() => Wait::No,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use farbird_store::backup::BackupRelation;
 use farbird_types::Result;
 
+use crate::api::reported_page_size;
+use crate::backup::RestoreOptions;
 use crate::catalog::{Catalog, CatalogObject, DatabaseProperties, RelationKind, layout, new_guid};
 use crate::clock;
 
@@ -60,7 +62,7 @@ pub(super) fn relations(catalog: &Catalog) -> Vec<BackupRelation> {
 }
 
 /// The catalog of a database that is made of a backup's entries: another database, born now.
-pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Catalog> {
+pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)], options: &RestoreOptions) -> Result<Catalog> {
     let mut catalog = Catalog::empty();
     for (key, value) in entries {
         catalog.insert(CatalogObject::decode(key, value)?);
@@ -68,6 +70,8 @@ pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Catalog> {
     let properties = DatabaseProperties {
         guid: new_guid(),
         created_us: clock::now_us(),
+        read_only: options.read_only,
+        page_size: options.page_size.map_or(catalog.database.page_size, reported_page_size),
         ..DatabaseProperties::clone(&catalog.database)
     };
     catalog.insert(CatalogObject::Database(Arc::new(properties)));

@@ -95,6 +95,11 @@ impl Database {
 pub struct RestoreOptions {
     /// Replace a database that is there already, once the restored one is whole.
     pub replace: bool,
+    /// The restored database takes no changes.
+    pub read_only: bool,
+    /// The page size that it reports; without one that of the database which was backed up. The file's own pages are
+    /// what they are (docs/store.md).
+    pub page_size: Option<u32>,
 }
 
 impl Engine {
@@ -124,10 +129,10 @@ impl Engine {
         let reader = BackupReader::open(input).map_err(|error| status(error, target, name))?;
         let mut pending = PendingFile::reserve(target, options.replace)?;
         // Nobody works in it yet: there is nothing to sweep.
-        let options = StoreOptions { background_sweep: false, ..self.store_options().clone() };
-        let store =
-            Store::create(pending.path(), options).map_err(|error| store_error(pending.path(), error))?;
-        let filled = fill(reader, &store, cancel, observer).map_err(|error| match error {
+        let store_options = StoreOptions { background_sweep: false, ..self.store_options().clone() };
+        let store = Store::create(pending.path(), store_options)
+            .map_err(|error| store_error(pending.path(), error))?;
+        let filled = fill(reader, &store, options, cancel, observer).map_err(|error| match error {
             FillError::Backup(error) => status(error, target, name),
             FillError::Catalog(error) => error,
         });
@@ -152,10 +157,11 @@ enum FillError {
 fn fill(
     reader: BackupReader<impl Read>,
     store: &Store,
+    options: &RestoreOptions,
     cancel: &Arc<CancelFlag>,
     observer: &mut ProgressObserver<'_>,
 ) -> std::result::Result<BackupSummary, FillError> {
-    let restored = catalog::restored(reader.catalog()).map_err(FillError::Catalog)?;
+    let restored = catalog::restored(reader.catalog(), options).map_err(FillError::Catalog)?;
     let entries = catalog::entries(&restored).map_err(FillError::Catalog)?;
     let relations = catalog::relations(&restored);
     store.set_codec(restored.database.codec.as_deref().and_then(codec));

@@ -191,11 +191,11 @@ impl Binder<'_> {
             }
         };
         let columns = names.into_iter().zip(values).zip(types).map(|((name, value), item)| NamedColumn {
-            origin: item.origin.unwrap_or_else(|| Origin {
-                field: item.label.clone(),
+            // What it is inside does not matter for the name by which the query calls its table.
+            origin: Origin {
                 alias: alias.to_owned(),
-                ..Origin::default()
-            }),
+                ..item.origin.unwrap_or_else(|| Origin { field: item.label.clone(), ..Origin::default() })
+            },
             column_type: ColumnType { nullable: nullable || item.column_type.nullable, ..item.column_type },
             name,
             value,

@@ -8,6 +8,7 @@ use crate::api::ColumnDescription;
 use crate::bind::binder::{Binder, Block};
 use crate::bind::query::describe_column;
 use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowPlace};
+use crate::bind::source::alias_of;
 use crate::expression::Expression;
 
 /// What RETURNING can see: where the old and the new row begin in the row it looks at.
@@ -35,6 +36,7 @@ impl Binder<'_> {
         let row = |alias: &str, place: RowPlace| {
             let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
             for column in &mut table.columns {
+                column.origin.alias = alias_of(alias, &column.origin.relation);
                 match &mut column.value {
                     NamedValue::Expression(value) => {
                         value.move_columns(&|field| field + place.offset);

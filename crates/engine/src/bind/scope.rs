@@ -7,7 +7,7 @@ use farbird_types::{ColumnType, Result, isc};
 
 use crate::bind::binder::{Binder, Bound, Origin};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
-use crate::bind::source::SourceColumn;
+use crate::bind::source::{SourceColumn, alias_of};
 use crate::expression::Expression;
 
 /// The names of one FROM clause.
@@ -254,11 +254,12 @@ impl Binder<'_> {
             None => return Err(unknown_column(qualifier, name, position)),
         };
         let table = self.environment.catalog.relations.values().find(|table| table.id.0 == relation);
+        let name = table.map_or("", |table| table.name.as_str());
         let origin = Origin {
             field: String::from("DB_KEY"),
-            relation: table.map_or(String::new(), |table| table.name.clone()),
+            relation: name.to_owned(),
             owner: table.map_or(String::new(), |table| table.owner.clone()),
-            alias,
+            alias: alias_of(&alias, name),
         };
         Ok((self.bring_in(block, Expression::Column(slot)), relation, origin))
     }

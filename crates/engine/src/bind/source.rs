@@ -477,9 +477,9 @@ pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
     column.not_null || environment.catalog.domains.get(&column.domain).is_some_and(|domain| domain.not_null)
 }
 
-/// The alias that descriptions show: the relation's name where no alias was written.
+/// The alias that descriptions show: none where none was written.
 pub(super) fn alias_of(alias: &str, relation: &str) -> String {
-    if alias.is_empty() { relation.to_owned() } else { alias.to_owned() }
+    if alias == relation { String::new() } else { alias.to_owned() }
 }
 
 pub(super) fn alias_conflict(alias: &str) -> Error {

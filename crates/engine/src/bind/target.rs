@@ -308,7 +308,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
             origin: Origin {
                 field: column.name.clone(),
                 relation: relation.name.clone(),
-                alias: relation.name.clone(),
+                alias: String::new(),
                 owner: relation.owner.clone(),
             },
         }

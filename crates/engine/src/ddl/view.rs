@@ -182,10 +182,14 @@ fn view_column(
     described: &ColumnDescription,
 ) -> Result<Column> {
     let base = catalog.relation(&described.relation).and_then(|table| table.column(&described.field));
-    let context = relation.view_contexts.iter().find(|context| {
-        context.relation == described.relation
-            && (described.relation_alias.is_empty() || context.alias == described.relation_alias)
-    });
+    let alias = match described.relation_alias.as_str() {
+        "" => &described.relation,
+        alias => alias,
+    };
+    let context = relation
+        .view_contexts
+        .iter()
+        .find(|context| context.relation == described.relation && context.alias == *alias);
     let sql_type = described.column_type.sql_type;
     Ok(Column {
         name,

@@ -212,6 +212,9 @@ fn next_value(
     let store = context.transaction.store.store();
     let value = match step {
         0 => store.sequence_value(sequence)?,
+        _ if context.transaction.current_catalog().database.read_only => {
+            return Err(Error::new(isc::READ_ONLY_DATABASE));
+        }
         step => store.sequence_next(sequence, step)?,
     };
     match short {

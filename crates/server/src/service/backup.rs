@@ -50,24 +50,55 @@ impl Drop for Running {
 }
 
 /// What the client asked for.
+#[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub(super) database: String,
     pub(super) file: String,
     /// Bits of isc_spb_options.
     pub(super) options: u32,
     pub(super) verbose: bool,
+    /// A restored database is to be read only.
+    pub(super) read_only: bool,
+    /// The page size that a restored database is to report.
+    pub(super) page_size: Option<u32>,
 }
+
+/// Bits of isc_spb_options that change what is backed up or restored in a way that is not built. The others speak of
+/// what does not exist here: checksums to be ignored, shadows, garbage, transaction sizes, page reserves.
+const OPTIONS_UNSUPPORTED: [(u32, &str); 3] = [
+    (spb::backup::METADATA_ONLY as u32, "metadata without rows"),
+    (spb::restore::DEACTIVATE_IDX, "a restore with inactive indexes"),
+    (spb::restore::NO_VALIDITY, "a restore without constraints"),
+];
 
 impl Arguments {
     /// The items of a service's block.
     pub(super) fn of(items: &[StartItem]) -> Result<Arguments> {
         let missing = || Error::new(isc::BAD_SPB_FORM);
-        let mut options = 0;
-        let mut verbose = false;
+        let mut arguments = Arguments::default();
         for item in items {
             match (item.tag, &item.value) {
-                (spb::OPTIONS, StartValue::Integer(bits)) => options |= bits.cast_unsigned(),
-                (spb::VERBOSE, _) | (spb::VERBINT, _) => verbose = true,
+                (spb::OPTIONS, StartValue::Integer(bits)) => arguments.options |= bits.cast_unsigned(),
+                (spb::VERBOSE, _) | (spb::VERBINT, _) => arguments.verbose = true,
+                (spb::restore::ACCESS_MODE, StartValue::Byte(mode)) => {
+                    arguments.read_only = match *mode {
+                        spb::restore::AM_READONLY => true,
+                        spb::restore::AM_READWRITE => false,
+                        _ => return Err(missing()),
+                    };
+                }
+                (spb::restore::PAGE_SIZE, StartValue::Integer(bytes)) => {
+                    arguments.page_size = Some(u32::try_from(*bytes).map_err(|_| missing())?);
+                }
+                (spb::restore::REPLICA_MODE, StartValue::Byte(mode)) if *mode != spb::restore::RM_NONE => {
+                    return Err(unsupported("a replica"));
+                }
+                (spb::backup::LENGTH | spb::restore::LENGTH, _) => {
+                    return Err(unsupported("more than one file"));
+                }
+                (spb::restore::FIX_FSS_DATA | spb::restore::FIX_FSS_METADATA, _) => {
+                    return Err(unsupported("mending texts of other character sets"));
+                }
                 (spb::backup::SKIP_DATA | spb::backup::INCLUDE_DATA, _) => {
                     return Err(unsupported("choosing tables"));
                 }
@@ -77,15 +108,16 @@ impl Arguments {
                 _ => {}
             }
         }
-        if options & u32::from(spb::backup::METADATA_ONLY) != 0 {
-            return Err(unsupported("metadata without rows"));
+        if let Some((_, what)) = OPTIONS_UNSUPPORTED.iter().find(|(bit, _)| arguments.options & bit != 0) {
+            return Err(unsupported(what));
         }
-        Ok(Arguments {
-            database: text(items, spb::DBNAME).ok_or_else(missing)?,
-            file: text(items, spb::backup::FILE).ok_or_else(missing)?,
-            options,
-            verbose,
-        })
+        let several = |tag| items.iter().filter(|item| item.tag == tag).count() > 1;
+        if several(spb::DBNAME) || several(spb::backup::FILE) {
+            return Err(unsupported("more than one file"));
+        }
+        arguments.database = text(items, spb::DBNAME).ok_or_else(missing)?;
+        arguments.file = text(items, spb::backup::FILE).ok_or_else(missing)?;
+        Ok(arguments)
     }
 }
 
@@ -156,12 +188,9 @@ pub(super) fn start_restore(
     identity: &Identity,
     arguments: Arguments,
 ) -> Result<Running> {
-    let Arguments { database, file, options, verbose } = arguments;
+    let Arguments { database, file, options, verbose, read_only, page_size } = arguments;
     if !identity.admin {
         return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(database));
-    }
-    if options & spb::restore::DEACTIVATE_IDX != 0 {
-        return Err(unsupported("a restore with inactive indexes"));
     }
     let target = shared.locations.resolve(&database)?;
     let from_client = file == STDIN;
@@ -169,7 +198,7 @@ pub(super) fn start_restore(
         true => None,
         false => Some(open_backup(shared, &file)?),
     };
-    let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0 };
+    let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0, read_only, page_size };
     let engine = Arc::clone(&shared.engine);
     Ok(run(from_client, move |pipe, cancel| {
         let input: Box<dyn Read> = match source {

@@ -21,6 +21,9 @@ enum Meaning {
     Value,
     Verbose,
     VerboseValue,
+    PageSize,
+    /// READ_ONLY or READ_WRITE follows.
+    Mode,
     Create,
     Replace,
     /// Create, or replace if OVERWRITE follows.
@@ -30,9 +33,10 @@ enum Meaning {
 
 /// Switches, with the number of letters that must be there. Where one is the beginning of another the longer comes first.
 /// Source: gbak -?.
-const SWITCHES: [(&str, usize, Meaning); 30] = [
+const SWITCHES: [(&str, usize, Meaning); 45] = [
     ("BUFFERS", 2, Meaning::Value),
     ("BACKUP_DATABASE", 1, Meaning::None),
+    ("CONVERT", 2, Meaning::None),
     ("CRYPT", 3, Meaning::Unsupported),
     ("CREATE_DATABASE", 1, Meaning::Create),
     ("REPLACE_DATABASE", 3, Meaning::Replace),
@@ -42,22 +46,36 @@ const SWITCHES: [(&str, usize, Meaning); 30] = [
     ("VERIFY", 1, Meaning::Verbose),
     ("PARALLEL", 3, Meaning::Value),
     ("PASSWORD", 3, Meaning::Value),
-    ("PAGE_SIZE", 1, Meaning::Value),
+    ("PAGE_SIZE", 1, Meaning::PageSize),
+    ("DIRECT_IO", 1, Meaning::None),
+    ("EXPAND", 1, Meaning::None),
+    ("GARBAGE_COLLECT", 1, Meaning::None),
     ("FACTOR", 2, Meaning::Value),
     ("FETCH_PASSWORD", 2, Meaning::Value),
-    ("FIX_FSS_DATA", 9, Meaning::Value),
-    ("FIX_FSS_METADATA", 9, Meaning::Value),
+    ("FIX_FSS_DATA", 9, Meaning::Unsupported),
+    ("FIX_FSS_METADATA", 9, Meaning::Unsupported),
     ("KEYHOLDER", 4, Meaning::Unsupported),
     ("KEYNAME", 4, Meaning::Unsupported),
-    ("MODE", 2, Meaning::Value),
+    ("KILL", 1, Meaning::None),
+    ("LIMBO", 1, Meaning::None),
+    ("MODE", 2, Meaning::Mode),
     ("METADATA", 1, Meaning::Unsupported),
     ("INCLUDE_DATA", 3, Meaning::Unsupported),
     ("INACTIVE", 1, Meaning::Unsupported),
     ("IGNORE", 2, Meaning::None),
+    ("NODBTRIGGERS", 3, Meaning::None),
+    ("NT", 2, Meaning::None),
+    ("NO_VALIDITY", 1, Meaning::Unsupported),
+    ("OLD_DESCRIPTIONS", 2, Meaning::None),
+    ("ONE_AT_A_TIME", 1, Meaning::None),
     ("SKIP_DATA", 2, Meaning::Unsupported),
+    ("SERVICE", 2, Meaning::Value),
     ("STATISTICS", 2, Meaning::Value),
+    ("TRANSPORTABLE", 1, Meaning::None),
+    ("TRUSTED", 3, Meaning::None),
+    ("USE_ALL_SPACE", 2, Meaning::None),
     ("USER", 4, Meaning::Value),
-    ("REPLICA", 5, Meaning::Value),
+    ("REPLICA", 5, Meaning::Unsupported),
     ("ZIP", 3, Meaning::None),
     ("Y", 1, Meaning::Value),
     ("Z", 1, Meaning::None),
@@ -75,8 +93,7 @@ fn split(line: &[u8]) -> Vec<String> {
 /// # Errors
 /// `isc_bad_spb_form` if a name is missing; `isc_wish_list` for switches that have no meaning here but would matter.
 pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
-    let mut arguments =
-        Arguments { database: String::new(), file: String::new(), options: 0, verbose: false };
+    let mut arguments = Arguments::default();
     let mut names = Vec::new();
     let mut words = split(line).into_iter().peekable();
     while let Some(word) = words.next() {
@@ -88,7 +105,7 @@ pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
         let found = SWITCHES
             .iter()
             .find(|(name, letters, _)| name.starts_with(&switch) && switch.len() >= *letters)
-            .map_or(Meaning::None, |(_, _, meaning)| *meaning);
+            .map_or(Meaning::Unsupported, |(_, _, meaning)| *meaning);
         match found {
             Meaning::None => {}
             Meaning::Value => drop(words.next()),
@@ -96,6 +113,17 @@ pub(super) fn parse(line: &[u8], restores: bool) -> Result<Arguments> {
             Meaning::VerboseValue => {
                 arguments.verbose = true;
                 words.next();
+            }
+            Meaning::PageSize => {
+                let size = words.next().and_then(|size| size.parse().ok());
+                arguments.page_size = Some(size.ok_or_else(|| Error::new(isc::BAD_SPB_FORM))?);
+            }
+            Meaning::Mode => {
+                arguments.read_only = match words.next().map(|mode| mode.to_uppercase()).as_deref() {
+                    Some("READ_ONLY") => true,
+                    Some("READ_WRITE") => false,
+                    _ => return Err(Error::new(isc::BAD_SPB_FORM)),
+                };
             }
             Meaning::Create => arguments.options |= spb::restore::CREATE,
             Meaning::Replace => arguments.options |= spb::restore::REPLACE,
@@ -138,6 +166,9 @@ mod tests {
         let restore = parse(&line(&["-c", "-page_size", "8192", "stdin", "new.fbd"]), true).unwrap();
         assert_eq!((restore.database.as_str(), restore.file.as_str()), ("new.fbd", "stdin"));
         assert_eq!((restore.options, restore.verbose), (spb::restore::CREATE, false));
+        assert_eq!((restore.page_size, restore.read_only), (Some(8192), false));
+        let words = ["-rep", "-mo", "read_only", "-t", "-st", "td", "app.fbb", "new.fbd"];
+        assert!(parse(&line(&words), true).unwrap().read_only);
     }
 
     #[test]
@@ -151,7 +182,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_would_matter_is_refused() {
-        for words in [&["-b", "only.fbd"][..], &["-b", "a", "b", "c"], &["-b", "-m", "a", "b"], &[]] {
+        for words in [
+            &["-b", "only.fbd"][..],
+            &["-b", "a", "b", "c"],
+            &["-b", "-m", "a", "b"],
+            &["-c", "-n", "a", "b"],
+            &["-c", "-what", "a", "b"],
+            &["-c", "-mode", "maybe", "a", "b"],
+            &[],
+        ] {
             assert!(parse(&line(words), false).is_err(), "{words:?}");
         }
         assert!(parse(&[QUOTE, b'-'], false).is_err());

@@ -2,7 +2,7 @@
 //!
 //! Source: wire-protocol.md, 1.5, 3.6 and 11.2. Unknown items are ignored, as Firebird does.
 
-use farbird_engine::api::CreateDatabaseOptions;
+use farbird_engine::api::{CreateDatabaseOptions, reported_page_size};
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::auth::legacy;
 use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
@@ -114,7 +114,7 @@ impl DatabaseParameters {
                 dpb::SET_DB_CHARSET => parameters.create.default_character_set = character_set(&item.text())?,
                 dpb::PAGE_SIZE => {
                     let size = item.integer().and_then(|size| u32::try_from(size).ok()).unwrap_or_default();
-                    parameters.create.page_size = size.clamp(4096, 32768).next_power_of_two();
+                    parameters.create.page_size = reported_page_size(size);
                 }
                 dpb::OVERWRITE => parameters.create.overwrite = item.flag(),
                 _ => {}

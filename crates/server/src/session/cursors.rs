@@ -73,6 +73,11 @@ impl OpenCursor {
         self.transaction == transaction
     }
 
+    /// Whether it was opened to be scrolled.
+    pub(super) fn can_scroll(&self) -> bool {
+        self.scrollable
+    }
+
     /// How many rows the engine's cursor has to move to stand where the client believes it to be.
     fn back_to_client(&self) -> i64 {
         let end_ahead = matches!(self.after, Some(Ok(FetchEnd::EndOfCursor))) && !self.end_told;

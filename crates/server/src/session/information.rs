@@ -4,7 +4,7 @@
 
 use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHandle, StatementKind};
 use farbird_engine::attachment::Attachment;
-use farbird_types::{CharacterSet, Result};
+use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::info::{
     InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, transaction,
 };
@@ -220,19 +220,25 @@ impl Session {
         Ok(Response::data(information.object, data))
     }
 
-    /// How many rows a scrollable cursor has.
+    /// How many rows a scrollable cursor has; -1 for one that cannot scroll. As in Firebird an unknown item leaves
+    /// nothing but its error (DsqlCursor.cpp, getInfo).
     pub(super) fn cursor_information(&mut self, information: &Information) -> Result<Response> {
-        let engine = self.objects.statement(information.object)?.engine;
+        let statement = self.objects.statement(information.object)?;
+        let engine = statement.engine;
+        let cursor = statement.cursor.as_ref().ok_or_else(|| Error::new(isc::DSQL_CURSOR_ERR))?;
+        let scrolls = cursor.can_scroll();
         let mut writer = InfoWriter::new(information.buffer_length);
-        for item in &information.items {
-            match *item {
-                common::END => break,
-                cursor::RECORD_COUNT => {
-                    let rows = self.attachment()?.cursor_rows(engine)?;
-                    writer.integer(*item, i64::try_from(rows).unwrap_or(i64::MAX));
-                }
-                other => writer.unknown(other),
+        for item in information.items.iter().take_while(|item| **item != common::END) {
+            if *item != cursor::RECORD_COUNT {
+                writer = InfoWriter::new(information.buffer_length);
+                writer.integer(common::ERROR, i64::from(isc::INFUNK));
+                break;
             }
+            let rows = match scrolls {
+                true => i64::try_from(self.attachment()?.cursor_rows(engine)?).unwrap_or(i64::MAX),
+                false => -1,
+            };
+            writer.integer(*item, rows);
         }
         Ok(Response::data(information.object, writer.finish()))
     }

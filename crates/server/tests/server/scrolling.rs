@@ -206,6 +206,7 @@ fn a_scrollable_cursor_knows_its_size() {
     let response = client.ask(Request::CursorInformation(information)).unwrap();
     let count = InfoReader::new(&response.data).next().unwrap().unwrap().integer();
     assert_eq!(count, Some(10));
+    assert_eq!(go(&mut client, &statement, scroll::NEXT, 0), Some(1), "to be asked moves no cursor");
 }
 
 #[test]
@@ -214,8 +215,23 @@ fn a_cursor_that_was_not_opened_for_it_does_not_scroll() {
     let (mut client, transaction, statement) = scrollable(&server);
     client.close_cursor(&statement).unwrap();
     client.execute(transaction, &statement, &[]).unwrap();
-    let fetch = client.fetch_request(&statement, 1);
-    client.send(&[Request::FetchScroll(FetchScroll { fetch, operation: scroll::LAST, position: 0 })]);
-    let error = client.batch().unwrap_err();
-    assert!(error.has(isc::INVALID_FETCH_OPTION), "{error}");
+    for operation in [scroll::PRIOR, scroll::FIRST, scroll::LAST, scroll::ABSOLUTE, scroll::RELATIVE, 6] {
+        let fetch = client.fetch_request(&statement, 1);
+        client.send(&[Request::FetchScroll(FetchScroll { fetch, operation, position: 0 })]);
+        let error = client.batch().unwrap_err();
+        assert!(error.has(isc::INVALID_FETCH_OPTION), "{error}");
+    }
+    assert_eq!(go_far(&mut client, &statement, scroll::NEXT, 0, 2), (vec![1, 2], false));
+    // How many rows it has nobody knows; another item is unknown.
+    let mut ask = |items: &[u8]| {
+        let information = client.information(statement.handle, items);
+        client.ask(Request::CursorInformation(information)).unwrap().data
+    };
+    assert_eq!(ask(&[cursor::RECORD_COUNT]), [cursor::RECORD_COUNT, 4, 0, 255, 255, 255, 255, 1]);
+    let [a, b, c, d] = isc::INFUNK.to_le_bytes();
+    assert_eq!(ask(&[cursor::RECORD_COUNT, 77]), [3, 4, 0, a, b, c, d, 1]);
+    client.close_cursor(&statement).unwrap();
+    let information = client.information(statement.handle, &[cursor::RECORD_COUNT]);
+    let error = client.ask(Request::CursorInformation(information)).unwrap_err();
+    assert!(error.has(isc::DSQL_CURSOR_ERR), "{error}");
 }

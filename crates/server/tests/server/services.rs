@@ -2,6 +2,7 @@
 
 use farbird_types::{Error, Value, isc};
 use farbird_wire::clumplet::{ClumpletWriter, spb};
+use farbird_wire::info::{InfoReader, database};
 use farbird_wire::packet::{Attach, BufferLength, Request};
 use farbird_wire::protocol::Handle;
 
@@ -20,10 +21,15 @@ fn manager(server: &TestServer, login: &Login) -> Client {
 
 /// What the services manager answers to some items.
 fn ask(client: &mut Client, items: &[u8]) -> Result<Vec<u8>, Error> {
+    ask_sending(client, &[], items)
+}
+
+/// As [`ask`], with items that are sent.
+fn ask_sending(client: &mut Client, sent: &[u8], items: &[u8]) -> Result<Vec<u8>, Error> {
     let request = Request::ServiceInformation {
         service: Handle::NONE,
         incarnation: 0,
-        send_items: Vec::new(),
+        send_items: sent.to_vec(),
         receive_items: items.to_vec(),
         buffer_length: BufferLength(16_000),
     };
@@ -56,11 +62,28 @@ fn login(user: &str, password: &str) -> Login {
 fn the_manager_tells_what_drivers_ask_first() {
     use spb::info;
     let server = TestServer::start();
-    let _attached = server.create("t.fbd");
+    let mut attached = server.create("t.fbd");
     let mut client = manager(&server, &Login::default());
     assert_eq!(ask(&mut client, &[info::VERSION]).unwrap(), [info::VERSION, 2, 0, 0, 0, 1]);
     let version = text(&ask(&mut client, &[info::SERVER_VERSION]).unwrap(), info::SERVER_VERSION);
-    assert!(version.starts_with("LI-V5.0.") && version.contains("Farbird"), "{version}");
+    // What the manager says is what an attachment says, in the form that programs parse; who it really is says a variable.
+    assert_eq!(version, "LI-V5.0.4.1812 Firebird 5.0");
+    let context = |name: &str| format!("SELECT RDB$GET_CONTEXT('SYSTEM', '{name}') FROM RDB$DATABASE");
+    let mut value = |name: &str| match attached.value(&context(name)) {
+        Value::Text(text) => text.decode_lossy().into_owned(),
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(value("ENGINE_VERSION"), "5.0.4");
+    assert_eq!(value("FARBIRD_VERSION"), env!("CARGO_PKG_VERSION"));
+    let information =
+        attached.information(Handle::NONE, &[database::FIREBIRD_VERSION, database::ISC_VERSION]);
+    let answer = attached.ask(Request::DatabaseInformation(information)).unwrap().data;
+    let texts: Vec<_> = InfoReader::new(&answer).map(|item| item.unwrap().value.to_vec()).collect();
+    let first = |list: &[u8]| String::from_utf8(list[2..2 + usize::from(list[1])].to_vec()).unwrap();
+    assert_eq!((first(&texts[0]), texts[0][0]), (version, 2), "the engine's, and the remote layer's");
+    assert_eq!((first(&texts[1]), texts[1][0]), ("LI-V6.3.4.1812 Firebird 5.0".to_owned(), 1));
+    let implementation = text(&ask(&mut client, &[info::IMPLEMENTATION]).unwrap(), info::IMPLEMENTATION);
+    assert!(implementation.starts_with("Firebird/Linux/"), "{implementation}");
     for item in
         [info::IMPLEMENTATION, info::GET_ENV, info::GET_ENV_LOCK, info::GET_ENV_MSG, info::USER_DBPATH]
     {
@@ -93,6 +116,40 @@ fn users_are_added_changed_shown_and_deleted() {
     let answer = ask(&mut client, &[spb::info::GET_USERS]).unwrap();
     let list = text(&answer, spb::info::GET_USERS);
     assert!(list.contains("ANA") && list.contains("Ana") && list.contains("SYSDBA"), "{list:?}");
+    // Who administers is told only to those who ask for that: old clients do not know the item.
+    for (shown, admin) in
+        [(action::DISPLAY_USER, &[][..]), (action::DISPLAY_USER_ADM, &[user::ADMIN, 0, 0, 0, 0])]
+    {
+        act(&mut client, shown, &[(user::USERNAME, "ana")]).unwrap();
+        let answer = ask(&mut client, &[spb::info::GET_USERS]).unwrap();
+        let expected = [
+            &[user::USERNAME, 3, 0][..],
+            b"ANA",
+            &[user::FIRSTNAME, 3, 0],
+            b"Ana",
+            &[
+                user::MIDDLENAME,
+                0,
+                0,
+                user::LASTNAME,
+                0,
+                0,
+                user::USERID,
+                0,
+                0,
+                0,
+                0,
+                user::GROUPID,
+                0,
+                0,
+                0,
+                0,
+            ],
+            admin,
+        ]
+        .concat();
+        assert_eq!(answer[3..answer.len() - 1], expected, "{shown}");
+    }
 
     act(&mut client, action::DELETE_USER, &[(user::USERNAME, "ana")]).unwrap();
     assert!(Client::log_in(server.address, &login("ana", "second")).is_err());
@@ -130,6 +187,77 @@ fn services_that_are_not_built_leave_the_connection_usable() {
     let error = client.ask(Request::AllocateStatement(Handle::NONE)).unwrap_err();
     assert_eq!(error.gds_code(), isc::WISH_LIST);
     assert!(ask(&mut client, &[spb::info::SERVER_VERSION]).is_ok());
+}
+
+/// Starts a service about two files, with further arguments as they are sent.
+fn start(client: &mut Client, action: u8, database: &str, file: &str, further: &[u8]) -> Result<(), Error> {
+    let mut block = vec![action];
+    for (tag, text) in [(spb::DBNAME, database), (spb::backup::FILE, file)] {
+        block.push(tag);
+        block.extend((text.len() as u16).to_le_bytes());
+        block.extend(text.as_bytes());
+    }
+    block.extend(further);
+    client.ask(Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block }).map(|_| ())
+}
+
+/// Reads what a service says to its end, as clients do that put a version in front of nothing.
+fn finish(client: &mut Client) {
+    while ask_sending(client, &[2], &[spb::info::LINE]).unwrap() != [spb::info::LINE, 0, 0, 1] {}
+}
+
+#[test]
+fn a_restore_does_what_it_is_told_or_says_that_it_cannot() {
+    use spb::{action, backup, restore};
+    let server = TestServer::start();
+    let mut owner = server.create("t.fbd");
+    owner.run("CREATE TABLE T (ID INTEGER)");
+    owner.run("CREATE SEQUENCE S");
+    owner.run("INSERT INTO T VALUES (1)");
+    let mut client = manager(&server, &Login::default());
+    start(&mut client, action::BACKUP, "t.fbd", "t.fbk", &[spb::VERBOSE]).unwrap();
+    finish(&mut client);
+
+    let further =
+        [&[restore::ACCESS_MODE, restore::AM_READONLY, restore::PAGE_SIZE][..], &16384_i32.to_le_bytes()];
+    start(&mut client, action::RESTORE, "r.fbd", "t.fbk", &further.concat()).unwrap();
+    finish(&mut client);
+    let mut reader = server.attach("r.fbd");
+    let properties = reader.query("SELECT MON$READ_ONLY, MON$PAGE_SIZE FROM MON$DATABASE").swap_remove(0);
+    assert_eq!(properties, [Value::integer(1), Value::integer(16384)]);
+    assert_eq!(reader.value("SELECT ID FROM T"), Value::integer(1));
+    for refused in [
+        "INSERT INTO T VALUES (2)",
+        "DELETE FROM T",
+        "CREATE TABLE U (ID INTEGER)",
+        "EXECUTE BLOCK AS BEGIN UPDATE T SET ID = 3; END",
+        "EXECUTE BLOCK AS DECLARE I BIGINT; BEGIN I = NEXT VALUE FOR S; END",
+    ] {
+        let error = reader.try_run(refused).expect_err(refused);
+        assert!(error.has(isc::READ_ONLY_DATABASE), "{refused}: {error}");
+    }
+    start(&mut client, action::RESTORE, "w.fbd", "t.fbk", &[restore::ACCESS_MODE, restore::AM_READWRITE])
+        .unwrap();
+    finish(&mut client);
+    server.attach("w.fbd").run("INSERT INTO T VALUES (2)");
+
+    let second_file = [&[backup::FILE, 2, 0][..], b"f2"].concat();
+    let length = [&[backup::LENGTH][..], &1_000_i32.to_le_bytes()].concat();
+    let options = |bits: u32| [&[spb::OPTIONS][..], &bits.to_le_bytes()].concat();
+    for (action, further) in [
+        (action::BACKUP, second_file.clone()),
+        (action::BACKUP, length),
+        (action::RESTORE, second_file),
+        (action::RESTORE, options(restore::NO_VALIDITY)),
+        (action::RESTORE, options(restore::DEACTIVATE_IDX)),
+        (action::RESTORE, vec![restore::REPLICA_MODE, restore::RM_READONLY]),
+    ] {
+        let error = start(&mut client, action, "x.fbd", "t.fbk", &further).unwrap_err();
+        assert!(error.has(isc::WISH_LIST), "{further:?}: {error}");
+    }
+    let error =
+        start(&mut client, action::RESTORE, "x.fbd", "t.fbk", &[restore::ACCESS_MODE, 7]).unwrap_err();
+    assert!(error.has(isc::BAD_SPB_FORM), "{error}");
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn a_cursor_is_found_by_its_name() {
     let mut client = with_rows(&server, 3);
     let transaction = client.start();
     let statement = client.prepare(transaction, "SELECT ID FROM T ORDER BY ID FOR UPDATE").unwrap();
-    let mut name = |client: &mut Client, name: &str| {
+    let name = |client: &mut Client, name: &str| {
         let name = [name.as_bytes(), b"\0"].concat();
         client.ask(Request::SetCursor { statement: statement.handle, name, kind: 0 })
     };

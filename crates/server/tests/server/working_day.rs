@@ -65,7 +65,7 @@ fn row(client: &mut Client, transaction: farbird_wire::protocol::Handle, new: bo
 #[test]
 fn a_working_day_in_every_protocol_version() {
     let server = TestServer::with(|config| config.authentication = AuthPlugin::ALL.to_vec());
-    for number in 10..=20 {
+    for number in 10..=19 {
         let version = ProtocolVersion::new(number).unwrap();
         let login = Login { oldest: version, newest: version, ..Login::default() };
         let mut client = Client::log_in(server.address, &login).unwrap();
@@ -73,6 +73,9 @@ fn a_working_day_in_every_protocol_version() {
         client.create(&format!("day{number}.fbd"), &[]).unwrap();
         working_day(&mut client, version.has_statement_timeout());
     }
+    // Who can do more is taken at Firebird 5's newest: with 20 drivers would ask for schemas.
+    let login = Login { newest: ProtocolVersion::V20, ..Login::default() };
+    assert_eq!(Client::log_in(server.address, &login).unwrap().version(), ProtocolVersion::V19);
 }
 
 fn working_day(client: &mut Client, new: bool) {

@@ -81,6 +81,15 @@ impl Error {
         self
     }
 
+    /// Puts one code in the place of another, wherever it stands.
+    #[must_use]
+    pub fn with_code(mut self, gds_code: u32, instead_of: u32) -> Error {
+        for item in self.items.iter_mut().filter(|item| item.gds_code == instead_of) {
+            item.gds_code = gds_code;
+        }
+        self
+    }
+
     /// The first code: what the error is about.
     pub fn gds_code(&self) -> u32 {
         self.items.first().map_or(0, |item| item.gds_code)

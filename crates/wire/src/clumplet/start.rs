@@ -3,6 +3,7 @@
 //! Source: wire-protocol.md, 11.5.
 
 use super::spb;
+use crate::info::common;
 use crate::xdr::DecodeError;
 
 /// An argument's value.
@@ -151,14 +152,20 @@ pub fn parse_service_start(bytes: &[u8]) -> Result<(u8, Vec<StartItem>), DecodeE
     Ok((action, items.all(|tag| shape(action, tag))?))
 }
 
-/// Understands the send items of op_service_info.
+/// Understands the send items of op_service_info. Codes of replies are only their tag: some clients send
+/// isc_spb_version (2), which is isc_info_truncated here, as if the block had a version.
 ///
 /// # Errors
 /// [`DecodeError`] for a block that ends inside an item.
 pub fn parse_service_query(bytes: &[u8]) -> Result<Vec<StartItem>, DecodeError> {
     Items { bytes, offset: 0 }.all(|tag| {
         Some(match tag {
-            crate::info::common::END => Shape::Flag,
+            common::END
+            | common::TRUNCATED
+            | common::ERROR
+            | common::DATA_NOT_READY
+            | common::LENGTH
+            | common::FLAG_END => Shape::Flag,
             spb::info::AUTH_BLOCK => Shape::WideText,
             _ => Shape::Text,
         })
@@ -168,6 +175,15 @@ pub fn parse_service_query(bytes: &[u8]) -> Result<Vec<StartItem>, DecodeError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_query_may_begin_with_a_version() {
+        let item = StartItem { tag: spb::info::TIMEOUT, value: StartValue::Text(vec![5]) };
+        let version = StartItem { tag: 2, value: StartValue::Flag };
+        assert_eq!(parse_service_query(&[2]).unwrap(), std::slice::from_ref(&version));
+        assert_eq!(parse_service_query(&[2, spb::info::TIMEOUT, 1, 0, 5]).unwrap(), [version, item]);
+        assert!(parse_service_query(&[spb::info::TIMEOUT, 1]).is_err());
+    }
 
     #[test]
     fn a_backup_with_every_shape_of_argument() {

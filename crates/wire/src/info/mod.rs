@@ -69,8 +69,12 @@ impl InfoWriter {
 
     /// The answer to an item that is not known: isc_infunk, or another code.
     pub fn unknown(&mut self, item: u8) {
-        let code = isc::INFUNK.to_le_bytes();
-        self.bytes(common::ERROR, &[&[item], &code[..]].concat());
+        self.failed(item, isc::INFUNK);
+    }
+
+    /// The answer to an item that cannot be answered, with the code that says why.
+    pub fn failed(&mut self, item: u8, code: u32) {
+        self.bytes(common::ERROR, &[&[item], &code.to_le_bytes()[..]].concat());
     }
 
     /// Whether something did not fit.

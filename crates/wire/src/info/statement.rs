@@ -2,6 +2,8 @@
 //!
 //! Source: wire-protocol.md, 7.6.
 
+use farbird_types::isc;
+
 use super::{InfoReader, InfoWriter, common, sql};
 use crate::clumplet::integer;
 use crate::message::SqlDescription;
@@ -90,31 +92,44 @@ impl StatementInformation {
     pub fn reply(&self, items: &[u8], room: BufferLength) -> Vec<u8> {
         let mut writer = InfoWriter::new(room);
         let mut rest = items;
-        // The section that describe_vars speaks of, and the first variable wanted in it.
-        let mut variables = self.outputs.as_slice();
+        // The section that describe_vars speaks of, once one is named, and the first variable wanted in each.
+        let mut variables = None;
         let mut start = 1;
         while let Some((item, after)) = rest.split_first() {
             rest = after;
             match *item {
                 common::END => break,
                 sql::SELECT | sql::BIND => {
-                    variables = if *item == sql::SELECT { &self.outputs } else { &self.inputs };
+                    let section = if *item == sql::SELECT { &self.outputs } else { &self.inputs };
+                    variables = Some(section.as_slice());
                     writer.bare(*item);
                 }
                 sql::SQLDA_START => {
                     let length = rest.first().copied().map_or(0, usize::from);
-                    start = rest.get(1..=length).and_then(integer).unwrap_or(1).max(1);
-                    rest = rest.get(1 + length..).unwrap_or_default();
+                    match (rest.get(1..=length), rest.get(1 + length..)) {
+                        (Some(number), Some(after)) => {
+                            start = integer(number).unwrap_or_default();
+                            rest = after;
+                        }
+                        _ => {
+                            writer.failed(*item, isc::INF_INVALID_ARGS);
+                            break;
+                        }
+                    }
                 }
-                sql::NUM_VARIABLES => writer.integer(*item, count(variables)),
-                sql::DESCRIBE_VARS => {
-                    let end = rest.iter().position(|item| matches!(*item, sql::DESCRIBE_END | common::END));
-                    let (asked, after) = rest.split_at(end.unwrap_or(rest.len()));
-                    rest = after.strip_prefix(&[sql::DESCRIBE_END]).unwrap_or(after);
-                    describe(variables, start, asked, &mut writer);
-                    start = 1;
-                }
-                sql::DESCRIBE_END => {}
+                sql::NUM_VARIABLES | sql::DESCRIBE_VARS => match variables {
+                    None => writer.unknown(*item),
+                    Some(variables) if *item == sql::NUM_VARIABLES => {
+                        writer.integer(*item, count(variables));
+                    }
+                    Some(variables) => {
+                        let end =
+                            rest.iter().position(|item| matches!(*item, sql::DESCRIBE_END | common::END));
+                        let (asked, after) = rest.split_at(end.unwrap_or(rest.len()));
+                        rest = after.strip_prefix(&[sql::DESCRIBE_END]).unwrap_or(after);
+                        describe(variables, start, asked, &mut writer);
+                    }
+                },
                 other => self.answer(other, &mut writer),
             }
         }
@@ -237,7 +252,8 @@ fn describe(variables: &[Variable], start: i64, asked: &[u8], writer: &mut InfoW
             let description = &variable.description;
             match *item {
                 sql::SQLDA_SEQ => writer.integer(*item, index),
-                sql::MESSAGE_SEQ | sql::NULL_IND => writer.integer(*item, 0),
+                sql::MESSAGE_SEQ => writer.bytes(*item, &[]),
+                sql::NULL_IND => writer.integer(*item, i64::from(description.sql_type & 1)),
                 sql::TYPE => writer.integer(*item, i64::from(description.sql_type)),
                 sql::SUB_TYPE => writer.integer(*item, i64::from(description.sub_type)),
                 sql::SCALE => writer.integer(*item, i64::from(description.scale)),
@@ -355,12 +371,15 @@ mod tests {
         StatementInformation {
             statement_type: u32::from(statement_type::SELECT),
             flags: 3,
-            inputs: vec![Variable::unnamed(SqlDescription {
-                sql_type: sql_type::VARYING,
-                sub_type: 4,
-                scale: 0,
-                length: 40,
-            })],
+            inputs: vec![
+                Variable::unnamed(SqlDescription {
+                    sql_type: sql_type::VARYING,
+                    sub_type: 4,
+                    scale: 0,
+                    length: 40,
+                });
+                2
+            ],
             outputs: vec![column("ID"), column("PRICE"), column("QUANTITY")],
             records: Some(RecordCounts { selected: 1, inserted: 2, updated: 3, deleted: 4 }),
             ..StatementInformation::default()
@@ -387,16 +406,62 @@ mod tests {
                 let reply = wanted.reply(&items, BufferLength(room));
                 assert!(reply.len() <= room as usize);
                 let Some(Continuation { section, from }) = read.read(&reply).unwrap() else { break };
-                let from = u16::try_from(from).unwrap().to_le_bytes();
-                let bind = ITEMS.iter().position(|item| *item == sql::BIND).unwrap();
-                let select = ITEMS.iter().position(|item| *item == sql::SELECT).unwrap();
-                let rest = if section == Section::Inputs { &ITEMS[bind..] } else { &ITEMS[select..] };
-                items = [&[sql::SQLDA_START, 2][..], &from, rest].concat();
+                let start = |from: u32| {
+                    let from = u16::try_from(from).unwrap().to_le_bytes();
+                    [&[sql::SQLDA_START, 2][..], &from].concat()
+                };
+                let place = |mark| ITEMS.iter().position(|item| *item == mark).unwrap();
+                let (bind, select) = (place(sql::BIND), place(sql::SELECT));
+                items = match section {
+                    // The start holds for all that follows: the columns need their own.
+                    Section::Inputs => {
+                        [&start(from)[..], &ITEMS[bind..select], &start(1), &ITEMS[select..]].concat()
+                    }
+                    Section::Outputs => [&start(from)[..], &ITEMS[select..]].concat(),
+                };
                 rounds += 1;
                 assert!(rounds < 20, "room {room}");
             }
             assert_eq!(read, wanted, "room {room}");
         }
+    }
+
+    /// rsfbclient says once where both sections shall start, and goes on from there until nothing is truncated.
+    #[test]
+    fn a_start_in_front_of_all_sections_holds_for_all() {
+        let section =
+            [sql::DESCRIBE_VARS, sql::SQLDA_SEQ, sql::NULL_IND, sql::MESSAGE_SEQ, sql::DESCRIBE_END];
+        let items =
+            [&[sql::SQLDA_START, 2, 2, 0, sql::BIND][..], &section, &[sql::SELECT], &section].concat();
+        let reply = statement().reply(&items, BufferLength(1_000));
+        let number = |item, n: u8| [item, 4, 0, n, 0, 0, 0];
+        let variable = |index, nullable| {
+            [&number(sql::SQLDA_SEQ, index)[..], &number(sql::NULL_IND, nullable), &[sql::MESSAGE_SEQ, 0, 0]]
+                .concat()
+        };
+        let expected = [
+            &[sql::BIND][..],
+            &number(sql::DESCRIBE_VARS, 2),
+            &variable(2, 0),
+            &[sql::DESCRIBE_END, sql::SELECT],
+            &number(sql::DESCRIBE_VARS, 3),
+            &variable(2, 1),
+            &[sql::DESCRIBE_END],
+            &variable(3, 1),
+            &[sql::DESCRIBE_END, common::END],
+        ];
+        assert_eq!(reply, expected.concat());
+    }
+
+    #[test]
+    fn variables_of_no_section_and_a_start_cut_short_are_refused() {
+        let reply = |items: &[u8]| statement().reply(items, BufferLength(100));
+        assert_eq!(
+            reply(&[sql::DESCRIBE_VARS, common::END]),
+            [3, 5, 0, sql::DESCRIBE_VARS, 0x15, 0, 0, 0x14, 1]
+        );
+        let [a, b, c, d] = isc::INF_INVALID_ARGS.to_le_bytes();
+        assert_eq!(reply(&[sql::SQLDA_START, 2, 1]), [3, 5, 0, sql::SQLDA_START, a, b, c, d, 1]);
     }
 
     #[test]
