@@ -7,7 +7,10 @@ use farbird_types::{BlobId, Error, Result, isc};
 
 use crate::api::{BlobFacts, BlobHandle, BlobParameters, TransactionHandle};
 use crate::attachment::blob_text::{needs_conversion, read_converted, unmarked};
+use crate::attachment::known_blobs::Source;
 use crate::attachment::{Attachment, HANDLES_MAX};
+use crate::catalog::privileges::Actor;
+use crate::catalog::{SystemPrivilege, authority};
 
 /// A BLOB in use, in the transaction it was opened in.
 pub(super) struct OpenBlob {
@@ -89,6 +92,7 @@ impl Attachment {
         let state = BlobState::Writing { writer, facts };
         let handle = BlobHandle(self.new_handle());
         self.blobs.insert(handle, OpenBlob { transaction, state });
+        self.known_blobs.note(id, &Source { transaction, accesses: Arc::from([]) });
         Ok((handle, id))
     }
 
@@ -100,6 +104,7 @@ impl Attachment {
         parameters: BlobParameters,
     ) -> Result<BlobHandle> {
         self.check_blob_count()?;
+        self.check_may_open_blob(transaction, id)?;
         let state = self.open_state(transaction, id, parameters)?;
         let handle = BlobHandle(self.new_handle());
         self.blobs.insert(handle, OpenBlob { transaction, state });
@@ -109,6 +114,7 @@ impl Attachment {
     /// As [`Attachment::open_blob`], for reading and seeking in all of its bytes, whatever its segments.
     pub fn open_blob_as_stream(&mut self, transaction: TransactionHandle, id: BlobId) -> Result<BlobHandle> {
         self.check_blob_count()?;
+        self.check_may_open_blob(transaction, id)?;
         let state = match self.open_state(transaction, id, BlobParameters::default())? {
             BlobState::Reading(reader) => BlobState::Reading(reader.as_stream()),
             BlobState::Converted(converted) => {
@@ -119,6 +125,23 @@ impl Attachment {
         let handle = BlobHandle(self.new_handle());
         self.blobs.insert(handle, OpenBlob { transaction, state });
         Ok(handle)
+    }
+
+    /// Checks that a BLOB may be opened by its id: see [`super::known_blobs`].
+    ///
+    /// # Errors
+    /// `isc_no_priv` if what gave the id is not allowed any more, `isc_bad_segstr_id` for an id that nothing gave.
+    pub(super) fn check_may_open_blob(&self, transaction: TransactionHandle, id: BlobId) -> Result<()> {
+        let actor = Actor::of(&self.session);
+        let catalog = self.database().catalog();
+        if id == BlobId(0) || actor.has(&catalog, SystemPrivilege::SelectAnyObjectInDatabase) {
+            return Ok(());
+        }
+        match self.known_blobs.source(id) {
+            Some(source) if source.transaction == transaction => Ok(()),
+            Some(source) => authority::verify(&catalog, &actor, None, &source.accesses),
+            None => Err(Error::new(isc::BAD_SEGSTR_ID)),
+        }
     }
 
     /// A BLOB to be read, in the client's character set.

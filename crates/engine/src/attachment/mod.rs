@@ -8,6 +8,7 @@ mod blob_text;
 mod blobs;
 mod client_cursors;
 mod database_triggers;
+mod known_blobs;
 mod scroll;
 mod session_statement;
 mod statements;
@@ -21,13 +22,14 @@ use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
-use crate::catalog::privileges::may_take_role;
+use crate::catalog::privileges::{may_take_role, role_as_named};
 use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 
 use blobs::OpenBlob;
+use known_blobs::KnownBlobs;
 use statements::StatementSlot;
 use transactions::TransactionSlot;
 
@@ -43,6 +45,7 @@ pub struct Attachment {
     transactions: BTreeMap<TransactionHandle, TransactionSlot>,
     statements: BTreeMap<StatementHandle, StatementSlot>,
     blobs: BTreeMap<BlobHandle, OpenBlob>,
+    known_blobs: KnownBlobs,
     next_handle: u32,
     /// Whether attaching has succeeded: ON CONNECT has fired, so ON DISCONNECT shall.
     connected: bool,
@@ -50,7 +53,12 @@ pub struct Attachment {
 
 impl Attachment {
     /// Registers with the database. The engine counts it.
-    pub(crate) fn new(engine: Arc<Engine>, database: Arc<Database>, options: AttachOptions) -> Attachment {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        database: Arc<Database>,
+        mut options: AttachOptions,
+    ) -> Attachment {
+        options.role = options.role.as_deref().map(role_as_named).filter(|role| role != "NONE");
         let zone = options
             .time_zone
             .as_deref()
@@ -85,6 +93,7 @@ impl Attachment {
             transactions: BTreeMap::new(),
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
+            known_blobs: KnownBlobs::default(),
             next_handle: 1,
             connected: false,
         }

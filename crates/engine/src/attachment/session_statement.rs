@@ -23,7 +23,8 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
             }
             session.settings.lock().role = (role.text != "NONE").then(|| role.text.clone());
         }
-        SessionStatement::SetTrustedRole => return Err(Error::new(isc::WISH_LIST)),
+        // A trusted role comes with the operating system's authentication, which there is none of.
+        SessionStatement::SetTrustedRole => return Err(Error::new(isc::MISS_TRUSTED_ROLE)),
         SessionStatement::SetTimeZone(zone) => {
             let mut settings = session.settings.lock();
             settings.time_zone = match zone {

@@ -14,11 +14,13 @@ use crate::api::{
 };
 use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::client_cursors::ClientCursors;
+use crate::attachment::known_blobs::Source;
 use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
-use crate::bind::{self, Action, Environment};
+use crate::bind::{self, Access, Action, Environment};
 use crate::budget::StatementBudget;
-use crate::catalog::{Catalog, privileges};
+use crate::catalog::privileges::Actor;
+use crate::catalog::{Catalog, authority};
 use crate::clock;
 use crate::ddl;
 use crate::execute::{BufferedRows, Cursor, ExecutionContext};
@@ -56,7 +58,11 @@ struct Prepared {
     description: Arc<StatementDescription>,
     /// Whether a parameter is a BLOB.
     takes_blobs: bool,
+    /// Whether a column is a BLOB.
+    gives_blobs: bool,
     blob_texts: BlobTexts,
+    /// What its user must be allowed.
+    accesses: Arc<[Access]>,
 }
 
 enum Body {
@@ -390,12 +396,12 @@ impl Attachment {
             Body::Routine(compiled) => compiled.accesses(),
             Body::Ddl | Body::Transaction | Body::Session => &[],
         };
-        for access in accesses {
-            privileges::check(&catalog, &self.session, access)?;
-        }
+        authority::verify(&catalog, &Actor::of(&self.session), None, accesses)?;
         let is_blob =
             |parameter: &ColumnDescription| matches!(parameter.column_type.sql_type, SqlType::Blob { .. });
         let takes_blobs = description.parameters.iter().any(is_blob);
+        let gives_blobs = description.columns.iter().any(is_blob);
+        let accesses = if gives_blobs { accesses.into() } else { Arc::from([]) };
         let blob_texts = BlobTexts::of(&description.columns, self.session.options.character_set);
         Ok(Prepared {
             tree,
@@ -406,7 +412,9 @@ impl Attachment {
             cursors,
             description: Arc::new(description),
             takes_blobs,
+            gives_blobs,
             blob_texts,
+            accesses,
         })
     }
 
@@ -522,6 +530,11 @@ impl Attachment {
             }
         };
         self.session.interrupt.end();
+        if let (Ok(Execution::Row(Some(row))), Some(prepared)) = (&result, &slot.prepared)
+            && prepared.gives_blobs
+        {
+            self.known_blobs.note_row(row, &prepared.blob_source(transaction_handle));
+        }
         if !matches!(result, Ok(Execution::CursorOpened))
             && let Some(activity) = &slot.activity
         {
@@ -537,6 +550,11 @@ impl Attachment {
         transaction: TransactionHandle,
         parameters: &mut [Value],
     ) -> Result<()> {
+        for value in parameters.iter() {
+            if let Value::Blob(id) = value {
+                self.check_may_open_blob(transaction, *id)?;
+            }
+        }
         let transaction = self.transaction(transaction)?;
         let connection = self.session.options.character_set;
         for (value, parameter) in parameters.iter_mut().zip(&prepared.description.parameters) {
@@ -602,6 +620,9 @@ impl Attachment {
                 slot.counts.selected += u64::from(row.is_some());
                 if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                     prepared.blob_texts.mark(row);
+                    if prepared.gives_blobs {
+                        self.known_blobs.note_row(row, &prepared.blob_source(open.transaction));
+                    }
                 }
                 Ok(row)
             }
@@ -611,6 +632,13 @@ impl Attachment {
                 Err(interrupted.err().unwrap_or_else(|| database.status(error)))
             }
         }
+    }
+}
+
+impl Prepared {
+    /// Where the BLOBs of its rows come from.
+    fn blob_source(&self, transaction: TransactionHandle) -> Source {
+        Source { transaction, accesses: Arc::clone(&self.accesses) }
     }
 }
 

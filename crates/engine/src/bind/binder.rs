@@ -142,9 +142,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) accesses: BTreeSet<Access>,
     /// Nesting of what is being bound.
     pub(crate) depth: usize,
-    /// Whether what is being bound is the definition of a view, computed column or constraint: what it uses is its
-    /// owner's matter, not the user's.
+    /// Whether what is being bound is the definition of a view, computed column or constraint: it sees no variables.
     pub(crate) inside_definition: bool,
+    /// The view that is being bound: its tables and functions are used in its owner's name.
+    pub(crate) owner_of: Option<String>,
+    /// The table of SQL SECURITY DEFINER whose computed column is being bound: it calls functions in its owner's name.
+    pub(crate) computing_for: Option<String>,
     /// The outermost block that was referred to from a block inside it, since the binding of a subquery began.
     pub(crate) outermost_reference: usize,
     /// Type of VALUE, while a domain's CHECK is bound.
@@ -166,6 +169,8 @@ impl<'a> Binder<'a> {
             accesses: BTreeSet::new(),
             depth: 0,
             inside_definition: false,
+            owner_of: None,
+            computing_for: None,
             outermost_reference: usize::MAX,
             domain_value: None,
         }
@@ -200,7 +205,7 @@ impl<'a> Binder<'a> {
         result
     }
 
-    /// Notes that the user needs a privilege.
+    /// Notes that a privilege is needed: by the user or, inside a view, by the view's owner.
     pub(crate) fn access(
         &mut self,
         kind: ObjectKind,
@@ -208,13 +213,25 @@ impl<'a> Binder<'a> {
         column: Option<&str>,
         privilege: AccessPrivilege,
     ) {
-        if !self.inside_definition {
-            self.accesses.insert(Access {
-                kind,
-                object: object.to_owned(),
-                column: column.map(str::to_owned),
-                privilege,
-            });
+        let owner_of = match kind {
+            ObjectKind::Function => self.owner_of.clone().or_else(|| self.computing_for.clone()),
+            // Firebird asks whoever runs the statement for these, also inside a view.
+            ObjectKind::Sequence | ObjectKind::Exception => None,
+            _ => self.owner_of.clone(),
+        };
+        self.accesses.insert(Access {
+            column: column.map(str::to_owned),
+            owner_of,
+            ..Access::of(kind, object, privilege)
+        });
+    }
+
+    /// Notes that a column is read: SELECT is granted on whole tables.
+    pub(crate) fn column_is_read(&mut self, origin: &Origin) {
+        // Columns of procedures have an origin too.
+        if let Some(relation) = self.environment.catalog.relations.get(&origin.relation) {
+            let name = relation.name.clone();
+            self.access(ObjectKind::Relation, &name, None, AccessPrivilege::Select);
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::bind::error::{at, dsql, sqlcode, unknown_table};
 use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowPlace, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::{row_table, slot_count, table_target};
-use crate::catalog::{Relation, RelationKind};
+use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::{ObjectKind, Relation, RelationKind};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::block::RowOutline;
 use crate::plan::modification::{CheckRule, Target};
@@ -32,6 +33,8 @@ pub(super) struct Changed {
     pub(super) tree: FromTree,
     /// WITH CHECK OPTION: what must hold for the changed row.
     pub(super) view_checks: Vec<Expression>,
+    /// The views between what the statement names and the table, each with what it shows.
+    behind: Vec<(String, String)>,
 }
 
 impl Binder<'_> {
@@ -50,6 +53,7 @@ impl Binder<'_> {
         }
         let reference =
             ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };
+        // Changing rows is not reading them: SELECT is asked for where a column is read.
         let accesses = self.accesses.clone();
         let tree = self.bind_table_reference(&ast::TableReference::Named(reference), false)?;
         self.accesses = accesses;
@@ -71,6 +75,7 @@ impl Binder<'_> {
                     row,
                     tree,
                     view_checks: Vec::new(),
+                    behind: Vec::new(),
                     relation,
                 })
             }
@@ -110,6 +115,7 @@ impl Binder<'_> {
             row,
             tree,
             view_checks: Vec::new(),
+            behind: Vec::new(),
             relation,
         })
     }
@@ -155,7 +161,46 @@ impl Binder<'_> {
             row,
             tree,
             view_checks,
+            behind: self.views_behind(view),
         })
+    }
+
+    /// An updatable view and those it is made of, each with the table or view that it shows.
+    fn views_behind(&self, view: &Relation) -> Vec<(String, String)> {
+        let mut behind = Vec::new();
+        let mut current = Some(view);
+        while let Some(view) = current.filter(|relation| relation.is_view()) {
+            let Some(shown) = view.view_contexts.first() else { break };
+            behind.push((view.name.clone(), shown.relation.clone()));
+            current = self.environment.catalog.relation(&shown.relation).map(|relation| &**relation);
+        }
+        behind
+    }
+
+    /// Notes what changing rows needs: the privilege on what the statement names; on what stands behind a view in the
+    /// name of the view's owner; and whatever defaults, domains and CHECK constraints use.
+    pub(super) fn rows_are_changed(
+        &mut self,
+        changed: &Changed,
+        target: &Target,
+        privilege: AccessPrivilege,
+    ) {
+        self.access(ObjectKind::Relation, &changed.name, None, privilege);
+        let outer = self.owner_of.clone();
+        for (view, shown) in &changed.behind {
+            self.owner_of = Some(view.clone());
+            self.access(ObjectKind::Relation, shown, None, privilege);
+        }
+        let own = match privilege {
+            AccessPrivilege::Insert => &target.insert_accesses[..],
+            AccessPrivilege::Update => &target.update_accesses[..],
+            _ => &[],
+        };
+        for access in own {
+            let owner_of = access.owner_of.clone().or_else(|| self.owner_of.clone());
+            self.accesses.insert(Access { owner_of, ..access.clone() });
+        }
+        self.owner_of = outer;
     }
 
     /// The whole row of a changed table is needed, whatever is assigned.

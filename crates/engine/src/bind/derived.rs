@@ -26,8 +26,10 @@ impl Binder<'_> {
     ) -> Result<FromTree> {
         let tree = farbird_sql::parse_query(source, &self.parse_options())?;
         let inside = std::mem::replace(&mut self.inside_definition, true);
+        let owner_of = self.owner_of.replace(relation.name.clone());
         let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
         self.inside_definition = inside;
+        self.owner_of = owner_of;
         let names = relation.columns.iter().map(|column| column.name.clone()).collect();
         let description = format!("view {}", relation.name);
         let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;

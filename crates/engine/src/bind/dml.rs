@@ -51,10 +51,7 @@ fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared
             binder.insert_query(&target, &columns, query, insert.overriding)?
         }
     };
-    for (column, _) in &columns {
-        binder.access(ObjectKind::Relation, &changed.name, Some(column), AccessPrivilege::Insert);
-    }
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
+    binder.rows_are_changed(&changed, &target, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
     let new = RowPlace::at(0);
     let returning =
@@ -79,7 +76,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     let mut assignments = binder.assignments(&update.assignments, &changed, &target)?;
     let order = binder.bind_order(&update.order_by, &[])?;
     let limits = binder.bind_optional_rows(update.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
+    binder.rows_are_changed(&changed, &target, AccessPrivilege::Update);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut assignments)?;
     let (old, new) = (Some(RowPlace::at(0)), RowPlace::at(width));
@@ -109,7 +106,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
     let order = binder.bind_order(&delete.order_by, &[])?;
     let limits = binder.bind_optional_rows(delete.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Delete);
+    binder.rows_are_changed(&changed, &target, AccessPrivilege::Delete);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, _) = binder.plan_rows(outline, &mut [])?;
     let old = RowPlace::at(0);
@@ -168,8 +165,13 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     }
     let order = binder.bind_order(&statement.order_by, &[])?;
     let limits = binder.bind_optional_rows(statement.limit.as_ref())?;
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Insert);
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
+    binder.rows_are_changed(&changed, &target, AccessPrivilege::Insert);
+    binder.rows_are_changed(&changed, &target, AccessPrivilege::Update);
+    // The row is looked for by its columns, and each of the others is assigned.
+    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Select);
+    for (column, _) in &columns {
+        binder.access(ObjectKind::Relation, &changed.name, Some(column), AccessPrivilege::Update);
+    }
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut [])?;
     let old = Some(RowPlace { offset: 0, presence: Some(slot_count(&changed.relation)) });
@@ -214,7 +216,14 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
         (false, true) => FromTree::Left(Box::new(target_tree), Box::new(using), on),
         (true, true) => FromTree::Full(Box::new(using), Box::new(target_tree), on),
     };
-    binder.access(ObjectKind::Relation, &changed.name, None, AccessPrivilege::Update);
+    for clause in &clauses {
+        let privilege = match clause.action {
+            MergeActionPlan::Update(_) => AccessPrivilege::Update,
+            MergeActionPlan::Delete => AccessPrivilege::Delete,
+            MergeActionPlan::Insert(_) => AccessPrivilege::Insert,
+        };
+        binder.rows_are_changed(&changed, &target, privilege);
+    }
     let others = binder.namespace().tables.clone();
     let outline = RowsOutline {
         tree: &tree,

@@ -13,7 +13,7 @@ use crate::bind::inference::Shape;
 use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
 use crate::bind::scope::{ComputedRow, unknown};
-use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_domain_check};
+use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_domain_check_with_accesses};
 use crate::expression::{
     BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
 };
@@ -99,9 +99,7 @@ impl Binder<'_> {
                 Ok(Bound::new(bound.expression, sql_type, bound.column_type.nullable))
             }
             ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
-            ExpressionKind::SystemPrivilege(_) => {
-                Ok(Bound::new(Expression::Constant(Value::Boolean(false)), SqlType::Boolean, false))
-            }
+            ExpressionKind::SystemPrivilege(name) => self.bind_system_privilege(name),
             ExpressionKind::SubstringSimilar { operand, pattern, escape } => {
                 self.bind_substring_similar(operand, pattern, escape)
             }
@@ -326,12 +324,18 @@ impl Binder<'_> {
     }
 
     /// What a domain allows, if that is not everything.
-    fn domain_constraint(&self, resolved: &data_type::ResolvedType) -> Result<Option<Arc<DomainConstraint>>> {
+    fn domain_constraint(
+        &mut self,
+        resolved: &data_type::ResolvedType,
+    ) -> Result<Option<Arc<DomainConstraint>>> {
         let Some(domain) = &resolved.domain else { return Ok(None) };
         let check = match &domain.check_source {
             Some(source) => {
                 let check = farbird_sql::parse_check(source, &self.parse_options())?;
-                Some(bind_domain_check(self.environment, &resolved.sql_type, &check.condition)?)
+                let (check, accesses) =
+                    bind_domain_check_with_accesses(self.environment, &resolved.sql_type, &check.condition)?;
+                self.accesses.extend(accesses);
+                Some(check)
             }
             None => None,
         };

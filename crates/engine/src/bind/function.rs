@@ -9,7 +9,7 @@ use crate::bind::binder::{Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::expression::unified;
 use crate::bind::{AccessPrivilege, LocalFunction};
-use crate::catalog::{ObjectKind, Routine};
+use crate::catalog::{ObjectKind, Routine, SystemPrivilege};
 use crate::expression::{Expression, FunctionReference};
 use crate::function::call::{CallArgument, keyword_call};
 use crate::function::{Argument, ScalarFunction, Signature, lookup_scalar};
@@ -45,6 +45,19 @@ impl Binder<'_> {
             }
         }
         Err(dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string()))
+    }
+
+    /// RDB$SYSTEM_PRIVILEGE: its argument is a word.
+    pub(crate) fn bind_system_privilege(&mut self, name: &ast::Name) -> Result<Bound> {
+        if SystemPrivilege::named(name.as_str()).is_none() {
+            return Err(Error::new(isc::WRONG_PRVLG).with(name.as_str()));
+        }
+        let Some(function) = lookup_scalar("RDB$SYSTEM_PRIVILEGE") else {
+            return Err(unsupported("the function"));
+        };
+        let name = farbird_types::Value::text(name.as_str());
+        let sql_type = constant_type(&name);
+        self.scalar_call(function, vec![Bound::new(Expression::Constant(name), sql_type, false)])
     }
 
     /// Binds a call with keywords.

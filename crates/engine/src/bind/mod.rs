@@ -193,6 +193,17 @@ pub struct Access {
     pub column: Option<String>,
     /// What is done with it.
     pub privilege: AccessPrivilege,
+    /// The view, or the table of SQL SECURITY DEFINER, in whose owner's name it is done.
+    pub owner_of: Option<String>,
+    /// The system trigger of the CHECK constraint that does it: what was granted to that trigger counts as well.
+    pub check: Option<String>,
+}
+
+impl Access {
+    /// A use of an object by whoever runs the statement.
+    pub(crate) fn of(kind: crate::catalog::ObjectKind, object: &str, privilege: AccessPrivilege) -> Access {
+        Access { kind, object: object.to_owned(), column: None, privilege, owner_of: None, check: None }
+    }
 }
 
 /// What is done with an object.
@@ -201,8 +212,10 @@ pub struct Access {
 pub enum AccessPrivilege {
     Select,
     Insert,
-    Update,
     Delete,
+    Update,
+    /// SELECT ... WITH LOCK: needs UPDATE, and fires nothing.
+    Lock,
     References,
     Execute,
     Usage,
@@ -354,7 +367,7 @@ pub fn bind_row_expression(
     expression: &ast::Expression,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
-    target::bind_row_expression(environment, relation, expression, target)
+    target::bind_row_expression(environment, relation, expression, target).map(|(bound, _)| bound)
 }
 
 /// Binds a domain's CHECK, whose VALUE is the only value of its row.
@@ -366,6 +379,18 @@ pub fn bind_domain_check(
     domain_type: &SqlType,
     check: &ast::Expression,
 ) -> Result<BoundExpression> {
+    target::bind_domain_check(environment, domain_type, check).map(|(bound, _)| bound)
+}
+
+/// As [`bind_domain_check`], with what whoever converts to the domain must be allowed.
+///
+/// # Errors
+/// As [`bind_statement`].
+pub fn bind_domain_check_with_accesses(
+    environment: &Environment,
+    domain_type: &SqlType,
+    check: &ast::Expression,
+) -> Result<(BoundExpression, Vec<Access>)> {
     target::bind_domain_check(environment, domain_type, check)
 }
 

@@ -104,7 +104,8 @@ fn bind_select_once(
     let columns: Vec<ColumnDescription> = bound.items.iter().map(describe_column).collect();
     let lock = select.with_lock.map(|lock| LockWish { skip_locked: lock.skip_locked });
     if lock.is_some() {
-        check_lockable(environment, &select.query, &bound)?;
+        let table = check_lockable(environment, &select.query, &bound)?;
+        binder.access(crate::catalog::ObjectKind::Relation, table, None, super::AccessPrivilege::Lock);
     }
     let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
     let plan = plan::text::short(&root);
@@ -126,8 +127,12 @@ fn bind_select_once(
     })
 }
 
-/// WITH LOCK is for rows of one table.
-fn check_lockable(environment: &Environment, query: &ast::Query, bound: &BoundSelect) -> Result<()> {
+/// WITH LOCK is for rows of one table; gives its name.
+fn check_lockable<'q>(
+    environment: &Environment,
+    query: &'q ast::Query,
+    bound: &BoundSelect,
+) -> Result<&'q str> {
     let refused = |code: u32| dsql(sqlcode::SYNTAX).and(code);
     let select = match &query.body {
         ast::QueryBody::Select(select) => select,
@@ -152,7 +157,7 @@ fn check_lockable(environment: &Environment, query: &ast::Query, bound: &BoundSe
     if bound.grouping.is_some() {
         return Err(refused(isc::DSQL_WLOCK_AGGREGATES));
     }
-    Ok(())
+    Ok(name)
 }
 
 pub(crate) fn describe(environment: &Environment, query: &ast::Query) -> Result<QueryDescription> {
@@ -380,17 +385,7 @@ impl Binder<'_> {
     ) -> Result<()> {
         let block = self.namespace().block;
         let bound = self.named_value(block, column)?;
-        if let Some(origin) = &bound.origin
-            && !origin.relation.is_empty()
-        {
-            let (relation, field) = (origin.relation.clone(), origin.field.clone());
-            self.access(
-                crate::catalog::ObjectKind::Relation,
-                &relation,
-                Some(&field),
-                super::AccessPrivilege::Select,
-            );
-        }
+        self.column_is_read(&column.origin);
         columns.push(OutputColumn {
             name: Some(column.name.clone()),
             label: column.name.clone(),

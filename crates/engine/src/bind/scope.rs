@@ -307,14 +307,7 @@ impl Binder<'_> {
     }
 
     fn note_column_access(&mut self, column: &NamedColumn) {
-        if !column.origin.relation.is_empty() {
-            self.access(
-                crate::catalog::ObjectKind::Relation,
-                &column.origin.relation.clone(),
-                Some(&column.origin.field.clone()),
-                crate::bind::AccessPrivilege::Select,
-            );
-        }
+        self.column_is_read(&column.origin);
     }
 
     /// A common table by name.

@@ -399,6 +399,8 @@ impl Binder<'_> {
         let text = definition.computed_source.as_deref().unwrap_or("(NULL)");
         let computed = farbird_sql::parse_computed(text, &self.parse_options())?;
         let inside = std::mem::replace(&mut self.inside_definition, true);
+        let definer = self.environment.catalog.is_definer(relation.sql_security_definer);
+        let outer = std::mem::replace(&mut self.computing_for, definer.then(|| relation.name.clone()));
         // Bound in the block whose row has the table, whatever blocks are open inside of it.
         let inner_blocks = self.blocks.split_off((block + 1).min(self.blocks.len()));
         let mut namespace = Namespace::new(block);
@@ -417,6 +419,7 @@ impl Binder<'_> {
         self.namespaces.pop();
         self.blocks.extend(inner_blocks);
         self.inside_definition = inside;
+        self.computing_for = outer;
         let value = bound?.converted(&definition.sql_type).expression;
         let presence = match row {
             ComputedRow::Source { source, nullable: true } if !value.is_null_without_row() => {

@@ -9,7 +9,7 @@ use crate::bind::binder::{Binder, Origin};
 use crate::bind::function::parse_default_source;
 use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowPlace};
 use crate::bind::source::{SourceColumn, is_not_null};
-use crate::bind::{Environment, NoVariables};
+use crate::bind::{Access, Environment, NoVariables};
 use crate::catalog::{Column, ConstraintKind, ReferentialAction, Relation, RelationKind, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::modification::{
@@ -22,17 +22,19 @@ use crate::plan::modification::{
 /// Those of binding its defaults and constraints.
 pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Result<Target> {
     let slots = slot_count(relation);
+    let mut accesses = TargetAccesses::default();
     let mut columns: Vec<Option<TargetColumn>> = Vec::new();
     columns.resize_with(slots, || None);
     for column in &relation.columns {
         if let Some(place) = columns.get_mut(usize::from(column.field_id)) {
-            *place = Some(target_column(environment, relation, column)?);
+            *place = Some(target_column(environment, relation, column, &mut accesses)?);
         }
     }
+    let checks = check_rules(environment, relation, &mut accesses)?;
     Ok(Target {
         layout: crate::catalog::layout(relation),
         columns,
-        checks: check_rules(environment, relation)?,
+        checks,
         foreign_keys: foreign_keys(environment, relation),
         references: references(environment, relation),
         unique_names: unique_names(relation),
@@ -40,7 +42,16 @@ pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Resu
         environment: environment.clone(),
         stored: !matches!(relation.kind, RelationKind::View { .. }),
         relation: relation.clone(),
+        insert_accesses: accesses.insert,
+        update_accesses: accesses.update,
     })
+}
+
+/// What writing a row uses beside the table.
+#[derive(Default)]
+struct TargetAccesses {
+    insert: Vec<Access>,
+    update: Vec<Access>,
 }
 
 /// How many slots a row of a table has.
@@ -52,25 +63,33 @@ fn target_column(
     environment: &Environment,
     relation: &Arc<Relation>,
     column: &Column,
+    accesses: &mut TargetAccesses,
 ) -> Result<TargetColumn> {
     let domain = environment.catalog.domains.get(&column.domain);
     let default_source =
         column.default_source.as_ref().or_else(|| domain.and_then(|domain| domain.default_source.as_ref()));
     let default = match default_source {
-        Some(source) => Some(bind_default(environment, source, &column.sql_type)?),
+        Some(source) => {
+            let (default, used) = bind_default(environment, source, &column.sql_type)?;
+            accesses.insert.extend(used);
+            Some(default)
+        }
         None => None,
     };
     let computed = match &column.computed_source {
         Some(source) => {
             let parsed = farbird_sql::parse_computed(source, &parse_options(environment))?;
-            Some(bind_row_expression(environment, relation, &parsed.value, Some(&column.sql_type))?)
+            Some(bind_row_expression(environment, relation, &parsed.value, Some(&column.sql_type))?.0)
         }
         None => None,
     };
     let domain_check = match domain.and_then(|domain| domain.check_source.as_ref()) {
         Some(source) => {
             let parsed = farbird_sql::parse_check(source, &parse_options(environment))?;
-            Some(bind_domain_check(environment, &column.sql_type, &parsed.condition)?)
+            let (check, used) = bind_domain_check(environment, &column.sql_type, &parsed.condition)?;
+            accesses.insert.extend(used.iter().cloned());
+            accesses.update.extend(used);
+            Some(check)
         }
         None => None,
     };
@@ -90,9 +109,13 @@ fn target_column(
     })
 }
 
-fn bind_default(environment: &Environment, source: &str, sql_type: &SqlType) -> Result<BoundExpression> {
+fn bind_default(
+    environment: &Environment,
+    source: &str,
+    sql_type: &SqlType,
+) -> Result<(BoundExpression, Vec<Access>)> {
     let value = parse_default_source(source, &parse_options(environment))?;
-    super::bind_expression(environment, &value, &NoVariables, Some(sql_type))
+    super::bind_expression_with_accesses(environment, &value, &NoVariables, Some(sql_type))
 }
 
 /// How sources kept in the catalog are parsed.
@@ -105,12 +128,27 @@ pub(crate) fn parse_options(environment: &Environment) -> farbird_sql::ParseOpti
     }
 }
 
-fn check_rules(environment: &Environment, relation: &Arc<Relation>) -> Result<Vec<CheckRule>> {
+fn check_rules(
+    environment: &Environment,
+    relation: &Arc<Relation>,
+    accesses: &mut TargetAccesses,
+) -> Result<Vec<CheckRule>> {
+    let definer = environment.catalog.is_definer(relation.sql_security_definer);
     let mut rules = Vec::new();
     for constraint in &relation.constraints {
         let ConstraintKind::Check { source } = &constraint.kind else { continue };
         let check = farbird_sql::parse_check(source, &parse_options(environment))?;
-        let condition = bind_row_expression(environment, relation, &check.condition, None)?;
+        let (condition, used) = bind_row_expression(environment, relation, &check.condition, None)?;
+        // As a trigger of the table it needs nothing to look at the table itself.
+        for access in used.into_iter().filter(|access| access.object != relation.name) {
+            let by = |trigger: usize| Access {
+                owner_of: access.owner_of.clone().or_else(|| definer.then(|| relation.name.clone())),
+                check: constraint.triggers.get(trigger).cloned(),
+                ..access.clone()
+            };
+            accesses.insert.push(by(0));
+            accesses.update.push(by(1));
+        }
         let trigger = |place: usize| match constraint.triggers.get(place) {
             Some(known) => known.clone(),
             None => check_trigger_name(environment, relation, &constraint.name),
@@ -327,7 +365,7 @@ pub(crate) fn bind_row_expression(
     relation: &Arc<Relation>,
     expression: &ast::Expression,
     target: Option<&SqlType>,
-) -> Result<BoundExpression> {
+) -> Result<(BoundExpression, Vec<Access>)> {
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
     let row = ComputedRow::Columns(RowPlace::at(0));
@@ -336,25 +374,27 @@ pub(crate) fn bind_row_expression(
     if let Some(target) = target {
         bound = bound.converted(target);
     }
-    Ok(BoundExpression {
+    let expression = BoundExpression {
         expression: Arc::new(bound.expression),
         column_type: bound.column_type,
         frame: binder.frame,
-    })
+    };
+    Ok((expression, binder.accesses.into_iter().collect()))
 }
 
 pub(crate) fn bind_domain_check(
     environment: &Environment,
     domain_type: &SqlType,
     check: &ast::Expression,
-) -> Result<BoundExpression> {
+) -> Result<(BoundExpression, Vec<Access>)> {
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
     binder.domain_value = Some(*domain_type);
     let condition = binder.bind_condition(check)?;
-    Ok(BoundExpression {
+    let condition = BoundExpression {
         expression: Arc::new(condition),
         column_type: ColumnType { sql_type: SqlType::Boolean, nullable: true },
         frame: binder.frame,
-    })
+    };
+    Ok((condition, binder.accesses.into_iter().collect()))
 }

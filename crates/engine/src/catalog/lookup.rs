@@ -39,6 +39,16 @@ impl Catalog {
         })
     }
 
+    /// Whether any role has system privileges: few databases have such roles.
+    pub(crate) fn has_privileged_roles(&self) -> bool {
+        self.roles.values().any(|role| role.system_privileges != 0)
+    }
+
+    /// Whether SQL SECURITY, as said of an object or by the database's default, is DEFINER.
+    pub fn is_definer(&self, said: Option<bool>) -> bool {
+        said.or(self.database.sql_security_definer).unwrap_or(false)
+    }
+
     /// Whether a name is a generated constraint trigger's.
     pub(crate) fn has_constraint_trigger(&self, name: &str) -> bool {
         self.relations

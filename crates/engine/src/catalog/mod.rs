@@ -16,9 +16,12 @@
 //! | `layout` | what the store must know of a relation |
 //! | `index_expression` | expressions of indexes, evaluated on a row alone |
 //! | `privileges` | who may do what |
+//! | `system_privilege` | what roles can be allowed for a whole database |
+//! | `authority` | what a statement needs, with all that it calls and fires |
 //! | `dependencies` | what uses what |
 //! | `declared_type` | types as declared to types as stored |
 
+pub mod authority;
 mod counters;
 mod declared_type;
 pub(crate) mod dependencies;
@@ -29,6 +32,7 @@ mod lookup;
 pub mod model;
 mod persistence;
 pub mod privileges;
+mod system_privilege;
 
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
@@ -36,3 +40,4 @@ pub use edit::{CatalogMark, publication};
 pub use layout::{LayoutCache, layout};
 pub use model::*;
 pub(crate) use persistence::new_guid;
+pub use system_privilege::SystemPrivilege;

@@ -497,6 +497,9 @@ pub struct Role {
     /// RDB$ADMIN: comes with every database.
     #[serde(default)]
     pub system: bool,
+    /// SYSTEM PRIVILEGES: a bit for each ([`crate::catalog::SystemPrivilege::bit`]).
+    #[serde(default)]
+    pub system_privileges: u64,
 }
 
 /// One line of RDB$USER_PRIVILEGES.

@@ -2,7 +2,8 @@
 //!
 //! SYSDBA, the owner of the database and whoever acts in the role RDB$ADMIN may do everything; an object's owner
 //! everything with the object. Others need a privilege: granted to themselves, to PUBLIC, to their role, or to a role
-//! that was granted to one of these as a default.
+//! that was granted to one of these as a default. Roles can have system privileges, which are for all objects.
+//! [`super::authority`] says what a statement needs; this module whether somebody has it.
 //!
 //! Source: Firebird 5 language reference, chapter Security.
 
@@ -11,6 +12,7 @@ use std::collections::BTreeSet;
 use farbird_types::{Error, Result, isc};
 
 use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::system_privilege::SystemPrivilege;
 use crate::catalog::{Catalog, ObjectKind, Relation, RelationKind};
 use crate::execute::context::ExecutionContext;
 use crate::session::Session;
@@ -33,6 +35,7 @@ pub(crate) mod object_type {
     pub(crate) const FUNCTION: i16 = 15;
     pub(crate) const COLLATION: i16 = 17;
     pub(crate) const PACKAGE: i16 = 18;
+    pub(crate) const SYSTEM_PRIVILEGE: i16 = 20;
     pub(crate) const INDEX_CONDITION: i16 = 37;
 }
 
@@ -70,7 +73,7 @@ impl AccessPrivilege {
         match self {
             AccessPrivilege::Select => 'S',
             AccessPrivilege::Insert => 'I',
-            AccessPrivilege::Update => 'U',
+            AccessPrivilege::Update | AccessPrivilege::Lock => 'U',
             AccessPrivilege::Delete => 'D',
             AccessPrivilege::References => 'R',
             AccessPrivilege::Execute => 'X',
@@ -82,13 +85,22 @@ impl AccessPrivilege {
         match self {
             AccessPrivilege::Select => "SELECT",
             AccessPrivilege::Insert => "INSERT",
-            AccessPrivilege::Update => "UPDATE",
+            AccessPrivilege::Update | AccessPrivilege::Lock => "UPDATE",
             AccessPrivilege::Delete => "DELETE",
             AccessPrivilege::References => "REFERENCES",
             AccessPrivilege::Execute => "EXECUTE",
             AccessPrivilege::Usage => "USAGE",
         }
     }
+}
+
+/// A routine, trigger or view as somebody to whom privileges are granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grantee<'a> {
+    /// RDB$USER_TYPE.
+    pub kind: i16,
+    /// Its name.
+    pub name: &'a str,
 }
 
 /// In whose name something is done.
@@ -98,12 +110,34 @@ pub struct Actor {
     pub user: String,
     /// The role, if one is active.
     pub role: Option<String>,
+    /// Whoever is attached, with the role: what the user is when acting in the own name again.
+    attached: Option<(String, Option<String>)>,
 }
 
 impl Actor {
     /// Whoever is attached.
     pub fn of(session: &Session) -> Actor {
-        Actor { user: session.options.user.clone(), role: session.settings.lock().role.clone() }
+        let user = session.options.user.clone();
+        let role = session.settings.lock().role.clone();
+        Actor { attached: Some((user.clone(), role.clone())), user, role }
+    }
+
+    /// In whose name a statement runs now: whoever is attached, or the owner of the running routine.
+    pub fn acting(context: &ExecutionContext<'_>) -> Actor {
+        let actor = Actor::of(context.session);
+        match &context.routine.definer {
+            Some(definer) => actor.in_name_of(definer),
+            None => actor,
+        }
+    }
+
+    /// Somebody else, on behalf of whoever is attached; who keeps the role when it is the same one.
+    pub(crate) fn in_name_of(&self, user: &str) -> Actor {
+        let role = match &self.attached {
+            Some((attached, role)) if attached == user => role.clone(),
+            _ => None,
+        };
+        Actor { user: user.to_owned(), role, attached: self.attached.clone() }
     }
 
     /// Whether everything is allowed.
@@ -116,15 +150,26 @@ impl Actor {
         self.user == "SYSDBA" || self.active_role(catalog) == Some("RDB$ADMIN")
     }
 
+    /// Whether a system privilege is among those of the roles in use. Administrators have them all.
+    pub(crate) fn has(&self, catalog: &Catalog, privilege: SystemPrivilege) -> bool {
+        self.is_administrator(catalog)
+            || catalog.has_privileged_roles()
+                && self
+                    .roles(catalog)
+                    .iter()
+                    .filter_map(|role| catalog.roles.get(role))
+                    .any(|role| role.system_privileges & privilege.bit() != 0)
+    }
+
     /// The role, if it is the user's to take: a client may ask for any when it attaches.
     fn active_role(&self, catalog: &Catalog) -> Option<&str> {
         self.role.as_deref().filter(|role| may_take_role(catalog, &self.user, role))
     }
 
-    /// The roles whose privileges count: the active one, those granted to it, and the user's default roles.
-    fn roles(&self, catalog: &Catalog) -> BTreeSet<String> {
+    /// The roles whose privileges count: the active one with all that were granted to it, and the user's default roles
+    /// with those granted to them as defaults.
+    pub(crate) fn roles(&self, catalog: &Catalog) -> BTreeSet<String> {
         let mut roles = BTreeSet::new();
-        let mut pending: Vec<String> = self.active_role(catalog).into_iter().map(str::to_owned).collect();
         let granted = |to: &str, to_type: i16, only_default: bool| -> Vec<String> {
             catalog
                 .privileges
@@ -138,25 +183,30 @@ impl Actor {
                 .map(|it| it.object.clone())
                 .collect()
         };
-        pending.extend(granted(&self.user, object_type::USER, true));
-        pending.extend(granted("PUBLIC", object_type::USER, true));
-        while let Some(role) = pending.pop() {
-            if roles.insert(role.clone()) {
-                for inner in granted(&role, object_type::ROLE, false) {
-                    if !roles.contains(&inner) {
-                        pending.push(inner);
-                    }
+        let mut reach = |mut pending: Vec<String>, only_default: bool| {
+            let mut seen = BTreeSet::new();
+            while let Some(role) = pending.pop() {
+                if seen.insert(role.clone()) {
+                    pending.extend(granted(&role, object_type::ROLE, only_default));
+                    roles.insert(role);
                 }
             }
-        }
+        };
+        reach(self.active_role(catalog).into_iter().map(str::to_owned).collect(), false);
+        let mut defaults = granted(&self.user, object_type::USER, true);
+        defaults.extend(granted("PUBLIC", object_type::USER, true));
+        reach(defaults, true);
         roles
     }
 }
 
-/// Whether a role can be taken by a user (SET ROLE, or at attaching).
+/// Whether a role can be taken by a user (SET ROLE, or at attaching): one that exists and was granted. SYSDBA and the
+/// owner of the database may take RDB$ADMIN too; they need no other.
 pub fn may_take_role(catalog: &Catalog, user: &str, role: &str) -> bool {
-    let actor = Actor { user: user.to_owned(), role: None };
-    if role == "NONE" || actor.is_administrator(catalog) {
+    if role == "NONE" {
+        return true;
+    }
+    if role == "RDB$ADMIN" && (user == "SYSDBA" || user == catalog.database.owner) {
         return true;
     }
     catalog.privileges.values().any(|it| {
@@ -167,47 +217,84 @@ pub fn may_take_role(catalog: &Catalog, user: &str, role: &str) -> bool {
     })
 }
 
-/// Checks one use of an object by a statement.
+/// A role as it is named in a client's attach parameters: upper-cased unless it is quoted.
+pub fn role_as_named(written: &str) -> String {
+    match written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => written.to_uppercase(),
+    }
+}
+
+/// Checks one use of an object in somebody's name, by a routine or trigger perhaps.
 ///
 /// # Errors
 /// `isc_no_priv` with the privilege, the kind and the name of the object, and `isc_effective_user`.
-pub fn check(catalog: &Catalog, session: &Session, access: &Access) -> Result<()> {
-    check_as(catalog, &Actor::of(session), access)
-}
-
-/// As [`check`], in somebody's name: SQL SECURITY DEFINER.
-///
-/// # Errors
-/// As [`check`].
-pub fn check_as(catalog: &Catalog, actor: &Actor, access: &Access) -> Result<()> {
+pub fn check(catalog: &Catalog, actor: &Actor, by: Option<Grantee<'_>>, access: &Access) -> Result<()> {
     if actor.is_administrator(catalog) || owner_of(catalog, access.kind, &access.object) == Some(&actor.user)
     {
         return Ok(());
     }
-    if access.kind == ObjectKind::Relation && is_public_system_table(catalog, access) {
+    let is_system = access.kind == ObjectKind::Relation
+        && catalog.relation(&access.object).is_some_and(|relation| relation.kind == RelationKind::System);
+    // System tables may be read by everybody; those that tell of others show each only what is theirs.
+    if is_system && access.privilege == AccessPrivilege::Select {
         return Ok(());
     }
-    let letter = access.privilege.letter();
-    let types = object_types(access.kind);
+    // An identity column's sequence is the table's.
+    if access.kind == ObjectKind::Sequence
+        && catalog.sequences.get(&access.object).is_some_and(|sequence| sequence.system)
+    {
+        return Ok(());
+    }
+    // A routine may call itself.
+    let calls = |kind: ObjectKind, number: i16| {
+        access.kind == kind
+            && by.is_some_and(|grantee| grantee.kind == number && grantee.name == access.object)
+    };
+    if calls(ObjectKind::Procedure, object_type::PROCEDURE)
+        || calls(ObjectKind::Function, object_type::FUNCTION)
+    {
+        return Ok(());
+    }
+    let anywhere = match access.privilege {
+        AccessPrivilege::Select => actor.has(catalog, SystemPrivilege::SelectAnyObjectInDatabase),
+        _ => false,
+    };
+    if anywhere || actor.has(catalog, SystemPrivilege::AccessAnyObjectInDatabase) {
+        return Ok(());
+    }
     let by_column = |column: &Option<String>| match (column, &access.column) {
         (None, _) => true,
         (Some(granted), Some(wanted)) => granted == wanted,
         // Whoever may change one column may say UPDATE: the columns are asked for one by one.
-        (Some(_), None) => access.privilege == AccessPrivilege::Update,
+        (Some(_), None) => matches!(access.privilege, AccessPrivilege::Update | AccessPrivilege::Lock),
     };
-    if is_granted(catalog, actor, letter, types, &access.object, by_column) {
+    let check = access.check.as_deref().map(|name| Grantee { kind: object_type::TRIGGER, name });
+    let grantees = [by, check];
+    let types = object_types(access.kind);
+    // SELECT implies REFERENCES, as it always has.
+    let letters: &[char] = match access.privilege {
+        AccessPrivilege::References => &['R', 'S'],
+        privilege => &[privilege.letter()],
+    };
+    if letters
+        .iter()
+        .any(|letter| is_granted(catalog, actor, &grantees, *letter, types, &access.object, by_column))
+    {
         return Ok(());
     }
     let (kind, name) = match &access.column {
         Some(column) if matches!(access.privilege, AccessPrivilege::Update | AccessPrivilege::References) => {
             ("COLUMN", format!("{}.{column}", access.object))
         }
+        // Whoever reads or writes is told of a table, be it a view.
+        _ if access.kind == ObjectKind::Relation => ("TABLE", access.object.clone()),
         _ => (type_name(catalog, access.kind, &access.object), access.object.clone()),
     };
-    Err(no_privilege(access.privilege.name(), kind, &name, &actor.user))
+    Err(refusal(access.privilege.name(), kind, &name, Some(&actor.user)))
 }
 
-/// Checks that whoever is attached may create, alter or drop an object.
+/// Checks that an object may be created, altered or dropped.
 ///
 /// # Errors
 /// `isc_no_priv` as for [`check`]; also for system objects, which nobody may change.
@@ -218,33 +305,76 @@ pub fn check_ddl(
     name: &str,
 ) -> Result<()> {
     let catalog = context.transaction.current_catalog();
-    let actor = Actor::of(context.session);
+    if kind == ObjectKind::Trigger {
+        let relation = catalog.triggers.get(name).and_then(|trigger| trigger.relation.as_deref());
+        return check_triggers_of(context, relation);
+    }
     if kind == ObjectKind::Relation
         && action != DdlAction::Create
         && catalog.relation(name).is_some_and(|relation| relation.kind == RelationKind::System)
     {
-        return Err(Error::new(isc::NO_PRIV).with(action.name()).with("TABLE").with(name));
+        return Err(refusal(action.name(), "TABLE", name, None));
     }
-    if actor.is_administrator(&catalog) {
-        return Ok(());
-    }
-    if action != DdlAction::Create && owner_of(&catalog, kind, name) == Some(&actor.user) {
-        return Ok(());
-    }
-    let Some((pseudo_object, type_number)) = ddl_object(&catalog, kind, name) else { return Ok(()) };
-    if is_granted(&catalog, &actor, action.letter(), &[type_number], pseudo_object, |_| true) {
-        return Ok(());
-    }
-    Err(no_privilege(action.name(), type_name(&catalog, kind, name), name, &actor.user))
+    let Some(class) = ddl_class(&catalog, kind, name) else { return Ok(()) };
+    check_class(context, class, action, name, owner_of(&catalog, kind, name))
 }
 
-fn no_privilege(privilege: &str, kind: &str, name: &str, user: &str) -> Error {
-    Error::new(isc::NO_PRIV).with(privilege).with(kind).with(name).and(isc::EFFECTIVE_USER).with(user)
+/// As [`check_ddl`], for creating a view.
+///
+/// # Errors
+/// As [`check_ddl`].
+pub fn check_create_view(context: &ExecutionContext<'_>, name: &str) -> Result<()> {
+    check_class(context, VIEWS, DdlAction::Create, name, None)
+}
+
+/// As [`check_ddl`], for the triggers of a table, a view or the database: who may alter that may define them.
+///
+/// # Errors
+/// As [`check_ddl`].
+pub fn check_triggers_of(context: &ExecutionContext<'_>, relation: Option<&str>) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    let (class, owner) = match relation {
+        Some(relation) => (TABLES, owner_of(&catalog, ObjectKind::Relation, relation)),
+        None => (DATABASE, Some(&catalog.database.owner)),
+    };
+    check_class(context, class, DdlAction::Alter, relation.unwrap_or_default(), owner)
+}
+
+fn check_class(
+    context: &ExecutionContext<'_>,
+    class: DdlClass,
+    action: DdlAction,
+    name: &str,
+    owner: Option<&String>,
+) -> Result<()> {
+    let catalog = context.transaction.current_catalog();
+    let actor = Actor::acting(context);
+    if actor.has(&catalog, SystemPrivilege::ModifyAnyObjectInDatabase)
+        || action != DdlAction::Create && owner == Some(&actor.user)
+        || is_granted(&catalog, &actor, &[], action.letter(), &[class.number], class.object, |_| true)
+    {
+        return Ok(());
+    }
+    if action == DdlAction::Create {
+        return Err(Error::new(isc::DYN_NO_CREATE_PRIV).with(class.label));
+    }
+    let user = (class.object != DATABASE.object).then_some(actor.user.as_str());
+    Err(refusal(action.name(), class.label, name, user))
+}
+
+/// The status of something that is not allowed.
+pub(crate) fn refusal(privilege: &str, kind: &str, name: &str, user: Option<&str>) -> Error {
+    let error = Error::new(isc::NO_PRIV).with(privilege).with(kind).with(name);
+    match user {
+        Some(user) => error.and(isc::EFFECTIVE_USER).with(user),
+        None => error,
+    }
 }
 
 fn is_granted(
     catalog: &Catalog,
     actor: &Actor,
+    grantees: &[Option<Grantee<'_>>],
     letter: char,
     types: &[i16],
     object: &str,
@@ -267,14 +397,11 @@ fn is_granted(
     candidates.iter().any(|it| match it.user_type {
         object_type::USER => it.user == actor.user || it.user == "PUBLIC",
         object_type::ROLE => roles.contains(&it.user),
-        _ => false,
+        object_type::SYSTEM_PRIVILEGE => {
+            SystemPrivilege::named(&it.user).is_some_and(|privilege| actor.has(catalog, privilege))
+        }
+        kind => grantees.iter().flatten().any(|grantee| grantee.kind == kind && grantee.name == it.user),
     })
-}
-
-/// System tables may be read by everybody; those that tell of others show each only what is theirs.
-fn is_public_system_table(catalog: &Catalog, access: &Access) -> bool {
-    matches!(access.privilege, AccessPrivilege::Select)
-        && catalog.relation(&access.object).is_some_and(|relation| relation.kind == RelationKind::System)
 }
 
 fn object_types(kind: ObjectKind) -> &'static [i16] {
@@ -309,23 +436,45 @@ fn type_name(catalog: &Catalog, kind: ObjectKind, name: &str) -> &'static str {
     }
 }
 
-/// The object under which DDL privileges are kept, with its type. Triggers belong to their tables: who may alter a
-/// table may make triggers for it.
-fn ddl_object(catalog: &Catalog, kind: ObjectKind, name: &str) -> Option<(&'static str, i16)> {
+/// Whether somebody has a privilege on any single column of a table.
+pub(crate) fn has_column_privilege(
+    catalog: &Catalog,
+    actor: &Actor,
+    table: &str,
+    privilege: AccessPrivilege,
+) -> bool {
+    let types = object_types(ObjectKind::Relation);
+    is_granted(catalog, actor, &[], privilege.letter(), types, table, Option::is_some)
+}
+
+/// A kind of objects, as far as defining them is concerned.
+#[derive(Debug, Clone, Copy)]
+struct DdlClass {
+    /// The object under which privileges to define them are kept, and its type.
+    object: &'static str,
+    number: i16,
+    /// What they are called.
+    label: &'static str,
+}
+
+const DATABASE: DdlClass = DdlClass { object: "SQL$DATABASE", number: 21, label: "DATABASE" };
+const TABLES: DdlClass = DdlClass { object: "SQL$TABLES", number: 22, label: "TABLE" };
+const VIEWS: DdlClass = DdlClass { object: "SQL$VIEWS", number: 23, label: "VIEW" };
+
+fn ddl_class(catalog: &Catalog, kind: ObjectKind, name: &str) -> Option<DdlClass> {
+    let class = |object, number| DdlClass { object, number, label: type_name(catalog, kind, name) };
     Some(match kind {
-        ObjectKind::Database => ("SQL$DATABASE", 21),
-        ObjectKind::Relation if catalog.relation(name).is_some_and(|it| Relation::is_view(it)) => {
-            ("SQL$VIEWS", 23)
-        }
-        ObjectKind::Relation | ObjectKind::Trigger => ("SQL$TABLES", 22),
-        ObjectKind::Procedure => ("SQL$PROCEDURES", 24),
-        ObjectKind::Function => ("SQL$FUNCTIONS", 25),
-        ObjectKind::Package => ("SQL$PACKAGES", 26),
-        ObjectKind::Sequence => ("SQL$GENERATORS", 27),
-        ObjectKind::Domain => ("SQL$DOMAINS", 28),
-        ObjectKind::Exception => ("SQL$EXCEPTIONS", 29),
-        ObjectKind::Role => ("SQL$ROLES", 30),
-        ObjectKind::Collation => ("SQL$COLLATIONS", 32),
+        ObjectKind::Database => DATABASE,
+        ObjectKind::Relation if catalog.relation(name).is_some_and(|it| Relation::is_view(it)) => VIEWS,
+        ObjectKind::Relation | ObjectKind::Trigger => TABLES,
+        ObjectKind::Procedure => class("SQL$PROCEDURES", 24),
+        ObjectKind::Function => class("SQL$FUNCTIONS", 25),
+        ObjectKind::Package => class("SQL$PACKAGES", 26),
+        ObjectKind::Sequence => class("SQL$GENERATORS", 27),
+        ObjectKind::Domain => class("SQL$DOMAINS", 28),
+        ObjectKind::Exception => class("SQL$EXCEPTIONS", 29),
+        ObjectKind::Role => class("SQL$ROLES", 30),
+        ObjectKind::Collation => class("SQL$COLLATIONS", 32),
         ObjectKind::Privilege | ObjectKind::Mapping => return None,
     })
 }

@@ -16,7 +16,7 @@ use crate::ddl::{error, user};
 /// The name under which errors about the comment are reported.
 pub(super) fn target_name(target: &CommentTarget) -> String {
     match target {
-        CommentTarget::Database => "DATABASE".to_owned(),
+        CommentTarget::Database => String::new(),
         CommentTarget::Object { name, .. } => name.to_string(),
         CommentTarget::Column { relation, column } => format!("{relation}.{column}"),
         CommentTarget::Parameter { routine, parameter, .. } => format!("{routine}.{parameter}"),

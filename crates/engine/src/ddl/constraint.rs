@@ -1,5 +1,7 @@
 //! Constraints of tables: making, checking against rows that exist, dropping.
 
+use std::sync::Arc;
+
 use farbird_sql::ast::{
     Check, ColumnConstraint, ColumnConstraintKind, ConstraintIndex, Name, References, TableConstraint,
     TableConstraintKind,
@@ -8,7 +10,7 @@ use farbird_store::{Projection, RelationScan, RowBatch};
 use farbird_types::{Result, SqlType};
 
 use crate::bind;
-use crate::catalog::{Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout};
+use crate::catalog::{Catalog, Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout};
 use crate::ddl::editor::Editor;
 use crate::ddl::table::TableEdit;
 use crate::ddl::{error, index, reference};
@@ -113,12 +115,18 @@ fn add_check(
     name: Option<&Name>,
     check: &Check,
 ) -> Result<()> {
-    bind::bind_row_expression(
-        &editor.environment(),
-        &edit.so_far(),
-        &check.condition,
-        Some(&SqlType::Boolean),
-    )?;
+    let table = edit.so_far();
+    let mut environment = editor.environment();
+    let bind = |environment: &bind::Environment| {
+        bind::bind_row_expression(environment, &table, &check.condition, Some(&SqlType::Boolean))
+    };
+    if bind(&environment).is_err() {
+        // It may look at the rows of its own table, which the catalog does not have yet.
+        let mut catalog = Catalog::clone(&environment.catalog);
+        catalog.relations.insert(table.name.clone(), Arc::clone(&table));
+        environment.catalog = Arc::new(catalog);
+        bind(&environment)?;
+    }
     let name = constraint_name(editor, edit, name)?;
     let triggers = vec![trigger_name(editor)?, trigger_name(editor)?];
     push(edit, name, ConstraintKind::Check { source: check.source.text.clone() }, triggers);

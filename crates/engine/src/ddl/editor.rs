@@ -32,8 +32,8 @@ impl<'e, 'a> Editor<'e, 'a> {
     }
 
     /// Whose objects are made.
-    pub(super) fn user(&self) -> &'a str {
-        &self.context.session.options.user
+    pub(super) fn user(&self) -> &str {
+        self.context.routine.definer.as_deref().unwrap_or(&self.context.session.options.user)
     }
 
     /// What expressions are bound against.

@@ -1,5 +1,6 @@
 //! GRANT and REVOKE.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::{
@@ -9,7 +10,7 @@ use farbird_sql::ast::{
 use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges::{Actor, object_type, owner_of};
-use crate::catalog::{Catalog, CatalogObject, ObjectKind, Privilege};
+use crate::catalog::{Catalog, CatalogObject, ObjectKind, Privilege, SystemPrivilege};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
 
@@ -93,13 +94,19 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
 
 /// In whose name: whoever is attached, unless an administrator says otherwise.
 fn grantor(editor: &Editor<'_, '_>, written: Option<&Name>) -> Result<String> {
-    let actor = Actor::of(editor.context.session);
+    let actor = Actor::acting(editor.context);
     match written {
         None => Ok(actor.user),
         Some(name) if name.as_str() == actor.user || actor.is_administrator(&editor.catalog()) => {
             Ok(name.as_str().to_owned())
         }
-        Some(_) => Err(Error::new(isc::MISS_PRVLG).with("USE_GRANTED_BY_CLAUSE")),
+        Some(_) if actor.has(&editor.catalog(), SystemPrivilege::UseGrantedByClause) => {
+            Ok(written.map_or(actor.user, |name| name.as_str().to_owned()))
+        }
+        Some(_) => {
+            let owner = editor.catalog().database.owner.clone();
+            Err(Error::new(LOCKSMITH_USE_GRANTED).with(owner))
+        }
     }
 }
 
@@ -209,7 +216,8 @@ fn resolve_table(
         }
         for column in columns {
             let column = column.as_str();
-            relation.column(column).ok_or_else(|| error::column_not_found(column, table))?;
+            let missing = || Error::new(isc::DYN_FLD_NOT_EXIST).with(column).with(table);
+            relation.column(column).ok_or_else(missing)?;
             items.push(Item { letter, column: Some(column.to_owned()) });
         }
     }
@@ -266,7 +274,8 @@ fn grantee_of(catalog: &Catalog, grantee: &Grantee) -> Result<(String, i16)> {
             object_type::FUNCTION
         }
         Some(GranteeKind::Trigger) => {
-            known(catalog.triggers.contains_key(name), isc::DYN_TRIG_NOT_EXIST)?;
+            let exists = catalog.triggers.contains_key(name) || catalog.has_constraint_trigger(name);
+            known(exists, isc::DYN_TRIG_NOT_EXIST)?;
             object_type::TRIGGER
         }
         Some(GranteeKind::View) => {
@@ -275,40 +284,174 @@ fn grantee_of(catalog: &Catalog, grantee: &Grantee) -> Result<(String, i16)> {
             object_type::VIEW
         }
         Some(GranteeKind::Package) => return Err(Error::new(isc::DYN_PACK_NOT_EXIST).with(name)),
-        Some(GranteeKind::Group | GranteeKind::SystemPrivilege) => {
+        Some(GranteeKind::SystemPrivilege) => {
+            known(SystemPrivilege::named(name).is_some(), isc::WRONG_PRVLG)?;
+            object_type::SYSTEM_PRIVILEGE
+        }
+        Some(GranteeKind::Group) => {
             return Err(error::unsupported("this kind of grantee"));
         }
     };
     Ok((name.to_owned(), user_type))
 }
 
-/// Administrators and owners may grant anything; others what they were granted with the option.
+/// Administrators may grant anything, owners what is theirs, others what they or their roles have with the option.
 fn check_may_grant(editor: &Editor<'_, '_>, object: &Object, items: &[Item], grantor: &str) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::of(editor.context.session);
-    let owns = object
-        .kind
-        .is_some_and(|kind| owner_of(&catalog, kind, &object.name).is_some_and(|owner| *owner == grantor));
-    if actor.is_administrator(&catalog) || owns {
+    let actor = Actor::acting(editor.context);
+    let anything = match object.number {
+        FIRST_DDL_TYPE.. => SystemPrivilege::GrantRevokeAnyDdlRight,
+        _ => SystemPrivilege::GrantRevokeOnAnyObject,
+    };
+    if actor.has(&catalog, anything) {
         return Ok(());
     }
-    for item in items {
-        let may = catalog.privileges.values().any(|it| {
-            it.user == grantor
-                && it.user_type == object_type::USER
-                && it.privilege == item.letter
-                && it.object == object.name
-                && it.object_type == object.number
-                && it.grant_option > 0
-                && (it.column.is_none() || it.column == item.column)
-        });
-        if !may {
-            return Err(Error::new(isc::DYN_NO_GRANT_OPT_PRIV)
-                .with(item.letter.to_string())
-                .with(object.name.as_str()));
+    let roles = actor.roles(&catalog);
+    let grantor = Grantor { catalog: &catalog, user: grantor, roles: &roles };
+    items.iter().try_for_each(|item| match object.number {
+        object_type::RELATION => {
+            let wanted = Wanted { letter: item.letter, table: &object.name, column: item.column.as_deref() };
+            grantor.check_table(wanted, true)
         }
+        number => grantor.check_object(item.letter, object, number),
+    })
+}
+
+/// dyn_locksmith_use_granted: the table of public codes leaves it out.
+const LOCKSMITH_USE_GRANTED: u32 = 336_068_860;
+/// Types of objects from this on stand for the right to define objects of a kind.
+const FIRST_DDL_TYPE: i16 = 21;
+/// How deeply views may be made of views, as far as granting looks.
+const VIEWS_MAX: usize = 128;
+
+/// Codes of the facility DYN without a name: no grant option, or no privilege at all, for a privilege on a column, on a
+/// table for the sake of a column, and on a table; and as the first four, of a view's table.
+mod no_option {
+    pub(super) const COLUMN: u32 = 336_068_775;
+    pub(super) const BASE_COLUMN: u32 = 336_068_776;
+    pub(super) const TABLE_FOR_COLUMN: u32 = 336_068_777;
+    pub(super) const BASE_TABLE_FOR_COLUMN: u32 = 336_068_778;
+    pub(super) const NOTHING_FOR_COLUMN: u32 = 336_068_779;
+    pub(super) const NOTHING_ON_BASE_FOR_COLUMN: u32 = 336_068_780;
+    pub(super) const TABLE: u32 = 336_068_781;
+    pub(super) const NOTHING: u32 = 336_068_782;
+}
+
+/// A privilege on a table or one of its columns.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    letter: char,
+    table: &'a str,
+    column: Option<&'a str>,
+}
+
+/// Whoever grants, with the roles in use.
+struct Grantor<'a> {
+    catalog: &'a Catalog,
+    user: &'a str,
+    roles: &'a BTreeSet<String>,
+}
+
+impl Grantor<'_> {
+    /// The best option that the grantor has among some privileges: none, without option, with it.
+    fn option(&self, is_it: impl Fn(&Privilege) -> bool) -> Option<bool> {
+        let is_ours = |it: &Privilege| match it.user_type {
+            object_type::USER => it.user == self.user,
+            object_type::ROLE => self.roles.contains(&it.user),
+            _ => false,
+        };
+        let options = self.catalog.privileges.values().filter(|it| is_ours(it) && is_it(it));
+        options.map(|it| it.grant_option > 0).max()
     }
-    Ok(())
+
+    /// Checks a privilege on a table, or on a table that a view of the grantor's shows.
+    fn check_table(&self, wanted: Wanted<'_>, is_top: bool) -> Result<()> {
+        self.check_table_at(wanted, is_top, 0)
+    }
+
+    fn check_table_at(&self, wanted: Wanted<'_>, is_top: bool, depth: usize) -> Result<()> {
+        let Wanted { letter, table, column } = wanted;
+        let Some(relation) = self.catalog.relation(table) else { return Ok(()) };
+        let is_owner = relation.owner == self.user;
+        let on = |it: &Privilege| {
+            it.object == table && it.object_type == object_type::RELATION && it.privilege == letter
+        };
+        let whole = if is_owner { Some(true) } else { self.option(|it| on(it) && it.column.is_none()) };
+        let single =
+            column.and_then(|column| self.option(|it| on(it) && it.column.as_deref() == Some(column)));
+        let name = letter_name(letter);
+        let refused = |top: u32, base: u32| Error::new(if is_top { top } else { base }).with(name);
+        if let Some(column) = column {
+            match (single, whole) {
+                (Some(true), _) | (None, Some(true)) => {}
+                (Some(false), _) => {
+                    return Err(refused(no_option::COLUMN, no_option::BASE_COLUMN).with(column).with(table));
+                }
+                (None, Some(false)) => {
+                    let error = refused(no_option::TABLE_FOR_COLUMN, no_option::BASE_TABLE_FOR_COLUMN);
+                    return Err(error.with(table).with(column));
+                }
+                (None, None) => {
+                    let error = refused(no_option::NOTHING_FOR_COLUMN, no_option::NOTHING_ON_BASE_FOR_COLUMN);
+                    return Err(error.with(table).with(column));
+                }
+            }
+        } else {
+            match whole {
+                Some(true) => {}
+                Some(false) => return Err(Error::new(no_option::TABLE).with(name).with(table)),
+                None => return Err(Error::new(no_option::NOTHING).with(name).with(table)),
+            }
+        }
+        if !is_owner || depth >= VIEWS_MAX {
+            return Ok(());
+        }
+        // Whoever owns a view hands on no more of its tables than may be handed on.
+        relation
+            .columns
+            .iter()
+            .filter(|shown| column.is_none_or(|column| column == shown.name))
+            .filter_map(|shown| shown.view_origin.as_ref())
+            .try_for_each(|(table, column)| {
+                let base = Wanted { letter, table: table.as_str(), column: Some(column.as_str()) };
+                self.check_table_at(base, false, depth + 1)
+            })
+    }
+
+    /// Checks a privilege on another object, or the right to define some.
+    fn check_object(&self, letter: char, object: &Object, number: i16) -> Result<()> {
+        let owns = object.kind.is_some_and(|kind| {
+            owner_of(self.catalog, kind, &object.name).is_some_and(|owner| owner == self.user)
+        });
+        let option =
+            self.option(|it| it.object == object.name && it.object_type == number && it.privilege == letter);
+        if owns || option == Some(true) {
+            return Ok(());
+        }
+        let code = if number >= FIRST_DDL_TYPE {
+            isc::DYN_NO_DDL_GRANT_OPT_PRIV
+        } else {
+            isc::DYN_NO_GRANT_OPT_PRIV
+        };
+        Err(Error::new(code).with(letter_name(letter)).with(object.name.as_str()))
+    }
+}
+
+/// A privilege as it is written in GRANT.
+fn letter_name(letter: char) -> &'static str {
+    match letter {
+        'S' => "SELECT",
+        'I' => "INSERT",
+        'U' => "UPDATE",
+        'D' => "DELETE",
+        'R' => "REFERENCES",
+        'X' => "EXECUTE",
+        'G' => "USAGE",
+        'C' => "CREATE",
+        'L' => "ALTER",
+        'O' => "DROP",
+        _ => "ALL",
+    }
 }
 
 /// Keeps a privilege; an option once given is not lost by granting again without.
@@ -332,7 +475,8 @@ fn revoke(
     option_only: bool,
 ) -> Result<()> {
     let catalog = editor.catalog();
-    let administrator = Actor::of(editor.context.session).is_administrator(&catalog);
+    let actor = Actor::acting(editor.context);
+    let administrator = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
     for (key, existing) in &catalog.privileges {
         let is_it = existing.user == user
             && existing.user_type == user_type
@@ -348,19 +492,45 @@ fn revoke(
     Ok(())
 }
 
-/// Removes a privilege, or its option only.
+/// Removes a privilege, or its option only; and with the option whatever was granted by virtue of it.
 fn take(editor: &mut Editor<'_, '_>, key: &str, existing: &Privilege, option_only: bool) -> Result<()> {
-    if option_only {
-        editor.put(CatalogObject::Privilege(Arc::new(Privilege { grant_option: 0, ..existing.clone() })))
-    } else {
-        editor.remove(ObjectKind::Privilege, key)
+    // It may have gone already with another one.
+    if !editor.catalog().privileges.contains_key(key) {
+        return Ok(());
     }
+    if option_only {
+        editor.put(CatalogObject::Privilege(Arc::new(Privilege { grant_option: 0, ..existing.clone() })))?;
+    } else {
+        editor.remove(ObjectKind::Privilege, key)?;
+    }
+    if existing.grant_option == 0 || existing.user_type != object_type::USER || existing.privilege == 'M' {
+        return Ok(());
+    }
+    let is_same = |it: &Privilege| {
+        it.privilege == existing.privilege
+            && it.object == existing.object
+            && it.object_type == existing.object_type
+            && (it.column == existing.column || existing.column.is_none())
+    };
+    let catalog = editor.catalog();
+    let mut left = catalog.privileges.values();
+    if left.any(|it| {
+        it.user == existing.user && it.user_type == object_type::USER && it.grant_option > 0 && is_same(it)
+    }) {
+        return Ok(());
+    }
+    for (key, granted) in &catalog.privileges {
+        if granted.grantor == existing.user && is_same(granted) {
+            take(editor, key, granted, false)?;
+        }
+    }
+    Ok(())
 }
 
 fn check_may_grant_role(editor: &Editor<'_, '_>, role: &str, grantor: &str) -> Result<()> {
     let catalog = editor.catalog();
     let found = catalog.roles.get(role).ok_or_else(|| Error::new(isc::DYN_ROLE_DOES_NOT_EXIST).with(role))?;
-    let actor = Actor::of(editor.context.session);
+    let actor = Actor::acting(editor.context);
     let has_option = catalog.privileges.values().any(|it| {
         it.privilege == 'M'
             && it.object == role
@@ -368,8 +538,15 @@ fn check_may_grant_role(editor: &Editor<'_, '_>, role: &str, grantor: &str) -> R
             && it.user_type == object_type::USER
             && it.grant_option > 0
     });
-    if actor.is_administrator(&catalog) || found.owner == grantor || has_option {
+    let anything = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
+    if anything || found.owner == grantor || has_option {
         return Ok(());
+    }
+    let is_member = catalog.privileges.values().any(|it| {
+        it.privilege == 'M' && it.object == role && it.user == grantor && it.user_type == object_type::USER
+    });
+    if !is_member {
+        return Err(Error::new(isc::DYN_USER_NOT_ROLE_MEMBER).with(grantor).with(role));
     }
     Err(Error::new(isc::DYN_NO_GRANT_ADMIN_OPT).with(grantor).with(role))
 }
@@ -404,7 +581,7 @@ fn grant_role(
 
 /// Whether `role` has been granted `granted`, directly or through others.
 fn is_member(catalog: &Catalog, role: &str, granted: &str) -> bool {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let mut pending = vec![role.to_owned()];
     while let Some(current) = pending.pop() {
         if current == granted {
@@ -446,7 +623,7 @@ fn revoke_role(
 
 fn revoke_all(editor: &mut Editor<'_, '_>, grantee: &Grantee) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::of(editor.context.session);
+    let actor = Actor::acting(editor.context);
     let (user, user_type) = grantee_of(&catalog, grantee)?;
     for (key, existing) in &catalog.privileges {
         let may = actor.is_administrator(&catalog) || existing.grantor == actor.user;

@@ -7,8 +7,9 @@ use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, 
 use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::privileges::{self, Actor};
 use crate::catalog::{
-    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, layout, privileges,
+    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, layout,
 };
 use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
 use crate::ddl::editor::{Editor, key_text};
@@ -31,7 +32,8 @@ pub(super) fn add(
         Arc::new(edit.relation.clone())
     } else {
         let found = catalog.relation(table).ok_or_else(error::referenced_table_has_no_key)?;
-        check_may_reference(editor, found, &references.columns)?;
+        let (_, key) = referenced_key(found, &references.columns)?;
+        check_may_reference(editor, found, &key.columns)?;
         // Nobody may write the referenced table while keys are compared with it.
         editor.lock(found, LockLevel::ProtectedRead)?;
         Arc::clone(found)
@@ -87,20 +89,21 @@ fn action(written: Option<Written>) -> ReferentialAction {
     }
 }
 
-fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[Name]) -> Result<()> {
-    let access = |column: Option<String>| Access {
-        kind: ObjectKind::Relation,
-        object: relation.name.clone(),
-        column,
-        privilege: AccessPrivilege::References,
-    };
+/// Checks that a key may be referenced: REFERENCES (or SELECT) on the table, or on each of its columns.
+fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[String]) -> Result<()> {
     let catalog = editor.catalog();
-    let session = editor.context.session;
-    if columns.is_empty() {
-        return privileges::check(&catalog, session, &access(None));
+    let actor = Actor::acting(editor.context);
+    let whole = Access::of(ObjectKind::Relation, &relation.name, AccessPrivilege::References);
+    let refused = match privileges::check(&catalog, &actor, None, &whole) {
+        Ok(()) => return Ok(()),
+        Err(refused) => refused,
+    };
+    if !privileges::has_column_privilege(&catalog, &actor, &relation.name, AccessPrivilege::References) {
+        return Err(refused);
     }
     columns.iter().try_for_each(|column| {
-        privileges::check(&catalog, session, &access(Some(column.as_str().to_owned())))
+        let access = Access { column: Some(column.clone()), ..whole.clone() };
+        privileges::check(&catalog, &actor, None, &access)
     })
 }
 

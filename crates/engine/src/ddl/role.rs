@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{DefineMode, DefineRole};
+use farbird_sql::ast::{DefineMode, DefineRole, Name};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{self, DdlAction};
-use crate::catalog::{CatalogObject, ObjectKind, Role};
+use crate::catalog::privileges::{self, Actor, DdlAction};
+use crate::catalog::{CatalogObject, ObjectKind, Role, SystemPrivilege};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
 
@@ -17,16 +17,15 @@ const RESERVED: [&str; 2] = ["NONE", "PUBLIC"];
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()> {
     let name = ast.name.as_str();
     let catalog = editor.catalog();
+    let system_privileges = ast.system_privileges.as_deref().map(|names| bits_of(names)).transpose()?;
     if ast.mode == DefineMode::Alter {
-        if !catalog.roles.contains_key(name) {
+        let Some(existing) = catalog.roles.get(name) else {
             return Err(Error::new(isc::DYN_ROLE_NOT_FOUND).with(name));
-        }
-        // Administrators of the operating system are none here: there is nobody to map.
-        return match (&ast.system_privileges, ast.auto_admin_mapping) {
-            (None, Some(_)) => Ok(()),
-            (Some(privileges), None) if privileges.is_empty() => Ok(()),
-            _ => Err(error::unsupported("a role with system privileges")),
         };
+        // Administrators of the operating system are none here: there is nobody to map.
+        let Some(system_privileges) = system_privileges else { return Ok(()) };
+        check_may_privilege(editor)?;
+        return editor.put(CatalogObject::Role(Arc::new(Role { system_privileges, ..(**existing).clone() })));
     }
     if RESERVED.contains(&name) {
         return Err(Error::new(isc::DYN_KYWD_SPEC_FOR_ROLE).with(name));
@@ -38,13 +37,31 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()
         return Err(error::role_exists(name));
     }
     privileges::check_ddl(editor.context, ObjectKind::Role, DdlAction::Create, name)?;
-    if ast.system_privileges.as_ref().is_some_and(|privileges| !privileges.is_empty()) {
-        return Err(error::unsupported("a role with system privileges"));
+    let system_privileges = system_privileges.unwrap_or(0);
+    if system_privileges != 0 {
+        check_may_privilege(editor)?;
     }
     editor.put(CatalogObject::Role(Arc::new(Role {
         name: name.to_owned(),
         owner: editor.user().to_owned(),
         description: None,
         system: false,
+        system_privileges,
     })))
+}
+
+/// The bits of RDB$SYSTEM_PRIVILEGES for privileges by name.
+fn bits_of(names: &[Name]) -> Result<u64> {
+    names.iter().try_fold(0, |bits, name| match SystemPrivilege::named(name.as_str()) {
+        Some(privilege) => Ok(bits | privilege.bit()),
+        None => Err(Error::new(isc::WRONG_PRVLG).with(name.as_str())),
+    })
+}
+
+fn check_may_privilege(editor: &Editor<'_, '_>) -> Result<()> {
+    let actor = Actor::acting(editor.context);
+    match actor.has(&editor.catalog(), SystemPrivilege::CreatePrivilegedRoles) {
+        true => Ok(()),
+        false => Err(Error::new(isc::MISS_PRVLG).with("CREATE_PRIVILEGED_ROLES")),
+    }
 }

@@ -137,12 +137,12 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
         // Its rows would have to be each attachment's own: rather none than ones that others see.
         return Err(error::unsupported("a global temporary table"));
     }
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
     if ast.mode == DefineMode::Recreate
         && let Some(existing) = editor.catalog().relations.get(name).filter(|it| !it.is_view())
     {
         drop::drop_table(editor, existing)?;
     }
+    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
     check_name_is_free(editor, name)?;
     let relation = new_relation(editor, name, RelationKind::Table, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);

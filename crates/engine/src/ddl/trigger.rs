@@ -51,7 +51,7 @@ fn new_trigger(editor: &Editor<'_, '_>, ast: &DefineTrigger) -> Result<Trigger> 
     };
     match &relation {
         Some(relation) => check_relation(editor, relation)?,
-        None => privileges::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?,
+        None => privileges::check_triggers_of(editor.context, None)?,
     }
     if let Some(definition) = &ast.definition {
         body_of(definition)?;
@@ -81,7 +81,7 @@ fn check_relation(editor: &Editor<'_, '_>, name: &str) -> Result<()> {
         Some(relation) if relation.kind == RelationKind::System => {
             Err(Error::new(isc::NO_PRIV).with("ALTER").with("TABLE").with(name))
         }
-        Some(_) => privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, name),
+        Some(_) => privileges::check_triggers_of(editor.context, Some(name)),
     }
 }
 

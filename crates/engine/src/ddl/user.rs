@@ -69,7 +69,7 @@ pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<Stri
 
 /// Users belong to the server: owning one database is not enough.
 fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
-    let actor = Actor::of(editor.context.session);
+    let actor = Actor::acting(editor.context);
     if actor.is_server_administrator(&editor.catalog()) {
         return Ok(());
     }

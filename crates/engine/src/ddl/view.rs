@@ -9,7 +9,7 @@ use farbird_types::{Error, Result, isc};
 use crate::api::ColumnDescription;
 use crate::bind;
 use crate::catalog::dependencies::{dependencies, identifiers};
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::{self, Actor, DdlAction};
 use crate::catalog::{Catalog, Column, ObjectKind, Relation, RelationKind, ViewContext};
 use crate::ddl::column::digits_of;
 use crate::ddl::editor::Editor;
@@ -34,7 +34,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()
 fn create(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()> {
     let name = ast.name.as_str();
     check_name_is_free(editor, name)?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
+    privileges::check_create_view(editor.context, name)?;
     let mut relation = new_relation(editor, name, kind(ast), None)?;
     complete(editor, ast, &mut relation)?;
     editor.put_relation(relation)?;
@@ -99,9 +99,12 @@ fn kind(ast: &DefineView) -> RelationKind {
 fn complete(editor: &mut Editor<'_, '_>, ast: &DefineView, relation: &mut Relation) -> Result<()> {
     let environment = editor.environment();
     let description = bind::describe_query(&environment, &ast.query.query)?;
-    let session = editor.context.session;
-    for access in &description.accesses {
-        privileges::check(&environment.catalog, session, access)?;
+    // Its owner must be able to read what it shows; functions and procedures are asked for when it is read.
+    let actor = Actor::acting(editor.context);
+    let is_read = |access: &&bind::Access| access.kind == ObjectKind::Relation && access.owner_of.is_none();
+    for access in description.accesses.iter().filter(is_read) {
+        privileges::check(&environment.catalog, &actor, None, access)
+            .map_err(|_| privileges::refusal("SELECT", "TABLE/VIEW", &access.object, None))?;
     }
     relation.view_contexts = contexts(&environment.catalog, &ast.query.query);
     if ast.check_option {

@@ -59,6 +59,8 @@ pub struct RoutineState {
     pub error: Option<Error>,
     /// RESETTING: whether ALTER SESSION RESET is running.
     pub resetting: bool,
+    /// In whose name it runs, if not in the session's user's: SQL SECURITY DEFINER.
+    pub definer: Option<std::sync::Arc<str>>,
     /// What runs, where it stands and who called it: PSQL's own.
     pub call: Option<Box<crate::psql::CallFrame>>,
     /// How much room there is to nest further: PSQL's own.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Text, TextType, Value, isc};
 
 use crate::api::Isolation;
+use crate::catalog::SystemPrivilege;
+use crate::catalog::privileges::Actor;
 use crate::execute::context::ExecutionContext;
 use crate::function::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as, required, text_kind};
 use crate::function::{Argument, Call, ScalarFunction, argument};
@@ -46,6 +48,15 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         // Of one letter: so does Firebird describe it.
         parameter_type: |_, _| required(SqlType::char(1, CharacterSet::ASCII)),
         body: role_in_use,
+        strict: true,
+        deterministic: false,
+    },
+    ScalarFunction {
+        name: "RDB$SYSTEM_PRIVILEGE",
+        arity: (1, 1),
+        result: |_, _| Ok(ColumnType { sql_type: SqlType::Boolean, nullable: false }),
+        parameter_type: |_, _| Some(SqlType::varchar(63, CharacterSet::UTF8)),
+        body: system_privilege,
         strict: true,
         deterministic: false,
     },
@@ -166,7 +177,8 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
         "WIRE_COMPRESSED" => truth(client.wire_compressed),
         "WIRE_ENCRYPTED" => truth(!client.wire_crypt.is_empty()),
         "WIRE_CRYPT_PLUGIN" => known(&client.wire_crypt),
-        "CURRENT_USER" | "EFFECTIVE_USER" => Some(session.options.user.clone()),
+        "CURRENT_USER" => Some(session.options.user.clone()),
+        "EFFECTIVE_USER" => Some(Actor::acting(context).user),
         "CURRENT_ROLE" => Some(settings().role.clone().unwrap_or_else(|| "NONE".to_owned())),
         "SESSION_TIMEZONE" => Some(settings().time_zone.to_string()),
         "SESSION_IDLE_TIMEOUT" => Some("0".to_owned()),
@@ -198,11 +210,20 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
     })
 }
 
-/// Whether the session's role is the one named.
+/// Whether a role is among those in use.
 fn role_in_use(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let name = argument::text(context, call.argument(0))?;
-    let role = context.session.settings.lock().role.clone();
-    Ok(Value::Boolean(role.as_deref() == Some(name.decode_lossy().trim_end())))
+    let roles = Actor::acting(context).roles(&context.transaction.current_catalog());
+    Ok(Value::Boolean(roles.contains(name.decode_lossy().trim_end())))
+}
+
+/// Whether a system privilege is in use.
+fn system_privilege(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
+    let name = argument::text(context, call.argument(0))?;
+    let catalog = context.transaction.current_catalog();
+    let actor = Actor::acting(context);
+    let privilege = SystemPrivilege::named(name.decode_lossy().trim_end());
+    Ok(Value::Boolean(privilege.is_some_and(|privilege| actor.has(&catalog, privilege))))
 }
 
 // ---- BLOB_APPEND ----

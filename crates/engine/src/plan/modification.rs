@@ -9,7 +9,7 @@ use farbird_store::{IndexId, RelationLayout, SequenceId};
 use farbird_types::{ColumnType, SqlType};
 
 use crate::api::ColumnDescription;
-use crate::bind::Environment;
+use crate::bind::{Access, Environment};
 use crate::catalog::{ReferentialAction, Relation};
 use crate::execute::frame::FrameSize;
 use crate::expression::{BoundExpression, Expression};
@@ -204,6 +204,10 @@ pub struct Target {
     pub stored: bool,
     /// What later binding (of cascades) looks at.
     pub environment: Environment,
+    /// What defaults, domains and CHECK constraints use when a row is inserted.
+    pub insert_accesses: Vec<Access>,
+    /// As `insert_accesses`, when a row is updated.
+    pub update_accesses: Vec<Access>,
 }
 
 /// Whether a table has triggers of each kind.

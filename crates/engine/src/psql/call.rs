@@ -213,18 +213,7 @@ pub fn fire_triggers(
     mut new: Option<&mut Vec<Value>>,
 ) -> Result<()> {
     let catalog = context.transaction.current_catalog();
-    let number = moment as u8 * 3 + action as u8;
-    let key = Key::Triggers(relation.id, number);
-    let triggers = catalog.compiled.routines(catalog.version, key, || {
-        let mut triggers: Vec<&Arc<Trigger>> =
-            triggers_of(&catalog, &relation.name, moment, action).collect();
-        triggers.sort_by(|left, right| (left.position, &left.name).cmp(&(right.position, &right.name)));
-        let fired = compile::Fired { is_before: moment == TriggerMoment::Before, action: Some(action) };
-        triggers
-            .into_iter()
-            .map(|trigger| Ok(Arc::new(compile::compile_trigger(&catalog, trigger, Some(relation), fired)?)))
-            .collect()
-    })?;
+    let triggers = compiled_triggers(&catalog, relation, moment, action)?;
     let width = usize::from(relation.next_field_id);
     for trigger in triggers.iter() {
         let slots = by_field(old, width).chain(by_field(new.as_deref().map(Vec::as_slice), width));
@@ -237,6 +226,55 @@ pub fn fire_triggers(
         }
     }
     Ok(())
+}
+
+/// The triggers of a relation for a moment, compiled, in the order in which they fire.
+fn compiled_triggers(
+    catalog: &Arc<Catalog>,
+    relation: &Relation,
+    moment: TriggerMoment,
+    action: TriggerAction,
+) -> Result<Arc<[Arc<CompiledRoutine>]>> {
+    let number = moment as u8 * 3 + action as u8;
+    catalog.compiled.routines(catalog.version, Key::Triggers(relation.id, number), || {
+        let fired = compile::Fired { is_before: moment == TriggerMoment::Before, action: Some(action) };
+        in_order(triggers_of(catalog, &relation.name, moment, action))
+            .into_iter()
+            .map(|trigger| Ok(Arc::new(compile::compile_trigger(catalog, trigger, Some(relation), fired)?)))
+            .collect()
+    })
+}
+
+/// What needs to be allowed for calling a stored procedure, beside the right to call it.
+///
+/// # Errors
+/// Those of compiling it.
+pub(crate) fn procedure_needs(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
+    compiled_procedure(catalog, procedure)
+}
+
+/// As [`procedure_needs`], for a stored function.
+///
+/// # Errors
+/// Those of compiling it.
+pub(crate) fn function_needs(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
+    compiled_function(catalog, function)
+}
+
+/// As [`procedure_needs`], for the triggers that an action on a relation fires, in their order.
+///
+/// # Errors
+/// Those of compiling them.
+pub(crate) fn trigger_needs(
+    catalog: &Arc<Catalog>,
+    relation: &Relation,
+    action: TriggerAction,
+) -> Result<Vec<Arc<CompiledRoutine>>> {
+    let mut needs = Vec::new();
+    for moment in [TriggerMoment::Before, TriggerMoment::After] {
+        needs.extend(compiled_triggers(catalog, relation, moment, action)?.iter().cloned());
+    }
+    Ok(needs)
 }
 
 fn in_order<'c>(triggers: impl Iterator<Item = &'c Arc<Trigger>>) -> Vec<&'c Arc<Trigger>> {

@@ -5,7 +5,8 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
-use crate::catalog::privileges;
+use crate::catalog::authority;
+use crate::catalog::privileges::Actor;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{BufferedRows, Cursor, modify};
@@ -194,24 +195,30 @@ fn run(
         }
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;
-            check_accesses(parsed, compiled.accesses(), context)?;
+            check_accesses(statement, parsed, compiled.accesses(), context)?;
             check_columns(compiled.description.columns.len(), expected)?;
             run_routine(&compiled, inputs, context)
         }
         _ => {
             let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &NoVariables)?;
-            check_accesses(parsed, &prepared.accesses, context)?;
+            check_accesses(statement, parsed, &prepared.accesses, context)?;
             check_columns(prepared.columns.len(), expected)?;
             run_plan(&prepared, inputs, context)
         }
     }
 }
 
-/// A text runs with the privileges of the session's user, whoever wrote the routine.
-fn check_accesses(parsed: &Parsed, accesses: &[Access], context: &ExecutionContext<'_>) -> Result<()> {
-    accesses
-        .iter()
-        .try_for_each(|access| privileges::check(&parsed.environment.catalog, context.session, access))
+/// A text runs with the privileges of whoever the routine runs for; WITH CALLER PRIVILEGES those granted to the routine
+/// count as well.
+fn check_accesses(
+    statement: &DynamicStatement,
+    parsed: &Parsed,
+    accesses: &[Access],
+    context: &ExecutionContext<'_>,
+) -> Result<()> {
+    let caller = context.routine.call.as_ref().filter(|_| statement.caller_privileges);
+    let grantee = caller.and_then(|frame| frame.grantee());
+    authority::verify(&parsed.environment.catalog, &Actor::acting(context), grantee, accesses)
 }
 
 fn check_columns(columns: usize, expected: usize) -> Result<()> {

@@ -258,6 +258,7 @@ impl Execution {
             trigger_action: self.trigger_action.or(context.routine.trigger_action),
             error: self.error.take(),
             resetting: context.routine.resetting,
+            definer: self.routine.definer.clone().or_else(|| context.routine.definer.clone()),
             call: Some(Box::new(frame)),
             stack: Some(context.routine.stack.unwrap_or_else(StackSegment::foreign)),
         };

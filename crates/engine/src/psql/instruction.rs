@@ -222,6 +222,8 @@ pub struct DynamicStatement {
     pub targets: Vec<Store>,
     /// WITH AUTONOMOUS TRANSACTION.
     pub transaction: Option<StatementTransaction>,
+    /// WITH CALLER PRIVILEGES.
+    pub caller_privileges: bool,
     /// ON EXTERNAL: refused unless NULL or empty.
     pub data_source: Option<BoundExpression>,
     /// AS USER and ROLE: refused unless NULL or what the session has.

@@ -47,6 +47,8 @@ pub struct CompiledRoutine {
     pub(super) executes_texts: bool,
     /// What its owner or caller must be allowed.
     pub(super) accesses: Vec<Access>,
+    /// SQL SECURITY DEFINER of a procedure or trigger: in whose name it runs.
+    pub(super) definer: Option<Arc<str>>,
 }
 
 /// What a routine is.
@@ -113,6 +115,11 @@ impl CompiledRoutine {
             .get(number)
             .and_then(OnceLock::get)
             .ok_or_else(|| Error::new(isc::WISH_LIST).and(isc::RANDOM).with("local routine without body"))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// What the routine's statements need to be allowed.

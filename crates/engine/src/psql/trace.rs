@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use farbird_types::{Error, isc};
 
+use crate::catalog::privileges::{Grantee, object_type};
 use crate::execute::context::ExecutionContext;
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
 
@@ -25,6 +26,20 @@ pub struct CallFrame {
     pub(super) instruction: usize,
     /// Who called it.
     pub(super) caller: Option<Box<CallFrame>>,
+}
+
+impl CallFrame {
+    /// As whom privileges are granted to what runs; none for a block.
+    pub(super) fn grantee(&self) -> Option<Grantee<'_>> {
+        // A local routine has those of the routine around it.
+        let kind = match self.declaring.kind {
+            RoutineKind::Procedure => object_type::PROCEDURE,
+            RoutineKind::Function => object_type::FUNCTION,
+            RoutineKind::Trigger => object_type::TRIGGER,
+            _ => return None,
+        };
+        Some(Grantee { kind, name: &self.declaring.name })
+    }
 }
 
 /// The error with the stack of the running frames added.

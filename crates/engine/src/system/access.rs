@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use farbird_types::Result;
 
-use crate::catalog::Privilege;
 use crate::catalog::privileges::{Actor, object_type};
+use crate::catalog::{Privilege, Role};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{is_system, relations_in_order};
 
@@ -21,8 +21,14 @@ pub(super) fn roles(rows: &mut RowSet<'_, '_, '_>) {
             .text("RDB$ROLE_NAME", &role.name)
             .text("RDB$OWNER_NAME", &role.owner)
             .blob("RDB$DESCRIPTION", role.description.as_deref())
-            .flag("RDB$SYSTEM_FLAG", role.system);
+            .flag("RDB$SYSTEM_FLAG", role.system)
+            .octets("RDB$SYSTEM_PRIVILEGES", &system_privileges(role).to_le_bytes());
     }
+}
+
+/// A bit for each privilege; RDB$ADMIN has those to come as well.
+fn system_privileges(role: &Role) -> u64 {
+    if role.system { u64::MAX } else { role.system_privileges }
 }
 
 /// Privileges as granted, after those that owners have of what is theirs.
@@ -123,7 +129,7 @@ pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
 }
 
 fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
-    let actor = Actor::of(rows.context.session);
+    let actor = Actor::acting(rows.context);
     let all = actor.is_server_administrator(&rows.catalog);
     let users = rows.context.database.users.list()?;
     Ok(users.into_iter().filter(|user| all || user.name == actor.user).collect())

@@ -128,6 +128,7 @@ pub fn roles() -> &'static [Arc<Role>] {
             owner: SYSTEM_OWNER.to_owned(),
             description: None,
             system: true,
+            system_privileges: 0,
         })]
     })
 }

@@ -10,6 +10,7 @@ use farbird_types::TimestampTz;
 
 use crate::api::Isolation;
 use crate::budget::{Resource, Usage};
+use crate::catalog::SystemPrivilege;
 use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::session::Session;
@@ -82,8 +83,8 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
 
 /// The attachments that may be seen.
 fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
-    let actor = Actor::of(rows.context.session);
-    let all = actor.is_administrator(&rows.catalog);
+    let actor = Actor::acting(rows.context);
+    let all = actor.has(&rows.catalog, SystemPrivilege::MonitorAnyAttachment);
     let attachments = rows.context.database.attachments.lock();
     attachments.values().filter(|session| all || session.options.user == actor.user).cloned().collect()
 }

@@ -127,6 +127,11 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
         self.set(column, |column| fit(text, &column.sql_type))
     }
 
+    /// Bytes of no character set.
+    pub(super) fn octets(&mut self, column: &str, bytes: &[u8]) -> &mut Self {
+        self.set(column, |_| Value::Text(Text::new(bytes, CharacterSet::OCTETS)))
+    }
+
     /// A text that there may be none of.
     pub(super) fn optional_text(&mut self, column: &str, text: Option<impl AsRef<str>>) -> &mut Self {
         match text {

@@ -53,7 +53,10 @@ impl<'a> Compiler<'a> {
             Some(Domain { check_source: Some(source), sql_type, .. }) => {
                 let options = farbird_sql::ParseOptions::default();
                 let check = farbird_sql::parse_check(source, &options)?;
-                Some(bind::bind_domain_check(self.environment, sql_type, &check.condition)?)
+                let (check, accesses) =
+                    bind::bind_domain_check_with_accesses(self.environment, sql_type, &check.condition)?;
+                self.accesses.extend(accesses);
+                Some(check)
             }
             _ => None,
         };

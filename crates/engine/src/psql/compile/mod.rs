@@ -17,7 +17,9 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
 use crate::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
-use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
+use crate::catalog::{
+    Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger, authority,
+};
 use crate::expression::{BoundExpression, Expression};
 use crate::psql::call;
 use crate::psql::instruction::{
@@ -176,12 +178,7 @@ fn asks_what_fired(value: &Expression) -> bool {
 
 /// What calling a stored procedure needs.
 fn execute_access(procedure: &Routine) -> Access {
-    Access {
-        kind: ObjectKind::Procedure,
-        object: procedure.name.clone(),
-        column: None,
-        privilege: AccessPrivilege::Execute,
-    }
+    Access::of(ObjectKind::Procedure, &procedure.name, AccessPrivilege::Execute)
 }
 
 /// A call with a wrong number of inputs.
@@ -225,6 +222,10 @@ fn compile_stored(catalog: &Arc<Catalog>, routine: &Routine, kind: RoutineKind) 
     let body = parse_body(&routine.source, &environment)?;
     let mut compiler = Compiler::new(&environment, kind, &routine.name);
     compiler.start = routine.source_start;
+    // A function of a definer needs its owner's rights, and runs in its caller's name: Firebird 5 has it so.
+    if kind == RoutineKind::Procedure && catalog.is_definer(routine.sql_security_definer) {
+        compiler.definer = Some(routine.owner.as_str().into());
+    }
     for input in &routine.inputs {
         compiler.declare_stored_input(input)?;
     }
@@ -258,6 +259,7 @@ pub(super) fn compile_trigger(
     let body = parse_body(&trigger.source, &environment)?;
     let mut compiler = Compiler::new(&environment, RoutineKind::Trigger, &trigger.name);
     compiler.start = trigger.source_start;
+    compiler.definer = authority::definer_of(catalog, trigger).map(Arc::from);
     if let Some(relation) = relation {
         compiler.declare_rows(relation, trigger.trigger_type, fired);
     }
@@ -311,6 +313,7 @@ struct Compiler<'a> {
     changes: bool,
     executes_texts: bool,
     accesses: Vec<Access>,
+    definer: Option<Arc<str>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -343,6 +346,7 @@ impl<'a> Compiler<'a> {
             changes: false,
             executes_texts: false,
             accesses: Vec::new(),
+            definer: None,
         }
     }
 
@@ -596,6 +600,7 @@ impl<'a> Compiler<'a> {
             changes: self.changes,
             executes_texts: self.executes_texts,
             accesses: self.accesses,
+            definer: self.definer,
         }
     }
 }

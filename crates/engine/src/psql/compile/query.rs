@@ -328,6 +328,7 @@ impl Compiler<'_> {
             parameters,
             targets,
             transaction: statement.transaction,
+            caller_privileges: statement.caller_privileges,
             data_source,
             user,
             role,

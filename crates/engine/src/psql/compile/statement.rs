@@ -8,7 +8,8 @@ use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::scope::sql_error;
 use super::{Compiler, Construct, Inputs, execute_access, inputs_of, procedure_mismatch};
-use crate::bind;
+use crate::bind::{self, Access, AccessPrivilege};
+use crate::catalog::ObjectKind;
 use crate::psql::condition;
 use crate::psql::instruction::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise,
@@ -366,6 +367,7 @@ impl Compiler<'_> {
 
     fn raise(&mut self, statement: &ast::RaiseException) -> Result<()> {
         let mut raise = self.exception(&statement.name)?;
+        self.accesses.push(Access::of(ObjectKind::Exception, &raise.name, AccessPrivilege::Usage));
         raise.replacement =
             statement.message.as_ref().map(|message| self.expression(message, None)).transpose()?;
         raise.arguments = statement
