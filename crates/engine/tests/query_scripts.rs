@@ -281,6 +281,16 @@ fn merge_by_source() {
 }
 
 #[test]
+fn index_sources() {
+    check("index-sources");
+}
+
+#[test]
+fn declared_types() {
+    check("declared-types");
+}
+
+#[test]
 fn views() {
     check("views");
 }

@@ -1,7 +1,7 @@
 //! Types as they are written, in the binder's words: the work is the catalog's.
 
 use farbird_sql::ast;
-use farbird_types::{Collation, Result, SqlType};
+use farbird_types::{Collation, Error, Result, SqlType, isc};
 
 use crate::bind::Environment;
 use crate::catalog::{declared_type, with_collation};
@@ -18,7 +18,12 @@ pub fn resolve(
     data_type: &ast::DataType,
     collation: Option<&ast::Name>,
 ) -> Result<ResolvedType> {
-    declared_type(&environment.catalog, data_type, collation)
+    declared_type(&environment.catalog, data_type, collation).map_err(as_dsql)
+}
+
+/// Outside of the definitions of tables and domains an unknown domain is told of as an error of the statement.
+pub(crate) fn as_dsql(error: Error) -> Error {
+    if error.gds_code() == isc::SQLERR { Error::new(isc::DSQL_ERROR).and_all(error) } else { error }
 }
 
 /// The same type with another collation of its character set.

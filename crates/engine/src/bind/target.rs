@@ -3,14 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use farbird_sql::ast;
-use farbird_types::{ColumnType, Result, SqlType};
+use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Origin};
 use crate::bind::function::parse_default_source;
 use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowPlace};
 use crate::bind::source::{SourceColumn, is_not_null};
 use crate::bind::{Access, Environment, NoVariables};
-use crate::catalog::{Column, ConstraintKind, ReferentialAction, Relation, RelationKind, Trigger};
+use crate::catalog::layout::is_maintained;
+use crate::catalog::{Column, ConstraintKind, Index, ReferentialAction, Relation, RelationKind, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::modification::{
     CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
@@ -21,6 +22,11 @@ use crate::plan::modification::{
 /// # Errors
 /// Those of binding its defaults and constraints.
 pub fn table_target(environment: &Environment, relation: &Arc<Relation>) -> Result<Target> {
+    let lost = |index: &&Index| !index.inactive && !is_maintained(relation, index);
+    if let Some(index) = relation.indexes.iter().find(lost) {
+        let said = format!("index {} cannot be kept up to date: drop it, or make it inactive", index.name);
+        return Err(Error::new(isc::RANDOM).with(said));
+    }
     let slots = slot_count(relation);
     let mut accesses = TargetAccesses::default();
     let mut columns: Vec<Option<TargetColumn>> = Vec::new();

@@ -26,11 +26,14 @@ pub struct DeclaredType {
     pub not_null: bool,
     /// Digits of a NUMERIC or DECIMAL as declared (RDB$FIELD_PRECISION): the type only knows how many bytes they take.
     pub precision: Option<u8>,
+    /// SEGMENT SIZE of a BLOB (RDB$SEGMENT_LENGTH): only tools look at it.
+    pub segment_size: Option<u16>,
 }
 
 impl DeclaredType {
-    fn plain(sql_type: SqlType) -> DeclaredType {
-        DeclaredType { sql_type, domain: None, not_null: false, precision: None }
+    /// A type without a domain.
+    pub fn plain(sql_type: SqlType) -> DeclaredType {
+        DeclaredType { sql_type, domain: None, not_null: false, precision: None, segment_size: None }
     }
 }
 
@@ -54,19 +57,23 @@ pub fn declared_type(
                 sql_type: domain.sql_type,
                 not_null: domain.not_null,
                 precision: domain.precision,
+                segment_size: domain.segment_size,
                 domain: Some(Arc::clone(domain)),
             }
         }
         DataTypeKind::TypeOfDomain(name) => {
             let domain = catalog.domains.get(name.as_str()).ok_or_else(|| domain_not_found(name))?;
-            DeclaredType { precision: domain.precision, ..DeclaredType::plain(domain.sql_type) }
+            let (precision, segment_size) = (domain.precision, domain.segment_size);
+            DeclaredType { precision, segment_size, ..DeclaredType::plain(domain.sql_type) }
         }
         DataTypeKind::TypeOfColumn { relation, column } => {
             let column = column_of(catalog, relation.name.as_str(), column.as_str())?;
-            DeclaredType { precision: column.precision, ..DeclaredType::plain(column.sql_type) }
+            let (precision, segment_size) = (column.precision, column.segment_size);
+            DeclaredType { precision, segment_size, ..DeclaredType::plain(column.sql_type) }
         }
         kind => {
-            DeclaredType { precision: precision_of(kind), ..DeclaredType::plain(plain_type(catalog, kind)?) }
+            let (precision, segment_size) = (precision_of(kind), segment_size_of(kind));
+            DeclaredType { precision, segment_size, ..DeclaredType::plain(plain_type(catalog, kind)?) }
         }
     };
     if let Some(name) = collation {
@@ -100,10 +107,11 @@ fn column_of<'a>(catalog: &'a Catalog, relation: &str, column: &str) -> Result<&
     catalog.relation(relation).and_then(|relation| relation.column(column)).ok_or_else(|| {
         Error::new(isc::DSQL_ERROR)
             .and(isc::SQLERR)
-            .with(-206)
-            .and(isc::DSQL_FIELD_ERR)
-            .and(isc::RANDOM)
-            .with(format!("{relation}.{column}"))
+            .with(-607)
+            .and(isc::DSQL_COMMAND_ERR)
+            .and(isc::DYN_COLUMN_DOES_NOT_EXIST)
+            .with(column)
+            .with(relation)
     })
 }
 
@@ -156,6 +164,10 @@ fn precision_of(kind: &DataTypeKind) -> Option<u8> {
     }
 }
 
+fn segment_size_of(kind: &DataTypeKind) -> Option<u16> {
+    if let DataTypeKind::Blob { segment_size, .. } = kind { *segment_size } else { None }
+}
+
 fn width_of(precision: u8) -> ExactWidth {
     match precision {
         0..=9 => ExactWidth::Long,
@@ -202,16 +214,22 @@ fn blob(
     default: CharacterSet,
 ) -> Result<SqlType> {
     let subtype = match subtype {
-        None => {
-            // A character set makes a BLOB a text.
-            i16::from(character_set.is_some())
-        }
+        None => 0,
         Some(BlobSubtype::Number(number)) => *number,
         Some(BlobSubtype::Name(name)) => BLOB_SUBTYPES
             .iter()
             .position(|known| *known == name.as_str())
             .and_then(|position| i16::try_from(position).ok())
             .ok_or_else(|| data_type_error().and(isc::DSQL_BLOB_TYPE_UNKNOWN).with(name.as_str()))?,
+    };
+    if subtype > 1 {
+        return Err(data_type_error().and(isc::SUBTYPE_FOR_INTERNAL_USE));
+    }
+    // A character set makes a BLOB a text, whatever else is said, but for the users' own subtypes.
+    let subtype = match character_set {
+        Some(_) if subtype < 0 => return Err(data_type_error().and(isc::COLLATION_REQUIRES_TEXT)),
+        Some(_) => 1,
+        None => subtype,
     };
     let character_set = match character_set {
         Some(name) => character_set_named(name)?,

@@ -93,7 +93,7 @@ impl Finder<'_> {
                 let user = User { name: &index.name, kind: object_type::INDEX_EXPRESSION, owner };
                 self.body(user, source, Some(relation));
             }
-            if let Some(source) = &index.condition_source {
+            if let Some(source) = index.condition() {
                 let user = User { name: &index.name, kind: object_type::INDEX_CONDITION, owner };
                 self.body(user, source, Some(relation));
             }

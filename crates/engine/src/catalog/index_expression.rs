@@ -20,7 +20,7 @@ use crate::catalog::{Catalog, CatalogChanges, Relation};
 use crate::clock;
 use crate::database::Database;
 use crate::execute::context::ExecutionContext;
-use crate::expression::BoundExpression;
+use crate::expression::{BoundExpression, Expression};
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::NoUsers;
@@ -51,12 +51,49 @@ impl IndexExpression {
         let expression = farbird_sql::parse_expression(source, &farbird_sql::ParseOptions::default())?;
         let relation = Arc::new(relation.clone());
         let bound = bind::bind_row_expression(&environment, &relation, &expression, target)?;
+        if looks_further(&bound.expression) || reads_blob(&bound.expression, &blob_slots(&relation)) {
+            return Err(Error::new(isc::WISH_LIST));
+        }
         Ok(IndexExpression { source: source.to_owned(), bound })
     }
 
     /// Type of its value.
     pub(super) fn sql_type(&self) -> SqlType {
         self.bound.column_type.sql_type
+    }
+}
+
+/// Whether an expression looks at more than a row, or gives something else each time.
+fn looks_further(expression: &Expression) -> bool {
+    expression.is_volatile()
+        || expression.runs_code()
+        || expression.any(&|part| {
+            matches!(
+                part,
+                Expression::Context(_)
+                    | Expression::ErrorContext(_)
+                    | Expression::Parameter(_)
+                    | Expression::DbKey { .. }
+            )
+        })
+}
+
+/// The slots of a table's BLOBs.
+fn blob_slots(relation: &Relation) -> Vec<usize> {
+    let blobs = relation.columns.iter().filter(|column| matches!(column.sql_type, SqlType::Blob { .. }));
+    blobs.map(|column| usize::from(column.field_id)).collect()
+}
+
+/// Whether an expression reads a BLOB. To ask whether there is one is not to read it.
+fn reads_blob(expression: &Expression, blobs: &[usize]) -> bool {
+    match expression {
+        Expression::Column(slot) => blobs.contains(slot),
+        Expression::IsNull(operand) if matches!(**operand, Expression::Column(_)) => false,
+        other => {
+            let mut reads = false;
+            other.for_each_child(&mut |child| reads |= reads_blob(child, blobs));
+            reads
+        }
     }
 }
 

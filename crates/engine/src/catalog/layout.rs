@@ -76,8 +76,20 @@ fn added_default(column: &Column) -> Option<Value> {
     convert::cast(&Value::text(text), &column.sql_type, &context).ok()
 }
 
+/// Whether the entries of an index can be made of its rows alone, as its source now stands.
+pub(crate) fn can_be_maintained(relation: &Relation, index: &Index) -> bool {
+    key_parts(relation, index).is_ok() && condition(relation, index).is_ok()
+}
+
+/// Whether an index is kept up to date, so that it holds every row that it should.
+pub(crate) fn is_maintained(relation: &Relation, index: &Index) -> bool {
+    !index.inactive
+        && layout(relation).index(StoreIndex(index.id.0)).is_some_and(|definition| definition.active)
+}
+
 fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
-    // What DDL has stored can be bound. Should it ever not be, an index that is not kept up to date must not be used.
+    // DDL refuses what cannot be bound, but older files may have it: an index that is not kept up to date is not used, and
+    // its table refuses writes (see `bind::target`).
     let made = key_parts(relation, index).and_then(|parts| Ok((parts, condition(relation, index)?)));
     let (parts, condition, usable) = match made {
         Ok((parts, condition)) => (parts, condition, true),
@@ -114,7 +126,7 @@ fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
 }
 
 fn condition(relation: &Relation, index: &Index) -> Result<Option<Arc<dyn RowPredicate>>> {
-    match &index.condition_source {
+    match index.condition() {
         None => Ok(None),
         Some(source) => Ok(Some(Arc::new(IndexExpression::condition(relation, source)?))),
     }

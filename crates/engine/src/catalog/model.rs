@@ -200,6 +200,9 @@ pub struct Column {
     /// Declared digits of a NUMERIC or DECIMAL (RDB$FIELD_PRECISION).
     #[serde(default)]
     pub precision: Option<u8>,
+    /// SEGMENT SIZE of a BLOB.
+    #[serde(default)]
+    pub segment_size: Option<u16>,
     /// Domain's name: the user's, or an implicit `RDB$n`.
     pub domain: String,
     /// NOT NULL by the column itself (a domain's NOT NULL counts too, see the domain).
@@ -248,7 +251,7 @@ pub struct Index {
     pub columns: Vec<String>,
     /// COMPUTED BY expression as written, with its parentheses.
     pub expression_source: Option<String>,
-    /// Condition of a partial index as written, without WHERE.
+    /// Condition of a partial index as written, WHERE included; see [`Index::condition`].
     pub condition_source: Option<String>,
     /// Selectivity as of the last SET STATISTICS: 1 / distinct keys, per leading part.
     pub selectivity: Vec<f64>,
@@ -256,6 +259,19 @@ pub struct Index {
     pub foreign_key: Option<String>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+}
+
+impl Index {
+    /// The condition of a partial index, without its WHERE (which older files do not have).
+    pub fn condition(&self) -> Option<&str> {
+        const WHERE: &str = "WHERE";
+        let source = self.condition_source.as_deref()?.trim();
+        let has_word = source.get(..WHERE.len()).is_some_and(|word| word.eq_ignore_ascii_case(WHERE));
+        let after = source.get(WHERE.len()..).filter(|_| has_word);
+        let is_word =
+            |rest: &&str| !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '$'));
+        Some(after.filter(is_word).map_or(source, str::trim_start))
+    }
 }
 
 /// A constraint of a table.
@@ -357,6 +373,9 @@ pub struct Domain {
     /// Declared digits of a NUMERIC or DECIMAL (RDB$FIELD_PRECISION).
     #[serde(default)]
     pub precision: Option<u8>,
+    /// SEGMENT SIZE of a BLOB.
+    #[serde(default)]
+    pub segment_size: Option<u16>,
     /// NOT NULL.
     pub not_null: bool,
     /// Default as written, from DEFAULT on.

@@ -40,6 +40,7 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()>
             relation.column(&column.name).is_some_and(|old| {
                 old.sql_type != column.sql_type
                     || old.precision != column.precision
+                    || old.segment_size != column.segment_size
                     || old.domain != column.domain
             })
         })
@@ -322,6 +323,7 @@ fn change_type(
     let column = edit.column_mut(name)?;
     column.sql_type = declared.sql_type;
     column.precision = declared.precision;
+    column.segment_size = declared.segment_size;
     column.domain = own_domain;
     rebuild_indexes(editor, edit, name)
 }
@@ -353,6 +355,7 @@ pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed:
             };
             column.sql_type = base.sql_type;
             column.precision = base.precision;
+            column.segment_size = base.segment_size;
             column.domain.clone_from(&base.domain);
             followed.push(column.clone());
         }
@@ -365,11 +368,14 @@ pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed:
     Ok(())
 }
 
-/// Keys of another type are other keys: the column's indexes are made anew, in a space of their own.
+/// Keys of another type, or of another expression, are other keys: the column's indexes, and those that may compute with it,
+/// are made anew, in a space of their own.
 pub(super) fn rebuild_indexes(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &str) -> Result<()> {
     let mut rebuilt = Vec::new();
     for index in &mut edit.relation.indexes {
-        if index.columns.iter().any(|it| it == column) && !edit.new_indexes.contains(&index.name) {
+        let computes = index.expression_source.is_some() || index.condition_source.is_some();
+        let holds = computes || index.columns.iter().any(|it| it == column);
+        if holds && !edit.new_indexes.contains(&index.name) {
             let old = index.clone();
             index.id = editor.counters().index_id()?;
             rebuilt.push(old);
@@ -399,9 +405,10 @@ fn change_computed(
     let sql_type = computed_type(editor, edit, name, computed, declared.as_ref())?;
     let column = edit.column_mut(name)?;
     column.sql_type = sql_type;
-    column.precision = declared.map_or_else(|| digits_of(&sql_type), |it| it.precision);
+    column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
+    column.segment_size = declared.and_then(|it| it.segment_size);
     column.computed_source = Some(computed.source.text.clone());
-    Ok(())
+    rebuild_indexes(editor, edit, name)
 }
 
 fn set_default(

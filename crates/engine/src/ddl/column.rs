@@ -76,7 +76,7 @@ pub(super) fn reserve(
     edit: &mut TableEdit,
     definition: &ColumnDefinition,
 ) -> Result<()> {
-    let unknown = DeclaredType { sql_type: SqlType::Null, domain: None, not_null: false, precision: None };
+    let unknown = DeclaredType::plain(SqlType::Null);
     let column = new_column(editor, edit, definition.name.as_str(), &unknown)?;
     push(edit, column)
 }
@@ -97,6 +97,7 @@ pub(super) fn complete_computed(
     if let Some(column) = edit.relation.columns.get_mut(place) {
         column.sql_type = sql_type;
         column.precision = declared.as_ref().map_or_else(|| digits_of(&sql_type), |it| it.precision);
+        column.segment_size = declared.and_then(|it| it.segment_size);
         column.computed_source = Some(computed.source.text.clone());
     }
     Ok(())
@@ -181,6 +182,7 @@ fn new_column(
         field_id: edit.relation.next_field_id,
         sql_type: declared.sql_type,
         precision: declared.precision,
+        segment_size: declared.segment_size,
         domain: match &declared.domain {
             Some(domain) => domain.name.clone(),
             None => editor.counters().domain_name()?,

@@ -50,6 +50,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
         owner: editor.user().to_owned(),
         sql_type: declared.sql_type,
         precision: declared.precision,
+        segment_size: declared.segment_size,
         not_null: ast.not_null,
         default_source,
         check_source: ast.check.as_ref().map(|check| check.source.text.clone()),
@@ -100,6 +101,7 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
             )?;
             domain.sql_type = declared.sql_type;
             domain.precision = declared.precision;
+            domain.segment_size = declared.segment_size;
         }
         DomainChange::SetDefault(default) => {
             domain.default_source = Some(check_default(editor, default, &domain.sql_type)?);
@@ -121,7 +123,9 @@ fn apply(editor: &Editor<'_, '_>, domain: &mut Domain, change: &DomainChange) ->
 
 /// Changes the columns of a domain with it: their types and indexes, and NULLs that are there if there must not be any.
 fn follow_in_tables(editor: &mut Editor<'_, '_>, before: &Domain, after: &Domain) -> Result<()> {
-    let retyped = before.sql_type != after.sql_type || before.precision != after.precision;
+    let retyped = before.sql_type != after.sql_type
+        || before.precision != after.precision
+        || before.segment_size != after.segment_size;
     let made_not_null = after.not_null && !before.not_null;
     if before.name == after.name && !retyped && !made_not_null {
         return Ok(());
@@ -178,5 +182,6 @@ fn follow(
         (new, _) => new,
     };
     column.precision = domain.precision;
+    column.segment_size = domain.segment_size;
     rebuild_indexes(editor, edit, name)
 }

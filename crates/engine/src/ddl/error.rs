@@ -157,6 +157,14 @@ pub(super) fn index_on_blob(index: &str) -> Error {
     Error::new(INDEX_ON_BLOB).with(index)
 }
 
+/// Firebird takes such indexes, and their entries are wrong as soon as a function or another row changes.
+pub(super) fn index_of_more_than_the_row() -> Error {
+    unsupported(
+        "an index over more than the values of its row (a stored function, a subquery, a context variable, the contents \
+         of a BLOB)",
+    )
+}
+
 pub(super) fn index_on_computed(index: &str) -> Error {
     Error::new(INDEX_ON_COMPUTED).with(index)
 }

@@ -7,7 +7,7 @@ use farbird_store::{IndexId as StoreIndex, IndexScan, KeyRange, Projection, RowB
 use farbird_types::{Collation, Result, SqlType, Value, compare};
 
 use crate::bind;
-use crate::catalog::layout::collation_of;
+use crate::catalog::layout::{can_be_maintained, collation_of};
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{Catalog, ConstraintKind, Index, ObjectKind, Relation, layout};
 use crate::ddl::constraint;
@@ -56,10 +56,10 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
                 &condition.condition,
                 Some(&SqlType::Boolean),
             )?;
-            Some(without_where(&condition.source.text))
+            Some(condition.source.text.trim().to_owned())
         }
     };
-    edit.relation.indexes.push(Index {
+    let index = Index {
         id: editor.counters().index_id()?,
         name: name.to_owned(),
         unique: ast.unique,
@@ -71,18 +71,14 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
         selectivity: Vec::new(),
         foreign_key: None,
         description: None,
-    });
+    };
+    if !can_be_maintained(&edit.relation, &index) {
+        return Err(error::index_of_more_than_the_row());
+    }
+    edit.relation.indexes.push(index);
     edit.new_indexes.push(name.to_owned());
     edit.finish(editor)?;
     Ok(())
-}
-
-fn without_where(source: &str) -> String {
-    let text = source.trim();
-    match text.get(..5) {
-        Some(word) if word.eq_ignore_ascii_case("WHERE") => text.get(5..).unwrap_or("").trim().to_owned(),
-        _ => text.to_owned(),
-    }
 }
 
 /// Whether an index of this name exists, or is about to.
@@ -135,6 +131,9 @@ pub(super) fn set_active(editor: &mut Editor<'_, '_>, name: &str, active: bool) 
         return Ok(());
     };
     changed.inactive = !active;
+    if active && !can_be_maintained(relation, changed) {
+        return Err(error::index_of_more_than_the_row());
+    }
     if active {
         // Entries are made in a space of their own, so that others can go on reading the old ones until the commit.
         changed.id = editor.counters().index_id()?;

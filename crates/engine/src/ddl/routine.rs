@@ -9,6 +9,7 @@ use farbird_sql::ast::{
 };
 use farbird_types::{Error, Result, isc};
 
+use crate::bind::data_type::as_dsql;
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{
     CatalogObject, ObjectKind, Routine, RoutineParameter, SourceStart, declared_type, dependencies,
@@ -82,7 +83,8 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
     privileges::check_ddl(editor.context, ObjectKind::Function, action, name)?;
     let body = body_of(&ast.definition)?;
     let FunctionSignature { parameters, returns, deterministic, sql_security, .. } = &ast.signature;
-    let declared = declared_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref())?;
+    let declared =
+        declared_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref()).map_err(as_dsql)?;
     let result = RoutineParameter {
         name: String::new(),
         sql_type: declared.sql_type,
@@ -179,7 +181,8 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
                 .and(isc::INVALID_CLAUSE)
                 .with("defaults must be last"));
         }
-        let declared = declared_type(&catalog, &typed.data_type, typed.collation.as_ref())?;
+        let declared =
+            declared_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
         let default_source = match &declaration.default {
             None => None,
             Some(default) => Some(check_default(editor, default, &declared.sql_type)?),

@@ -9,6 +9,7 @@ use farbird_sql::ast::{
 use farbird_store::{CodecId, LockLevel};
 use farbird_types::Result;
 
+use crate::catalog::layout::can_be_maintained;
 use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{
     CatalogObject, Column, Format, Index, LayoutCache, ObjectKind, Relation, RelationKind, Sequence,
@@ -80,6 +81,12 @@ impl TableEdit {
     /// Stores the table; then looks at its rows, if there can be any: makes new indexes, checks new constraints.
     pub(super) fn finish(mut self, editor: &mut Editor<'_, '_>) -> Result<Arc<Relation>> {
         bring_format_up_to_date(&mut self.relation);
+        // A computed column that an index looks at may have got another definition.
+        let computes = |index: &&Index| index.expression_source.is_some() || index.condition_source.is_some();
+        let mut computed = self.relation.indexes.iter().filter(computes).filter(|index| !index.inactive);
+        if computed.any(|index| !can_be_maintained(&self.relation, index)) {
+            return Err(error::index_of_more_than_the_row());
+        }
         for sequence in std::mem::take(&mut self.sequences) {
             editor.put(CatalogObject::Sequence(Arc::new(sequence)))?;
         }

@@ -199,6 +199,7 @@ fn view_column(
         field_id: relation.next_field_id,
         sql_type,
         precision: base.map_or_else(|| digits_of(&sql_type), |column| column.precision),
+        segment_size: base.and_then(|column| column.segment_size),
         domain: match base {
             Some(column) => column.domain.clone(),
             None => editor.counters().domain_name()?,

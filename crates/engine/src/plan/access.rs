@@ -11,6 +11,7 @@ use farbird_types::{Collation, SqlType, Value};
 use crate::bind::source::{Slot, SourceColumn};
 use crate::bind::target::parse_options;
 use crate::bind::{Environment, bind_row_expression};
+use crate::catalog::layout::is_maintained;
 use crate::catalog::{Index, Relation};
 use crate::expression::{Expression, PatternKind};
 use crate::plan::{Access, IndexRange, RangeKey};
@@ -131,7 +132,7 @@ impl AccessPlanner<'_> {
     }
 
     fn by_index(&self, index: &Index, conditions: &[Expression]) -> Option<AccessChoice> {
-        if index.inactive || !self.is_implied(index, conditions) {
+        if !is_maintained(self.relation, index) || !self.is_implied(index, conditions) {
             return None;
         }
         let mut range = empty_range(index);
@@ -212,7 +213,7 @@ impl AccessPlanner<'_> {
     /// Whether all rows that the conditions want are in a partial index: each part of its condition follows from one of
     /// them.
     fn is_implied(&self, index: &Index, conditions: &[Expression]) -> bool {
-        let Some(source) = &index.condition_source else { return true };
+        let Some(source) = index.condition() else { return true };
         let bound = farbird_sql::parse_expression(source, &parse_options(self.environment))
             .and_then(|parsed| bind_row_expression(self.environment, self.relation, &parsed, None));
         let Ok(bound) = bound else { return false };

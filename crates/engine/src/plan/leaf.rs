@@ -7,6 +7,7 @@ use farbird_store::{Projection, ScanDirection};
 use farbird_types::key::NullsPosition;
 
 use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::catalog::layout::is_maintained;
 use crate::catalog::{Relation, RelationKind};
 use crate::expression::Expression;
 use crate::plan::access::empty_range;
@@ -173,7 +174,7 @@ impl JoinPlanner<'_> {
             Access::Natural if !self.walks_for_order => false,
             Access::Natural => {
                 let index = relation.indexes.iter().find(|index| {
-                    !index.inactive
+                    is_maintained(relation, index)
                         && index.expression_source.is_none()
                         && index.condition_source.is_none()
                         && starts_with(&index.columns, &columns)

@@ -30,8 +30,10 @@ fn index_row(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, index: &Index, 
         .blob("RDB$EXPRESSION_SOURCE", index.expression_source.as_deref())
         .compiled("RDB$EXPRESSION_BLR", index.expression_source.is_some())
         .compiled("RDB$CONDITION_BLR", index.condition_source.is_some());
-    if let Some(condition) = &index.condition_source {
-        rows.blob("RDB$CONDITION_SOURCE", Some(format!("WHERE {condition}")));
+    if let (Some(source), Some(condition)) = (&index.condition_source, index.condition()) {
+        let has_where = condition.len() < source.trim().len();
+        let shown = if has_where { source.clone() } else { format!("WHERE {condition}") };
+        rows.blob("RDB$CONDITION_SOURCE", Some(shown));
     }
     if !index.inactive {
         rows.number("RDB$INDEX_ID", number);

@@ -15,11 +15,18 @@ use crate::system::type_numbers::type_numbers;
 const VIRTUAL_TABLES: [&str; 5] =
     ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS", "FARBIRD$STORAGE", "FARBIRD$TEMPORARY_SPACE"];
 
-/// Relations in the order of their numbers.
+/// Relations in the order of their numbers. Our own system tables can be read, but are not listed among Firebird's: tools
+/// compare those with what they know.
 pub(super) fn relations_in_order(catalog: &Catalog) -> Vec<Arc<Relation>> {
-    let mut relations: Vec<_> = catalog.relations.values().cloned().collect();
+    let is_listed = |relation: &&Arc<Relation>| !(is_system(relation) && is_our_own(&relation.name));
+    let mut relations: Vec<_> = catalog.relations.values().filter(is_listed).cloned().collect();
     relations.sort_by_key(|relation| relation.id);
     relations
+}
+
+/// Whether a system object is Farbird's own.
+fn is_our_own(name: &str) -> bool {
+    name.starts_with("FARBIRD$")
 }
 
 pub(super) fn is_system(relation: &Relation) -> bool {
@@ -142,13 +149,14 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
 /// RDB$FIELDS: the system's domains, the users', and the one behind each column, parameter and result.
 pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
-    for domain in domains().values() {
-        field_row(rows, domain.name, &domain.sql_type, None, true, "SYSDBA");
+    for domain in domains().values().filter(|domain| !is_our_own(domain.name)) {
+        field_row(rows, domain.name, &domain.sql_type, Declared::default(), true, "SYSDBA");
         rows.flag("RDB$NULL_FLAG", domain.not_null);
         as_system(rows, domain);
     }
     for domain in catalog.domains.values() {
-        field_row(rows, &domain.name, &domain.sql_type, domain.precision, false, &domain.owner);
+        let declared = Declared { precision: domain.precision, segment_size: domain.segment_size };
+        field_row(rows, &domain.name, &domain.sql_type, declared, false, &domain.owner);
         rows.blob("RDB$DESCRIPTION", domain.description.as_deref())
             .blob("RDB$VALIDATION_SOURCE", domain.check_source.as_deref())
             .compiled("RDB$VALIDATION_BLR", domain.check_source.is_some())
@@ -163,7 +171,8 @@ pub(super) fn fields(rows: &mut RowSet<'_, '_, '_>) {
         for column in &relation.columns {
             let own = !catalog.domains.contains_key(&column.domain) && column.view_origin.is_none();
             if own && seen.insert(column.domain.clone()) {
-                field_row(rows, &column.domain, &column.sql_type, column.precision, false, &relation.owner);
+                let declared = Declared { precision: column.precision, segment_size: column.segment_size };
+                field_row(rows, &column.domain, &column.sql_type, declared, false, &relation.owner);
                 rows.blob("RDB$COMPUTED_SOURCE", column.computed_source.as_deref())
                     .compiled("RDB$COMPUTED_BLR", relation.is_view() || column.computed_source.is_some());
             }
@@ -198,7 +207,7 @@ fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &
     for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
         if parameter.domain.is_none() {
             let name = parameter_domain(kind, routine, number);
-            field_row(rows, &name, &parameter.sql_type, None, false, &routine.owner);
+            field_row(rows, &name, &parameter.sql_type, Declared::default(), false, &routine.owner);
         }
     }
 }
@@ -219,15 +228,23 @@ pub(super) fn parameter_domain(kind: RoutineKind, routine: &Routine, number: usi
     format!("RDB$9{kind}{:06}{number:04}", routine.id)
 }
 
+/// What was declared beside a type and that its values do not show.
+#[derive(Debug, Clone, Copy, Default)]
+struct Declared {
+    precision: Option<u8>,
+    segment_size: Option<u16>,
+}
+
 fn field_row(
     rows: &mut RowSet<'_, '_, '_>,
     name: &str,
     sql_type: &SqlType,
-    precision: Option<u8>,
+    declared: Declared,
     system: bool,
     owner: &str,
 ) {
-    let numbers = type_numbers(sql_type, precision);
+    let numbers = type_numbers(sql_type, declared.precision);
+    let segment_length = numbers.segment_length.map(|length| declared.segment_size.unwrap_or(length));
     rows.row()
         .text("RDB$FIELD_NAME", name)
         .number("RDB$FIELD_LENGTH", numbers.length)
@@ -235,7 +252,7 @@ fn field_row(
         .number("RDB$FIELD_TYPE", numbers.field_type)
         .optional_number("RDB$FIELD_SUB_TYPE", numbers.subtype)
         .flag("RDB$SYSTEM_FLAG", system)
-        .optional_number("RDB$SEGMENT_LENGTH", numbers.segment_length)
+        .optional_number("RDB$SEGMENT_LENGTH", segment_length)
         .optional_number("RDB$CHARACTER_LENGTH", numbers.char_length)
         .optional_number("RDB$COLLATION_ID", numbers.collation)
         .optional_number("RDB$CHARACTER_SET_ID", numbers.character_set)

@@ -22,11 +22,11 @@ pub(super) struct TypeNumbers {
     /// RDB$COLLATION_ID.
     pub(super) collation: Option<i16>,
     /// RDB$SEGMENT_LENGTH.
-    pub(super) segment_length: Option<i16>,
+    pub(super) segment_length: Option<u16>,
 }
 
 /// What Firebird shows for BLOBs that named no segment size.
-const SEGMENT_LENGTH: i16 = 80;
+const SEGMENT_LENGTH: u16 = 80;
 
 /// Source: Firebird 5 language reference, appendix System Tables, RDB$FIELDS; checked against Firebird 4.
 pub(super) fn type_numbers(sql_type: &SqlType, declared_precision: Option<u8>) -> TypeNumbers {

@@ -418,8 +418,7 @@ impl<'a> Compiler<'a> {
             None => self.environment.catalog.procedures.get(name.name.as_str()),
         };
         found.cloned().ok_or_else(|| {
-            let error = sql_error(-204).and(isc::DSQL_PROCEDURE_ERR).and(isc::RANDOM).with(name.to_string());
-            scope::at(error, name.position())
+            sql_error(-204).and(isc::DSQL_PROCEDURE_ERR).and(isc::RANDOM).with(name.to_string())
         })
     }
 
