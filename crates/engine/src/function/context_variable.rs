@@ -55,7 +55,7 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
         name: "RDB$SYSTEM_PRIVILEGE",
         arity: (1, 1),
         result: |_, _| Ok(ColumnType { sql_type: SqlType::Boolean, nullable: false }),
-        parameter_type: |_, _| Some(SqlType::varchar(63, CharacterSet::UTF8)),
+        parameter_type: |_, _| required(SqlType::varchar(63, CharacterSet::UTF8)),
         body: system_privilege,
         strict: true,
         deterministic: false,
