@@ -81,6 +81,8 @@ enum Chosen {
     Commits,
     /// Many rows by a prepared statement over loopback.
     Load,
+    /// Many clients at the same sequence, the same rows, the same indexes.
+    Crowd,
 }
 
 impl Chosen {
@@ -91,6 +93,7 @@ impl Chosen {
             Chosen::Reads => Experiment::Reads,
             Chosen::Commits => Experiment::Commits,
             Chosen::Load => Experiment::Load,
+            Chosen::Crowd => Experiment::Crowd,
         }
     }
 }

@@ -11,6 +11,11 @@ use super::side::{Dialect, Failure, LoadWay, LoadedRow, Result, Role, Session, S
 const ROWS_OF_THE_GOALS: f64 = 5_000_000.0;
 /// Clients that commit at a time.
 const CLIENTS: usize = 16;
+/// Clients that crowd at a time, and the keys of what is measured with them.
+const CROWDS: [(usize, [&str; 3]); 2] =
+    [(16, ["sequence_16", "hot_rows_16", "indexed_16"]), (64, ["sequence_64", "hot_rows_64", "indexed_64"])];
+/// Rows that a crowd updates.
+const HOT_ROWS: usize = 4;
 /// Most times that a table is loaded, since it takes long.
 const LOAD_RUNS_MAX: usize = 2;
 /// Point reads between two looks at the clock.
@@ -40,12 +45,20 @@ pub enum Experiment {
     Commits,
     /// Many rows through one prepared statement over loopback.
     Load,
+    /// Many clients at the same sequence, the same rows, the same indexes.
+    Crowd,
 }
 
 impl Experiment {
     /// All, in the order in which they are done.
-    pub const ALL: [Experiment; 5] =
-        [Experiment::Nulls, Experiment::Scan, Experiment::Reads, Experiment::Commits, Experiment::Load];
+    pub const ALL: [Experiment; 6] = [
+        Experiment::Nulls,
+        Experiment::Scan,
+        Experiment::Reads,
+        Experiment::Commits,
+        Experiment::Load,
+        Experiment::Crowd,
+    ];
 
     /// The name by which it is chosen.
     pub const fn name(self) -> &'static str {
@@ -55,6 +68,7 @@ impl Experiment {
             Experiment::Reads => "reads",
             Experiment::Commits => "commits",
             Experiment::Load => "load",
+            Experiment::Crowd => "crowd",
         }
     }
 
@@ -73,7 +87,7 @@ impl Experiment {
     pub const fn roles(self) -> &'static [Role] {
         match self {
             Experiment::Nulls | Experiment::Scan => &[Role::Embedded, Role::Firebird, Role::Postgres],
-            Experiment::Reads | Experiment::Commits => &Role::ALL,
+            Experiment::Reads | Experiment::Commits | Experiment::Crowd => &Role::ALL,
             Experiment::Load => &[Role::Served, Role::Firebird, Role::Postgres],
         }
     }
@@ -134,6 +148,7 @@ fn prepare(experiment: Experiment, side: &mut dyn Side, scale: &Scale) -> Result
             Ok(Results::new())
         }
         Experiment::Load => Ok(Results::new()),
+        Experiment::Crowd => prepare_crowd(side),
     }
 }
 
@@ -152,6 +167,19 @@ fn measure(experiment: Experiment, side: &mut dyn Side, scale: &Scale, round: us
             let execute = load(side, scale, LoadWay::Execute, &format!("loaded_{round}"))?;
             let batch = load(side, scale, LoadWay::Batch, &format!("loaded_in_batches_{round}"))?;
             Ok([(0, execute), (1, batch)].into_iter().filter_map(|(n, time)| Some((n, time?))).collect())
+        }
+        Experiment::Crowd => {
+            let mut results = Results::new();
+            for (clients, _) in CROWDS {
+                for rate in [
+                    draw_rate(side, clients, scale.time)?,
+                    hot_row_rate(side, clients, scale.time)?,
+                    indexed_rate(side, clients, round, scale.time)?,
+                ] {
+                    results.push((results.len(), rate));
+                }
+            }
+            Ok(results)
         }
     }
 }
@@ -189,6 +217,17 @@ fn figures(experiment: Experiment, scale: &Scale) -> Vec<Figure> {
                 Figure::new("load_batch", "... by the batch API", Unit::Seconds),
             ]
         }
+        Experiment::Crowd => CROWDS
+            .iter()
+            .flat_map(|(clients, [sequence, hot_rows, indexed])| {
+                [
+                    (sequence, format!("next value of one sequence, {clients} clients")),
+                    (hot_rows, format!("update one of {HOT_ROWS} rows and commit, {clients} clients")),
+                    (indexed, format!("insert into 5 indexes and commit, {clients} clients")),
+                ]
+            })
+            .map(|(key, title)| Figure::new(key, title, Unit::PerSecond))
+            .collect(),
     }
 }
 
@@ -342,28 +381,58 @@ fn read_rate(side: &mut dyn Side, scale: &Scale, round: usize) -> Result<f64> {
 /// Commits per second of so many clients together. Each client's rows have a number of their own in each round.
 fn commit_rate(side: &mut dyn Side, clients: usize, round: usize, time: Duration) -> Result<f64> {
     const INSERT: &str = "insert into commits (client, n, note) values (?, ?, 'a note of some length')";
-    const COMMITTED: &str = "select count(*) from commits";
-    let before = side.integer(COMMITTED)?;
-    let sessions: Vec<Box<dyn Session>> = (0..clients).map(|_| side.connect()).collect::<Result<_>>()?;
     let first_client = i32::try_from(round * 2 * CLIENTS + clients).unwrap_or_default();
+    inserts_rate(side, "commits", INSERT, first_client, clients, time)
+}
+
+/// Rows that clients insert and commit per second, numbered from a first client; all must be there afterwards.
+fn inserts_rate(
+    side: &mut dyn Side,
+    table: &str,
+    insert: &str,
+    first_client: i32,
+    clients: usize,
+    time: Duration,
+) -> Result<f64> {
+    let committed = format!("select count(*) from {table}");
+    let before = side.integer(&committed)?;
+    let (done, rate) = together(side, clients, time, |session, client| {
+        let mut commit = session.committer(insert)?;
+        Ok(Box::new(move |n| commit(first_client + client, n)))
+    })?;
+    match side.integer(&committed)? - before {
+        rows if rows == i64::from(done) => Ok(rate),
+        rows => Err(Failure::Other(format!("{done} commits left {rows} rows"))),
+    }
+}
+
+/// One piece of a client's work; told how many it has done before.
+type Piece<'s> = Box<dyn FnMut(i32) -> Result<()> + 's>;
+
+/// Lets so many clients work at once, for a time; gives the pieces that they did, and how many per second.
+fn together(
+    side: &mut dyn Side,
+    clients: usize,
+    time: Duration,
+    prepare: impl for<'s> Fn(&'s mut dyn Session, i32) -> Result<Piece<'s>> + Sync,
+) -> Result<(i32, f64)> {
+    let sessions: Vec<Box<dyn Session>> = (0..clients).map(|_| side.connect()).collect::<Result<_>>()?;
     let ready = Barrier::new(clients);
     let work = |mut session: Box<dyn Session>, client: i32| -> Result<(i32, Duration)> {
-        let committer = session.committer(INSERT);
+        let piece = prepare(session.as_mut(), client);
         ready.wait();
-        let mut commit = committer?;
+        let mut piece = piece?;
         let (start, mut done) = (Instant::now(), 0);
         while start.elapsed() < time {
-            commit(client, done)?;
+            piece(done)?;
             done += 1;
         }
         Ok((done, start.elapsed()))
     };
     let work = &work;
     let results = std::thread::scope(|scope| {
-        let threads: Vec<_> = (first_client..)
-            .zip(sessions)
-            .map(|(client, session)| scope.spawn(move || work(session, client)))
-            .collect();
+        let threads: Vec<_> =
+            (0..).zip(sessions).map(|(client, session)| scope.spawn(move || work(session, client))).collect();
         let ended = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(Failure::Other("a client's thread panicked".to_owned())))
         });
@@ -371,11 +440,72 @@ fn commit_rate(side: &mut dyn Side, clients: usize, round: usize, time: Duration
     })?;
     let done: i32 = results.iter().map(|(done, _)| done).sum();
     let longest = results.iter().map(|(_, time)| *time).max().unwrap_or(time);
-    let committed = side.integer(COMMITTED)? - before;
-    if committed != i64::from(done) {
-        return Err(Failure::Other(format!("{done} commits left {committed} rows")));
+    Ok((done, f64::from(done) / longest.as_secs_f64()))
+}
+
+/// A sequence, some rows that everybody wants, and a table of five indexes.
+fn prepare_crowd(side: &mut dyn Side) -> Result<Results> {
+    side.run("create sequence tickets")?;
+    side.run(
+        "create table hot (id integer not null primary key, hits bigint not null, last_client integer)",
+    )?;
+    for row in 0..HOT_ROWS {
+        side.run(&format!("insert into hot (id, hits) values ({row}, 0)"))?;
     }
-    Ok(f64::from(done) / longest.as_secs_f64())
+    side.run(
+        "create table indexed (client integer not null, n integer not null, a integer, b integer, \
+         c varchar(40), primary key (client, n))",
+    )?;
+    for column in ["a", "b", "c", "n"] {
+        side.run(&format!("create index indexed_{column} on indexed ({column})"))?;
+    }
+    Ok(Results::new())
+}
+
+/// Values drawn from one sequence per second. None may come twice.
+fn draw_rate(side: &mut dyn Side, clients: usize, time: Duration) -> Result<f64> {
+    let (draw, current) = match side.dialect() {
+        Dialect::Firebird => (
+            "select next value for tickets from rdb$database where cast(? as integer) >= 0",
+            "select gen_id(tickets, 0) from rdb$database",
+        ),
+        Dialect::Postgres => (
+            "select nextval('tickets') where ?::integer >= 0",
+            "select case when is_called then last_value else 0 end from tickets",
+        ),
+    };
+    let before = side.integer(current)?;
+    let (done, rate) = together(side, clients, time, |session, _| {
+        let mut draw = session.point_reader(draw)?;
+        Ok(Box::new(move |n| draw(n).map(|_| ())))
+    })?;
+    match side.integer(current)? - before {
+        drawn if drawn == i64::from(done) => Ok(rate),
+        drawn => Err(Failure::Other(format!("{done} draws moved the sequence by {drawn}"))),
+    }
+}
+
+/// Updates of few rows by many clients per second, each in a transaction of its own. None may be lost.
+fn hot_row_rate(side: &mut dyn Side, clients: usize, time: Duration) -> Result<f64> {
+    const HITS: &str = "select cast(sum(hits) as bigint) from hot";
+    let before = side.integer(HITS)?;
+    let (done, rate) = together(side, clients, time, |session, client| {
+        let row = client % HOT_ROWS as i32;
+        let mut update = session.committer("update hot set hits = hits + 1, last_client = ? where id = ?")?;
+        Ok(Box::new(move |_| update(client, row)))
+    })?;
+    match side.integer(HITS)? - before {
+        hits if hits == i64::from(done) => Ok(rate),
+        hits => Err(Failure::Other(format!("{done} updates left {hits} hits"))),
+    }
+}
+
+/// Rows inserted into a table of five indexes per second, each in a transaction of its own.
+fn indexed_rate(side: &mut dyn Side, clients: usize, round: usize, time: Duration) -> Result<f64> {
+    const INSERT: &str =
+        "insert into indexed (client, n, a, b, c) values (?, ?, 17, 4711, 'a text of some length')";
+    let first_client = i32::try_from((round * CROWDS.len() + clients) * 1000).unwrap_or_default();
+    inserts_rate(side, "indexed", INSERT, first_client, clients, time)
 }
 
 /// Seconds that loading a table of its own takes; `None` if the side does not know that way.

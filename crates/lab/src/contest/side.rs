@@ -126,7 +126,7 @@ impl LoadedRow {
 
 /// Reads one row by its key, giving one of its columns.
 pub type PointReader<'s> = Box<dyn FnMut(i32) -> Result<i64> + 's>;
-/// Inserts one row of two keys and commits it durably.
+/// Executes a statement of two parameters, in READ COMMITTED, and commits it durably.
 pub type Committer<'s> = Box<dyn FnMut(i32, i32) -> Result<()> + 's>;
 
 /// A database that takes part.
@@ -185,7 +185,7 @@ pub trait Session: Send {
     /// [`Failure`].
     fn point_reader<'s>(&'s mut self, sql: &str) -> Result<PointReader<'s>>;
 
-    /// Prepares an INSERT with two parameters.
+    /// Prepares a statement with two parameters that changes one row.
     ///
     /// # Errors
     /// [`Failure`].

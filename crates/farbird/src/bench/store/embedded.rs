@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use farbird::{Connection, Database};
+use farbird::{Connection, Database, Isolation, TransactionOptions};
 use farbird_lab::contest::{
     About, Committer, Dialect, Failure, LoadWay, LoadedRow, PointReader, Result, Session, Side,
 };
@@ -87,8 +87,11 @@ impl Session for EmbeddedSession {
     fn committer<'s>(&'s mut self, sql: &str) -> Result<Committer<'s>> {
         let mut statement = self.connection.prepare(sql).map_err(failure)?;
         let connection = &self.connection;
+        let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
         Ok(Box::new(move |first, second| {
-            statement.execute(connection, [first, second]).map(|_| ()).map_err(failure)
+            let transaction = connection.transaction_with(&options).map_err(failure)?;
+            statement.execute(&transaction, [first, second]).map_err(failure)?;
+            transaction.commit().map_err(failure)
         }))
     }
 
