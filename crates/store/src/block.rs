@@ -28,7 +28,7 @@ use farbird_types::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::substrate::Slice;
-use crate::{CommitNumber, Result, StoreError, TransactionId};
+use crate::{CommitNumber, Result, RowId, StoreError, TransactionId};
 
 /// A block is closed before its rows, packed, are larger than this, in bytes, as far as that can be told beforehand
 /// ([`farbird_record::BlockFill`]); a single row may be larger. With the header the value stays a little under 16 KiB, since
@@ -42,6 +42,8 @@ pub(crate) const BLOCK_SPAN_MAX: u64 = 8 * BLOCK_ROWS_MAX as u64;
 pub(crate) const BLOCK_ROWS_MIN: usize = 32;
 
 const CHECKSUM_BYTES: usize = 8;
+/// A number takes so many bytes at most.
+const VARINT_BYTES_MAX: usize = 10;
 const FLAG_TRANSACTION: u8 = 1;
 const FLAG_ROW_MAP: u8 = 2;
 
@@ -58,49 +60,73 @@ pub(crate) enum Stamp {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockLabel {
     pub(crate) codec: CodecId,
-    pub(crate) stamp: Stamp,
     pub(crate) writer: TransactionId,
     pub(crate) format: u16,
 }
 
-/// Encodes a block; `row_ids` are those of `rows`, ascending.
-pub(crate) fn encode_block(
-    label: &BlockLabel,
-    format: &RecordFormat,
-    row_ids: &RowIds,
-    rows: &EncodedRows,
-) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(rows.bytes().len() + rows.len() + 64);
-    out.resize(CHECKSUM_BYTES, 0);
-    out.push(label.codec.0);
-    let mut flags = if matches!(row_ids, RowIds::Listed(_)) { FLAG_ROW_MAP } else { 0 };
-    let stamp = match label.stamp {
-        Stamp::Commit(commit) => commit.0,
-        Stamp::Transaction(transaction) => {
-            flags |= FLAG_TRANSACTION;
-            transaction.0
+/// A block but for its stamp: all of the work, done before the number of its commit is known.
+#[derive(Debug)]
+pub(crate) struct PackedBlock {
+    codec: CodecId,
+    first_row: u64,
+    has_row_map: bool,
+    /// What follows the stamp.
+    rest: Vec<u8>,
+}
+
+impl PackedBlock {
+    /// Packs rows; `row_ids` are theirs, ascending.
+    pub(crate) fn pack(
+        label: &BlockLabel,
+        format: &RecordFormat,
+        row_ids: &RowIds,
+        rows: &EncodedRows,
+    ) -> Result<PackedBlock> {
+        let mut rest = Vec::with_capacity(rows.bytes().len() + rows.len() + 64);
+        put_varint(label.writer.0, &mut rest);
+        put_varint(u64::from(label.format), &mut rest);
+        put_varint(rows.len() as u64, &mut rest);
+        let span = row_ids.last() - row_ids.first() + 1;
+        put_varint(span, &mut rest);
+        if let RowIds::Listed(list) = row_ids {
+            let map_start = rest.len();
+            rest.resize(map_start + span.div_ceil(8) as usize, 0);
+            for row in list {
+                let bit = row - row_ids.first();
+                rest[map_start + (bit / 8) as usize] |= 1 << (bit % 8);
+            }
         }
-    };
-    out.push(flags);
-    put_varint(stamp, &mut out);
-    put_varint(label.writer.0, &mut out);
-    put_varint(u64::from(label.format), &mut out);
-    put_varint(rows.len() as u64, &mut out);
-    let span = row_ids.last() - row_ids.first() + 1;
-    put_varint(span, &mut out);
-    if let RowIds::Listed(list) = row_ids {
-        let map_start = out.len();
-        out.resize(map_start + span.div_ceil(8) as usize, 0);
-        for row in list {
-            let bit = row - row_ids.first();
-            out[map_start + (bit / 8) as usize] |= 1 << (bit % 8);
-        }
+        let codec = codec(label.codec).map_err(|error| StoreError::corrupt(error.to_string()))?;
+        codec.encode_block(format, rows, &mut rest)?;
+        let has_row_map = matches!(row_ids, RowIds::Listed(_));
+        Ok(PackedBlock { codec: label.codec, first_row: row_ids.first(), has_row_map, rest })
     }
-    let codec = codec(label.codec).map_err(|error| StoreError::corrupt(error.to_string()))?;
-    codec.encode_block(format, rows, &mut out)?;
-    let checksum = xxh3_64_with_seed(&out[CHECKSUM_BYTES..], row_ids.first());
-    out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
-    Ok(out)
+
+    /// Number of its first row.
+    pub(crate) fn first_row(&self) -> RowId {
+        RowId(self.first_row)
+    }
+
+    /// The block's bytes.
+    pub(crate) fn stamped(&self, stamp: Stamp) -> Vec<u8> {
+        let mut flags = if self.has_row_map { FLAG_ROW_MAP } else { 0 };
+        let stamp = match stamp {
+            Stamp::Commit(commit) => commit.0,
+            Stamp::Transaction(transaction) => {
+                flags |= FLAG_TRANSACTION;
+                transaction.0
+            }
+        };
+        let mut out = Vec::with_capacity(CHECKSUM_BYTES + 2 + VARINT_BYTES_MAX + self.rest.len());
+        out.resize(CHECKSUM_BYTES, 0);
+        out.push(self.codec.0);
+        out.push(flags);
+        put_varint(stamp, &mut out);
+        out.extend_from_slice(&self.rest);
+        let checksum = xxh3_64_with_seed(&out[CHECKSUM_BYTES..], self.first_row);
+        out[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
 }
 
 /// The numbers of a block's rows, ascending; never empty.

@@ -2,14 +2,24 @@
 //!
 //! Locks are held until their transaction ends (but for those of an operation that failed), so whoever is refused waits for
 //! transactions: the wait-for graph has them as its nodes, and each wait is tested for a cycle before it begins.
+//!
+//! # Two levels
+//! Row locks stand in shards by stretches of rows. Who finds a row free takes its shard only; all else (waiting, the ends
+//! of transactions, locks on relations and catalog entries) goes through one state, whose mutex is taken before a shard's.
+//!
+//! # Who is woken
+//! Each waiter sleeps by itself. A row that becomes free goes to the one who has waited longest for it, which alone is
+//! woken; the others wait for that one from then on. Whoever waits for the end of transactions is woken by such an end.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::row_locks::{ChangedKeys, RowLocks, Stretch};
+use crate::identifiers::IdMap;
+use crate::row_locks::{ChangedKeys, RowLocks, SHARDS, shard_of};
 use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
 
 /// What can be locked by one transaction at a time.
@@ -22,27 +32,58 @@ pub(crate) enum Resource {
 /// All locks of a store.
 #[derive(Debug, Default)]
 pub(crate) struct LockTable {
+    rows: [Mutex<RowLocks>; SHARDS],
     state: Mutex<State>,
-    changed: Condvar,
+    /// How many wait, or are about to: those who give a row back early look whether it is wanted.
+    waiting: AtomicUsize,
+}
+
+/// The shards in which a transaction has locked rows; may have some more.
+#[derive(Debug, Default)]
+pub(crate) struct TouchedShards(AtomicU64);
+
+const _: () = assert!(SHARDS <= u64::BITS as usize, "a bit for each shard");
+
+impl TouchedShards {
+    fn note(&self, shard: usize) {
+        self.0.fetch_or(1 << shard, Ordering::Relaxed);
+    }
+
+    fn contains(&self, shard: usize) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << shard) != 0
+    }
 }
 
 #[derive(Debug, Default)]
 struct State {
-    rows: RowLocks,
     catalog_entries: HashMap<Box<[u8]>, TransactionId>,
     relations: HashMap<RelationId, HashMap<TransactionId, Levels>>,
-    holders: HashMap<TransactionId, Held>,
-    waits: HashMap<TransactionId, Vec<TransactionId>>,
+    holders: IdMap<TransactionId, Held>,
+    waits: IdMap<TransactionId, Waiting>,
+    /// Waits that have begun.
+    arrivals: u64,
 }
 
-/// What a running transaction holds.
+/// What a running transaction holds, but for rows.
 #[derive(Debug, Default)]
 struct Held {
     owner: Owner,
-    /// Where it has locked rows.
-    stretches: Vec<Stretch>,
     catalog_entries: Vec<Box<[u8]>>,
     relations: HashSet<RelationId>,
+}
+
+/// A transaction that waits.
+#[derive(Debug)]
+struct Waiting {
+    /// For these.
+    holders: Vec<TransactionId>,
+    /// For their lock on this row, if not for their end.
+    row: Option<(RelationId, RowId)>,
+    /// Earlier ones are served first.
+    arrival: u64,
+    /// Nothing to wait for is left; a row that was waited for is locked for the waiter now.
+    is_over: bool,
+    wake: Arc<Condvar>,
 }
 
 /// Whose transaction it is: those who share a cancel flag share a thread, one thing at a time.
@@ -106,12 +147,18 @@ pub(crate) struct Waiter<'a> {
     pub(crate) transaction: TransactionId,
     pub(crate) wait: Wait,
     pub(crate) cancel: &'a CancelFlag,
+    touched: &'a TouchedShards,
     deadline: Option<Instant>,
 }
 
 impl<'a> Waiter<'a> {
-    pub(crate) fn new(transaction: TransactionId, wait: Wait, cancel: &'a CancelFlag) -> Waiter<'a> {
-        Waiter { transaction, wait, cancel, deadline: None }
+    pub(crate) fn new(
+        transaction: TransactionId,
+        wait: Wait,
+        cancel: &'a CancelFlag,
+        touched: &'a TouchedShards,
+    ) -> Waiter<'a> {
+        Waiter { transaction, wait, cancel, touched, deadline: None }
     }
 }
 
@@ -123,12 +170,9 @@ impl LockTable {
     }
 
     /// Frees all that the transaction held and wakes those who waited for it.
-    pub(crate) fn end(&self, transaction: TransactionId) {
+    pub(crate) fn end(&self, transaction: TransactionId, touched: &TouchedShards) {
         let mut state = self.state.lock();
         let Some(held) = state.holders.remove(&transaction) else { return };
-        for stretch in held.stretches {
-            state.rows.end(stretch, transaction);
-        }
         for entry in held.catalog_entries {
             state.catalog_entries.remove(&entry);
         }
@@ -140,44 +184,85 @@ impl LockTable {
                 }
             }
         }
-        if !state.waits.is_empty() {
-            self.changed.notify_all();
+        for (number, shard) in self.rows.iter().enumerate() {
+            if touched.contains(number) {
+                shard.lock().end(transaction);
+            }
         }
+        self.serve(&mut state, |waiting| waiting.holders.contains(&transaction));
     }
 
     /// Locks a resource, waiting until it is free. False if the transaction held it before.
     pub(crate) fn lock(self: &Arc<Self>, resource: &Resource, waiter: &mut Waiter<'_>) -> Result<bool> {
+        match resource {
+            Resource::Row(relation, row) => self.lock_row(*relation, *row, waiter),
+            Resource::CatalogEntry(entry) => self.lock_catalog_entry(entry, waiter),
+        }
+    }
+
+    fn lock_row(self: &Arc<Self>, relation: RelationId, row: RowId, waiter: &mut Waiter<'_>) -> Result<bool> {
+        let shard = shard_of(relation, row);
+        let taken = self.rows[shard].lock().take(relation, row, waiter.transaction);
+        let locked = taken.or_else(|_| self.wait_for_row(relation, row, waiter));
+        waiter.touched.note(shard);
+        locked
+    }
+
+    /// As [`LockTable::lock_row`], for a row that somebody has locked a moment ago.
+    fn wait_for_row(
+        self: &Arc<Self>,
+        relation: RelationId,
+        row: RowId,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<bool> {
+        let mut state = self.state.lock();
+        // Announced before the look at the row: who gives it back after that look sees that it is wanted.
+        let _announced = Announced::new(&self.waiting);
+        let taken = self.rows[shard_of(relation, row)].lock().take(relation, row, waiter.transaction);
+        match taken {
+            Ok(is_new) => Ok(is_new),
+            Err(holder) => self.sleep(&mut state, vec![holder], Some((relation, row)), waiter).map(|()| true),
+        }
+    }
+
+    fn lock_catalog_entry(self: &Arc<Self>, entry: &[u8], waiter: &mut Waiter<'_>) -> Result<bool> {
+        let mut state = self.state.lock();
         loop {
-            let holder = {
-                let mut state = self.state.lock();
-                match state.holder(resource) {
-                    None => {
-                        state.take(resource, waiter.transaction);
-                        return Ok(true);
+            match state.catalog_entries.get(entry) {
+                Some(&holder) if holder == waiter.transaction => return Ok(false),
+                Some(&holder) => self.sleep(&mut state, vec![holder], None, waiter)?,
+                None => {
+                    state.catalog_entries.insert(entry.into(), waiter.transaction);
+                    if let Some(held) = state.holders.get_mut(&waiter.transaction) {
+                        held.catalog_entries.push(entry.into());
                     }
-                    Some(holder) if holder == waiter.transaction => return Ok(false),
-                    Some(holder) => holder,
+                    return Ok(true);
                 }
-            };
-            let is_free = |state: &State| state.holder(resource) != Some(holder);
-            self.wait_until(is_free, &[holder], waiter)?;
+            }
         }
     }
 
     /// Gives a lock back before the end: the operation for which it was taken did not happen.
     pub(crate) fn unlock(&self, resource: &Resource, holder: TransactionId) {
-        let mut state = self.state.lock();
         match resource {
-            Resource::Row(relation, row) => state.rows.unlock(*relation, *row, holder),
+            Resource::Row(relation, row) => {
+                self.unlock_row(*relation, *row, holder);
+            }
             Resource::CatalogEntry(entry) => {
+                let mut state = self.state.lock();
                 state.catalog_entries.remove(entry);
                 if let Some(held) = state.holders.get_mut(&holder) {
                     held.catalog_entries.retain(|other| other != entry);
                 }
+                self.serve(&mut state, |waiting| waiting.row.is_none() && waiting.holders.contains(&holder));
             }
         }
-        if !state.waits.is_empty() {
-            self.changed.notify_all();
+    }
+
+    fn unlock_row(&self, relation: RelationId, row: RowId, holder: TransactionId) {
+        self.rows[shard_of(relation, row)].lock().unlock(relation, row, holder);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.serve(&mut self.state.lock(), |waiting| waiting.row == Some((relation, row)));
         }
     }
 
@@ -188,7 +273,7 @@ impl LockTable {
         row: RowId,
         index: IndexId,
     ) -> Option<(TransactionId, bool)> {
-        self.state.lock().rows.key_holder(relation, row, index)
+        self.rows[shard_of(relation, row)].lock().key_holder(relation, row, index)
     }
 
     /// Notes which keys of a row its holder takes away; gives those that it had not taken before, `None` for all at once.
@@ -198,26 +283,21 @@ impl LockTable {
         row: RowId,
         changed: &ChangedKeys,
     ) -> Vec<Option<IndexId>> {
-        self.state.lock().rows.note_changed_keys(relation, row, changed)
+        self.rows[shard_of(relation, row)].lock().note_changed_keys(relation, row, changed)
     }
 
     /// Takes back what was done to rows that are as they were before: locks, unless they are to be kept, and taken keys.
     pub(crate) fn take_back(&self, undone: &[UndoneLock], holder: TransactionId, keep_locks: bool) {
-        if undone.is_empty() {
-            return;
-        }
-        let mut state = self.state.lock();
         for undone in undone {
             match *undone {
                 UndoneLock::Row { relation, row } if keep_locks => {
-                    state.rows.keep_all_keys(relation, row, holder);
+                    self.rows[shard_of(relation, row)].lock().keep_all_keys(relation, row, holder);
                 }
-                UndoneLock::Row { relation, row } => state.rows.unlock(relation, row, holder),
-                UndoneLock::Key { relation, row, index } => state.rows.keep_key(relation, row, holder, index),
+                UndoneLock::Row { relation, row } => self.unlock_row(relation, row, holder),
+                UndoneLock::Key { relation, row, index } => {
+                    self.rows[shard_of(relation, row)].lock().keep_key(relation, row, holder, index);
+                }
             }
-        }
-        if !keep_locks && !state.waits.is_empty() {
-            self.changed.notify_all();
         }
     }
 
@@ -228,27 +308,24 @@ impl LockTable {
         level: LockLevel,
         waiter: &mut Waiter<'_>,
     ) -> Result<Levels> {
+        let mut state = self.state.lock();
         loop {
-            let refusing: Vec<TransactionId> = {
-                let mut state = self.state.lock();
-                let holders = state.relations.entry(relation).or_default();
-                let refusing: Vec<TransactionId> = holders
-                    .iter()
-                    .filter(|(holder, levels)| **holder != waiter.transaction && levels.conflict_with(level))
-                    .map(|(holder, _)| *holder)
-                    .collect();
-                if refusing.is_empty() {
-                    let levels = holders.entry(waiter.transaction).or_default();
-                    *levels = levels.with(level);
-                    let levels = *levels;
-                    if let Some(held) = state.holders.get_mut(&waiter.transaction) {
-                        held.relations.insert(relation);
-                    }
-                    return Ok(levels);
+            let holders = state.relations.entry(relation).or_default();
+            let refusing: Vec<TransactionId> = holders
+                .iter()
+                .filter(|(holder, levels)| **holder != waiter.transaction && levels.conflict_with(level))
+                .map(|(holder, _)| *holder)
+                .collect();
+            if refusing.is_empty() {
+                let levels = holders.entry(waiter.transaction).or_default();
+                *levels = levels.with(level);
+                let levels = *levels;
+                if let Some(held) = state.holders.get_mut(&waiter.transaction) {
+                    held.relations.insert(relation);
                 }
-                refusing
-            };
-            self.wait_for(&refusing, waiter).map_err(|error| match error {
+                return Ok(levels);
+            }
+            self.sleep(&mut state, refusing, None, waiter).map_err(|error| match error {
                 StoreError::LockConflict { holder, .. } => {
                     StoreError::LockConflict { holder, relation: Some(relation) }
                 }
@@ -269,13 +346,11 @@ impl LockTable {
         };
         *levels = levels.without(level);
         let levels = *levels;
-        if !state.waits.is_empty() {
-            self.changed.notify_all();
-        }
+        self.serve(&mut state, |waiting| waiting.row.is_none() && waiting.holders.contains(&holder));
         levels
     }
 
-    /// Waits until one of the transactions has ended.
+    /// Waits until one of the transactions has ended. May end before that: whoever waits looks again.
     ///
     /// # Errors
     /// `LockConflict`, `LockTimeout`, `Deadlock`, `Cancelled`.
@@ -284,22 +359,22 @@ impl LockTable {
         holders: &[TransactionId],
         waiter: &mut Waiter<'_>,
     ) -> Result<()> {
-        let has_ended = |state: &State| holders.iter().any(|holder| !state.holders.contains_key(holder));
-        self.wait_until(has_ended, holders, waiter)
+        let mut state = self.state.lock();
+        if holders.iter().any(|holder| !state.holders.contains_key(holder)) {
+            return Ok(());
+        }
+        self.sleep(&mut state, holders.to_vec(), None, waiter)
     }
 
-    /// Waits for others until `is_over`.
-    fn wait_until(
+    /// Sleeps until one of the holders has ended or given back what it can, or until the row is the waiter's.
+    fn sleep(
         self: &Arc<Self>,
-        is_over: impl Fn(&State) -> bool,
-        holders: &[TransactionId],
+        state: &mut MutexGuard<'_, State>,
+        holders: Vec<TransactionId>,
+        row: Option<(RelationId, RowId)>,
         waiter: &mut Waiter<'_>,
     ) -> Result<()> {
         let Some(&holder) = holders.first() else { return Ok(()) };
-        let mut state = self.state.lock();
-        if is_over(&state) {
-            return Ok(());
-        }
         let deadline = match waiter.wait {
             Wait::No => return Err(StoreError::LockConflict { holder, relation: None }),
             Wait::Forever => None,
@@ -310,36 +385,65 @@ impl LockTable {
             // Only the waiter's own attachment could end these transactions, and it would be waiting here.
             return Err(StoreError::LockConflict { holder, relation: None });
         }
-        if state.reaches(holders, waiter.transaction) {
+        if state.reaches(&holders, waiter.transaction) {
             return Err(StoreError::Deadlock { holder });
         }
-        state.waits.insert(waiter.transaction, holders.to_vec());
-        let table = Arc::clone(self);
+        let wake = Arc::new(Condvar::new());
+        state.arrivals += 1;
+        let arrival = state.arrivals;
+        let waiting = Waiting { holders, row, arrival, is_over: false, wake: Arc::clone(&wake) };
+        state.waits.insert(waiter.transaction, waiting);
+        let (table, waker) = (Arc::clone(self), Arc::clone(&wake));
         waiter.cancel.set_waker(Some(Arc::new(move || {
+            // With the state locked: the waiter is either before its look at the flag or asleep.
             let _state = table.state.lock();
-            table.changed.notify_all();
+            waker.notify_one();
         })));
         let result = loop {
+            if state.waits.get(&waiter.transaction).is_none_or(|waiting| waiting.is_over) {
+                break Ok(());
+            }
             if waiter.cancel.is_raised() {
                 break Err(StoreError::Cancelled);
             }
-            if is_over(&state) {
-                break Ok(());
-            }
             match deadline {
-                None => self.changed.wait(&mut state),
+                None => wake.wait(state),
                 Some(deadline) if deadline <= Instant::now() => {
                     break Err(StoreError::LockTimeout { holder, relation: None });
                 }
                 Some(deadline) => {
-                    self.changed.wait_until(&mut state, deadline);
+                    wake.wait_until(state, deadline);
                 }
             }
         };
         state.waits.remove(&waiter.transaction);
-        drop(state);
         waiter.cancel.set_waker(None);
         result
+    }
+
+    /// Looks at those who wait and whom `concerns` is true of, in the order of their arrival: gives a free row to the first
+    /// who wants it, lets the others wait for its new holder, and wakes those who waited for an end.
+    fn serve(&self, state: &mut State, concerns: impl Fn(&Waiting) -> bool) {
+        let mut concerned: Vec<_> = state
+            .waits
+            .iter()
+            .filter(|(_, waiting)| !waiting.is_over && concerns(waiting))
+            .map(|(transaction, waiting)| (waiting.arrival, *transaction))
+            .collect();
+        concerned.sort_unstable();
+        for (_, transaction) in concerned {
+            let Some(waiting) = state.waits.get_mut(&transaction) else { continue };
+            if let Some((relation, row)) = waiting.row
+                && let Err(holder) =
+                    self.rows[shard_of(relation, row)].lock().take(relation, row, transaction)
+            {
+                // It runs, so this closes no circle; should it wait later, that wait is tested.
+                waiting.holders = vec![holder];
+                continue;
+            }
+            waiting.is_over = true;
+            waiting.wake.notify_one();
+        }
     }
 }
 
@@ -352,30 +456,23 @@ pub(crate) enum UndoneLock {
     Key { relation: RelationId, row: RowId, index: Option<IndexId> },
 }
 
+/// Counts itself among those who wait.
+struct Announced<'a>(&'a AtomicUsize);
+
+impl Announced<'_> {
+    fn new(waiting: &AtomicUsize) -> Announced<'_> {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Announced(waiting)
+    }
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl State {
-    fn holder(&self, resource: &Resource) -> Option<TransactionId> {
-        match resource {
-            Resource::Row(relation, row) => self.rows.holder(*relation, *row),
-            Resource::CatalogEntry(entry) => self.catalog_entries.get(entry).copied(),
-        }
-    }
-
-    /// Locks a free resource.
-    fn take(&mut self, resource: &Resource, holder: TransactionId) {
-        let stretch = match resource {
-            Resource::Row(relation, row) => self.rows.lock(*relation, *row, holder),
-            Resource::CatalogEntry(entry) => {
-                self.catalog_entries.insert(entry.clone(), holder);
-                None
-            }
-        };
-        let Some(held) = self.holders.get_mut(&holder) else { return };
-        held.stretches.extend(stretch);
-        if let Resource::CatalogEntry(entry) = resource {
-            held.catalog_entries.push(entry.clone());
-        }
-    }
-
     /// Whether one of `from` waits, over any number of others, for `target`.
     fn reaches(&self, from: &[TransactionId], target: TransactionId) -> bool {
         let mut seen = HashSet::new();
@@ -385,9 +482,159 @@ impl State {
                 return true;
             }
             if seen.insert(transaction) {
-                open.extend(self.waits.get(&transaction).into_iter().flatten());
+                let next = self.waits.get(&transaction).filter(|waiting| !waiting.is_over);
+                open.extend(next.iter().flat_map(|waiting| &waiting.holders));
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    const T: RelationId = RelationId(1);
+
+    /// A transaction's side of the table.
+    struct Session {
+        table: Arc<LockTable>,
+        id: TransactionId,
+        cancel: Arc<CancelFlag>,
+        touched: TouchedShards,
+    }
+
+    impl Session {
+        fn begin(table: &Arc<LockTable>, id: u64) -> Session {
+            let session = Session {
+                table: Arc::clone(table),
+                id: TransactionId(id),
+                cancel: CancelFlag::new(),
+                touched: TouchedShards::default(),
+            };
+            table.begin(session.id, &session.cancel);
+            session
+        }
+
+        fn lock(&self, row: u64, wait: Wait) -> Result<bool> {
+            let resource = Resource::Row(T, RowId(row));
+            let mut waiter = Waiter::new(self.id, wait, &self.cancel, &self.touched);
+            self.table.lock(&resource, &mut waiter)
+        }
+
+        fn end(&self) {
+            self.table.end(self.id, &self.touched);
+        }
+    }
+
+    fn holder(table: &LockTable, row: u64) -> Option<u64> {
+        table.key_holder(T, RowId(row), IndexId(1)).map(|(holder, _)| holder.0)
+    }
+
+    fn wait_until_asleep(table: &LockTable, count: usize) {
+        while table.state.lock().waits.len() != count {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_row_goes_to_the_one_who_has_waited_longest() {
+        let table = Arc::new(LockTable::default());
+        let [first, second, third] = [1, 2, 3].map(|id| Session::begin(&table, id));
+        assert!(first.lock(7, Wait::Forever).expect("free"));
+        thread::scope(|scope| {
+            let (second, third) = (&second, &third);
+            let second_lock = scope.spawn(|| second.lock(7, Wait::Forever));
+            wait_until_asleep(&table, 1);
+            let third_lock = scope.spawn(|| third.lock(7, Wait::Forever));
+            wait_until_asleep(&table, 2);
+
+            first.end();
+            assert!(second_lock.join().expect("no panic").expect("its turn"));
+            assert_eq!(holder(&table, 7), Some(2));
+            assert_eq!(table.state.lock().waits[&TransactionId(3)].holders, [TransactionId(2)]);
+
+            // Given back before the end, it goes on to the next one as well.
+            table.unlock(&Resource::Row(T, RowId(7)), second.id);
+            assert!(third_lock.join().expect("no panic").expect("its turn"));
+            assert_eq!(holder(&table, 7), Some(3));
+            second.end();
+            third.end();
+        });
+        assert_eq!(holder(&table, 7), None);
+        assert!(table.state.lock().waits.is_empty());
+    }
+
+    #[test]
+    fn a_circle_is_found_though_the_row_has_changed_hands_meanwhile() {
+        let table = Arc::new(LockTable::default());
+        let [first, second, third] = [1, 2, 3].map(|id| Session::begin(&table, id));
+        first.lock(7, Wait::Forever).expect("free");
+        third.lock(8, Wait::Forever).expect("free");
+        thread::scope(|scope| {
+            let (second, third) = (&second, &third);
+            let second_lock = scope.spawn(|| second.lock(7, Wait::Forever));
+            wait_until_asleep(&table, 1);
+            let third_lock = scope.spawn(|| third.lock(7, Wait::Forever));
+            wait_until_asleep(&table, 2);
+            first.end();
+            second_lock.join().expect("no panic").expect("its turn");
+            // The third waits for the second now, not for the first.
+            assert!(matches!(second.lock(8, Wait::Forever), Err(StoreError::Deadlock { .. })));
+            second.end();
+            third_lock.join().expect("no panic").expect("its turn");
+            third.end();
+        });
+    }
+
+    #[test]
+    fn nobody_is_forgotten_in_a_crowd() {
+        const CLIENTS: u64 = 8;
+        const TURNS: u64 = 400;
+        let table = Arc::new(LockTable::default());
+        let rows: [AtomicU32; 3] = Default::default();
+        let locked = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for client in 0..CLIENTS {
+                let (table, rows, locked) = (&table, &rows, &locked);
+                scope.spawn(move || {
+                    for turn in 0..TURNS {
+                        let session = Session::begin(table, 1 + client * TURNS + turn);
+                        let row = (client + turn) % rows.len() as u64;
+                        if turn % 16 == client {
+                            session.cancel.cancel();
+                        }
+                        let wait = if turn % 7 == 0 {
+                            Wait::Timeout(Duration::from_micros(200))
+                        } else {
+                            Wait::Forever
+                        };
+                        match session.lock(row, wait) {
+                            Ok(_) => {
+                                let count = &rows[row as usize];
+                                assert_eq!(count.fetch_add(1, Ordering::SeqCst), 0, "two have locked a row");
+                                thread::yield_now();
+                                count.fetch_sub(1, Ordering::SeqCst);
+                                locked.fetch_add(1, Ordering::SeqCst);
+                                if turn % 5 == 0 {
+                                    table.unlock(&Resource::Row(T, RowId(row)), session.id);
+                                }
+                            }
+                            Err(StoreError::Cancelled | StoreError::LockTimeout { .. }) => {}
+                            Err(other) => panic!("{other}"),
+                        }
+                        session.end();
+                    }
+                });
+            }
+        });
+        assert!(locked.into_inner() > 0);
+        let state = table.state.lock();
+        assert!(state.waits.is_empty() && state.holders.is_empty());
+        assert!((0..3).all(|row| holder(&table, row).is_none()));
     }
 }

@@ -11,10 +11,13 @@ use crate::{IndexId, RowId, TransactionId, keyspace};
 /// So many searches cost as much as a pass over as many entries, at least.
 const SEARCHES_PER_PASS: usize = 4;
 
+/// Indexes are spread over so many locks.
+const SHARDS: usize = 32;
+
 /// Index entries of uncommitted rows.
 #[derive(Debug, Default)]
 pub(crate) struct PendingKeys {
-    indexes: Mutex<IdMap<IndexId, OwnedEntries>>,
+    shards: [Mutex<IdMap<IndexId, OwnedEntries>>; SHARDS],
 }
 
 /// What became of an entry of a unique index that was to be added.
@@ -32,9 +35,13 @@ pub(crate) enum Announcement {
 type OwnedEntries = EntryMap<TransactionId>;
 
 impl PendingKeys {
+    fn shard(&self, index: IndexId) -> &Mutex<IdMap<IndexId, OwnedEntries>> {
+        &self.shards[index.0 as usize % SHARDS]
+    }
+
     /// Adds an entry; whether it was not there yet.
     pub(crate) fn add(&self, index: IndexId, entry: &[u8], owner: TransactionId) -> bool {
-        match self.indexes.lock().entry(index).or_default().insert(entry, owner) {
+        match self.shard(index).lock().entry(index).or_default().insert(entry, owner) {
             None => true,
             Some(known) => {
                 *known = owner;
@@ -45,7 +52,7 @@ impl PendingKeys {
 
     /// Adds an entry unless another transaction has one of the same key.
     pub(crate) fn add_unique(&self, index: IndexId, entry: &[u8], owner: TransactionId) -> Announcement {
-        let mut indexes = self.indexes.lock();
+        let mut indexes = self.shard(index).lock();
         let entries = indexes.entry(index).or_default();
         let key = entry.get(..entry.len() - keyspace::ROW_BYTES).unwrap_or_default();
         let mut own = Vec::new();
@@ -70,7 +77,7 @@ impl PendingKeys {
 
     /// Takes an entry back.
     pub(crate) fn remove(&self, index: IndexId, entry: &[u8]) {
-        let mut indexes = self.indexes.lock();
+        let mut indexes = self.shard(index).lock();
         if let Some(entries) = indexes.get_mut(&index) {
             entries.remove(entry);
             if entries.is_empty() {
@@ -81,7 +88,7 @@ impl PendingKeys {
 
     /// Takes many entries of a transaction back.
     pub(crate) fn remove_all<T>(&self, index: IndexId, owner: TransactionId, gone: &EntryMap<T>) {
-        let mut indexes = self.indexes.lock();
+        let mut indexes = self.shard(index).lock();
         let Some(entries) = indexes.get_mut(&index) else { return };
         if gone.len() > entries.len() / SEARCHES_PER_PASS {
             let mut gone = gone.iter().map(|(entry, _)| entry).peekable();
@@ -101,7 +108,7 @@ impl PendingKeys {
 
     /// Takes entries away whose transaction has ended: all that it had.
     pub(crate) fn remove_of_ended<T>(&self, index: IndexId, owner: TransactionId, gone: &EntryMap<T>) {
-        let mut indexes = self.indexes.lock();
+        let mut indexes = self.shard(index).lock();
         let Some(entries) = indexes.get_mut(&index) else { return };
         // One pass over all is cheaper than a search for each of many.
         if gone.len() > entries.len() / SEARCHES_PER_PASS {
@@ -118,7 +125,7 @@ impl PendingKeys {
 
     /// Rows with uncommitted entries whose keys begin with `prefix`, and who wrote them.
     pub(crate) fn with_prefix(&self, index: IndexId, prefix: &[u8]) -> Vec<(RowId, TransactionId)> {
-        let indexes = self.indexes.lock();
+        let indexes = self.shard(index).lock();
         let Some(entries) = indexes.get(&index) else { return Vec::new() };
         entries
             .range((Bound::Included(prefix), Bound::Unbounded))

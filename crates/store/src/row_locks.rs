@@ -1,13 +1,26 @@
 //! Who has locked which rows, in a few bits per row: a transaction may lock all rows of a large relation.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
+use crate::identifiers::{IdHasher, IdMap};
 use crate::{IndexId, RelationId, RowId, TransactionId};
 
-/// Locks on rows, kept for stretches of rows together.
+/// Locks on rows, kept for stretches of rows together: one shard of all.
 #[derive(Debug, Default)]
 pub(crate) struct RowLocks {
-    stretches: HashMap<Stretch, Vec<HeldRows>>,
+    stretches: HashMap<Stretch, Vec<HeldRows>, BuildHasherDefault<IdHasher>>,
+    /// Where each transaction has locked rows.
+    holders: IdMap<TransactionId, Vec<Stretch>>,
+}
+
+/// So many shards do all row locks stand in.
+pub(crate) const SHARDS: usize = 32;
+
+/// The shard of a row's lock. Neighbouring stretches stand in different ones.
+pub(crate) fn shard_of(relation: RelationId, row: RowId) -> usize {
+    let stretch = Stretch::of(relation, row);
+    (stretch.number.wrapping_add(u64::from(stretch.relation.0).wrapping_mul(7)) % SHARDS as u64) as usize
 }
 
 /// So many rows of a relation stand in a stretch.
@@ -15,7 +28,7 @@ const STRETCH_ROWS: u64 = 512;
 
 /// A stretch of a relation's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Stretch {
+struct Stretch {
     relation: RelationId,
     number: u64,
 }
@@ -87,30 +100,31 @@ impl RowLocks {
         held.iter_mut().find(|held| held.locked.contains(row))
     }
 
-    /// Who has locked a row.
-    pub(crate) fn holder(&self, relation: RelationId, row: RowId) -> Option<TransactionId> {
-        self.held(relation, row).map(|held| held.holder)
-    }
-
-    /// Locks a row that nobody has locked. Gives its stretch if the holder had locked none of it: to be told to
-    /// [`RowLocks::end`].
-    pub(crate) fn lock(
+    /// Locks a row; whether the holder had not locked it before.
+    ///
+    /// # Errors
+    /// Who else has locked it.
+    pub(crate) fn take(
         &mut self,
         relation: RelationId,
         row: RowId,
         holder: TransactionId,
-    ) -> Option<Stretch> {
+    ) -> Result<bool, TransactionId> {
         let stretch = Stretch::of(relation, row);
         let all = self.stretches.entry(stretch).or_default();
+        if let Some(held) = all.iter().find(|held| held.locked.contains(row)) {
+            return if held.holder == holder { Ok(false) } else { Err(held.holder) };
+        }
         if let Some(held) = all.iter_mut().find(|held| held.holder == holder) {
             held.locked.insert(row);
-            return None;
+            return Ok(true);
         }
         let mut held =
             HeldRows { holder, locked: RowBits::default(), deleted: RowBits::default(), changed: Vec::new() };
         held.locked.insert(row);
         all.push(held);
-        Some(stretch)
+        self.holders.entry(holder).or_default().push(stretch);
+        Ok(true)
     }
 
     /// Gives one lock back, if it is the holder's.
@@ -122,12 +136,14 @@ impl RowLocks {
         }
     }
 
-    /// Gives all locks of a stretch back.
-    pub(crate) fn end(&mut self, stretch: Stretch, holder: TransactionId) {
-        if let Some(all) = self.stretches.get_mut(&stretch) {
-            all.retain(|held| held.holder != holder);
-            if all.is_empty() {
-                self.stretches.remove(&stretch);
+    /// Gives all locks of a transaction back.
+    pub(crate) fn end(&mut self, holder: TransactionId) {
+        for stretch in self.holders.remove(&holder).unwrap_or_default() {
+            if let Some(all) = self.stretches.get_mut(&stretch) {
+                all.retain(|held| held.holder != holder);
+                if all.is_empty() {
+                    self.stretches.remove(&stretch);
+                }
             }
         }
     }
@@ -217,12 +233,13 @@ mod tests {
     fn each_row_has_its_own_holder_and_its_own_changed_keys() {
         let (first, second) = (TransactionId(1), TransactionId(2));
         let mut locks = RowLocks::default();
-        let mut stretches = Vec::new();
         for row in 0..2_000 {
             let holder = if row % 3 == 0 { first } else { second };
-            stretches.extend(locks.lock(T, RowId(row), holder).map(|stretch| (stretch, holder)));
+            assert_eq!(locks.take(T, RowId(row), holder), Ok(true));
         }
-        assert_eq!(stretches.len(), 8);
+        assert_eq!(locks.take(T, RowId(3), first), Ok(false));
+        assert_eq!(locks.take(T, RowId(3), second), Err(first));
+        assert_eq!((locks.holders[&first].len(), locks.holders[&second].len()), (4, 4));
         let keys = ChangedKeys::Of(vec![IndexId(7)]);
         assert_eq!(locks.note_changed_keys(T, RowId(600), &keys), [Some(IndexId(7))]);
         assert_eq!(locks.note_changed_keys(T, RowId(600), &keys), []);
@@ -232,16 +249,15 @@ mod tests {
         assert_eq!(locks.key_holder(T, RowId(601), IndexId(8)), Some((second, true)));
         assert_eq!(locks.key_holder(T, RowId(602), IndexId(7)), Some((second, false)));
         locks.unlock(T, RowId(601), first);
-        assert_eq!(locks.holder(T, RowId(601)), Some(second), "it was not the first one's");
+        assert_eq!(locks.take(T, RowId(601), first), Err(second), "it was not the first one's");
         locks.unlock(T, RowId(601), second);
-        assert_eq!(locks.holder(T, RowId(601)), None);
-        locks.lock(T, RowId(601), first);
+        assert_eq!(locks.take(T, RowId(601), first), Ok(true));
         assert_eq!(locks.key_holder(T, RowId(601), IndexId(8)), Some((first, false)));
         locks.keep_key(T, RowId(600), first, Some(IndexId(7)));
         assert_eq!(locks.key_holder(T, RowId(600), IndexId(7)), Some((first, false)));
-        for (stretch, holder) in stretches {
-            locks.end(stretch, holder);
-        }
-        assert!(locks.stretches.is_empty());
+        locks.end(first);
+        assert_eq!(locks.take(T, RowId(600), second), Ok(true));
+        locks.end(second);
+        assert!(locks.stretches.is_empty() && locks.holders.is_empty());
     }
 }

@@ -2,11 +2,15 @@
 //!
 //! Values are reserved in the file before they are given, in batches that double while a sequence is in demand. After
 //! a crash a sequence goes on behind its reservation; a close writes the exact value.
+//!
+//! Each sequence has a lock of its own, held while a reservation is written: whoever wants a value of that very sequence
+//! could not go on without it. The others are not held up.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
+use crate::identifiers::IdMap;
 use crate::store::{Inner, Store};
 use crate::substrate::{ALL_KEYS, Direction, Durability, Snapshot, Space, WriteBatch};
 use crate::{Result, SequenceId, StoreError};
@@ -19,7 +23,7 @@ const RESERVED_CALLS_MAX: u64 = 1 << 17;
 /// All sequences that have a value.
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
-    states: Mutex<HashMap<SequenceId, State>>,
+    states: RwLock<IdMap<SequenceId, Arc<Mutex<State>>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,23 +53,32 @@ fn put(batch: &mut WriteBatch, sequence: SequenceId, value: i64) {
 
 impl Sequences {
     pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<Sequences> {
-        let mut states = HashMap::new();
+        let mut states = IdMap::default();
         for entry in snapshot.scan(Space::Sequences, ALL_KEYS, Direction::Forward)? {
             let (key, value) = entry?;
             match ((*key).try_into(), (*value).try_into()) {
                 (Ok(key), Ok(value)) => {
                     let value = i64::from_le_bytes(value);
-                    states.insert(SequenceId(u32::from_be_bytes(key)), State::at(value));
+                    let state = Arc::new(Mutex::new(State::at(value)));
+                    states.insert(SequenceId(u32::from_be_bytes(key)), state);
                 }
                 _ => return Err(StoreError::corrupt("a sequence")),
             }
         }
-        Ok(Sequences { states: Mutex::new(states) })
+        Ok(Sequences { states: RwLock::new(states) })
+    }
+
+    /// The state of a sequence; made if there is none.
+    fn state(&self, sequence: SequenceId) -> Arc<Mutex<State>> {
+        if let Some(known) = self.states.read().get(&sequence) {
+            return Arc::clone(known);
+        }
+        Arc::clone(self.states.write().entry(sequence).or_insert_with(|| Arc::new(Mutex::new(State::at(0)))))
     }
 
     fn next(&self, inner: &Inner, sequence: SequenceId, step: i64) -> Result<i64> {
-        let mut states = self.states.lock();
-        let state = states.entry(sequence).or_insert(State::at(0));
+        let state = self.state(sequence);
+        let mut state = state.lock();
         if step == 0 {
             return Ok(state.value);
         }
@@ -83,7 +96,8 @@ impl Sequences {
 
     /// Writes exact values, at the end.
     pub(crate) fn settle(&self, batch: &mut WriteBatch) {
-        for (sequence, state) in &mut *self.states.lock() {
+        for (sequence, state) in &*self.states.read() {
+            let mut state = state.lock();
             if state.calls_left > 0 {
                 put(batch, *sequence, state.value);
                 state.calls_left = 0;
@@ -104,34 +118,38 @@ impl Store {
 
     /// The current value: the one that the latest `sequence_next` gave; 0 if there never was one.
     pub fn sequence_value(&self, sequence: SequenceId) -> Result<i64> {
-        Ok(self.inner.sequences.states.lock().get(&sequence).map_or(0, |state| state.value))
+        let states = self.inner.sequences.states.read();
+        Ok(states.get(&sequence).map_or(0, |state| state.lock().value))
     }
 
     /// Sets the current value. Durable when it returns.
     pub fn sequence_set(&self, sequence: SequenceId, value: i64) -> Result<()> {
-        let mut states = self.inner.sequences.states.lock();
+        let state = self.inner.sequences.state(sequence);
+        let mut state = state.lock();
         let mut batch = WriteBatch::new();
         put(&mut batch, sequence, value);
         self.inner.write(batch, Durability::Durable)?;
-        states.insert(sequence, State::at(value));
+        *state = State::at(value);
         Ok(())
     }
 
     /// The current values of all sequences that have one, by number.
     pub(crate) fn sequence_values(&self) -> Vec<(SequenceId, i64)> {
-        let states = self.inner.sequences.states.lock();
-        let mut values: Vec<_> = states.iter().map(|(sequence, state)| (*sequence, state.value)).collect();
+        let states = self.inner.sequences.states.read();
+        let mut values: Vec<_> =
+            states.iter().map(|(sequence, state)| (*sequence, state.lock().value)).collect();
         values.sort_unstable_by_key(|(sequence, _)| *sequence);
         values
     }
 
     /// Forgets a dropped sequence.
     pub fn sequence_drop(&self, sequence: SequenceId) -> Result<()> {
-        let mut states = self.inner.sequences.states.lock();
+        let state = self.inner.sequences.state(sequence);
+        let _state = state.lock();
         let mut batch = WriteBatch::new();
         batch.delete(Space::Sequences, sequence.0.to_be_bytes().to_vec());
         self.inner.write(batch, Durability::Durable)?;
-        states.remove(&sequence);
+        self.inner.sequences.states.write().remove(&sequence);
         Ok(())
     }
 }

@@ -3,9 +3,7 @@
 use farbird_record::value_codec::encode_row;
 use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 
-use crate::block::{
-    BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, BLOCK_SPAN_MAX, BlockLabel, RowIds, Stamp, encode_block,
-};
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, BLOCK_SPAN_MAX, BlockLabel, PackedBlock, RowIds, Stamp};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
 use crate::{CommitNumber, Projection, RelationLayout, Result, RowId, StoreError, TransactionId};
@@ -96,14 +94,9 @@ impl<'a> BlockWriter<'a> {
         }
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
-        let label = BlockLabel {
-            codec: self.codec,
-            stamp: Stamp::Commit(self.commit),
-            writer: TransactionId(0),
-            format: self.format,
-        };
-        let value = encode_block(&label, self.record_format, &row_ids, &rows)?;
-        self.blocks.push((RowId(row_ids.first()), value));
+        let label = BlockLabel { codec: self.codec, writer: TransactionId(0), format: self.format };
+        let block = PackedBlock::pack(&label, self.record_format, &row_ids, &rows)?;
+        self.blocks.push((block.first_row(), block.stamped(Stamp::Commit(self.commit))));
         self.commit = CommitNumber(0);
         Ok(())
     }

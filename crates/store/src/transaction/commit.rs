@@ -1,4 +1,7 @@
 //! What a commit writes: rows as versions or row blocks, index entries, catalog entries, BLOBs, marks of DDL.
+//!
+//! All of it is put together and packed by the transaction's own thread before its turn to be written comes. Then, with the
+//! right to write, only the commit number is filled in: nobody waits for the packing of somebody else's bulk load.
 
 use std::sync::Arc;
 
@@ -7,7 +10,7 @@ use farbird_record::{CodecId, EncodedRows};
 use super::ddl::DdlChange;
 use super::{Core, WrittenFormat};
 use crate::blob::BlobCommit;
-use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, RowIds, Stamp, encode_block};
+use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MIN, BlockLabel, PackedBlock, RowIds, Stamp};
 use crate::identifiers::IdMap;
 use crate::keyspace::{self, meta};
 use crate::spilled::{SpilledTransaction, unsettled_mark};
@@ -57,103 +60,84 @@ impl CommitContent {
         }
     }
 
-    pub(super) fn write(self, number: CommitNumber, batch: &mut WriteBatch) -> Result<()> {
+    /// Packs everything that can be packed before the commit number is known.
+    pub(super) fn prepare(self) -> Result<PreparedCommit> {
+        let mut out = PreparedCommit::default();
         for (relation, writes) in &self.relations {
-            self.write_rows(number, *relation, writes, batch)?;
+            self.prepare_rows(*relation, writes, &mut out)?;
         }
         for (index, entries) in self.entries.iter() {
             let committed = entries.iter().filter(|(_, known)| !known.is_superseded());
-            batch.put_keys(Space::Index(*index), committed.map(|(entry, _)| entry));
+            out.batch.put_keys(Space::Index(*index), committed.map(|(entry, _)| entry));
         }
         for (key, value) in self.catalog {
             match value {
-                Some(value) => batch.put(Space::Catalog, key, value),
-                None => batch.delete(Space::Catalog, key),
+                Some(value) => out.batch.put(Space::Catalog, key, value),
+                None => out.batch.delete(Space::Catalog, key),
             }
         }
-        self.blobs.write(batch);
-        if let Some(spilled) = &self.spilled {
-            batch.put(Space::Meta, meta::spilled(self.id), spilled.encode(number));
-        }
+        self.blobs.write(&mut out.batch);
         for (relation, first_block) in &self.spilled_relations {
-            batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
-            batch.put(Space::Meta, meta::unsettled(self.id, *relation), unsettled_mark(*first_block));
+            out.batch.delete(Space::Meta, meta::pending_rows(self.id, *relation));
+            let mark = unsettled_mark(*first_block);
+            out.batch.put(Space::Meta, meta::unsettled(self.id, *relation), mark);
         }
-        for change in &self.ddl {
-            change.write(number, batch);
-        }
-        Ok(())
+        out.spilled = self.spilled.map(|spilled| (self.id, spilled));
+        out.ddl = self.ddl;
+        Ok(out)
     }
 
-    fn write_rows(
+    fn prepare_rows(
         &self,
-        number: CommitNumber,
         relation: RelationId,
         writes: &RelationWrites,
-        batch: &mut WriteBatch,
+        out: &mut PreparedCommit,
     ) -> Result<()> {
         let mut written_until = 0;
         for run in writes.runs() {
             let RunRows::InMemory(rows) = &run.rows else { continue };
-            self.write_changed(number, relation, writes, written_until..run.first, batch);
-            self.write_run(number, relation, writes, run, rows, batch)?;
+            self.prepare_changed(relation, writes, written_until..run.first, out);
+            self.prepare_run(relation, writes, run, rows, out)?;
             written_until = run.end();
         }
-        self.write_changed(number, relation, writes, written_until..u64::MAX, batch);
+        self.prepare_changed(relation, writes, written_until..u64::MAX, out);
         Ok(())
     }
 
     /// Updated and deleted rows that others inserted.
-    fn write_changed(
+    fn prepare_changed(
         &self,
-        number: CommitNumber,
         relation: RelationId,
         writes: &RelationWrites,
         range: std::ops::Range<u64>,
-        batch: &mut WriteBatch,
+        out: &mut PreparedCommit,
     ) {
         for (row, own) in writes.changed(range) {
-            self.write_version(number, relation, row, own, batch);
+            self.prepare_version(relation, row, own, out);
         }
     }
 
-    fn write_version(
-        &self,
-        number: CommitNumber,
-        relation: RelationId,
-        row: RowId,
-        own: OwnRow<'_>,
-        batch: &mut WriteBatch,
-    ) {
+    fn prepare_version(&self, relation: RelationId, row: RowId, own: OwnRow<'_>, out: &mut PreparedCommit) {
         let content = match own {
             OwnRow::Deleted => VersionContent::Deleted,
             OwnRow::Row { format, bytes } => VersionContent::Row { format, bytes },
         };
-        let version = StoredVersion { writer: self.id, content };
-        batch.put(Space::Versions(relation), keyspace::version(row, number).to_vec(), version.encode(row));
+        out.versions.push((relation, row, StoredVersion { writer: self.id, content }.encode(row)));
     }
 
     /// Inserted rows: a block if there are enough of them, with what later changes left of them.
-    fn write_run(
+    fn prepare_run(
         &self,
-        number: CommitNumber,
         relation: RelationId,
         writes: &RelationWrites,
         run: &Run,
         inserted: &EncodedRows,
-        batch: &mut WriteBatch,
+        out: &mut PreparedCommit,
     ) -> Result<()> {
         let end = run.end();
         let mut changed = writes.changed(run.first..end).peekable();
         if changed.peek().is_none() && are_worth_a_block(inserted) {
-            return self.write_block(
-                number,
-                relation,
-                run.format,
-                &RowIds::Dense(run.first..end),
-                inserted,
-                batch,
-            );
+            return self.prepare_block(relation, run.format, &RowIds::Dense(run.first..end), inserted, out);
         }
         let mut row_ids = Vec::new();
         let mut rows = EncodedRows::new();
@@ -169,37 +153,67 @@ impl CommitContent {
                     row_ids.push(row);
                     rows.push(bytes);
                 }
-                OwnRow::Row { .. } => self.write_version(number, relation, RowId(row), own, batch),
+                OwnRow::Row { .. } => self.prepare_version(relation, RowId(row), own, out),
             }
         }
         if are_worth_a_block(&rows) {
-            return self.write_block(number, relation, run.format, &RowIds::of(row_ids), &rows, batch);
+            return self.prepare_block(relation, run.format, &RowIds::of(row_ids), &rows, out);
         }
         for (row, bytes) in row_ids.into_iter().zip(rows.iter()) {
-            let own = OwnRow::Row { format: run.format, bytes };
-            self.write_version(number, relation, RowId(row), own, batch);
+            self.prepare_version(relation, RowId(row), OwnRow::Row { format: run.format, bytes }, out);
         }
         Ok(())
     }
 
-    fn write_block(
+    fn prepare_block(
         &self,
-        number: CommitNumber,
         relation: RelationId,
         format: u16,
         row_ids: &RowIds,
         rows: &EncodedRows,
-        batch: &mut WriteBatch,
+        out: &mut PreparedCommit,
     ) -> Result<()> {
         let written = self
             .formats
             .get(&(relation, format))
             .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
         let codec = written.codec.unwrap_or(self.codec);
-        let label = BlockLabel { codec, stamp: Stamp::Commit(number), writer: self.id, format };
-        let value = encode_block(&label, &written.record, row_ids, rows)?;
-        batch.put(Space::Blocks(relation), keyspace::block(RowId(row_ids.first())).to_vec(), value);
+        let label = BlockLabel { codec, writer: self.id, format };
+        out.blocks.push((relation, PackedBlock::pack(&label, &written.record, row_ids, rows)?));
         Ok(())
+    }
+}
+
+/// All that a commit writes, packed, but for the commit number.
+#[derive(Default)]
+pub(super) struct PreparedCommit {
+    /// What does not depend on the number.
+    batch: WriteBatch,
+    /// Encoded versions.
+    versions: Vec<(RelationId, RowId, Vec<u8>)>,
+    blocks: Vec<(RelationId, PackedBlock)>,
+    spilled: Option<(TransactionId, SpilledTransaction)>,
+    ddl: Vec<DdlChange>,
+}
+
+impl PreparedCommit {
+    /// Fills in the commit number.
+    pub(super) fn stamp(self, number: CommitNumber) -> WriteBatch {
+        let PreparedCommit { mut batch, versions, blocks, spilled, ddl } = self;
+        for (relation, row, value) in versions {
+            batch.put(Space::Versions(relation), keyspace::version(row, number).to_vec(), value);
+        }
+        for (relation, block) in blocks {
+            let key = keyspace::block(block.first_row()).to_vec();
+            batch.put(Space::Blocks(relation), key, block.stamped(Stamp::Commit(number)));
+        }
+        if let Some((id, spilled)) = spilled {
+            batch.put(Space::Meta, meta::spilled(id), spilled.encode(number));
+        }
+        for change in &ddl {
+            change.write(number, &mut batch);
+        }
+        batch
     }
 }
 

@@ -21,13 +21,14 @@ use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
 use crate::identifiers::{IdMap, IdSet};
-use crate::locks::{Levels, Waiter};
+use crate::locks::{Levels, TouchedShards, Waiter};
 use crate::store::{Inner, LayoutCheck};
+use crate::substrate::WriteBatch;
 use crate::view::{HeldSnapshot, ReadView};
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
     Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout, Result,
-    Store, StoreError, TransactionId, TransactionOptions,
+    Store, StoreError, TransactionId, TransactionOptions, Wait,
 };
 use commit::CommitContent;
 use ddl::DdlChange;
@@ -43,6 +44,8 @@ pub struct Transaction {
     store: Store,
     options: TransactionOptions,
     cancel: Arc<CancelFlag>,
+    /// Where it has locked rows, under all of its numbers.
+    touched: TouchedShards,
     live: Arc<LiveChanges>,
     /// `None` once it has ended.
     core: Mutex<Option<Core>>,
@@ -185,7 +188,14 @@ impl Transaction {
         if options.isolation != Isolation::ReadCommitted {
             core.held = Some(HeldSnapshot::new(&store.inner, snapshot));
         }
-        Transaction { store, options, cancel, live: Arc::default(), core: Mutex::new(Some(core)) }
+        Transaction {
+            store,
+            options,
+            cancel,
+            touched: TouchedShards::default(),
+            live: Arc::default(),
+            core: Mutex::new(Some(core)),
+        }
     }
 
     pub(crate) fn core(&self) -> Result<MappedMutexGuard<'_, Core>> {
@@ -444,7 +454,11 @@ impl Transaction {
     }
 
     fn waiter(&self, id: TransactionId) -> Waiter<'_> {
-        Waiter::new(id, self.options.wait, &self.cancel)
+        self.waiter_for(id, self.options.wait)
+    }
+
+    fn waiter_for(&self, id: TransactionId, wait: Wait) -> Waiter<'_> {
+        Waiter::new(id, wait, &self.cancel, &self.touched)
     }
 
     fn check_writable(&self) -> Result<()> {
@@ -571,11 +585,14 @@ impl Transaction {
             return Err(StoreError::Reopened);
         }
         let outcome = if core.has_changes() {
-            let content = CommitContent::take(core, inner);
+            let prepared = CommitContent::take(core, inner).prepare();
             let publish = spill::publish(inner, core, publish);
             let (failures, at) = (core.failures, Arc::clone(inner));
-            let build = move |number, batch: &mut _| match failures == at.failures() {
-                true => content.write(number, batch),
+            let build = move |number, batch: &mut WriteBatch| match failures == at.failures() {
+                true => {
+                    batch.append(prepared?.stamp(number));
+                    Ok(())
+                }
                 false => Err(StoreError::Reopened),
             };
             inner.commit(Box::new(build), publish)
@@ -615,7 +632,7 @@ impl Transaction {
                 tracing::warn!(%error, "cannot remove an unfinished index");
             }
         }
-        inner.locks.end(core.id);
+        inner.locks.end(core.id, &self.touched);
         for (relation, reservations) in core.row_numbers.drain() {
             for Reservation { start, unused } in reservations.into_iter().rev() {
                 inner.row_numbers.release(relation, start, unused);

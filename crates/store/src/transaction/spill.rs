@@ -15,7 +15,7 @@ use farbird_record::EncodedRows;
 
 use super::ddl::DdlChange;
 use super::{Core, Transaction};
-use crate::block::{Block, BlockLabel, RowIds, Stamp, encode_block};
+use crate::block::{Block, BlockLabel, PackedBlock, RowIds, Stamp};
 use crate::commit::Publish;
 use crate::decoder::RowDecoder;
 use crate::keyspace::{self, meta};
@@ -168,8 +168,9 @@ fn spilled_block(
         .get(&(relation, format))
         .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
     let codec = written.codec.unwrap_or_else(|| inner.codec());
-    let label = BlockLabel { codec, stamp: Stamp::Transaction(core.id), writer: core.id, format };
-    encode_block(&label, &written.record, &RowIds::Dense(first..first + rows.len() as u64), rows)
+    let label = BlockLabel { codec, writer: core.id, format };
+    let row_ids = RowIds::Dense(first..first + rows.len() as u64);
+    Ok(PackedBlock::pack(&label, &written.record, &row_ids, rows)?.stamped(Stamp::Transaction(core.id)))
 }
 
 /// Writes in bounded batches.

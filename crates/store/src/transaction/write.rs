@@ -10,7 +10,7 @@ use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::keyspace;
-use crate::locks::{Resource, UndoneLock, Waiter};
+use crate::locks::{Resource, UndoneLock};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
@@ -292,8 +292,7 @@ impl Transaction {
             }
         };
         let resource = Resource::Row(layout.id, row_id);
-        let newly_locked =
-            self.store.inner.locks.lock(&resource, &mut Waiter::new(id, wait, &self.cancel))?;
+        let newly_locked = self.store.inner.locks.lock(&resource, &mut self.waiter_for(id, wait))?;
         let read = self.read_latest(layout, view, row_id, &decoder, &mut values);
         if read.is_err() && newly_locked {
             self.store.inner.locks.unlock(&resource, id);
