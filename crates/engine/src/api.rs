@@ -112,6 +112,8 @@ pub struct TransactionParameters {
     pub at_snapshot: Option<u64>,
     /// Each statement commits by itself (`isc_tpb_autocommit`).
     pub auto_commit: bool,
+    /// NO AUTO UNDO. It is shown; what is undone at a rollback is the store's affair.
+    pub no_auto_undo: bool,
     /// RESERVING.
     pub reservations: Vec<TableReservation>,
 }
@@ -124,6 +126,7 @@ impl Default for TransactionParameters {
             lock_timeout: None,
             at_snapshot: None,
             auto_commit: false,
+            no_auto_undo: false,
             reservations: Vec::new(),
         }
     }
@@ -295,9 +298,9 @@ pub enum RowsWanted {
     One,
 }
 
-/// The page size that a database reports which was to have this one: a size that Firebird has.
+/// The page size that a database reports which was to have this one: the next smaller one that Firebird has.
 pub fn reported_page_size(wanted: u32) -> u32 {
-    wanted.clamp(4096, 32768).next_power_of_two()
+    1 << wanted.clamp(4096, 32768).ilog2()
 }
 
 /// How a statement is executed.

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use farbird_store::{FileKind, Store, StoreError, StoreOptions};
-use farbird_types::{Error, Result, isc};
+use farbird_types::{Error, Result, ZoneId, isc};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, CreateDatabaseOptions};
 use crate::attachment::Attachment;
 use crate::budget::{Account, Limits};
 use crate::catalog::Catalog;
+use crate::clock;
 use crate::database::Database;
 use crate::users::UserDirectory;
 
@@ -79,13 +80,14 @@ impl Engine {
         options: AttachOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
+        let zone = session_zone(&options)?;
         let slot = self.slot(path);
         let mut open = slot.open.lock();
         if open.is_some() {
             return Err(exists(path));
         }
         let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
-        let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
+        let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
         drop(open);
         attachment.begin_session()?;
         Ok(attachment)
@@ -102,13 +104,14 @@ impl Engine {
         options: AttachOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
+        let zone = session_zone(&options)?;
         let slot = self.slot(path);
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
             None => Arc::new(open_file(path, &self.options, users, &self.budget)?),
         };
-        let mut attachment = self.attach_open(&slot, &mut open, database, options)?;
+        let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
         drop(open);
         attachment.begin_session()?;
         Ok(attachment)
@@ -124,6 +127,19 @@ impl Engine {
             .collect();
         open.sort();
         open
+    }
+
+    /// Whether nobody else is attached to a database that somebody is attached to.
+    ///
+    /// # Errors
+    /// As for a lock that is not to be had.
+    pub(crate) fn check_alone(&self, database: &Database) -> Result<()> {
+        let slot = self.slot(&database.path);
+        let open = slot.open.lock();
+        match open.as_ref().is_some_and(|open| open.attachments > 1) {
+            true => Err(shared(&database.path)),
+            false => Ok(()),
+        }
     }
 
     /// One attachment less; the last one closes the file. If `delete`, the file goes too.
@@ -142,9 +158,7 @@ impl Engine {
         let mut open = slot.open.lock();
         let Some(state) = open.as_mut() else { return Ok(()) };
         if delete && state.attachments > 1 {
-            let error =
-                Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE").with(shown(&path));
-            return Err((Some(database), error));
+            return Err((Some(database), shared(&path)));
         }
         state.attachments -= 1;
         if state.attachments > 0 {
@@ -170,8 +184,9 @@ impl Engine {
         open: &mut Option<OpenDatabase>,
         database: Arc<Database>,
         options: AttachOptions,
+        zone: ZoneId,
     ) -> Result<Attachment> {
-        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options);
+        let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;
         Ok(attachment)
@@ -312,4 +327,17 @@ pub(crate) fn store_error(path: &Path, error: StoreError) -> Error {
         }
         other => Error::new(isc::DB_CORRUPT).with(shown(path)).and(isc::RANDOM).with(other.to_string()),
     }
+}
+
+/// A database that is to be deleted is in use by others.
+fn shared(path: &Path) -> Error {
+    Error::new(isc::LOCK_TIMEOUT).and(isc::OBJ_IN_USE).with(shown(path))
+}
+
+/// The time zone that a session begins with.
+///
+/// # Errors
+/// `isc_invalid_timezone_region` and its like for one that there is not.
+fn session_zone(options: &AttachOptions) -> Result<ZoneId> {
+    options.time_zone.as_deref().map_or(Ok(clock::DEFAULT_ZONE), ZoneId::parse)
 }

@@ -315,3 +315,19 @@ fn cascades_leave_no_orphans_among_rows_of_others() {
         assert_eq!(inserter.rows("select count(*) from c where t_id is null or t_id <> 2"), [left]);
     }
 }
+
+/// To reserve a view is to reserve the tables under it.
+#[test]
+fn a_views_tables_are_reserved_with_it() {
+    let (_database, mut holder, mut other) = two_sessions();
+    holder.execute("create view w as select id from t");
+    holder.execute("create view ww as select id from w");
+    holder.commit();
+    holder.start(TransactionParameters {
+        reservations: vec![TableReservation { relation: "WW".to_owned(), write: true, protected: true }],
+        ..TransactionParameters::default()
+    });
+    begin(&mut other, Isolation::Snapshot, AT_ONCE);
+    let refused = other.error("insert into t values (3, 30)");
+    assert_eq!(refused, "lock_conflict random(Acquire lock for relation (T) failed)");
+}

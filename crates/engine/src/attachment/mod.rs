@@ -57,13 +57,9 @@ impl Attachment {
         engine: Arc<Engine>,
         database: Arc<Database>,
         mut options: AttachOptions,
+        zone: ZoneId,
     ) -> Attachment {
         options.role = options.role.as_deref().map(role_as_named).filter(|role| role != "NONE");
-        let zone = options
-            .time_zone
-            .as_deref()
-            .and_then(|name| ZoneId::parse(name).ok())
-            .unwrap_or(clock::DEFAULT_ZONE);
         let session = Arc::new(Session {
             id: database.next_attachment_id(),
             attached_at: clock::now(zone),
@@ -130,9 +126,11 @@ impl Attachment {
     /// Ends the session and deletes the database.
     ///
     /// # Errors
-    /// `isc_obj_in_use` if others are attached; this session then goes on, so it is handed back.
+    /// `isc_obj_in_use` if others are attached; this session then goes on with its transactions, so it is handed back.
     pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, farbird_types::Error)> {
-        self.end_everything();
+        if let Err(error) = self.engine.check_alone(self.database()) {
+            return Err((Box::new(self), error));
+        }
         match self.let_go(true) {
             Ok(()) => Ok(()),
             Err(error) => Err((Box::new(self), error)),

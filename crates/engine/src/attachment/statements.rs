@@ -182,9 +182,9 @@ impl Attachment {
         let transaction = transaction.ok_or_else(|| Error::new(isc::BAD_TRANS_HANDLE))?;
         let execution = self.execute_current(handle, transaction, parameters, options);
         let execution = execution.map_err(|error| self.database().status(error))?;
-        if self.transaction(transaction)?.parameters.auto_commit
-            && !matches!(execution, Execution::CursorOpened)
-        {
+        let running = self.transaction(transaction)?;
+        let commits = || execution != Execution::CursorOpened || running.store.has_changes();
+        if running.parameters.auto_commit && commits() {
             self.commit_retaining(transaction)?;
         }
         Ok(execution)
@@ -577,7 +577,20 @@ impl Attachment {
         Ok(())
     }
 
+    /// The row that a move leads to. What a routine did on the way is committed if the transaction commits by itself
+    /// (`isc_tpb_autocommit`): Firebird does so each time the routine stops.
     fn fetch_row(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
+        let row = self.move_cursor(handle, to)?;
+        let open = self.statements.get(&handle).and_then(|slot| slot.open.as_ref());
+        let Some(handle) = open.map(|open| open.transaction) else { return Ok(row) };
+        let transaction = self.transaction(handle)?;
+        if transaction.parameters.auto_commit && transaction.store.has_changes() {
+            self.commit_retaining(handle)?;
+        }
+        Ok(row)
+    }
+
+    fn move_cursor(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
         let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let open = slot.open.as_mut().ok_or_else(cursor_not_open)?;

@@ -78,6 +78,7 @@ fn parameters(set: &SetTransaction) -> TransactionParameters {
         },
         at_snapshot,
         auto_commit: set.auto_commit,
+        no_auto_undo: set.no_auto_undo,
         reservations: set
             .reserving
             .iter()

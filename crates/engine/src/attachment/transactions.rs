@@ -1,6 +1,6 @@
 //! Transactions of an attachment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
@@ -204,6 +204,11 @@ impl Attachment {
         })
     }
 
+    /// How many transactions are open.
+    pub fn transaction_count(&self) -> usize {
+        self.transactions.len()
+    }
+
     /// Whether the handle names a live transaction.
     pub fn has_transaction(&self, handle: TransactionHandle) -> bool {
         self.transactions.contains_key(&handle)
@@ -277,23 +282,35 @@ impl Attachment {
     }
 }
 
-/// RESERVING: locks that are taken before anything else.
+/// RESERVING: locks that are taken before anything else; a view's are those of the tables under it.
 fn reserve_tables(transaction: &Transaction) -> Result<()> {
     let catalog = transaction.current_catalog();
     for reservation in &transaction.parameters.reservations {
-        let relation = catalog.relations.get(&reservation.relation).ok_or_else(|| {
-            Error::new(isc::DSQL_ERROR)
-                .and(isc::DSQL_RELATION_ERR)
-                .and(isc::RANDOM)
-                .with(&*reservation.relation)
-        })?;
         let level = match (reservation.write, reservation.protected) {
             (false, false) => LockLevel::SharedRead,
             (false, true) => LockLevel::ProtectedRead,
             (true, false) => LockLevel::SharedWrite,
             (true, true) => LockLevel::ProtectedWrite,
         };
-        transaction.store.reserve_relation(farbird_store::RelationId(relation.id.0), level)?;
+        let mut names = vec![reservation.relation.clone()];
+        let mut reserved = BTreeSet::new();
+        while let Some(name) = names.pop() {
+            let Some(relation) = catalog.relations.get(&name) else {
+                // A view's procedure is no table; what was named must be one.
+                if name != reservation.relation {
+                    continue;
+                }
+                let option = if reservation.write { "isc_tpb_lock_write" } else { "isc_tpb_lock_read" };
+                return Err(Error::new(isc::BAD_TPB_CONTENT)
+                    .and(isc::TPB_RESERV_RELNOTFOUND)
+                    .with(name)
+                    .with(option));
+            };
+            if reserved.insert(relation.id.0) {
+                transaction.store.reserve_relation(farbird_store::RelationId(relation.id.0), level)?;
+                names.extend(relation.view_contexts.iter().map(|context| context.relation.clone()));
+            }
+        }
     }
     Ok(())
 }

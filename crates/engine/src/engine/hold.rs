@@ -124,10 +124,11 @@ impl Hold {
     /// # Errors
     /// What an ON CONNECT trigger raises.
     pub fn attach(&self, options: AttachOptions) -> Result<Attachment> {
+        let zone = super::session_zone(&options)?;
         let database = Arc::clone(self.database());
         let slot: Arc<Slot> = self.engine.slot(&database.path);
         let mut open = slot.open.lock();
-        let mut attachment = self.engine.attach_open(&slot, &mut open, database, options)?;
+        let mut attachment = self.engine.attach_open(&slot, &mut open, database, options, zone)?;
         drop(open);
         attachment.begin_session()?;
         Ok(attachment)

@@ -166,7 +166,7 @@ pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
                 .number("MON$LOCK_TIMEOUT", lock_timeout)
                 .flag("MON$READ_ONLY", parameters.read_only)
                 .flag("MON$AUTO_COMMIT", parameters.auto_commit)
-                .number("MON$AUTO_UNDO", 1)
+                .flag("MON$AUTO_UNDO", !parameters.no_auto_undo)
                 .number("MON$STAT_ID", stat_id(TRANSACTION_GROUP, *id));
         }
     }

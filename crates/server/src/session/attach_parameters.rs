@@ -9,6 +9,9 @@ use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
 
 use super::worker::AttachKind;
 
+/// MaxParallelWorkers: a statement runs on one thread.
+const PARALLEL_WORKERS_MAX: i32 = 1;
+
 /// The login items of a DPB or SPB (wire-protocol.md, 3.6).
 #[derive(Default)]
 pub(super) struct LoginItems {
@@ -60,6 +63,8 @@ pub(super) struct DatabaseParameters {
     pub(super) role: Option<String>,
     pub(super) character_set: CharacterSet,
     pub(super) dialect: u8,
+    /// isc_dpb_parallel_workers.
+    parallel_workers: Option<i32>,
     pub(super) time_zone: Option<String>,
     pub(super) no_database_triggers: bool,
     pub(super) process_name: String,
@@ -77,6 +82,7 @@ impl DatabaseParameters {
             role: None,
             character_set: CharacterSet::NONE,
             dialect: 3,
+            parallel_workers: None,
             time_zone: None,
             no_database_triggers: false,
             process_name: String::new(),
@@ -92,12 +98,14 @@ impl DatabaseParameters {
         };
         for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
             let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
-            let small = || item.integer().and_then(|number| u8::try_from(number).ok());
             match item.tag {
                 dpb::USER_NAME => parameters.user = Some(item.text()),
                 dpb::SQL_ROLE_NAME => parameters.role = Some(item.text()).filter(|role| !role.is_empty()),
                 dpb::LC_CTYPE => parameters.character_set = character_set(&item.text())?,
-                dpb::SQL_DIALECT => parameters.dialect = small().filter(|d| (1..=3).contains(d)).unwrap_or(3),
+                dpb::SQL_DIALECT => parameters.dialect = client_dialect(item.integer().unwrap_or_default())?,
+                dpb::PARALLEL_WORKERS => {
+                    parameters.parallel_workers = item.integer().and_then(|n| i32::try_from(n).ok());
+                }
                 dpb::SESSION_TIME_ZONE => {
                     parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty())
                 }
@@ -111,7 +119,11 @@ impl DatabaseParameters {
                     parameters.inline_blob_bytes =
                         item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
                 }
-                dpb::SET_DB_CHARSET => parameters.create.default_character_set = character_set(&item.text())?,
+                dpb::SET_DB_CHARSET => {
+                    let name = item.text();
+                    parameters.create.default_character_set = character_set(&name)
+                        .map_err(|_| Error::new(isc::CHARSET_NOT_INSTALLED).with(name))?;
+                }
                 dpb::PAGE_SIZE => {
                     let size = item.integer().and_then(|size| u32::try_from(size).ok()).unwrap_or_default();
                     parameters.create.page_size = reported_page_size(size);
@@ -122,6 +134,41 @@ impl DatabaseParameters {
         }
         parameters.create.dialect = parameters.dialect;
         Ok(parameters)
+    }
+
+    /// What was asked for and is not given, as Firebird warns of it.
+    pub(super) fn warnings(&self) -> Option<Error> {
+        let workers = self.parallel_workers?;
+        (!(0..=PARALLEL_WORKERS_MAX).contains(&workers))
+            .then(|| Error::new(isc::BAD_PAR_WORKERS).with(workers).with(PARALLEL_WORKERS_MAX))
+    }
+
+    /// Whether a database can be made so. Dialect 2 is for clients on their way from 1 to 3 only.
+    ///
+    /// # Errors
+    /// `isc_database_create_failed`.
+    pub(super) fn check_create(&self, file: &str) -> Result<()> {
+        if self.dialect != 2 {
+            return Ok(());
+        }
+        Err(Error::new(isc::DATABASE_CREATE_FAILED)
+            .with(file)
+            .and(isc::INV_DIALECT_SPECIFIED)
+            .with(2)
+            .and(isc::VALID_DB_DIALECTS)
+            .with("1 and 3"))
+    }
+}
+
+/// A client's dialect; 0 asks for the newest.
+fn client_dialect(number: i64) -> Result<u8> {
+    match u8::try_from(number) {
+        Ok(0) => Ok(3),
+        Ok(dialect @ 1..=3) => Ok(dialect),
+        _ => Err(Error::new(isc::INV_CLIENT_DIALECT_SPECIFIED)
+            .with(i32::try_from(number).unwrap_or(i32::MAX))
+            .and(isc::VALID_CLIENT_DIALECTS)
+            .with("1, 2 or 3")),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farbird_engine::api::{ExecuteOptions, RowsWanted, StatementHandle, TransactionHandle};
+use farbird_engine::api::{ExecuteOptions, RowsWanted, StatementHandle, StatementKind, TransactionHandle};
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{self, BlobStreamItem};
 use farbird_wire::clumplet::{ClumpletReader, batch as tag};
@@ -18,6 +18,7 @@ use farbird_wire::status::StatusVector;
 
 use super::Session;
 use super::convert;
+use super::statements::Statement;
 
 /// Memory for the rows, and again for the BLOBs, of a batch that does not ask for another size.
 const BUFFER_BYTES_DEFAULT: usize = 16 << 20;
@@ -67,14 +68,18 @@ struct PendingBlob {
 impl Session {
     pub(super) fn batch_create(&mut self, create: &BatchCreate) -> Result<Response> {
         let statement = self.objects.statement(create.statement)?;
-        let Some(prepared) = &statement.prepared else { return Err(Error::new(isc::UNPREPARED_STMT)) };
         if statement.batch.is_some() {
             return Err(Error::new(isc::BATCH_OPEN));
         }
-        if create.message_length != create.format.length() {
-            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
+        check_statement(statement)?;
+        let expected = statement.prepared()?.parameters.len();
+        if expected == 0 {
+            return Err(refused(-901, isc::BATCH_PARAM));
         }
-        if prepared.parameters.len() != create.format.column_count() {
+        if expected != create.format.column_count() {
+            return Err(convert::wrong_count(expected, create.format.column_count()));
+        }
+        if create.message_length != create.format.length() {
             return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
         }
         let options = parse(&create.parameters)?;
@@ -113,8 +118,10 @@ impl Session {
         if batch.registered.len().saturating_mul(size_of::<(BlobId, BlobId)>()) > batch.options.buffer_bytes {
             return Err(Error::new(isc::BATCH_TOO_BIG));
         }
-        batch.registered.insert(batch_id, existing);
-        Ok(Response::success())
+        match batch.registered.insert(batch_id, existing) {
+            None => Ok(Response::success()),
+            Some(_) => Err(refused(-104, isc::BATCH_RPT_BLOB).with(shown(batch_id))),
+        }
     }
 
     pub(super) fn batch_set_bpb(&mut self, statement: Handle, bpb: &[u8]) -> Result<Response> {
@@ -174,7 +181,7 @@ impl Session {
             batch.row_bytes = 0;
             (std::mem::take(&mut batch.runs), Arc::clone(&batch.format), batch.options)
         };
-        let blobs = self.make_blobs(statement_handle, transaction)?;
+        let mut blobs = self.make_blobs(statement_handle, transaction)?;
         let statement = self.objects.statement(statement_handle)?;
         let engine = statement.engine;
         let described: Vec<ColumnType> =
@@ -190,11 +197,9 @@ impl Session {
         for run in &runs {
             let mut rows = run.rows();
             while rows.next_row(&mut values).map_err(super::undecodable)? {
-                let row = std::mem::take(&mut values);
-                let outcome = with_blobs(row, &blobs)
-                    .and_then(|row| {
-                        convert::parameters(row, Some(&format), &described, character_set, || context)
-                    })
+                // An unknown BLOB is no error of its row: it ends the batch, as in Firebird.
+                let row = with_blobs(std::mem::take(&mut values), &mut blobs)?;
+                let outcome = convert::parameters(row, Some(&format), &described, character_set, || context)
                     .and_then(|row| self.run_row(engine, transaction, row));
                 let index = completion.record_count;
                 completion.record_count += 1;
@@ -251,7 +256,9 @@ impl Session {
                 }
             }
             attachment.close_blob(handle)?;
-            ids.insert(blob.id, id);
+            if ids.insert(blob.id, id).is_some() {
+                return Err(refused(-104, isc::BATCH_RPT_BLOB).with(shown(blob.id)));
+            }
         }
         Ok(ids)
     }
@@ -295,16 +302,39 @@ impl Session {
     }
 }
 
-/// Puts real BLOB ids in the place of those that the client made up.
-fn with_blobs(mut row: Vec<Value>, blobs: &HashMap<BlobId, BlobId>) -> Result<Vec<Value>> {
+/// Puts real BLOB ids in the place of those that the client made up or has registered, each of which serves once.
+fn with_blobs(mut row: Vec<Value>, blobs: &mut HashMap<BlobId, BlobId>) -> Result<Vec<Value>> {
     for value in &mut row {
         if let Value::Blob(id) = value
             && *id != BlobId(0)
         {
-            *id = *blobs.get(id).ok_or_else(|| Error::new(isc::BATCH_BLOB_ID).with(format!("{:x}", id.0)))?;
+            *id = blobs.remove(id).ok_or_else(|| refused(-104, isc::BATCH_BLOB_ID).with(shown(*id)))?;
         }
     }
     Ok(row)
+}
+
+/// A BLOB's id in messages: its two halves.
+fn shown(id: BlobId) -> String {
+    format!("{:x}:{:x}", id.0 >> 32, id.0 & u64::from(u32::MAX))
+}
+
+fn refused(sql_code: i32, code: u32) -> Error {
+    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(sql_code).and(code)
+}
+
+/// Which statements may run in batches (Firebird's DsqlBatch::open).
+fn check_statement(statement: &Statement) -> Result<()> {
+    use StatementKind::{Delete, ExecuteProcedure, Insert, Select, SelectForUpdate, Update};
+    let prepared = statement.prepared()?;
+    if statement.cursor.is_some() {
+        return Err(refused(-502, isc::DSQL_CURSOR_OPEN_ERR));
+    }
+    match prepared.kind {
+        Insert | Update | Delete | ExecuteProcedure => Ok(()),
+        Select | SelectForUpdate => Err(refused(-901, isc::BATCH_TYPE)),
+        _ => Err(Error::new(isc::SQLERR).with(-504).and(isc::UNPREPARED_STMT)),
+    }
 }
 
 /// Understands a batch parameter block.

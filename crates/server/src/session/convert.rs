@@ -63,14 +63,14 @@ impl RowConversion {
     /// The conversion of rows of `columns` to `format`.
     ///
     /// # Errors
-    /// `isc_dsql_sqlda_err` (SQLCODE -804) if the number of columns differs.
+    /// `isc_dsql_sqlda_err` if the number of columns differs.
     pub(crate) fn new(
         columns: &[ColumnType],
         format: &MessageFormat,
         connection: CharacterSet,
     ) -> Result<Self> {
         if columns.len() != format.column_count() {
-            return Err(wrong_column_count());
+            return Err(wrong_count(columns.len(), format.column_count()));
         }
         let steps: Vec<Step> = columns
             .iter()
@@ -207,7 +207,8 @@ fn to_text(value: &Value, character_set: CharacterSet, bytes_max: usize) -> Resu
 /// conversions depend on if there is something to convert.
 ///
 /// # Errors
-/// `isc_dsql_sqlda_err` if the number differs; what CAST gives for a value that does not fit;
+/// `isc_dsql_sqlda_err` if the number differs (what comes for a statement without parameters is passed over, as in
+/// Firebird); what CAST gives for a value that does not fit;
 /// `isc_malformed_string` for bytes that are not of their character set.
 pub(crate) fn parameters(
     mut values: Vec<Value>,
@@ -216,8 +217,14 @@ pub(crate) fn parameters(
     connection: CharacterSet,
     context: impl Fn() -> CastContext,
 ) -> Result<Vec<Value>> {
+    if described.is_empty() {
+        return Ok(Vec::new());
+    }
+    if values.is_empty() {
+        return Err(Error::new(isc::DSQL_ERROR).and(isc::DSQL_SQLDA_ERR).and(isc::DSQL_NO_INPUT_SQLDA));
+    }
     if values.len() != described.len() {
-        return Err(wrong_column_count());
+        return Err(wrong_count(described.len(), values.len()));
     }
     let mut columns = format.into_iter().flat_map(MessageFormat::columns);
     for (value, column) in values.iter_mut().zip(described) {
@@ -299,8 +306,14 @@ fn takes_bytes(target: &SqlType) -> bool {
     }
 }
 
-fn wrong_column_count() -> Error {
-    Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR)
+/// A message has another number of columns than the statement.
+pub(crate) fn wrong_count(expected: usize, given: usize) -> Error {
+    let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    Error::new(isc::DSQL_ERROR)
+        .and(isc::DSQL_SQLDA_ERR)
+        .and(isc::DSQL_WRONG_PARAM_NUM)
+        .with(number(expected))
+        .with(number(given))
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 //! | `output` | replies on their way out |
 //! | `objects` | handles |
 //! | `statements`, `cursors`, `batches` | statements, their rows, batches |
-//! | `transactions`, `blobs` | what the names say |
+//! | `transactions`, `tpb` | transactions, and the blocks that say how they are to be |
+//! | `blobs` | BLOBs by handle |
 //! | `information` | the information calls |
 //! | `convert` | values between the engine's types and the client's |
 
@@ -20,6 +21,7 @@ mod information;
 mod objects;
 pub(crate) mod output;
 mod statements;
+mod tpb;
 mod transactions;
 pub(crate) mod waiting;
 pub(crate) mod worker;
@@ -56,6 +58,8 @@ pub(crate) struct Session {
     /// Largest BLOB that may travel beside its row; 0 for none.
     inline_blob_bytes_max: u32,
     line: LineFacts,
+    /// A detach was refused: see [`Session::detach`].
+    shut_down: bool,
 }
 
 /// What becomes of a reply.
@@ -90,6 +94,7 @@ impl Session {
             character_set,
             inline_blob_bytes_max,
             line,
+            shut_down: false,
         }
     }
 
@@ -141,6 +146,9 @@ impl Session {
     }
 
     fn answer(&mut self, request: Request, more: bool) -> Result<Answer> {
+        if self.shut_down && !matches!(request, Request::Detach(_)) {
+            return Ok(self.refuse_after_detach(&request));
+        }
         // The reply to an execute may wait if the client has already said what it wants next.
         let unless_more = |response| if more { Answer::Held(response) } else { Answer::Now(response) };
         Ok(match request {
@@ -168,6 +176,9 @@ impl Session {
             Request::StartTransaction { tpb, .. } => Answer::Now(self.start_transaction(&tpb)?),
             Request::Commit(transaction) => Answer::Now(self.commit(transaction)?),
             Request::Rollback(transaction) => Answer::Now(self.rollback(transaction)?),
+            Request::PrepareTransaction(transaction) | Request::PrepareTransaction2 { transaction, .. } => {
+                Answer::Now(self.prepare_transaction(transaction)?)
+            }
             Request::CommitRetaining(transaction) => Answer::Now(self.commit_retaining(transaction)?),
             Request::RollbackRetaining(transaction) => Answer::Now(self.rollback_retaining(transaction)?),
 
@@ -206,20 +217,17 @@ impl Session {
             }
             Request::BatchRelease(statement) => Answer::Held(self.batch_release(statement)?),
             Request::BatchCancel(statement) => Answer::Now(self.batch_cancel(statement)?),
-            Request::BatchSync | Request::Ping => Answer::Now(Response::success()),
+            Request::BatchSync | Request::Ping => {
+                self.attachment()?;
+                Answer::Now(Response::success())
+            }
             Request::BatchRegisterBlob { statement, existing, batch_id } => {
                 Answer::Held(self.batch_register_blob(statement, existing, batch_id)?)
             }
             Request::BatchBlobStream(stream) => Answer::Held(self.batch_blobs(&stream)?),
             Request::BatchSetBpb { statement, bpb } => Answer::Held(self.batch_set_bpb(statement, &bpb)?),
 
-            Request::Detach(_) => {
-                self.objects = Objects::default();
-                if let Some(attachment) = self.attachment.take() {
-                    attachment.detach()?;
-                }
-                Answer::Now(Response::success())
-            }
+            Request::Detach(_) => Answer::Now(self.detach()?),
             Request::DropDatabase(_) => self.drop_database()?,
             Request::Release(_) => Answer::Held(self.failure(&Error::new(isc::BAD_REQ_HANDLE))),
             Request::AbortAuxConnection | Request::Cancel { .. } | Request::Disconnect | Request::Dummy => {
@@ -228,6 +236,31 @@ impl Session {
             // BLR requests, arrays, events, two-phase commit, replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })
+    }
+
+    /// Detaches, unless transactions are open. As in Firebird that attachment is then shut down, so that a program which
+    /// has lost count of its transactions cannot go on; a second detach, or the end of the connection, rolls them back.
+    ///
+    /// # Errors
+    /// `isc_open_trans` with their number; `isc_bad_db_handle` if nothing is attached.
+    fn detach(&mut self) -> Result<Response> {
+        let attachment = self.attachment()?;
+        let open = attachment.transaction_count();
+        if open > 0 && !std::mem::replace(&mut self.shut_down, true) {
+            return Err(Error::new(isc::OPEN_TRANS).with(i32::try_from(open).unwrap_or(i32::MAX)));
+        }
+        self.shut_down = false;
+        self.objects = Objects::default();
+        self.attachment.take().map_or(Ok(()), Attachment::detach)?;
+        Ok(Response::success())
+    }
+
+    /// What everything but another detach is answered after a detach that was refused.
+    fn refuse_after_detach(&mut self, request: &Request) -> Answer {
+        match request {
+            Request::AbortAuxConnection | Request::Cancel { .. } | Request::Dummy => Answer::None,
+            _ => Answer::Now(self.failure(&Error::new(isc::ATT_SHUTDOWN))),
+        }
     }
 
     fn drop_database(&mut self) -> Result<Answer> {

@@ -39,6 +39,7 @@ pub(crate) struct Statement {
 /// Types are the engine's; what the client was told may differ (see `convert::described`).
 pub(crate) struct Prepared {
     pub(crate) kind: StatementKind,
+    has_cursor: bool,
     pub(crate) columns: Vec<ColumnType>,
     pub(crate) parameters: Vec<ColumnType>,
 }
@@ -111,6 +112,7 @@ impl Session {
         };
         Ok(Prepared {
             kind: description.kind,
+            has_cursor: description.has_cursor,
             columns: types(&description.columns),
             parameters: types(&description.parameters),
         })
@@ -283,6 +285,9 @@ impl Session {
     ) -> Result<(Execution, Option<RowFormat>)> {
         let character_set = self.character_set;
         let prepared = self.prepare_engine(engine, transaction, sql, dialect)?;
+        if prepared.has_cursor && row_format.is_none() {
+            return Err(Error::new(isc::DSQL_ERROR).and(isc::DSQL_SQLDA_ERR).and(isc::DSQL_NO_OUTPUT_SQLDA));
+        }
         let row = row_format.map(|f| RowFormat::new(f, &prepared.columns, character_set)).transpose()?;
         let attachment = self.attachment()?;
         let values = convert::parameters(values, format, &prepared.parameters, character_set, || {
@@ -380,11 +385,9 @@ impl Session {
             self.forget_prepared(handle)?;
             self.attachment()?.unprepare(engine)?;
         } else if option & free_statement::CLOSE != 0 {
-            if statement.cursor.take().is_none() {
-                return Err(Error::new(isc::DSQL_ERROR)
-                    .and(isc::SQLERR)
-                    .with(-501)
-                    .and(isc::DSQL_CURSOR_CLOSE_ERR));
+            // Closing closes what is open: a batch or a cursor.
+            if statement.batch.take().is_none() && statement.cursor.take().is_none() {
+                return Err(Error::new(isc::DSQL_CURSOR_CLOSE_ERR));
             }
             self.attachment()?.close_cursor(engine)?;
         }

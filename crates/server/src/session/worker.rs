@@ -19,6 +19,7 @@ use farbird_wire::packet::{
     Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response,
 };
 use farbird_wire::protocol::ProtocolVersion;
+use farbird_wire::status::StatusVector;
 use socket2::SockRef;
 
 use super::Session;
@@ -481,13 +482,17 @@ impl Worker {
         let result = match pending.kind {
             AttachKind::Service => {
                 ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
-                    .map(|service| Stage::Service(Box::new(service)))
+                    .map(|service| (Stage::Service(Box::new(service)), None))
             }
             AttachKind::Database | AttachKind::Create => self.attach_database(pending, &identity),
         };
         match result {
-            Ok(mut stage) => {
-                let response = Reply::Response(Response { data: keys, ..Response::success() });
+            Ok((mut stage, warnings)) => {
+                let status = match &warnings {
+                    Some(warnings) => StatusVector::success().with_warnings(warnings),
+                    None => StatusVector::success(),
+                };
+                let response = Reply::Response(Response { data: keys, status, ..Response::success() });
                 match &mut stage {
                     Stage::Database(session) => {
                         session.output_mut().reply(&response);
@@ -508,7 +513,8 @@ impl Worker {
         }
     }
 
-    fn attach_database(&mut self, pending: &Pending, identity: &Identity) -> Result<Stage> {
+    /// Gives the session, and what its client is to be warned of.
+    fn attach_database(&mut self, pending: &Pending, identity: &Identity) -> Result<(Stage, Option<Error>)> {
         let parameters = DatabaseParameters::parse(&pending.attach.parameters)?;
         if let Some(login) = &parameters.user
             && normalize_user_name(login)? != identity.user
@@ -518,6 +524,9 @@ impl Worker {
         let name = String::from_utf8(pending.attach.file.clone()).map_err(|error| {
             Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned())
         })?;
+        if pending.kind == AttachKind::Create {
+            parameters.check_create(&name)?;
+        }
         let path = self.shared.locations.resolve(&name)?;
         let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
         let options = AttachOptions {
@@ -551,7 +560,8 @@ impl Worker {
             compressed: self.line.choice.is_some_and(|choice| choice.compress),
             cipher: self.line.cipher.map_or("", CryptPlugin::name),
         };
-        Ok(Stage::Database(Box::new(Session::new(attachment, output, lazy, inline, facts))))
+        let session = Session::new(attachment, output, lazy, inline, facts);
+        Ok((Stage::Database(Box::new(session)), parameters.warnings()))
     }
 
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {

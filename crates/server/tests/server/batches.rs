@@ -153,12 +153,15 @@ fn blobs_of_a_stream_and_existing_ones_belong_to_their_rows() {
 }
 
 #[test]
-fn a_message_with_an_unknown_blob_is_that_rows_error() {
+fn a_message_with_an_unknown_blob_ends_the_batch() {
     let mut fixture = fixture();
-    let rows = [[Value::integer(1), Value::Null, Value::Blob(BlobId(99))]];
-    let requests = vec![fixture.create(&[]), fixture.messages(&rows)];
-    let completion = fixture.run(requests);
-    assert_eq!(completion.errors[0].1.error().unwrap().gds_code(), isc::BATCH_BLOB_ID);
+    let rows = [[Value::integer(1), Value::Null, Value::Blob(BlobId(99))], row(2)];
+    let requests = [fixture.create(&[(batch::MULTIERROR, 1)]), fixture.messages(&rows), fixture.execute()];
+    fixture.client.send(&requests);
+    fixture.client.response().unwrap();
+    fixture.client.response().unwrap();
+    let error = fixture.client.response().unwrap_err();
+    assert!(error.has(isc::BATCH_BLOB_ID), "{error}");
     assert_eq!(fixture.count(), Value::integer(0));
 }
 
@@ -191,4 +194,79 @@ fn a_batch_is_asked_cancelled_synchronised_and_released() {
     fixture.client.response().unwrap();
     let error = fixture.client.ask(Request::BatchInformation(information)).unwrap_err();
     assert_eq!(error.gds_code(), isc::BAD_BATCH_HANDLE);
+}
+
+/// What comes for a batch that has been released is refused, and the line goes on.
+#[test]
+fn a_released_batch_is_no_batch() {
+    let mut fixture = fixture();
+    let [create, rows] = [fixture.create(&[]), fixture.messages(&[row(1)])];
+    let release = Request::BatchRelease(fixture.insert.handle);
+    fixture.client.send(&[create.clone(), release, rows, Request::Ping]);
+    fixture.client.response().unwrap();
+    fixture.client.response().unwrap();
+    assert_eq!(fixture.client.response().unwrap_err().gds_code(), isc::BAD_BATCH_HANDLE);
+    fixture.client.response().unwrap();
+    // Closing the statement's cursor closes its batch, too; until then it can neither run nor have another batch.
+    fixture.client.send(&[create.clone(), create, Request::Ping]);
+    fixture.client.response().unwrap();
+    assert_eq!(fixture.client.response().unwrap_err().gds_code(), isc::BATCH_OPEN);
+    fixture.client.response().unwrap();
+    let execute = fixture.client.execution(fixture.transaction, &fixture.insert, &row(2));
+    assert!(fixture.client.ask(Request::Execute(execute)).unwrap_err().has(isc::DSQL_CURSOR_OPEN_ERR));
+    fixture.client.close_cursor(&fixture.insert).unwrap();
+    let error = fixture.client.close_cursor(&fixture.insert).unwrap_err();
+    assert_eq!(error.gds_code(), isc::DSQL_CURSOR_CLOSE_ERR);
+    assert_eq!(fixture.count(), Value::integer(0));
+}
+
+/// The ids of BLOBs in a batch are the batch's own, whatever its policy: one that exists must be registered.
+#[test]
+fn a_blob_that_exists_must_be_registered_and_serves_once() {
+    let mut fixture = fixture();
+    let id = fixture.client.write_blob(fixture.transaction, b"a note", 100);
+    let with_note = |number, id| [Value::integer(number), Value::Null, Value::Blob(id)];
+    for policy in [None, Some(0), Some(3)] {
+        let items: Vec<_> = policy.map(|policy| (batch::BLOB_POLICY, policy)).into_iter().collect();
+        let requests = [fixture.create(&items), fixture.messages(&[with_note(1, id)]), fixture.execute()];
+        fixture.client.send(&requests);
+        fixture.client.response().unwrap();
+        fixture.client.response().unwrap();
+        let error = fixture.client.response().unwrap_err();
+        assert_eq!((error.gds_code(), error.has(isc::BATCH_BLOB_ID)), (isc::DSQL_ERROR, true), "{error}");
+        fixture.client.close_cursor(&fixture.insert).unwrap();
+    }
+    let statement = fixture.insert.handle;
+    let register = Request::BatchRegisterBlob { statement, existing: id, batch_id: BlobId(7) };
+    let requests = vec![fixture.create(&[]), register.clone(), fixture.messages(&[with_note(1, BlobId(7))])];
+    let completion = fixture.run(requests);
+    assert_eq!((completion.record_count, completion.errors.len()), (1, 0));
+    let requests = [register.clone(), register, Request::Ping];
+    fixture.client.send(&requests);
+    fixture.client.response().unwrap();
+    assert!(fixture.client.response().unwrap_err().has(isc::BATCH_RPT_BLOB));
+    fixture.client.response().unwrap();
+}
+
+#[test]
+fn only_statements_that_change_rows_run_in_batches() {
+    let mut fixture = fixture();
+    for (sql, code) in [
+        ("SELECT ID FROM T WHERE ID = ?", isc::BATCH_TYPE),
+        ("UPDATE T SET ID = ? RETURNING ID", isc::BATCH_TYPE),
+        ("CREATE TABLE U (ID INTEGER)", isc::UNPREPARED_STMT),
+        ("INSERT INTO T (ID) VALUES (1)", isc::BATCH_PARAM),
+        ("EXECUTE BLOCK (N INTEGER = ?) AS BEGIN END", 0),
+    ] {
+        let statement = fixture.client.prepare(fixture.transaction, sql).unwrap();
+        let input =
+            statement.input.clone().unwrap_or_else(|| Arc::clone(fixture.insert.input.as_ref().unwrap()));
+        let insert = std::mem::replace(&mut fixture.insert, Prepared { input: Some(input), ..statement });
+        let create = fixture.create(&[]);
+        fixture.client.send(&[create, Request::Ping]);
+        let created = fixture.client.response();
+        fixture.client.response().unwrap();
+        assert!(created.as_ref().map_or_else(|error| error.has(code), |_| code == 0), "{sql}: {created:?}");
+        fixture.insert = insert;
+    }
 }

@@ -212,6 +212,8 @@ fn cancels_can_be_turned_off_and_on() {
     other.send(&[Request::ExecuteImmediate(text.clone())]);
     wait_until_running(&mut owner, "UPDATE T SET N = N + 10");
     other.send(&[Request::Cancel { kind: cancel::RAISE }]);
+    // The first detach is refused while the row is locked; the second one frees it.
+    assert_eq!(owner.ask(Request::Detach(Handle::NONE)).unwrap_err().gds_code(), isc::OPEN_TRANS);
     owner.ask(Request::Detach(Handle::NONE)).unwrap();
     other.response().unwrap();
     other.send(&[Request::Cancel { kind: cancel::ENABLE }]);

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attach;
 mod batches;
 mod blobs;
 mod counters;

@@ -1,11 +1,15 @@
 //! Statements: deferred replies, batches of rows, rows of single-row statements, transactions as SQL.
 
+use std::sync::Arc;
+
 use farbird_types::{Value, isc};
+use farbird_wire::info::{StatementInformation, sql};
+use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::packet::{Execute2, ExecuteImmediate2, Output, Reply, Request, StatementText};
 use farbird_wire::protocol::{Handle, prepare_reply};
 
 use crate::common::client::check;
-use crate::common::{Client, TestServer};
+use crate::common::{Client, Prepared, TestServer};
 
 /// A database with the table T (ID, NAME) of so many rows.
 fn with_rows(server: &TestServer, count: u32) -> Client {
@@ -68,7 +72,7 @@ fn everything_from_prepare_to_the_last_row_may_be_asked_at_once() {
     let transaction = client.start();
     let known = client.prepare(transaction, "SELECT ID FROM T ORDER BY ID").unwrap();
     let text = client.text(transaction, Handle::LATEST, "SELECT ID FROM T ORDER BY ID");
-    let latest = crate::common::Prepared { handle: Handle::LATEST, ..known };
+    let latest = Prepared { handle: Handle::LATEST, ..known };
     let execute = client.execution(transaction, &latest, &[]);
     let fetch = client.fetch_request(&latest, 10);
     client.send(&[
@@ -306,4 +310,127 @@ fn a_cursor_is_found_by_its_name() {
     assert!(error.has(isc::DSQL_CURSOR_INVALID), "{error}");
     client.commit(transaction);
     assert_eq!(client.value("SELECT NAME FROM T WHERE ID = 1"), Value::text("row 1!!!"));
+}
+
+/// Values for a statement without parameters are passed over; else there must be as many as it has.
+#[test]
+fn surplus_values_are_firebirds_business() {
+    let server = TestServer::start();
+    let mut client = with_rows(&server, 1);
+    let transaction = client.start();
+    for (sql, given, codes) in [
+        ("SELECT ID FROM T", 1, &[][..]),
+        ("UPDATE T SET NAME = 'x'", 3, &[]),
+        ("SAVEPOINT A", 1, &[]),
+        ("SELECT ID FROM T WHERE ID = ?", 1, &[]),
+        (
+            "SELECT ID FROM T WHERE ID = ?",
+            0,
+            &[isc::DSQL_ERROR, isc::DSQL_SQLDA_ERR, isc::DSQL_NO_INPUT_SQLDA],
+        ),
+        (
+            "SELECT ID FROM T WHERE ID = ?",
+            2,
+            &[isc::DSQL_ERROR, isc::DSQL_SQLDA_ERR, isc::DSQL_WRONG_PARAM_NUM],
+        ),
+        (
+            "DELETE FROM T WHERE ID > ? + ?",
+            1,
+            &[isc::DSQL_ERROR, isc::DSQL_SQLDA_ERR, isc::DSQL_WRONG_PARAM_NUM],
+        ),
+    ] {
+        let statement = client.prepare(transaction, sql).unwrap();
+        let types = vec![MessageType::Long { scale: 0 }; given];
+        let input = (given > 0).then(|| Arc::new(MessageFormat::from_columns(types)));
+        let statement = Prepared { input, ..statement };
+        let result = client.execute(transaction, &statement, &vec![Value::integer(1); given]);
+        let got: Vec<_> =
+            result.err().iter().flat_map(|error| error.items()).map(|item| item.gds_code).collect();
+        assert_eq!(got, codes, "{sql} with {given}");
+        client.drop_statement(&statement);
+    }
+}
+
+/// The alias of a column's table is the name that the query gave it: none if it gave none.
+#[test]
+fn columns_are_described_with_the_alias_of_their_table() {
+    let server = TestServer::start();
+    let mut client = with_rows(&server, 1);
+    client.run("CREATE VIEW W (A) AS SELECT ID FROM T");
+    let transaction = client.start();
+    let items = [
+        sql::SELECT,
+        sql::DESCRIBE_VARS,
+        sql::SQLDA_SEQ,
+        sql::FIELD,
+        sql::RELATION,
+        sql::RELATION_ALIAS,
+        sql::ALIAS,
+        sql::DESCRIBE_END,
+    ];
+    for (query, described) in [
+        ("SELECT ID FROM T", "ID T  ID"),
+        ("SELECT T.ID FROM T", "ID T  ID"),
+        ("SELECT X.ID AS N FROM T X", "ID T X N"),
+        ("SELECT A.NN FROM (SELECT ID NN FROM T) A", "ID T A NN"),
+        ("SELECT K FROM (SELECT 1 K FROM T) A", "CONSTANT  A K"),
+        ("SELECT ID FROM (SELECT ID FROM T)", "ID T  ID"),
+        ("WITH C AS (SELECT ID, 5 AS FIVE FROM T) SELECT FIVE FROM C", "CONSTANT  C FIVE"),
+        ("WITH C AS (SELECT ID, 5 AS FIVE FROM T) SELECT Z.ID FROM C Z", "ID T Z ID"),
+        ("WITH A AS (SELECT ID FROM T), B AS (SELECT ID FROM A) SELECT ID FROM B", "ID T B ID"),
+        ("SELECT A FROM W", "A W  A"),
+        ("SELECT Q.A FROM W Q", "A W Q A"),
+        ("SELECT COUNT(*) FROM T", "COUNT   COUNT"),
+        ("SELECT 1 FROM T X", "CONSTANT   CONSTANT"),
+        ("UPDATE T SET ID = 1 RETURNING NEW.ID", "ID T NEW ID"),
+        ("UPDATE T SET ID = 1 RETURNING ID AS R", "ID T  R"),
+        ("SELECT ID FROM T UNION SELECT ID FROM T X", "ID T  ID"),
+    ] {
+        let statement = client.prepare(transaction, query).unwrap();
+        let information = client.information(statement.handle, &items);
+        let reply = client.ask(Request::StatementInformation(information)).unwrap().data;
+        let mut read = StatementInformation::default();
+        read.read(&reply).unwrap();
+        let variable = &read.outputs[0];
+        let texts = [&variable.field, &variable.relation, &variable.relation_alias, &variable.alias];
+        let texts = texts.map(|text| String::from_utf8_lossy(text).into_owned());
+        assert_eq!(texts.join(" "), described, "{query}");
+    }
+}
+
+/// With isc_tpb_autocommit a selectable procedure's work is committed row by row, as it goes.
+#[test]
+fn a_running_procedure_is_committed_where_it_stops() {
+    let server = TestServer::start();
+    let mut client = with_rows(&server, 0);
+    client.run(
+        "CREATE PROCEDURE P RETURNS (N INTEGER) AS BEGIN N = 0;
+         WHILE (N < 4) DO BEGIN N = N + 1; INSERT INTO T (ID) VALUES (:N); SUSPEND; END END",
+    );
+    let mut other = server.attach("t.fbd");
+    let mut others_see = || match other.value("SELECT COUNT(*) FROM T") {
+        Value::Integer { unscaled, .. } => unscaled,
+        count => panic!("{count:?}"),
+    };
+    // SNAPSHOT, and committing by itself.
+    let transaction = client.start_with(&[3, 2, 16]);
+    for query in ["SELECT N FROM P", "SELECT N FROM P ORDER BY N"] {
+        client.run_in(transaction, "DELETE FROM T").unwrap();
+        let statement = client.prepare(transaction, query).unwrap();
+        client.execute(transaction, &statement, &[]).unwrap();
+        for fetched in 1..=4 {
+            assert_eq!(client.fetch(&statement, 1).unwrap().rows, [[Value::integer(fetched)]]);
+            client.ask(Request::Ping).unwrap();
+            let seen = others_see();
+            // The next row may have been fetched ahead; a sort fetches them all.
+            assert!((fetched..=4).contains(&seen), "{query}: {seen} after row {fetched}");
+        }
+        assert!(client.fetch(&statement, 1).unwrap().is_end);
+        client.drop_statement(&statement);
+    }
+    let statement = client.prepare(transaction, "UPDATE T SET ID = ID + 10 RETURNING ID").unwrap();
+    client.execute(transaction, &statement, &[]).unwrap();
+    assert_eq!(client.fetch(&statement, 10).unwrap().rows.len(), 4);
+    client.rollback(transaction);
+    assert_eq!(client.value("SELECT MIN(ID) FROM T"), Value::integer(11));
 }

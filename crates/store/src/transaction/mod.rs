@@ -219,6 +219,11 @@ impl Transaction {
         self.core.lock().as_ref().is_none_or(|core| core.is_lost(&self.store.inner))
     }
 
+    /// Whether there is something to be committed.
+    pub fn has_changes(&self) -> bool {
+        self.core.lock().as_ref().is_some_and(Core::has_changes)
+    }
+
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store

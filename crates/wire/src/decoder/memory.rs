@@ -34,7 +34,8 @@ struct Batch {
     stream: BlobStreamState,
 }
 
-/// Formats described so far, and how far a long packet has been read.
+/// Formats described so far. A batch's outlives its release: what is sent to it then is refused, and must be understood for
+/// that., and how far a long packet has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     statements: HashMap<Handle, StatementMemory>,
@@ -248,10 +249,6 @@ impl Memory {
                     None => Ok(()),
                 }
             }
-            Request::BatchRelease(statement) => match self.statements.contains_key(statement) {
-                true => self.update(*statement, |memory| memory.batch = None),
-                false => Ok(()),
-            },
             Request::Prepare(text) => {
                 self.forget_statement(text.statement);
                 Ok(())
