@@ -291,6 +291,11 @@ fn declared_types() {
 }
 
 #[test]
+fn update_or_insert() {
+    check("update-or-insert");
+}
+
+#[test]
 fn views() {
     check("views");
 }

@@ -8,7 +8,10 @@ use common::*;
 use farbird_store::substrate::{
     ALL_KEYS, Direction, Durability, MemorySubstrate, Space, Substrate, WriteBatch,
 };
-use farbird_store::{KeyRange, RelationLayout, ScanDirection, Store, StoreError, StoreOptions, Transaction};
+use farbird_store::{
+    KeyRange, LaterChange, ReadView, RelationLayout, RowId, ScanDirection, Store, StoreError, StoreOptions,
+    Transaction,
+};
 use farbird_types::Value;
 
 struct Bench {
@@ -213,4 +216,39 @@ fn an_index_of_the_transaction_itself_keeps_no_entries_of_rows_taken_back() {
     bench.sweep();
     assert_eq!(bench.ids(&begin(&bench.store, SNAPSHOT)).len(), 2_000);
     assert_eq!(bench.count(Space::Index(PRIMARY)), 2_000);
+}
+
+/// A statement asks what its own triggers and cascades have made of a row since it began, wherever that stands now.
+#[test]
+fn later_changes_are_found_in_memory_and_in_the_file() {
+    let bench = bench();
+    let small = begin(&bench.store, SNAPSHOT);
+    let numbers: Vec<RowId> = (0..1_000).map(|id| insert(&small, &bench.layout, id, "first")).collect();
+    small.commit().expect("commit");
+    let large = begin(&bench.store, SNAPSHOT);
+    let change = |id: i64, name: &str| rename(&large, &bench.layout, id, name).expect("update");
+    (0..300).for_each(|id| change(id, "changed before the view was taken"));
+    let view = large.view().expect("view");
+    (300..600).for_each(|id| change(id, "changed after the view was taken"));
+    (600..650).for_each(|id| delete(&large, &bench.layout, id).expect("delete"));
+    let savepoint = large.savepoint();
+    (650..950).for_each(|id| change(id, "changed after the view, and undone"));
+    large.rollback_to(savepoint).expect("rollback");
+    assert!(bench.count(Space::Changes(bench.layout.id)) > 0, "nothing was spilled");
+    change(999, "still in memory");
+    let later =
+        |view: &ReadView, id: usize| large.changed_since(&bench.layout, view, numbers[id]).expect("a look");
+    for id in 0..1_000 {
+        let found = later(&view, id);
+        match id {
+            300..600 | 999 => {
+                let Some(LaterChange::Row(row)) = found else { panic!("{id}: {found:?}") };
+                assert_eq!(row[0], Value::integer(id as i64));
+            }
+            600..650 => assert_eq!(found, Some(LaterChange::Deleted), "{id}"),
+            _ => assert_eq!(found, None, "{id}"),
+        }
+    }
+    let now = large.view().expect("view");
+    assert!((0..1_000).all(|id| later(&now, id).is_none()));
 }

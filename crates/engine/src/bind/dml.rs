@@ -135,9 +135,12 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     let tables = std::mem::take(&mut binder.namespace().tables);
     let mut insert = binder.insert_values(&target, &columns, &statement.values, statement.overriding)?;
     binder.namespace().tables = tables;
-    // Each value is evaluated once: what matches, what is assigned and what is inserted look at the result.
+    let matching = matching_columns(&changed.relation, &columns, &statement.matching)?;
+    check_no_default_is_matched(&matching, &columns, &statement.values)?;
+    // What matches, what is assigned and what is inserted are one value: those of MATCHING are evaluated ahead. The others
+    // are evaluated for each row.
     let mut values = Vec::new();
-    for (_, value) in &mut insert.assignments {
+    for (_, value) in insert.assignments.iter_mut().filter(|(slot, _)| matching.contains(slot)) {
         if !matches!(value, Expression::Constant(_) | Expression::Parameter(_)) {
             let register = binder.new_register();
             values.push((register, std::mem::replace(value, Expression::Register(register))));
@@ -149,8 +152,6 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
             assignments.push((*slot, binder.default_of(&target, *slot)));
         }
     }
-    let matching = matching_columns(&changed.relation, &columns, &statement.matching)?;
-    check_no_default_is_matched(&matching, &columns, &statement.values)?;
     let mut conditions = Vec::new();
     for slot in matching {
         let Some((_, value)) = insert.assignments.iter().find(|(assigned, _)| *assigned == slot) else {

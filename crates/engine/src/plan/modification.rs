@@ -134,7 +134,7 @@ pub struct DeletePlan {
 /// inserted), the row number, and the new row.
 #[derive(Debug)]
 pub struct UpdateOrInsertPlan {
-    /// Register and value: evaluated once, before anything else.
+    /// Register and value of what is matched: evaluated once, before anything else.
     pub values: Vec<(usize, Expression)>,
     /// The rows that match.
     pub source: Node,
