@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ddl_support::{Session, TestDatabase, described};
-use farbird_engine::budget::{Limits, Resource};
+use farbird_engine::budget::{Account, Limits, Resource};
 
 /// Counts the bytes that are allocated.
 struct Counting;
@@ -158,6 +158,7 @@ fn no_statement_takes_more_than_its_budget() {
     session.commit();
     let budget = database.engine().budget().clone();
     let mut wrong = Vec::new();
+    prepared_statements(&mut session, &budget, &mut wrong);
     for shape in SHAPES {
         let name: String = shape.sql.split_whitespace().collect::<Vec<_>>().join(" ");
         let (expected, unlimited) = match shape.error {
@@ -186,4 +187,40 @@ fn no_statement_takes_more_than_its_budget() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A prepared statement is charged with about what it takes, however it is written.
+fn prepared_statements(session: &mut Session, budget: &Account, wrong: &mut Vec<String>) {
+    let list = |item: &str, count: usize| vec![item; count].join(",");
+    let conditions =
+        |count: usize| vec![format!("({})", vec!["id = 5"; 70].join(" or ")); count].join(" and ");
+    let texts = [
+        "select id, t from big where id = ?".to_owned(),
+        "update big set t = ? where id = ?".to_owned(),
+        format!("select 1 from rdb$database where 1 in ({})", list("1", 65_535)),
+        format!("select 1 from big where id in ({})", list("123456", 20_000)),
+        format!("select {} from rdb$database", list("1", 20_000)),
+        format!("select coalesce({}) from rdb$database", list("null", 20_000)),
+        format!("select 1 from big where {}", conditions(70)),
+        format!("execute block as declare i int; begin {} end", "i = i + 1;".repeat(20_000)),
+        format!("execute block as begin {} end", "insert into copy values (1, 2, 'three');".repeat(3_000)),
+    ];
+    for text in texts {
+        let before = LIVE.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let statement = session.keep_prepared(&text).expect("a statement");
+        let taken = PEAK.load(Ordering::Relaxed) - before;
+        let charged = usize::try_from(budget.usage(Resource::Memory).used).expect("a size");
+        println!("{:>6} KiB, charged {:>6}: {:.60}", taken >> 10, charged >> 10, text);
+        if !(charged / 4..charged * 3).contains(&taken) {
+            wrong.push(format!("{text:.60}\n  took {taken} and was charged {charged}"));
+        }
+        session.forget(statement);
+    }
+    budget.set_limits(limits(BUDGET));
+    let list = format!("select 1 from rdb$database where 1 in ({})", list("1", 65_535));
+    let refused = session.error(&list);
+    if !refused.starts_with("virmemexh") {
+        wrong.push(refused);
+    }
 }

@@ -220,7 +220,11 @@ impl Config {
 
     /// How the engine opens databases.
     pub(crate) fn store_options(&self) -> StoreOptions {
-        StoreOptions { codec: self.codec, ..StoreOptions::default() }
+        StoreOptions {
+            codec: self.codec,
+            temporary_blob_bytes_max: self.limits.statement_temporary,
+            ..StoreOptions::default()
+        }
     }
 }
 

@@ -133,6 +133,12 @@ pub enum StoreError {
     /// The file is not a database of ours.
     #[error("not a Farbird database but {0}")]
     WrongKind(crate::FileKind),
+    /// BLOBs that no row has taken are more than a transaction may have.
+    #[error("the temporary BLOBs of a transaction are limited to {bytes_max} bytes")]
+    TooManyTemporaryBlobs {
+        /// What it may have.
+        bytes_max: u64,
+    },
     /// The disk is full.
     #[error("no space left on the device")]
     Full,
@@ -217,6 +223,9 @@ impl From<StoreError> for farbird_types::Error {
             StoreError::InUse => Error::new(isc::FILE_IN_USE),
             StoreError::Exists => Error::new(isc::DB_OR_FILE_EXISTS),
             StoreError::WrongKind(kind) => Error::new(isc::BAD_DB_FORMAT).with(kind.to_string()),
+            error @ StoreError::TooManyTemporaryBlobs { .. } => {
+                Error::new(isc::OUT_OF_TEMP_SPACE).and(isc::RANDOM).with(error.to_string())
+            }
             StoreError::Full => io_failure("write", isc::IO_WRITE_ERR, "No space left on device".to_owned()),
             StoreError::Io(error) => io_failure("read or write", isc::IO_READ_ERR, error.to_string()),
             error @ (StoreError::Poisoned | StoreError::Reopened) => {

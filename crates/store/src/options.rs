@@ -15,6 +15,8 @@ pub struct StoreOptions {
     pub write_set_bytes_max: usize,
     /// How much of its uncommitted BLOBs one transaction may keep in memory before they are written to the file, in bytes.
     pub blob_bytes_max: usize,
+    /// How much one transaction may have of BLOBs that no row has taken, in bytes: they are in the file until it ends.
+    pub temporary_blob_bytes_max: u64,
     /// How new row blocks are packed. Blocks name their codec, so a database may hold blocks of several.
     pub codec: CodecId,
     /// Whether a thread sweeps in the background. Without it, call [`crate::Store::sweep`].
@@ -27,6 +29,7 @@ impl Default for StoreOptions {
             cache_bytes: 64 << 20,
             write_set_bytes_max: 32 << 20,
             blob_bytes_max: 4 << 20,
+            temporary_blob_bytes_max: 8 << 30,
             // The smallest in all that was measured, and the fastest to scan: docs/store.md, "Record codecs".
             codec: CodecId::COLUMN,
             background_sweep: true,

@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
-use farbird_store::{BlobOptions, BlobReader, SeekFrom, SegmentRead, Store, StoreError, Transaction};
+use farbird_store::{
+    BlobOptions, BlobReader, SeekFrom, SegmentRead, Store, StoreError, StoreOptions, Transaction,
+};
 use farbird_types::{BlobId, Value};
 
 /// Bytes that do not repeat in short periods.
@@ -228,6 +230,33 @@ fn an_unknown_or_unfinished_blob_is_refused() {
         let refused = transaction.insert(&layout_with(Vec::new()), &mut row).expect_err("no blob");
         assert!(matches!(refused, StoreError::NoSuchBlob));
     }
+}
+
+#[test]
+fn blobs_that_no_row_takes_have_a_limit() {
+    let small = StoreOptions { blob_bytes_max: 50_000, temporary_blob_bytes_max: 300_000, ..options() };
+    let store = Store::in_memory(small).expect("store");
+    let transaction = begin(&store, SNAPSHOT);
+    let contents = bytes(20_000);
+    // Those of rows count no more.
+    for _ in 0..50 {
+        let id = write(&transaction, BlobOptions::default(), &[&contents]);
+        insert_blob(&transaction, id);
+    }
+    let mut written = 0;
+    let refused = loop {
+        let mut writer = transaction.create_blob(BlobOptions::default()).expect("create");
+        match writer.write_segment(&transaction, &contents).and_then(|()| writer.close(&transaction)) {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 50);
+    };
+    assert!(matches!(refused, StoreError::TooManyTemporaryBlobs { .. }), "{refused}");
+    assert!(written >= 10);
+    drop(transaction);
+    let next = begin(&store, SNAPSHOT);
+    write(&next, BlobOptions::default(), &[&contents]);
 }
 
 #[test]

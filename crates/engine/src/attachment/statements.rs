@@ -18,7 +18,7 @@ use crate::attachment::known_blobs::Source;
 use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Access, Action, Environment};
-use crate::budget::StatementBudget;
+use crate::budget::{Charge, StatementBudget, prepared_bytes};
 use crate::catalog::privileges::Actor;
 use crate::catalog::{Catalog, authority};
 use crate::clock;
@@ -41,6 +41,8 @@ pub(super) struct StatementSlot {
     open: Option<OpenCursor>,
     pub(super) cursor_name: Option<String>,
     counts: RecordCounts,
+    /// What it takes while it is prepared.
+    prepared_memory: Option<Charge>,
     /// What its runs and its cursor have taken.
     budget: Arc<StatementBudget>,
 }
@@ -106,6 +108,7 @@ impl Attachment {
             open: None,
             cursor_name: None,
             counts: RecordCounts::default(),
+            prepared_memory: None,
             budget: self.session.budget.statement(),
         };
         let handle = StatementHandle(self.new_handle());
@@ -127,6 +130,7 @@ impl Attachment {
         dialect: u8,
     ) -> Result<Arc<StatementDescription>> {
         self.unprepare(handle)?;
+        let memory = self.session.budget.charge(prepared_bytes(sql))?;
         let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
         let prepared = self.bind(tree, sql.into(), dialect, transaction);
@@ -139,6 +143,7 @@ impl Attachment {
         self.session.activity.lock().statements.insert(slot.id, Arc::clone(&activity));
         slot.activity = Some(activity);
         slot.prepared = Some(prepared);
+        slot.prepared_memory = Some(memory);
         Ok(description)
     }
 
@@ -314,10 +319,16 @@ impl Attachment {
         self.close_cursor(handle)?;
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.prepared = None;
+        slot.prepared_memory = None;
         slot.activity = None;
         slot.cursor_name = None;
         self.session.activity.lock().statements.remove(&slot.id);
         Ok(())
+    }
+
+    /// What a statement is charged to: for whoever keeps something for it.
+    pub fn statement_budget(&self, handle: StatementHandle) -> Result<Arc<StatementBudget>> {
+        Ok(Arc::clone(&self.statements.get(&handle).ok_or_else(bad_handle)?.budget))
     }
 
     /// Forgets a statement.

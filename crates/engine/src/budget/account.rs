@@ -32,6 +32,19 @@ struct Gauge {
     peak: AtomicU64,
 }
 
+/// What is kept beyond one run of a statement, charged to an account; given back when it is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    account: Arc<Account>,
+    bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.give_back(Resource::Memory, self.bytes);
+    }
+}
+
 impl Account {
     /// A server's account.
     pub fn server(limits: Limits) -> Arc<Account> {
@@ -50,6 +63,19 @@ impl Account {
 
     fn below(parent: Option<Arc<Account>>, limits: Arc<SharedLimits>) -> Arc<Account> {
         Arc::new(Account { parent, limits, memory: Gauge::default(), temporary: Gauge::default() })
+    }
+
+    /// Charges memory that is not of one running statement: all of it, and at once.
+    ///
+    /// # Errors
+    /// `virmemexh` past the limit of a statement or of the server.
+    pub fn charge(self: &Arc<Self>, bytes: usize) -> Result<Charge> {
+        let bytes = bytes as u64;
+        if bytes > self.limits.of(Level::Statement, Resource::Memory) {
+            return Err(self.limits.exceeded(Level::Statement, Resource::Memory));
+        }
+        self.take(Resource::Memory, bytes)?;
+        Ok(Charge { account: Arc::clone(self), bytes })
     }
 
     /// What its statements have taken.

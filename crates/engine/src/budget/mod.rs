@@ -21,6 +21,8 @@
 //! A reservation belongs to the value whose memory it counts and is dropped with it. It asks for more in steps, so a
 //! call per row costs a comparison of two numbers.
 //!
+//! A prepared statement is charged to its attachment as long as it is prepared, by the tokens of its text ([`Charge`]).
+//!
 //! # Promises
 //! - What was taken is given back when reservations and files are dropped: after an error, a cancel and a panic too.
 //! - Temporary files have no name: they vanish with their statement, and with the process however that ends.
@@ -37,11 +39,11 @@ mod temporary_file;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, Usage};
+pub use account::{Account, Charge, Usage};
 pub(crate) use growth::{extend_within, reserve_entry, room};
 pub use limits::Limits;
 pub use reservation::Reservation;
-pub(crate) use size::{heap_bytes, row_bytes};
+pub(crate) use size::{heap_bytes, prepared_bytes, row_bytes};
 pub use statement::{STATEMENT_UNCOUNTED_BYTES, StatementBudget};
 pub use temporary_file::TemporaryFile;
 

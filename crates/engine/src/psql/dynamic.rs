@@ -5,6 +5,7 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
+use crate::budget::{Reservation, prepared_bytes};
 use crate::catalog::authority;
 use crate::catalog::privileges::Actor;
 use crate::ddl;
@@ -41,6 +42,8 @@ impl DynamicRows {
 
 /// A text ready to run.
 struct Parsed {
+    /// What its trees and plans are charged to.
+    _memory: Reservation,
     statement: ast::Statement,
     environment: Environment,
 }
@@ -105,13 +108,15 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
     let options = farbird_sql::ParseOptions {
         dialect: if dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three },
     };
+    let mut memory = context.budget.reserve();
+    memory.grow(prepared_bytes(&sql))?;
     let parsed = farbird_sql::parse_statement(&sql, &options)?;
     let environment = Environment {
         catalog: context.transaction.current_catalog(),
         character_set: context.session.options.character_set,
         dialect,
     };
-    Ok((Parsed { statement: parsed, environment }, inputs))
+    Ok((Parsed { _memory: memory, statement: parsed, environment }, inputs))
 }
 
 /// Refuses texts that should run in another database, or as somebody else: there are no connections to elsewhere.

@@ -6,6 +6,7 @@ use farbird_sql::ast::TriggerAction;
 use farbird_store::Savepoint;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
+use crate::budget::row_bytes;
 use crate::execute::context::{ExecutionContext, RoutineState};
 use crate::execute::{Cursor, modify};
 use crate::expression::{BoundExpression, blob};
@@ -18,6 +19,11 @@ use crate::psql::routine::{CompiledRoutine, RoutineKind};
 use crate::psql::stack::{StackSegment, on_new_stack};
 use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
 use crate::psql::{DEPTH_MAX, call, condition, dynamic};
+
+/// Up to so many levels of routines are not charged for their variables.
+const DEPTH_UNCHARGED: u32 = 8;
+/// What a level takes beside its variables.
+const FRAME_BYTES: usize = 2 << 10;
 
 /// A running routine: a value that holds no thread and no lock between two rows.
 pub struct Execution {
@@ -247,6 +253,15 @@ impl Execution {
         context.depth += 1;
         let view = context.view.clone();
         std::mem::swap(&mut self.variables, &mut context.parameters);
+        // The caller's variables wait here.
+        let mut memory = context.budget.reserve();
+        if context.depth > DEPTH_UNCHARGED
+            && let Err(error) = memory.grow(FRAME_BYTES + row_bytes(&self.variables))
+        {
+            std::mem::swap(&mut self.variables, &mut context.parameters);
+            context.depth -= 1;
+            return Err(with_stack(error, context));
+        }
         let frame = CallFrame {
             routine: Arc::clone(&self.routine),
             declaring: Arc::clone(&self.declaring),

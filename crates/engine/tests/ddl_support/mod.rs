@@ -123,6 +123,24 @@ impl Session {
         description
     }
 
+    /// Prepares a statement.
+    pub fn keep_prepared(&mut self, sql: &str) -> Result<StatementHandle> {
+        let transaction = self.transaction();
+        let statement = self.attachment.allocate_statement()?;
+        match self.attachment.prepare(statement, Some(transaction), sql, 3) {
+            Ok(_) => Ok(statement),
+            Err(error) => {
+                self.attachment.drop_statement(statement)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Forgets a statement.
+    pub fn forget(&mut self, statement: StatementHandle) {
+        self.attachment.drop_statement(statement).expect("a statement");
+    }
+
     /// Opens the cursor of a query.
     pub fn open(&mut self, sql: &str) -> StatementHandle {
         let transaction = self.transaction();

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use farbird_engine::api::{ExecuteOptions, RowsWanted, StatementHandle, StatementKind, TransactionHandle};
+use farbird_engine::budget::Reservation;
 use farbird_types::{BlobId, ColumnType, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{self, BlobStreamItem};
 use farbird_wire::clumplet::{ClumpletReader, batch as tag};
@@ -34,6 +35,8 @@ const FAILED: i32 = -1;
 const BPB_DEFAULT: &[u8] = &[1, 3, 1, 1];
 /// What a BLOB and a segment cost besides their bytes.
 const BLOB_OVERHEAD_BYTES: usize = size_of::<PendingBlob>() + size_of::<Vec<u8>>();
+/// What an entry of the map of registered BLOBs takes, with room in the map.
+const REGISTERED_BYTES: usize = 4 * size_of::<(BlobId, BlobId)>();
 /// Largest segment that a BLOB of a batch is written in.
 const SEGMENT_BYTES_MAX: usize = 65_535;
 
@@ -48,6 +51,8 @@ pub(crate) struct Batch {
     /// Ids in messages of BLOBs that exist already.
     registered: HashMap<BlobId, BlobId>,
     default_bpb: Vec<u8>,
+    /// What all that is charged to: the statement.
+    memory: Reservation,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +88,9 @@ impl Session {
             return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
         }
         let options = parse(&create.parameters)?;
+        let engine = statement.engine;
+        let memory = self.attachment()?.statement_budget(engine)?.reserve();
+        let statement = self.objects.statement(create.statement)?;
         statement.batch = Some(Batch {
             format: Arc::clone(&create.format),
             options,
@@ -92,6 +100,7 @@ impl Session {
             blob_bytes: 0,
             registered: HashMap::new(),
             default_bpb: BPB_DEFAULT.to_vec(),
+            memory,
         });
         Ok(Response::success())
     }
@@ -102,6 +111,7 @@ impl Session {
         if batch.row_bytes.saturating_add(bytes) > batch.options.buffer_bytes {
             return Err(Error::new(isc::BATCH_TOO_BIG));
         }
+        batch.memory.grow(bytes)?;
         batch.row_bytes += bytes;
         batch.runs.push(messages.rows.clone());
         Ok(Response::success())
@@ -118,6 +128,7 @@ impl Session {
         if batch.registered.len().saturating_mul(size_of::<(BlobId, BlobId)>()) > batch.options.buffer_bytes {
             return Err(Error::new(isc::BATCH_TOO_BIG));
         }
+        batch.memory.grow(REGISTERED_BYTES)?;
         match batch.registered.insert(batch_id, existing) {
             None => Ok(Response::success()),
             Some(_) => Err(refused(-104, isc::BATCH_RPT_BLOB).with(shown(batch_id))),
@@ -145,6 +156,7 @@ impl Session {
             if batch.blob_bytes > batch.options.buffer_bytes {
                 return Err(Error::new(isc::BATCH_TOO_BIG));
             }
+            batch.memory.grow(cost)?;
             match item {
                 BlobStreamItem::Header { id, bpb_length, .. } => {
                     let bpb = if *bpb_length == 0 { batch.default_bpb.clone() } else { Vec::new() };
@@ -245,6 +257,8 @@ impl Session {
         let pending = std::mem::take(&mut batch.blobs);
         let mut ids = std::mem::take(&mut batch.registered);
         batch.blob_bytes = 0;
+        // What has been taken out is soon rows and BLOBs of the transaction.
+        batch.memory.clear();
         let attachment = self.attachment()?;
         for blob in pending {
             let mut parameters = super::blobs::parameters(&blob.bpb)?;
@@ -276,6 +290,7 @@ impl Session {
         batch.blobs.clear();
         batch.registered.clear();
         (batch.row_bytes, batch.blob_bytes) = (0, 0);
+        batch.memory.clear();
         Ok(Response::success())
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use farbird_engine::budget::Limits;
 use farbird_types::{BlobId, Value, isc};
 use farbird_wire::blob_stream::{BlobStreamItem, BlobStreamPortion, HEADER_BYTES};
 use farbird_wire::clumplet::{ClumpletWriter, batch};
@@ -21,7 +22,10 @@ struct Fixture {
 
 /// A server, a table, and a prepared INSERT into it.
 fn fixture() -> Fixture {
-    let server = TestServer::start();
+    fixture_on(TestServer::start())
+}
+
+fn fixture_on(server: TestServer) -> Fixture {
     let mut client = server.create("t.fbd");
     client.run("CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20), NOTE BLOB SUB_TYPE TEXT)");
     let transaction = client.start();
@@ -269,4 +273,24 @@ fn only_statements_that_change_rows_run_in_batches() {
         assert!(created.as_ref().map_or_else(|error| error.has(code), |_| code == 0), "{sql}: {created:?}");
         fixture.insert = insert;
     }
+}
+
+#[test]
+fn what_a_batch_gathers_is_charged_to_its_statement() {
+    let limits = Limits { statement_memory: 100_000, ..Limits::default() };
+    let mut fixture = fixture_on(TestServer::with(|config| config.limits = limits));
+    let rows: Vec<_> = (0..500).map(row).collect();
+    fixture.client.send(&[fixture.create(&[]), fixture.messages(&rows), Request::Ping]);
+    for _ in 0..3 {
+        fixture.client.response().unwrap();
+    }
+    let more: Vec<_> = (500..20_000).map(row).collect();
+    fixture.client.send(&[fixture.messages(&more), Request::Ping]);
+    assert_eq!(fixture.client.response().unwrap_err().gds_code(), isc::VIRMEMEXH);
+    fixture.client.response().unwrap();
+    // What was there before stays; executed, it makes room for more.
+    assert_eq!(fixture.run(Vec::new()).record_count, 500);
+    let more: Vec<_> = (500..1_000).map(row).collect();
+    let request = fixture.messages(&more);
+    assert_eq!(fixture.run(vec![request]).record_count, 500);
 }

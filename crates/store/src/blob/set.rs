@@ -35,6 +35,8 @@ struct Uncommitted {
     closed: bool,
     /// The BLOB whose contents it has, if it has none of its own.
     owner: Option<u64>,
+    /// What its entries take.
+    bytes: u64,
 }
 
 impl Uncommitted {
@@ -89,6 +91,8 @@ impl BlobSet {
     /// Adds an entry of a BLOB; writes all entries to the file if they have become too many.
     pub(crate) fn put(&mut self, inner: &Inner, key: BlobKey, value: Vec<u8>) -> Result<()> {
         self.bytes += value.len();
+        let bytes = value.len() as u64;
+        self.blobs.entry(key.blob).and_modify(|uncommitted| uncommitted.bytes += bytes);
         self.entries.insert(key, value.into());
         if self.bytes > inner.options.blob_bytes_max { self.spill(inner) } else { Ok(()) }
     }
@@ -109,6 +113,11 @@ impl BlobSet {
     }
 
     fn spill(&mut self, inner: &Inner) -> Result<()> {
+        let bytes_max = inner.options.temporary_blob_bytes_max;
+        let temporary = self.blobs.values().filter(|blob| !blob.is_to_commit());
+        if temporary.map(|blob| blob.bytes).sum::<u64>() > bytes_max {
+            return Err(StoreError::TooManyTemporaryBlobs { bytes_max });
+        }
         let mut batch = WriteBatch::new();
         let mut newly_spilled = Vec::new();
         for (blob, uncommitted) in &self.blobs {
