@@ -82,6 +82,8 @@ pub(crate) struct Block {
     pub(crate) slots: Vec<Slot>,
     /// What it takes from the blocks around it: register, and value in terms of the block just outside.
     pub(crate) captures: Vec<(usize, Expression)>,
+    /// Whether a block inside of it looks at a register of `captures`.
+    pub(crate) captured_deeper: bool,
     /// Its aggregates: [`Expression::Aggregate`] counts these.
     pub(crate) aggregates: Vec<AggregateCall>,
     /// Its window functions: [`Expression::Window`] counts these.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farbird_sql::ast::{self, Name};
 use farbird_types::{ColumnType, Error, Result, isc};
 
-use crate::bind::binder::{Binder, Origin};
+use crate::bind::binder::{Binder, Block, Origin};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::query::{BoundSelect, OutputColumn};
 use crate::bind::scope::{CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue};
@@ -87,7 +87,6 @@ impl Binder<'_> {
                 name: alias.to_owned(),
                 description: format!("derived table {}", table.name),
                 columns: columns.collect(),
-                hidden_columns: Vec::new(),
                 row_key: None,
             };
             self.namespace().tables.push(named);
@@ -173,8 +172,9 @@ impl Binder<'_> {
     ) -> Result<(FromTree, NamedTable)> {
         self.describe_items(&mut select.items)?;
         let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
+        let reachable = captures_reachable(&select, nullable);
         let (tree, values, types, row_key) = match select.into_simple() {
-            Ok(simple) if plain || !nullable => {
+            Ok(simple) if (plain || !nullable) && reachable => {
                 let (tree, items, row_key) = self.absorb(simple, alias)?;
                 let types: Vec<OutputColumn> = items;
                 let values =
@@ -202,13 +202,7 @@ impl Binder<'_> {
             name,
             value,
         });
-        let named = NamedTable {
-            name: alias.to_owned(),
-            description,
-            columns: columns.collect(),
-            hidden_columns: Vec::new(),
-            row_key,
-        };
+        let named = NamedTable { name: alias.to_owned(), description, columns: columns.collect(), row_key };
         Ok((tree, named))
     }
 
@@ -232,17 +226,6 @@ impl Binder<'_> {
             inner.slots.iter().map(|slot| self.block().slot(slot.source + offset, slot.column)).collect();
         let moved = |position: usize| slots.get(position).copied().unwrap_or(position);
         let first_new = offset;
-        for source in self.block().sources.iter_mut().skip(first_new) {
-            match &mut source.kind {
-                SourceKind::Procedure(_, arguments) => {
-                    arguments.iter_mut().for_each(|argument| argument.move_columns(&moved));
-                }
-                SourceKind::Derived { captures, .. } => {
-                    captures.iter_mut().for_each(|(_, value)| value.move_columns(&moved));
-                }
-                SourceKind::Table(_) | SourceKind::Working(_) => {}
-            }
-        }
         // Values that the query takes from this block itself (LATERAL) are at hand here: no register is needed.
         let captures = inner.captures;
         let at_hand = |expression: &mut Expression| {
@@ -257,6 +240,15 @@ impl Binder<'_> {
             expression.move_columns(&moved);
             at_hand(expression);
         };
+        for source in self.block().sources.iter_mut().skip(first_new) {
+            match &mut source.kind {
+                SourceKind::Procedure(_, arguments) => arguments.iter_mut().for_each(&mut adapt),
+                SourceKind::Derived { captures, .. } => {
+                    captures.iter_mut().for_each(|(_, value)| adapt(value));
+                }
+                SourceKind::Table(_) | SourceKind::Working(_) => {}
+            }
+        }
         conditions.iter_mut().for_each(&mut adapt);
         tree.for_each_condition_mut(&mut adapt);
         items.iter_mut().for_each(|item| adapt(&mut item.expression));
@@ -271,6 +263,18 @@ impl Binder<'_> {
         let tree = if conditions.is_empty() { tree } else { FromTree::Group(vec![tree], conditions) };
         Ok((tree, items, row_key))
     }
+}
+
+/// Whether everything that a query takes from the block around it (LATERAL) would still be at hand in that block: neither
+/// the plans of queries inside of it nor outer joins see more than their own sources.
+fn captures_reachable(select: &BoundSelect, nullable: bool) -> bool {
+    let Block { captures, captured_deeper, .. } = &select.block;
+    captures.is_empty()
+        || !captured_deeper
+            && match select.tree {
+                FromTree::Source(_) => true,
+                _ => !nullable && select.tree.is_inner(),
+            }
 }
 
 /// Names of the columns of a derived or common table: those written beside it, or those of its items.

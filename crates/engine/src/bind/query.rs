@@ -352,18 +352,13 @@ impl Binder<'_> {
     }
 
     fn expand_star(&mut self, columns: &mut Vec<OutputColumn>) -> Result<()> {
-        let merged = self.namespace().merged.clone();
-        for place in 0..self.namespace().tables.len() {
-            let Some(table) = self.namespace().tables.get(place).cloned() else { break };
-            for (index, column) in table.columns.iter().enumerate() {
-                if table.hidden_columns.contains(&index) {
-                    continue;
-                }
-                let shown = merged.iter().find(|shared| shared.name == column.name).unwrap_or(column);
-                self.push_named(shown, columns)?;
-            }
+        let namespace = self.namespace();
+        let mut shown = Vec::new();
+        for (number, table) in namespace.tables.iter().enumerate() {
+            let columns = (0..table.columns.len()).filter_map(|column| namespace.unqualified(number, column));
+            shown.extend(columns.cloned());
         }
-        Ok(())
+        shown.iter().try_for_each(|column| self.push_named(column, columns))
     }
 
     fn expand_table(&mut self, qualifier: &ast::Name, columns: &mut Vec<OutputColumn>) -> Result<()> {

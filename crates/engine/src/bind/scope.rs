@@ -17,8 +17,10 @@ pub(crate) struct Namespace {
     pub(crate) block: usize,
     /// What stands in FROM.
     pub(crate) tables: Vec<NamedTable>,
-    /// Columns that USING and NATURAL have merged: they are seen without a qualifier.
-    pub(crate) merged: Vec<NamedColumn>,
+    /// The first table that can be seen: the operands of a join do not see what stands to the left of the join.
+    pub(crate) visible_from: usize,
+    /// Columns that USING and NATURAL have merged.
+    pub(crate) merged: Vec<MergedColumn>,
     /// Whether names outside cannot be seen: definitions of views and computed columns.
     pub(crate) barrier: bool,
     /// Whether these names cannot be seen just now: a derived table does not see its neighbours.
@@ -34,10 +36,17 @@ pub(crate) struct NamedTable {
     pub(crate) description: String,
     /// Its columns, in order.
     pub(crate) columns: Vec<NamedColumn>,
-    /// Columns that `*` leaves out, since USING or NATURAL show them already.
-    pub(crate) hidden_columns: Vec<usize>,
     /// The source whose row number RDB$DB_KEY shows, with the relation's number.
     pub(crate) row_key: Option<(usize, u32)>,
+}
+
+/// A column that USING or NATURAL made of several: names without a qualifier and `*` see it instead of them.
+#[derive(Debug, Clone)]
+pub(crate) struct MergedColumn {
+    /// What is seen.
+    pub(crate) column: NamedColumn,
+    /// What it was made of, in FROM order: places of table and column. It is seen where the first one stands.
+    pub(crate) members: Vec<(usize, usize)>,
 }
 
 /// A column as names see it.
@@ -136,7 +145,33 @@ pub(crate) struct WorkingTable {
 
 impl Namespace {
     pub(crate) fn new(block: usize) -> Namespace {
-        Namespace { block, tables: Vec::new(), merged: Vec::new(), barrier: false, hidden: false }
+        Namespace {
+            block,
+            tables: Vec::new(),
+            visible_from: 0,
+            merged: Vec::new(),
+            barrier: false,
+            hidden: false,
+        }
+    }
+
+    /// The tables that can be seen, with their places.
+    fn visible(&self) -> impl Iterator<Item = (usize, &NamedTable)> {
+        self.tables.iter().enumerate().skip(self.visible_from)
+    }
+
+    /// What a column's place shows without a qualifier; `None` if a merged column shows it further left.
+    pub(crate) fn unqualified(&self, table: usize, column: usize) -> Option<&NamedColumn> {
+        let place = (table, column);
+        match self.merged_with(place) {
+            Some(merged) => (merged.members.first() == Some(&place)).then_some(&merged.column),
+            None => self.tables.get(table)?.columns.get(column),
+        }
+    }
+
+    /// The merged column that a column has become part of.
+    pub(crate) fn merged_with(&self, place: (usize, usize)) -> Option<&MergedColumn> {
+        self.merged.iter().find(|merged| merged.members.contains(&place))
     }
 }
 
@@ -183,19 +218,17 @@ impl Binder<'_> {
     fn find_column(&self, qualifier: Option<&Name>, name: &str, position: Position) -> Result<Option<Found>> {
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
-                if qualifier.is_none()
-                    && let Some(column) = namespace.merged.iter().find(|column| column.name == name)
-                {
-                    return Ok(Some(Found { block: namespace.block, column: column.clone() }));
-                }
                 let mut found: Option<(&NamedTable, &NamedColumn)> = None;
-                for table in &namespace.tables {
+                for (number, table) in namespace.visible() {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
-                    let Some(column) = table.find(name).and_then(|place| table.columns.get(place)) else {
-                        continue;
+                    let Some(place) = table.find(name) else { continue };
+                    let column = match qualifier {
+                        Some(_) => table.columns.get(place),
+                        None => namespace.unqualified(number, place),
                     };
+                    let Some(column) = column else { continue };
                     if let Some((first, _)) = found {
                         return Err(ambiguous(&table.description, &first.description, name));
                     }
@@ -206,7 +239,7 @@ impl Binder<'_> {
                 }
                 // A qualifier that names a table here hides tables of that name further out.
                 if let Some(qualifier) = qualifier
-                    && namespace.tables.iter().any(|table| qualifier.as_str() == table.name)
+                    && namespace.visible().any(|(_, table)| qualifier.as_str() == table.name)
                 {
                     return Err(unknown_column(Some(qualifier), name, position));
                 }
@@ -231,7 +264,7 @@ impl Binder<'_> {
         let mut found = None;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
-                for table in &namespace.tables {
+                for (_, table) in namespace.visible() {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
                     }
@@ -290,6 +323,10 @@ impl Binder<'_> {
             return expression;
         }
         self.outermost_reference = self.outermost_reference.min(block);
+        let deeper = block + 2 < self.blocks.len();
+        if let Some(inner) = self.blocks.get_mut(block + 1) {
+            inner.captured_deeper |= deeper;
+        }
         let known = self.blocks.get(block + 1).and_then(|inner| {
             inner.captures.iter().find(|(_, value)| *value == expression).map(|(register, _)| *register)
         });
@@ -306,7 +343,7 @@ impl Binder<'_> {
         Expression::Register(register)
     }
 
-    fn note_column_access(&mut self, column: &NamedColumn) {
+    pub(crate) fn note_column_access(&mut self, column: &NamedColumn) {
         self.column_is_read(&column.origin);
     }
 

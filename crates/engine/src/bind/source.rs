@@ -3,6 +3,7 @@
 //! Views, common tables and derived tables that only select and rename are taken into the query they stand in, so that
 //! its conditions reach their tables' indexes. Others become plans of their own.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, Name};
@@ -10,7 +11,9 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Block, Bound, Origin};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, Namespace, RowPlace};
+use crate::bind::scope::{
+    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowPlace,
+};
 use crate::bind::target::row_table;
 use crate::bind::{AccessPrivilege, Environment};
 use crate::catalog::{Column, ObjectKind, Relation, RelationKind, Routine};
@@ -107,6 +110,15 @@ impl FromTree {
         }
     }
 
+    /// Whether it has no outer joins.
+    pub(crate) fn is_inner(&self) -> bool {
+        match self {
+            FromTree::Source(_) => true,
+            FromTree::Group(items, _) => items.iter().all(FromTree::is_inner),
+            FromTree::Left(..) | FromTree::Full(..) => false,
+        }
+    }
+
     /// Its sources.
     pub(crate) fn sources(&self, out: &mut Vec<usize>) {
         match self {
@@ -118,6 +130,26 @@ impl FromTree {
             }
         }
     }
+}
+
+/// The tables on both sides of a join, by their places in the namespace.
+struct Operands {
+    left: Range<usize>,
+    right: Range<usize>,
+    kind: ast::JoinKind,
+}
+
+/// LEFT JOIN. What a LATERAL on its right side asks of its rows is a condition of the join.
+fn left_join(left: FromTree, mut right: FromTree, mut on: Vec<Expression>) -> FromTree {
+    if let FromTree::Group(items, conditions) = &mut right {
+        on.append(conditions);
+        if items.len() == 1
+            && let Some(item) = items.pop()
+        {
+            right = item;
+        }
+    }
+    FromTree::Left(Box::new(left), Box::new(right), on)
 }
 
 impl Binder<'_> {
@@ -153,10 +185,17 @@ impl Binder<'_> {
         let left_nullable = nullable || matches!(join.kind, Right | Full);
         let right_nullable = nullable || matches!(join.kind, Left | Full);
         let start = self.namespace().tables.len();
+        let visible_before = std::mem::replace(&mut self.namespace().visible_from, start);
         let left = self.bind_table_reference(&join.left, left_nullable)?;
         let middle = self.namespace().tables.len();
+        // There may be no row of the left side where RIGHT and FULL JOIN take one of the right side.
+        if matches!(join.kind, Right | Full) {
+            self.namespace().visible_from = middle;
+        }
         let right = self.bind_table_reference(&join.right, right_nullable)?;
+        self.namespace().visible_from = start;
         let end = self.namespace().tables.len();
+        let operands = Operands { left: start..middle, right: middle..end, kind: join.kind };
         let mut conditions = Vec::new();
         match &join.condition {
             ast::JoinCondition::None => {}
@@ -164,29 +203,34 @@ impl Binder<'_> {
                 self.bind_condition(condition)?.into_conjuncts(&mut conditions);
             }
             ast::JoinCondition::Using(columns) => {
-                for name in columns {
-                    conditions.push(self.merge_columns(name, start, middle, end, join.kind)?);
+                for (place, name) in columns.iter().enumerate() {
+                    if columns.iter().take(place).any(|earlier| earlier == name) {
+                        let error = dsql(sqlcode::SYNTAX).and(isc::DSQL_COL_MORE_THAN_ONCE_USING);
+                        return Err(error.with(name.as_str()));
+                    }
+                    conditions.push(self.merge_columns(name, &operands)?);
                 }
             }
             ast::JoinCondition::Natural => {
-                for name in self.common_columns(start, middle, end) {
-                    conditions.push(self.merge_columns(&name, start, middle, end, join.kind)?);
+                for name in self.common_columns(&operands) {
+                    conditions.push(self.merge_columns(&name, &operands)?);
                 }
             }
         }
+        self.namespace().visible_from = visible_before;
         Ok(match join.kind {
             Inner | Cross => FromTree::Group(vec![left, right], conditions),
-            Left => FromTree::Left(Box::new(left), Box::new(right), conditions),
-            Right => FromTree::Left(Box::new(right), Box::new(left), conditions),
+            Left => left_join(left, right, conditions),
+            Right => left_join(right, left, conditions),
             Full => FromTree::Full(Box::new(left), Box::new(right), conditions),
         })
     }
 
     /// Names of columns that both sides of a NATURAL JOIN have, in the order of the left side.
-    fn common_columns(&mut self, start: usize, middle: usize, end: usize) -> Vec<Name> {
+    fn common_columns(&mut self, operands: &Operands) -> Vec<Name> {
         let tables = &self.namespace().tables;
-        let left = tables.get(start..middle).unwrap_or_default();
-        let right = tables.get(middle..end).unwrap_or_default();
+        let left = tables.get(operands.left.clone()).unwrap_or_default();
+        let right = tables.get(operands.right.clone()).unwrap_or_default();
         let mut names: Vec<Name> = Vec::new();
         for column in left.iter().flat_map(|table| &table.columns) {
             let shared = right.iter().any(|table| table.find(&column.name).is_some());
@@ -198,73 +242,73 @@ impl Binder<'_> {
     }
 
     /// Makes one column of two that USING or NATURAL join by: the condition that they are equal.
-    fn merge_columns(
-        &mut self,
-        name: &Name,
-        start: usize,
-        middle: usize,
-        end: usize,
-        kind: ast::JoinKind,
-    ) -> Result<Expression> {
+    ///
+    /// What is seen is COALESCE(left, right), with its type and its name in descriptions.
+    fn merge_columns(&mut self, name: &Name, operands: &Operands) -> Result<Expression> {
         let block = self.namespace().block;
-        let previous = self.namespace().merged.iter().position(|column| column.name == name.as_str());
-        let left_column = match previous {
-            Some(place) => self.namespace().merged.get(place).cloned(),
-            None => self.hide_column(name, start..middle, false)?,
+        let left = self.operand_column(name, operands.left.clone())?;
+        let left = left.ok_or_else(|| unknown_in_using("left", name))?;
+        let right = self.operand_column(name, operands.right.clone())?;
+        let right = right.ok_or_else(|| unknown_in_using("right", name))?;
+        self.note_column_access(&left.column);
+        self.note_column_access(&right.column);
+        let left_value = self.named_value(block, &left.column)?;
+        let right_value = self.named_value(block, &right.column)?;
+        let types = [*left_value.sql_type(), *right_value.sql_type()];
+        let sql_type = farbird_types::arithmetic::common_type(&types)?;
+        let value = match operands.kind {
+            ast::JoinKind::Full | ast::JoinKind::Right => Expression::Coalesce(vec![
+                left_value.clone().converted(&sql_type).expression,
+                right_value.clone().converted(&sql_type).expression,
+            ]),
+            // Where the left side has NULL there is no partner.
+            _ => left_value.clone().converted(&sql_type).expression,
         };
-        let right_column = self.hide_column(name, middle..end, true)?;
-        let (Some(left_column), Some(right_column)) = (left_column, right_column) else {
-            return Err(super::scope::unknown(None, name));
-        };
-        let left = self.named_value(block, &left_column)?;
-        let right = self.named_value(block, &right_column)?;
-        let value = match kind {
-            ast::JoinKind::Right => right.expression.clone(),
-            ast::JoinKind::Full => {
-                Expression::Coalesce(vec![left.expression.clone(), right.expression.clone()])
-            }
-            _ => left.expression.clone(),
-        };
-        let merged = NamedColumn {
-            name: name.as_str().to_owned(),
-            value: NamedValue::Expression(value),
-            column_type: left_column.column_type,
-            origin: left_column.origin.clone(),
+        let nullable = left_value.column_type.nullable || right_value.column_type.nullable;
+        let merged = MergedColumn {
+            column: NamedColumn {
+                name: name.as_str().to_owned(),
+                value: NamedValue::Expression(value),
+                column_type: ColumnType { sql_type, nullable },
+                origin: Origin { field: String::from("COALESCE"), ..Origin::default() },
+            },
+            members: left.members.into_iter().chain(right.members).collect(),
         };
         let namespace = self.namespace();
-        match previous.and_then(|place| namespace.merged.get_mut(place)) {
-            Some(place) => *place = merged,
-            None => namespace.merged.push(merged),
-        }
-        self.compare(ast::ComparisonOperator::Equal, left, right)
+        namespace
+            .merged
+            .retain(|earlier| !earlier.members.first().is_some_and(|member| merged.members.contains(member)));
+        namespace.merged.push(merged);
+        self.compare(ast::ComparisonOperator::Equal, left_value, right_value)
     }
 
-    /// The column of that name among some tables; `*` will leave it out if `hide`.
-    fn hide_column(
-        &mut self,
-        name: &Name,
-        tables: std::ops::Range<usize>,
-        hide: bool,
-    ) -> Result<Option<NamedColumn>> {
-        let tables = self.namespace().tables.get_mut(tables).unwrap_or_default();
-        let mut found: Option<(&mut NamedTable, usize)> = None;
-        for table in tables {
-            let Some(place) = table.find(name.as_str()) else { continue };
+    /// The column of that name on one side of a join, which may be a merged one already.
+    ///
+    /// # Errors
+    /// `dsql_ambiguous_field_name` if there are several.
+    fn operand_column(&mut self, name: &Name, tables: Range<usize>) -> Result<Option<MergedColumn>> {
+        let namespace = self.namespace();
+        let mut found = None;
+        for number in tables {
+            let Some(place) = namespace.tables.get(number).and_then(|table| table.find(name.as_str())) else {
+                continue;
+            };
+            let Some(column) = namespace.unqualified(number, place) else { continue };
             if found.is_some() {
-                return Err(dsql(sqlcode::UNKNOWN_COLUMN)
+                return Err(dsql(sqlcode::UNKNOWN_TABLE)
                     .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
-                    .with(table.description.clone())
-                    .with(table.description.clone())
+                    .with("a field")
+                    .with("a field in the select list with name")
                     .and(isc::RANDOM)
                     .with(name.as_str()));
             }
-            found = Some((table, place));
+            let members = match namespace.merged_with((number, place)) {
+                Some(merged) => merged.members.clone(),
+                None => vec![(number, place)],
+            };
+            found = Some(MergedColumn { column: column.clone(), members });
         }
-        let Some((table, place)) = found else { return Ok(None) };
-        if hide {
-            table.hidden_columns.push(place);
-        }
-        Ok(table.columns.get(place).cloned())
+        Ok(found)
     }
 
     fn bind_named_table(&mut self, named: &ast::NamedTable, nullable: bool) -> Result<FromTree> {
@@ -364,7 +408,6 @@ impl Binder<'_> {
             name: alias.to_owned(),
             description: format!("procedure {}", procedure.name),
             columns: columns.collect(),
-            hidden_columns: Vec::new(),
             row_key: None,
         };
         self.namespace().tables.push(named);
@@ -470,7 +513,6 @@ pub(crate) fn named_relation(
         name: alias.to_owned(),
         description: format!("table {}", relation.name),
         columns: columns.collect(),
-        hidden_columns: Vec::new(),
         row_key: Some((source, relation.id.0)),
     }
 }
@@ -483,6 +525,12 @@ pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
 /// The alias that descriptions show: none where none was written.
 pub(super) fn alias_of(alias: &str, relation: &str) -> String {
     if alias == relation { String::new() } else { alias.to_owned() }
+}
+
+/// The status of a column of USING that a side of the join has not.
+fn unknown_in_using(side: &str, name: &Name) -> Error {
+    let shown = format!("<{side} side of USING>.{name}");
+    at(dsql(sqlcode::UNKNOWN_COLUMN).and(isc::DSQL_FIELD_ERR).and(isc::RANDOM).with(shown), name.position)
 }
 
 pub(super) fn alias_conflict(alias: &str) -> Error {

@@ -361,7 +361,6 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
         name: relation.name.clone(),
         description: format!("table {}", relation.name),
         columns: columns.collect(),
-        hidden_columns: Vec::new(),
         row_key: None,
     }
 }
