@@ -14,6 +14,11 @@ pub fn now(zone: ZoneId) -> TimestampTz {
     TimestampTz { utc: timestamp_of_us(now_us()), zone }
 }
 
+/// Now, in UTC and whole milliseconds: what 'NOW' stands for.
+pub fn utc() -> Timestamp {
+    timestamp_of_us(now_us().div_euclid(1_000) * 1_000)
+}
+
 /// A point in time given in microseconds since 1970, in UTC.
 pub fn timestamp_of_us(us: i64) -> Timestamp {
     let ticks = us.div_euclid(100);

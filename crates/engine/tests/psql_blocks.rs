@@ -441,3 +441,41 @@ fn a_million_steps_take_no_time_to_speak_of() {
     );
     assert_eq!(row, "300000");
 }
+
+/// 'NOW' is read from the clock whenever it is converted; CURRENT_TIMESTAMP is that of the statement, and EXECUTE STATEMENT
+/// runs a statement of its own. As in Firebird 5.
+#[test]
+fn now_moves_on_and_current_timestamp_does_not() {
+    let mut session = Session::new();
+    let rows = session.rows(
+        "execute block returns (now_moves boolean, current_moves boolean, local_moves boolean, text_is_later boolean) as
+         declare now_before timestamp;
+         declare current_before timestamp with time zone;
+         declare local_before timestamp;
+         declare of_text timestamp with time zone;
+         declare rounds int = 0;
+         begin
+           now_before = cast('now' as timestamp);
+           current_before = current_timestamp;
+           local_before = localtimestamp;
+           while (cast('now' as timestamp) = now_before and rounds < 100000000) do rounds = rounds + 1;
+           now_moves = cast('now' as timestamp) > now_before;
+           current_moves = current_timestamp > current_before;
+           local_moves = localtimestamp > local_before;
+           execute statement 'select current_timestamp from rdb$database' into of_text;
+           text_is_later = of_text > current_before;
+           suspend;
+         end",
+    );
+    assert_eq!(rows, ["TRUE|FALSE|FALSE|TRUE"]);
+}
+
+/// A literal is read when the statement is prepared: what depends on the present is for CAST.
+#[test]
+fn literals_know_no_now() {
+    let mut session = Session::new();
+    for literal in ["timestamp 'now'", "date 'today'", "date 'tomorrow'", "time 'now'"] {
+        let error = session.error(&format!("select {literal} from rdb$database"));
+        assert!(error.contains("convert_error"), "{literal}: {error}");
+    }
+}

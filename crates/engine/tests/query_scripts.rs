@@ -329,3 +329,18 @@ fn partial_indexes() {
 fn firebird_rules() {
     check("firebird-rules");
 }
+
+#[test]
+fn lateral() {
+    check("lateral");
+}
+
+#[test]
+fn using() {
+    check("using");
+}
+
+#[test]
+fn equal_expressions() {
+    check("equal-expressions");
+}

@@ -187,11 +187,12 @@ impl ColumnBatch {
         for piece in &self.pieces {
             match (piece, block, &whole) {
                 (Piece::Loose(_), ..) => {
-                    out.push(sql_type, loose.next().cloned().unwrap_or_default()).map_err(misfit)?;
+                    let value = loose.next().cloned().ok_or_else(|| missing(position))?;
+                    out.push(sql_type, value).map_err(misfit)?;
                 }
                 (Piece::Block(places), _, Some((start, whole))) => {
                     for place in places.clone() {
-                        let value = whole.value(place - start, sql_type).unwrap_or_default();
+                        let value = whole.value(place - start, sql_type).ok_or_else(|| missing(position))?;
                         out.push(sql_type, value).map_err(misfit)?;
                     }
                 }
@@ -260,7 +261,8 @@ impl ColumnBatch {
         for (position, column) in self.columns.iter().take(self.width).enumerate() {
             let places = out.iter_mut().skip(start + position).step_by(self.width.max(1));
             for (row, place) in rows.iter().zip(places) {
-                *place = column.vector.value(*row as usize, &column.sql_type).unwrap_or_default();
+                let value = column.vector.value(*row as usize, &column.sql_type);
+                *place = value.ok_or_else(|| missing(position))?;
             }
         }
         Ok(())
@@ -374,4 +376,9 @@ impl BlockColumn<'_> {
         }
         Ok(())
     }
+}
+
+/// A batch whose columns are not all of its length.
+fn missing(position: usize) -> StoreError {
+    StoreError::corrupt(format!("no value in column {position} of a row"))
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use farbird_record::value_codec::decode_row;
 use farbird_record::{ColumnSet, DecodeError, RecordFormat};
 use farbird_types::convert::{CastContext, cast};
-use farbird_types::{Date, SqlType, Time, Timestamp, Value, ZoneId};
+use farbird_types::{SqlType, Timestamp, Value, ZoneId};
 
 use crate::store::Inner;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
 /// Stored values are converted without a session: in GMT, and without a present.
-const STORED: CastContext =
-    CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp { date: Date(0), time: Time(0) } };
+const STORED: CastContext = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
 
 /// Decodes rows of all formats of a layout for one projection.
 pub(crate) struct RowDecoder<'a> {
@@ -118,7 +117,12 @@ impl<'a> RowDecoder<'a> {
         for (position, value) in row.iter_mut().enumerate() {
             match self.slot(position) {
                 Some(slot) => self.adapt_value(format, slot, value)?,
-                None => *value = Value::Null,
+                None => {
+                    return Err(StoreError::corrupt(format!(
+                        "a row wider than relation {}",
+                        self.layout.id.0
+                    )));
+                }
             }
         }
         Ok(())

@@ -341,7 +341,7 @@ impl Attachment {
     /// What conversions of this session's values need.
     pub fn cast_context(&self) -> CastContext {
         let session_zone = self.session.settings.lock().time_zone;
-        CastContext { session_zone, now: clock::now(session_zone).utc }
+        CastContext { session_zone, now: clock::utc }
     }
 
     /// Closes the cursors that are open in a transaction which ends.

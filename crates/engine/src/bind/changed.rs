@@ -243,21 +243,21 @@ impl Binder<'_> {
     }
 
     /// The column of the changed table that a slot (field id) holds.
-    pub(super) fn slot_of(&mut self, changed: &Changed, slot: usize) -> Expression {
+    pub(super) fn slot_of(&mut self, changed: &Changed, slot: usize) -> Result<Expression> {
         let place = changed.relation.columns.iter().position(|column| usize::from(column.field_id) == slot);
-        match (place, changed.source) {
+        Ok(match (place, changed.source) {
             (Some(place), Some(source)) => {
                 Expression::Column(self.block().slot(source, SourceColumn::Field(place)))
             }
             (Some(place), None) => {
                 let block_number = self.namespace().block;
                 let column = changed.named.columns.get(place).cloned();
-                column
-                    .and_then(|column| self.named_value(block_number, &column).ok())
-                    .map_or(Expression::NULL, |bound| bound.expression)
+                let column = column.ok_or_else(|| Error::internal("a column of a view that has no name"))?;
+                self.named_value(block_number, &column)?.expression
             }
+            // The slot of a column that was dropped.
             (None, _) => Expression::NULL,
-        }
+        })
     }
 
     /// The slot (field id) that an assignment to a name goes to.

@@ -75,7 +75,9 @@ impl Binder<'_> {
             return Err(cycle(&table.name));
         }
         if let Some(working) = &table.working {
-            let source = self.add_source(SourceKind::Working(working.place), vec![alias.to_owned()])?;
+            let types = working.columns.iter().map(|(_, column)| column.sql_type).collect();
+            let source =
+                self.add_source(SourceKind::Working(working.place, types), vec![alias.to_owned()])?;
             let columns =
                 working.columns.iter().enumerate().map(|(place, (name, column_type))| NamedColumn {
                     name: name.clone(),
@@ -184,8 +186,9 @@ impl Binder<'_> {
             Ok(other) | Err(other) => {
                 let items = other.items.clone();
                 let (plan, captures) = self.plan_select(*other)?;
-                let source =
-                    self.add_source(SourceKind::Derived { plan, captures }, vec![alias.to_owned()])?;
+                let types = items.iter().map(|item| item.column_type.sql_type).collect();
+                let kind = SourceKind::Derived { plan, captures, types };
+                let source = self.add_source(kind, vec![alias.to_owned()])?;
                 let values: Vec<NamedValue> = (0..items.len())
                     .map(|place| NamedValue::Source(source, SourceColumn::Field(place)))
                     .collect();
@@ -246,7 +249,7 @@ impl Binder<'_> {
                 SourceKind::Derived { captures, .. } => {
                     captures.iter_mut().for_each(|(_, value)| adapt(value));
                 }
-                SourceKind::Table(_) | SourceKind::Working(_) => {}
+                SourceKind::Table(_) | SourceKind::Working(..) => {}
             }
         }
         conditions.iter_mut().for_each(&mut adapt);

@@ -157,7 +157,7 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
         let Some((_, value)) = insert.assignments.iter().find(|(assigned, _)| *assigned == slot) else {
             continue;
         };
-        let column = binder.slot_of(&changed, slot);
+        let column = binder.slot_of(&changed, slot)?;
         conditions.push(Expression::Not(Box::new(Expression::Distinct {
             left: Box::new(column),
             right: Box::new(value.clone()),
@@ -339,7 +339,7 @@ impl Binder<'_> {
         match target_column(target, slot) {
             Some(column) => self
                 .bind_value_for(value, ColumnType { sql_type: column.sql_type, nullable: !column.not_null }),
-            None => Ok(Expression::NULL),
+            None => Err(Error::internal("an assignment to no column")),
         }
     }
 

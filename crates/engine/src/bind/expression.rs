@@ -91,12 +91,19 @@ impl Binder<'_> {
             ExpressionKind::Collate { operand, collation } => {
                 let bound = self.bind_value(operand)?;
                 // A parameter whose type is not known is a text without a character set here.
-                let operand_type = match bound.shape {
-                    Some(_) if *bound.sql_type() == SqlType::Null => SqlType::varchar(0, CharacterSet::NONE),
-                    _ => *bound.sql_type(),
+                let is_untyped = bound.shape.is_some() && *bound.sql_type() == SqlType::Null;
+                let operand_type = match is_untyped {
+                    true => SqlType::varchar(0, CharacterSet::NONE),
+                    false => *bound.sql_type(),
                 };
                 let sql_type = data_type::collated(self.environment, &operand_type, collation)?;
-                Ok(Bound::new(bound.expression, sql_type, bound.column_type.nullable))
+                let nullable = bound.column_type.nullable;
+                // A conversion, so that nobody takes the value for the same one in another order.
+                let expression = match is_untyped {
+                    true => bound.expression,
+                    false => bound.expression.converted(&operand_type, &sql_type),
+                };
+                Ok(Bound::new(expression, sql_type, nullable))
             }
             ExpressionKind::AtTimeZone { operand, zone } => self.bind_at_time_zone(operand, zone.as_deref()),
             ExpressionKind::SystemPrivilege(name) => self.bind_system_privilege(name),

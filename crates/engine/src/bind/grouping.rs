@@ -433,9 +433,10 @@ fn in_groups(expression: &mut Expression, keys: &[Expression], error: impl Fn() 
 fn same_call(left: &AggregateCall, right: &AggregateCall) -> bool {
     left.function.name == right.function.name
         && left.arguments == right.arguments
+        && left.argument_types == right.argument_types
         && left.distinct == right.distinct
         && left.filter == right.filter
-        && !left.arguments.iter().any(Expression::is_volatile)
+        && !left.arguments.iter().chain(&left.filter).any(Expression::is_volatile)
 }
 
 fn agg_error(code: u32) -> Error {

@@ -2,8 +2,8 @@
 
 use farbird_sql::ast::{Expression, ExpressionKind, Literal};
 use farbird_types::{
-    CastContext, CharacterSet, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value, ZoneId,
-    convert,
+    CastContext, CharacterSet, Error, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value,
+    ZoneId, convert, isc,
 };
 
 use crate::bind::Environment;
@@ -40,14 +40,14 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
             set.check(value)?;
             text(Text::new(value.as_slice(), set))
         }
-        Literal::Date(text) => (cast(text, &SqlType::Date)?, SqlType::Date),
+        Literal::Date(text) => (point_in_time(text, &SqlType::Date)?, SqlType::Date),
         Literal::Time(text) => {
             let sql_type = if names_zone(text) { SqlType::TimeTz } else { SqlType::Time };
-            (cast(text, &sql_type)?, sql_type)
+            (point_in_time(text, &sql_type)?, sql_type)
         }
         Literal::Timestamp(text) => {
             let sql_type = if names_zone(text) { SqlType::TimestampTz } else { SqlType::Timestamp };
-            (cast(text, &sql_type)?, sql_type)
+            (point_in_time(text, &sql_type)?, sql_type)
         }
     })
 }
@@ -75,8 +75,17 @@ pub(super) fn decimal(double: f64, to: &SqlType) -> Option<Value> {
     cast(&format!("{double:e}"), to).ok()
 }
 
+/// A literal date or time. What depends on the current one is for CAST, which is evaluated when the statement runs.
+fn point_in_time(text: &str, to: &SqlType) -> Result<Value> {
+    const RELATIVE: [&str; 4] = ["NOW", "TODAY", "TOMORROW", "YESTERDAY"];
+    if RELATIVE.iter().any(|word| text.trim().eq_ignore_ascii_case(word)) {
+        return Err(Error::new(isc::CONVERT_ERROR).with(text));
+    }
+    cast(text, to)
+}
+
 fn cast(text: &str, to: &SqlType) -> Result<Value> {
-    let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default() };
+    let context = CastContext { session_zone: LITERAL_ZONE, now: Timestamp::default };
     convert::cast(&Value::text(text), to, &context)
 }
 

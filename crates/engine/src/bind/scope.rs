@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, Name, Position};
-use farbird_types::{ColumnType, Result, isc};
+use farbird_types::{ColumnType, Error, Result, isc};
 
 use crate::bind::binder::{Binder, Bound, Origin};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
@@ -302,7 +302,7 @@ impl Binder<'_> {
         let expression = match &column.value {
             NamedValue::Source(source, place) => match self.blocks.get_mut(block) {
                 Some(block) => Expression::Column(block.slot(*source, *place)),
-                None => Expression::NULL,
+                None => return Err(Error::internal("a name of a query that is not being bound")),
             },
             NamedValue::Expression(expression) => expression.clone(),
             NamedValue::Computed { row, relation, column } => {

@@ -42,9 +42,11 @@ pub(crate) enum SourceKind {
         plan: Node,
         /// Register and value, over the slots of the sources before it.
         captures: Vec<(usize, Expression)>,
+        /// Types of its columns.
+        types: Vec<SqlType>,
     },
-    /// What the recursive member of a common table sees of it.
-    Working(usize),
+    /// What the recursive member of a common table sees of it: its place in the frame, and the types of its columns.
+    Working(usize, Vec<SqlType>),
 }
 
 /// A column of a source that is used.
@@ -438,8 +440,11 @@ impl Binder<'_> {
         relation: &Arc<Relation>,
         column: usize,
     ) -> Result<Expression> {
-        let Some(definition) = relation.columns.get(column) else { return Ok(Expression::NULL) };
-        let text = definition.computed_source.as_deref().unwrap_or("(NULL)");
+        let definition = relation.columns.get(column);
+        let text = definition.and_then(|definition| definition.computed_source.as_deref());
+        let (Some(definition), Some(text)) = (definition, text) else {
+            return Err(Error::internal("a computed column that is none"));
+        };
         let computed = farbird_sql::parse_computed(text, &self.parse_options())?;
         let inside = std::mem::replace(&mut self.inside_definition, true);
         let definer = self.environment.catalog.is_definer(relation.sql_security_definer);

@@ -55,7 +55,8 @@ impl Binder<'_> {
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
     ) -> Result<BoundSelect> {
-        let source = self.add_source(SourceKind::Derived { plan, captures }, Vec::new())?;
+        let types = columns.iter().map(|column| column.column_type.sql_type).collect();
+        let source = self.add_source(SourceKind::Derived { plan, captures, types }, Vec::new())?;
         let items: Vec<OutputColumn> = columns
             .iter()
             .enumerate()

@@ -187,5 +187,7 @@ fn apart<T>(evaluate: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>) -> Re
     let budget = world.session.budget.statement();
     let World { database, session, transaction } = &*world;
     let mut context = ExecutionContext::new(database, session, transaction, view, now, Vec::new(), budget);
+    // An index holds the same values whenever they are computed.
+    context.cast.now = Timestamp::default;
     evaluate(&mut context)
 }

@@ -8,7 +8,7 @@ use farbird_store::{
     Result, RowBatch, ScanDirection, Store, StoreError, Transaction, TransactionOptions,
 };
 use farbird_types::convert::{CastContext, cast};
-use farbird_types::{Date, SqlType, Time, Timestamp, Value, ZoneId};
+use farbird_types::{SqlType, Timestamp, Value, ZoneId};
 
 use crate::catalog::layout::layout;
 use crate::catalog::{Catalog, ConstraintKind, Relation};
@@ -18,8 +18,7 @@ use crate::execute::key_text;
 const ROWS_PER_BATCH: usize = 1_000;
 
 /// Keys of the two tables may differ in their width; they are converted without a session.
-const STORED: CastContext =
-    CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp { date: Date(0), time: Time(0) } };
+const STORED: CastContext = CastContext { session_zone: ZoneId(u16::MAX), now: Timestamp::default };
 
 /// A foreign key, resolved.
 struct Reference<'a> {

@@ -14,9 +14,8 @@ use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
 use crate::execute::context::ExecutionContext;
-use crate::execute::groups::{CallColumns, Group, GroupTable, ordered_by};
+use crate::execute::groups::{CallColumns, Group, GroupTable};
 use crate::execute::operator::{Operator, build};
-use crate::execute::sort::append_key;
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::Expression;
 use crate::plan::Aggregate;
@@ -115,7 +114,8 @@ impl AggregateOperator {
         }
         let aggregate = self.aggregate.clone();
         let Some((key, row)) = self.overflow_head.take() else { return Ok(None) };
-        let (keys, _) = keys_of(&aggregate, &row, context)?;
+        let keys: Result<_> = aggregate.keys.iter().map(|part| part.value.evaluate(&row, context)).collect();
+        let keys = keys?;
         let mut group = Group::start(&aggregate, keys);
         group.add(&aggregate, &row, context)?;
         loop {
@@ -137,7 +137,7 @@ struct Filling<'a> {
 
 impl Filling<'_> {
     fn add_row(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
-        let (keys, order) = keys_of(self.aggregate, row, context)?;
+        let (keys, order) = self.groups.keys_of(row, context)?;
         if !self.groups.add_row(keys, &order, row, context)? {
             self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)?;
         }
@@ -173,7 +173,7 @@ impl Filling<'_> {
                 let width = source.width();
                 (0..left.len()).try_for_each(|index| {
                     let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
-                    let (_, order) = keys_of(self.aggregate, row, context)?;
+                    let (_, order) = self.groups.keys_of(row, context)?;
                     self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)
                 })
             }
@@ -255,22 +255,6 @@ fn can_use_columns(aggregate: &Aggregate, source: &ColumnSource) -> bool {
         expression.for_each_column(&mut |position| is_there &= position < source.types().len());
         is_there && !expression.is_volatile()
     })
-}
-
-/// The keys of a row, as values and as bytes that order them.
-fn keys_of(
-    aggregate: &Aggregate,
-    row: &[Value],
-    context: &mut ExecutionContext<'_>,
-) -> Result<(Vec<Value>, Vec<u8>)> {
-    let mut keys = Vec::with_capacity(aggregate.keys.len());
-    let mut order = Vec::new();
-    for part in &aggregate.keys {
-        let value = part.value.evaluate(row, context)?;
-        append_key(&value, &ordered_by(part.collation), &mut order)?;
-        keys.push(value);
-    }
-    Ok((keys, order))
 }
 
 impl Operator for AggregateOperator {

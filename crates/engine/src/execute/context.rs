@@ -8,6 +8,7 @@ use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::api::RecordCounts;
 use crate::budget::{Reservation, StatementBudget};
+use crate::clock;
 use crate::database::Database;
 use crate::execute::frame::Frame;
 use crate::session::Session;
@@ -91,7 +92,7 @@ impl<'a> ExecutionContext<'a> {
             routine: RoutineState::default(),
             texts: budget.reserve(),
             budget,
-            cast: CastContext { session_zone: now.zone, now: now.utc },
+            cast: CastContext { session_zone: now.zone, now: clock::utc },
         }
     }
 

@@ -35,7 +35,7 @@ impl FrameSize {
 #[derive(Default)]
 pub struct Frame {
     /// Values taken from outer rows: written by joins and subqueries before their inner side runs.
-    pub registers: Vec<Value>,
+    pub registers: Vec<Option<Value>>,
     /// Subqueries by number; taken out while they run.
     pub subqueries: Vec<Option<Box<SubqueryState>>>,
     /// The pattern last compiled at each place, with the text it came from.
@@ -48,23 +48,22 @@ impl Frame {
     /// A frame for a plan.
     pub fn new(size: FrameSize) -> Frame {
         let mut frame = Frame::default();
-        frame.registers.resize(size.registers, Value::Null);
+        frame.registers.resize(size.registers, None);
         frame.subqueries.resize_with(size.subqueries, || None);
         frame.patterns.resize(size.patterns, None);
         frame.working_rows.resize(size.working_rows, Vec::new());
         frame
     }
 
-    /// A register's value; NULL for one that was never written.
-    pub fn register(&self, number: usize) -> &Value {
-        const NULL: Value = Value::Null;
-        self.registers.get(number).unwrap_or(&NULL)
+    /// A register's value; `None` for one that nobody has written: the plan is wrong.
+    pub fn register(&self, number: usize) -> Option<&Value> {
+        self.registers.get(number)?.as_ref()
     }
 
     /// Writes a register.
     pub fn set_register(&mut self, number: usize, value: Value) {
         if let Some(register) = self.registers.get_mut(number) {
-            *register = value;
+            *register = Some(value);
         }
     }
 

@@ -10,6 +10,7 @@ use farbird_types::key::KeyPart;
 use farbird_types::{Collation, Error, Result, Value, compare};
 
 use crate::budget::{Reservation, row_bytes};
+use crate::execute::blob_keys::BlobKeys;
 use crate::execute::context::ExecutionContext;
 use crate::execute::distinct_set::DistinctSet;
 use crate::execute::sort::append_key;
@@ -219,6 +220,7 @@ pub(crate) struct GroupTable {
     by_number: HashMap<i64, u32, FoldedState>,
     by_bytes: HashMap<Vec<u8>, u32, FoldedState>,
     memory: Reservation,
+    blobs: BlobKeys,
 }
 
 impl GroupTable {
@@ -232,6 +234,7 @@ impl GroupTable {
             by_number: HashMap::with_hasher(state),
             by_bytes: HashMap::with_hasher(state),
             memory,
+            blobs: BlobKeys::default(),
         };
         if aggregate.keys.is_empty() {
             table.find(&[], Vec::new);
@@ -297,7 +300,7 @@ impl GroupTable {
             }
             return Ok(Vec::new());
         }
-        let numbers = self.numbers_of(rows, keys)?;
+        let numbers = self.numbers_of(rows, keys, context)?;
         let mut left = Vec::new();
         for (number, places) in told_apart(&numbers, self.groups.len()) {
             let Some(group) = self.groups.get_mut(number as usize) else {
@@ -312,7 +315,12 @@ impl GroupTable {
     }
 
     /// The group of each row.
-    fn numbers_of(&mut self, rows: usize, keys: &[Column<'_>]) -> Result<Vec<u32>> {
+    fn numbers_of(
+        &mut self,
+        rows: usize,
+        keys: &[Column<'_>],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Vec<u32>> {
         let mut numbers = Vec::with_capacity(rows);
         if let [Column::Numbers(column, _)] = keys {
             let mut null_group = None;
@@ -325,7 +333,7 @@ impl GroupTable {
                         let group = match self.by_number.get(&key) {
                             Some(group) => *group,
                             None => {
-                                let group = self.find_values(keys, row)?;
+                                let group = self.find_values(keys, row, context)?;
                                 if group != NO_GROUP {
                                     self.by_number.insert(key, group);
                                 }
@@ -338,7 +346,7 @@ impl GroupTable {
                     (None, _) => match null_group {
                         Some(group) => group,
                         None => {
-                            let group = self.find_values(keys, row)?;
+                            let group = self.find_values(keys, row, context)?;
                             null_group = Some(group);
                             group
                         }
@@ -355,7 +363,7 @@ impl GroupTable {
             let number = match self.by_bytes.get(&bytes) {
                 Some(group) => *group,
                 None => {
-                    let group = self.find_values(keys, row)?;
+                    let group = self.find_values(keys, row, context)?;
                     // As many spellings as there are rows may lead to a few groups: those for which there is no memory are
                     // looked up by their order.
                     if group != NO_GROUP && self.memory.try_grow(bytes.len() + ENTRY_BYTES) {
@@ -370,13 +378,13 @@ impl GroupTable {
     }
 
     /// The group of a row of columns.
-    fn find_values(&mut self, keys: &[Column<'_>], row: usize) -> Result<u32> {
-        let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect();
-        let aggregate = self.aggregate.clone();
-        let mut order = Vec::new();
-        for (value, key) in values.iter().zip(&aggregate.keys) {
-            append_key(value, &ordered_by(key.collation), &mut order)?;
-        }
+    fn find_values(
+        &mut self,
+        keys: &[Column<'_>],
+        row: usize,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<u32> {
+        let (values, order) = self.key(keys.iter().map(|key| key.value(row)), context)?;
         Ok(self.find(&order, || values).unwrap_or(NO_GROUP))
     }
 
@@ -384,6 +392,38 @@ impl GroupTable {
     pub(crate) fn take_memory(&mut self) -> Reservation {
         let none = self.memory.budget().reserve();
         std::mem::replace(&mut self.memory, none)
+    }
+
+    /// The keys of a row, as values and as bytes that order them.
+    ///
+    /// # Errors
+    /// Those of the values and of reading BLOBs.
+    pub(crate) fn keys_of(
+        &mut self,
+        row: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<(Vec<Value>, Vec<u8>)> {
+        let aggregate = self.aggregate.clone();
+        let mut values = Vec::with_capacity(aggregate.keys.len());
+        for key in &aggregate.keys {
+            values.push(key.value.evaluate(row, context)?);
+        }
+        self.key(values.into_iter(), context)
+    }
+
+    fn key(
+        &mut self,
+        values: impl Iterator<Item = Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<(Vec<Value>, Vec<u8>)> {
+        let mut keys = Vec::with_capacity(self.aggregate.keys.len());
+        let mut order = Vec::new();
+        for (value, key) in values.zip(&self.aggregate.keys) {
+            let value = self.blobs.key_of(value, key.collation, context)?;
+            append_key(&value, &ordered_by(key.collation), &mut order)?;
+            keys.push(value);
+        }
+        Ok((keys, order))
     }
 
     /// The groups in the order of their keys, with the bytes that order them.

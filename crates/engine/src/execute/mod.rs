@@ -12,6 +12,7 @@
 //! | `scan`, `bounds` | reading tables by indexes |
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
+//! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
 //! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
@@ -23,6 +24,7 @@
 
 mod aggregate;
 pub mod batch;
+mod blob_keys;
 mod bounds;
 mod column_scan;
 mod column_source;

@@ -60,8 +60,8 @@ impl Operator for SystemScanOperator {
             let Some(row) = self.rows.as_ref().and_then(|rows| rows.get(self.next)) else { break };
             self.next += 1;
             let number = i64::try_from(self.next).unwrap_or(i64::MAX);
-            let values = self.scan.columns.iter().map(|column| row.get(*column).cloned().unwrap_or_default());
-            batch.push(values.chain(self.scan.row_number.then_some(Value::integer(number))));
+            let values = picked(row, &self.scan.columns)?;
+            batch.push(values.into_iter().chain(self.scan.row_number.then_some(Value::integer(number))));
         }
         Ok(!batch.is_empty())
     }
@@ -91,17 +91,19 @@ impl Operator for ProcedureScanOperator {
         batch.reset(self.scan.columns.len());
         // A row at a time: what the procedure does after a SUSPEND happens when the next row is asked for.
         if let Some(rows) = &mut self.rows
-            && let Some(mut row) = rows.next(context)?
+            && let Some(row) = rows.next(context)?
         {
-            batch.push(
-                self.scan
-                    .columns
-                    .iter()
-                    .map(|column| row.get_mut(*column).map(std::mem::take).unwrap_or_default()),
-            );
+            batch.push(picked(&row, &self.scan.columns)?);
         }
         Ok(!batch.is_empty())
     }
+}
+
+/// Some values of a row.
+fn picked(row: &[Value], columns: &[usize]) -> Result<Vec<Value>> {
+    let value = |column: &usize| row.get(*column).cloned();
+    let values: Option<Vec<Value>> = columns.iter().map(value).collect();
+    values.ok_or_else(|| Error::internal("a row that is narrower than its description"))
 }
 
 /// The row that the recursive member of a common table looks at.
@@ -127,7 +129,7 @@ impl Operator for WorkingRowOperator {
         if !std::mem::replace(&mut self.done, true)
             && let Some(row) = context.frame.working_rows.get(self.row.place)
         {
-            batch.push(self.row.columns.iter().map(|column| row.get(*column).cloned().unwrap_or_default()));
+            batch.push(picked(row, &self.row.columns)?);
         }
         Ok(!batch.is_empty())
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
-use farbird_types::{Collation, Error, Result, Value, compare, isc};
+use farbird_types::{BlobId, Collation, Error, Result, Value, compare, isc};
 
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
@@ -50,7 +50,9 @@ impl KeptValues {
         let mut present = values.iter().filter(|value| !value.is_null());
         let kind = present.next().map(std::mem::discriminant);
         let alike = present.all(|value| Some(std::mem::discriminant(value)) == kind);
-        let keys = kind.filter(|_| alike).map(|kind| {
+        // BLOBs are compared by their contents.
+        let has_keys = alike && kind != Some(std::mem::discriminant(&Value::Blob(BlobId(0))));
+        let keys = kind.filter(|_| has_keys).map(|kind| {
             let keys =
                 values.iter().filter(|value| !value.is_null()).map(|value| equality_key(value, collation));
             (kind, keys.collect())

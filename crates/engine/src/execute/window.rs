@@ -11,9 +11,9 @@ use farbird_types::{Collation, Error, Result, SqlType, Value, arithmetic, conver
 
 use crate::execute::aggregate::RunningCall;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
+use crate::execute::blob_keys::BlobKeys;
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
-use crate::execute::sort::append_sort_key;
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::Expression;
 use crate::expression::predicate::compare_nullable;
@@ -64,13 +64,14 @@ impl WindowOperator {
         let mut sorter = Sorter::new(false, &context.budget);
         let mut batch = Batch::new(self.window.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
+        let mut blobs = BlobKeys::default();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
                 key.clear();
-                append_sort_key(&self.window.partition, batch.row(index), &mut key, context)?;
+                blobs.append_sort_key(&self.window.partition, batch.row(index), &mut key, context)?;
                 // The length of the partition's part stands last, where it does not disturb the order.
                 let length = u32::try_from(key.len()).map_err(|_| Error::new(isc::IMP_EXC))?;
-                append_sort_key(&self.window.order, batch.row(index), &mut key, context)?;
+                blobs.append_sort_key(&self.window.order, batch.row(index), &mut key, context)?;
                 key.extend(length.to_le_bytes());
                 sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
@@ -126,7 +127,8 @@ impl WindowOperator {
         partition.rows.truncate(rows_whole);
         for (place, row) in partition.rows.iter_mut().enumerate() {
             for result in &mut results {
-                row.values.push(result.get_mut(place).map(std::mem::take).unwrap_or_default());
+                let value = result.get_mut(place).map(std::mem::take);
+                row.values.push(value.ok_or_else(|| Error::internal("a row without a window's result"))?);
             }
         }
         let finished: Vec<_> = partition.rows.into_iter().map(|row| row.values).collect();

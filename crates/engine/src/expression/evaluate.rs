@@ -19,9 +19,11 @@ impl Expression {
     pub fn evaluate(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
         match self {
             Expression::Constant(value) => Ok(value.clone()),
-            Expression::Column(position) => Ok(row.get(*position).cloned().unwrap_or_default()),
-            Expression::Register(number) => Ok(context.frame.register(*number).clone()),
-            Expression::Parameter(number) => Ok(context.parameters.get(*number).cloned().unwrap_or_default()),
+            Expression::Column(position) => row.get(*position).cloned().ok_or_else(no_column),
+            Expression::Register(number) => context.frame.register(*number).cloned().ok_or_else(no_register),
+            Expression::Parameter(number) => {
+                context.parameters.get(*number).cloned().ok_or_else(no_parameter)
+            }
             Expression::Cast { operand, to } => {
                 let value = operand.evaluate(row, context)?;
                 cast_value(value, to, context)
@@ -147,7 +149,7 @@ impl Expression {
         match self {
             Expression::Constant(value) => Some(value),
             Expression::Column(position) => row.get(*position),
-            Expression::Register(number) => Some(context.frame.register(*number)),
+            Expression::Register(number) => context.frame.register(*number),
             Expression::Parameter(number) => context.parameters.get(*number),
             _ => None,
         }
@@ -172,7 +174,23 @@ pub fn evaluate_all(
 
 /// A mistake of ours: an expression that only exists while a query is being bound was evaluated.
 fn unplanned() -> Error {
-    Error::new(isc::RANDOM).with("an aggregate outside of its query")
+    Error::internal("an aggregate outside of its query")
+}
+
+/// Rows are as wide as their plans say, or the plan is wrong.
+#[cold]
+fn no_column() -> Error {
+    Error::internal("a column that the plan does not read")
+}
+
+#[cold]
+fn no_register() -> Error {
+    Error::internal("a value of an outer row that the plan does not take")
+}
+
+#[cold]
+fn no_parameter() -> Error {
+    Error::internal("a parameter or variable that is not there")
 }
 
 /// BLOBs take part in arithmetic by their contents.

@@ -12,6 +12,7 @@
 //! | `pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `blob` | BLOBs as texts and texts as BLOBs |
 //! | `visit` | walking and rewriting expressions |
+//! | `static_type` | the types of expressions |
 
 pub mod blob;
 mod context;
@@ -20,6 +21,7 @@ mod like;
 pub mod pattern;
 pub(crate) mod predicate;
 mod similar;
+mod static_type;
 mod visit;
 
 use std::sync::Arc;
@@ -243,7 +245,7 @@ impl std::fmt::Debug for FunctionReference {
 }
 
 /// LIKE and its relatives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct PatternMatch {
     /// Which of them.
     pub kind: PatternKind,
@@ -257,6 +259,18 @@ pub struct PatternMatch {
     pub collation: Collation,
     /// Place of the compiled pattern in the frame.
     pub place: usize,
+}
+
+impl PartialEq for PatternMatch {
+    /// Where the compiled pattern is kept does not matter.
+    fn eq(&self, other: &Self) -> bool {
+        let PatternMatch { kind, operand, pattern, escape, collation, place: _ } = self;
+        *kind == other.kind
+            && *operand == other.operand
+            && *pattern == other.pattern
+            && *escape == other.escape
+            && *collation == other.collation
+    }
 }
 
 /// A query inside an expression.

@@ -18,7 +18,7 @@ use crate::bind::source::{FromTree, Slot, SourceColumn, SourceKind};
 use crate::catalog::Relation;
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
-use crate::plan::join::{JoinPlanner, Planned};
+use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::plan::{
     Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
@@ -87,7 +87,7 @@ pub(crate) fn plan(
     };
     let Planned { node, slots, ordered, .. } =
         planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order)?;
-    let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
+    let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     let mut node = match &extreme {
         Some(SortKey { value: Expression::Column(slot), .. }) if ordered => {
             first_value(node, position_of(*slot))
@@ -390,7 +390,7 @@ pub(crate) fn plan_rows(
     let RowsOutline { tree, conditions, mut order, limits, row } = outline;
     let mut planner = JoinPlanner::new(&block.sources, &block.slots, environment, frame);
     let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order)?;
-    let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(usize::MAX);
+    let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     order.iter_mut().for_each(|key| key.value.move_columns(&found));
     let node = if ordered { node } else { sorted(node, order) };
     let node = limited(node, limits);
@@ -435,9 +435,9 @@ fn first_items(row: RowOutline<'_>, block: &Block, found: &dyn Fn(usize) -> usiz
                     NamedValue::Source(source, place) => {
                         let wanted = Slot { source: *source, column: *place };
                         let slot = block.slots.iter().position(|slot| *slot == wanted);
-                        slot.map_or(Expression::NULL, Expression::Column)
+                        Expression::Column(slot.unwrap_or(NO_SLOT))
                     }
-                    NamedValue::Computed { .. } => Expression::NULL,
+                    NamedValue::Computed { .. } => Expression::Column(NO_SLOT),
                 };
                 value.move_columns(found);
                 if let Some(item) = items.get_mut(usize::from(definition.field_id)) {

@@ -25,7 +25,8 @@ const STARTS_TRIED_MAX: usize = 8;
 /// Part of the pairs of rows that an equality between two tables leaves.
 const JOIN_FRACTION: f64 = 0.001;
 
-/// A slot that stands for none: a column of a plan that nobody uses.
+/// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
+/// the same fails with an internal error.
 pub(super) const NO_SLOT: usize = usize::MAX;
 
 /// A planned part of a FROM clause.
@@ -472,32 +473,41 @@ impl<'a> JoinPlanner<'a> {
         None
     }
 
-    /// Whether equal values of two columns have equal keys: points in time of different types do not.
+    /// Whether equal values have equal keys: points in time of different types do not, nor BLOBs, nor texts beside
+    /// anything else.
     fn same_kind(&self, left: &Expression, right: &Expression) -> bool {
-        let kind = |expression: &Expression| match self.column_type(expression) {
-            Some(SqlType::Date) => 1,
-            Some(SqlType::Time) => 2,
-            Some(SqlType::Timestamp) => 3,
-            Some(SqlType::TimeTz) => 4,
-            Some(SqlType::TimestampTz) => 5,
-            Some(SqlType::Blob { .. }) => 6,
-            _ => 0,
+        let kind = |expression: &Expression| {
+            let sql_type = expression.static_type(&|slot| self.slot_type(slot))?;
+            Some(match sql_type {
+                SqlType::Exact { .. }
+                | SqlType::Float
+                | SqlType::Double
+                | SqlType::DecFloat16
+                | SqlType::DecFloat34 => 0,
+                SqlType::Date => 1,
+                SqlType::Time => 2,
+                SqlType::Timestamp => 3,
+                SqlType::TimeTz => 4,
+                SqlType::TimestampTz => 5,
+                SqlType::Boolean => 6,
+                // Of different character sets only ASCII's letters have the same bytes.
+                SqlType::Text(text) => 7 + i32::from(text.character_set.0),
+                _ => return None,
+            })
         };
-        let (left, right) = (kind(left), kind(right));
-        left == right && left != 6
+        match (kind(left), kind(right)) {
+            (Some(left), Some(right)) => left == right,
+            _ => false,
+        }
     }
 
-    fn column_type(&self, expression: &Expression) -> Option<SqlType> {
-        let Expression::Column(slot) = expression else { return None };
-        let slot = self.slots.get(*slot)?;
-        match (&self.sources.get(slot.source)?.kind, slot.column) {
-            (SourceKind::Table(relation), SourceColumn::Field(place)) => {
-                relation.columns.get(place).map(|column| column.sql_type)
-            }
-            (SourceKind::Procedure(procedure, _), SourceColumn::Field(place)) => {
-                procedure.outputs.get(place).map(|output| output.sql_type)
-            }
-            _ => None,
+    fn slot_type(&self, slot: usize) -> Option<SqlType> {
+        let slot = self.slots.get(slot)?;
+        let SourceColumn::Field(place) = slot.column else { return Some(SqlType::BIGINT) };
+        match &self.sources.get(slot.source)?.kind {
+            SourceKind::Table(relation) => relation.columns.get(place).map(|column| column.sql_type),
+            SourceKind::Procedure(procedure, _) => procedure.outputs.get(place).map(|output| output.sql_type),
+            SourceKind::Derived { types, .. } | SourceKind::Working(_, types) => types.get(place).copied(),
         }
     }
 }

@@ -89,7 +89,7 @@ impl JoinPlanner<'_> {
                     };
                     (Node::Procedure(Arc::new(scan)), slots.into_iter().map(|(slot, _)| slot).collect())
                 }
-                SourceKind::Derived { plan, captures: own } => {
+                SourceKind::Derived { plan, captures: own, .. } => {
                     captures.extend(own.iter().cloned());
                     let mut slots = vec![NO_SLOT; plan.width()];
                     for (slot, place) in self.slots_of(number) {
@@ -99,7 +99,7 @@ impl JoinPlanner<'_> {
                     }
                     (plan.clone(), slots)
                 }
-                SourceKind::Working(place) => {
+                SourceKind::Working(place, _) => {
                     let slots = self.slots_of(number);
                     let row = WorkingRow {
                         place: *place,

@@ -48,7 +48,7 @@ pub fn call_local_function(
 }
 
 fn single(row: Vec<Value>) -> Result<Value> {
-    Ok(row.into_iter().next().unwrap_or_default())
+    row.into_iter().next().ok_or_else(|| Error::internal("a function without a result"))
 }
 
 fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {

@@ -1,13 +1,14 @@
 //! EXECUTE STATEMENT: text that is parsed, bound and run while the routine runs.
 
 use farbird_sql::ast::{self, StatementKind, StatementTransaction};
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Error, Result, TimestampTz, Value, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use crate::budget::{Reservation, prepared_bytes};
 use crate::catalog::authority;
 use crate::catalog::privileges::Actor;
+use crate::clock;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{BufferedRows, Cursor, modify};
@@ -19,7 +20,13 @@ use crate::psql::instruction::DynamicStatement;
 use crate::psql::{autonomous, named_parameters};
 
 /// The rows of an executed text.
-pub(super) enum DynamicRows {
+pub(super) struct DynamicRows {
+    source: RowSource,
+    /// Its CURRENT_TIMESTAMP.
+    started: TimestampTz,
+}
+
+enum RowSource {
     Query(Box<Cursor>, usize),
     Routine(Box<Execution>),
     Rows(BufferedRows),
@@ -28,15 +35,15 @@ pub(super) enum DynamicRows {
 impl DynamicRows {
     /// The next row's columns.
     pub(super) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        match self {
-            DynamicRows::Query(cursor, width) => {
+        at(self.started, context, |context| match &mut self.source {
+            RowSource::Query(cursor, width) => {
                 let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
                 row.truncate(*width);
                 Ok(Some(row))
             }
-            DynamicRows::Routine(execution) => apart(context, |context| execution.resume(context)),
-            DynamicRows::Rows(rows) => rows.next(),
-        }
+            RowSource::Routine(execution) => apart(context, |context| execution.resume(context)),
+            RowSource::Rows(rows) => rows.next(),
+        })
     }
 }
 
@@ -179,15 +186,26 @@ fn inputs(
         .collect()
 }
 
-/// Runs a text; what it gives must fit the targets.
+/// Runs a text; what it gives must fit the targets. Its CURRENT_TIMESTAMP is its own, as of any statement.
 fn run(
     statement: &DynamicStatement,
     parsed: &Parsed,
     inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
 ) -> Result<DynamicRows> {
+    let started = clock::now(context.now.zone);
+    let source = at(started, context, |context| run_text(statement, parsed, inputs, context))?;
+    Ok(DynamicRows { source, started })
+}
+
+fn run_text(
+    statement: &DynamicStatement,
+    parsed: &Parsed,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<RowSource> {
     let expected = statement.targets.len();
-    let nothing = || DynamicRows::Rows(Vec::new().into());
+    let nothing = || RowSource::Rows(Vec::new().into());
     match &parsed.statement.kind {
         StatementKind::Ddl(definition) => {
             check_columns(0, expected)?;
@@ -234,34 +252,34 @@ fn run_routine(
     compiled: &CompiledStatement,
     inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Result<DynamicRows> {
+) -> Result<RowSource> {
     let description = &compiled.description;
     let converted = positional(inputs, &description.parameters, context)?;
     let mut execution = with_parameters(converted, context, |context| Execution::start(compiled, context))?;
     if description.has_cursor {
-        return Ok(DynamicRows::Routine(Box::new(execution)));
+        return Ok(RowSource::Routine(Box::new(execution)));
     }
     let row = apart(context, |context| execution.finish(context))?;
     let rows = if description.columns.is_empty() { Vec::new() } else { vec![row] };
-    Ok(DynamicRows::Rows(rows.into()))
+    Ok(RowSource::Rows(rows.into()))
 }
 
 fn run_plan(
     prepared: &Prepared,
     inputs: Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Result<DynamicRows> {
+) -> Result<RowSource> {
     let values = positional(inputs, &prepared.parameters, context)?;
     context.view = context.transaction.store.view_again(&context.view)?;
     match &prepared.action {
         Action::Select(plan) => {
             let cursor = with_parameters(values, context, |context| Cursor::open(plan, context))?;
-            Ok(DynamicRows::Query(Box::new(cursor), prepared.columns.len()))
+            Ok(RowSource::Query(Box::new(cursor), prepared.columns.len()))
         }
         Action::Modify(plan) => {
             let modified = with_parameters(values, context, |context| modify(plan, context))?;
             context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
-            Ok(DynamicRows::Rows(modified.returned))
+            Ok(RowSource::Rows(modified.returned))
         }
     }
 }
@@ -275,6 +293,18 @@ fn with_parameters<T>(
     let variables = std::mem::replace(&mut context.parameters, values);
     let result = apart(context, run);
     context.parameters = variables;
+    result
+}
+
+/// Runs at another time: that of a statement of its own.
+fn at<T>(
+    now: TimestampTz,
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let outer = std::mem::replace(&mut context.now, now);
+    let result = run(context);
+    context.now = outer;
     result
 }
 

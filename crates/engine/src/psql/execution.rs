@@ -620,7 +620,8 @@ fn store(
     context: &mut ExecutionContext<'_>,
 ) -> Result<()> {
     for target in targets {
-        let value = row.get(target.column).cloned().unwrap_or_default();
+        let value = row.get(target.column).cloned();
+        let value = value.ok_or_else(|| Error::internal("a row without a column for a variable"))?;
         let value = match &target.cast {
             Some(to) => converted(value, to, context)?,
             None => value,

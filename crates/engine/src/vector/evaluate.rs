@@ -74,8 +74,8 @@ impl<'a> Rows<'a> {
         let values = match &self.places {
             None => Cow::Borrowed(stored),
             Some(places) => {
-                let value = |place: &u32| stored.get(*place as usize).copied().unwrap_or_default();
-                Cow::Owned(places.iter().map(value).collect())
+                let value = |place: &u32| stored.get(*place as usize).copied().ok_or(Failed);
+                Cow::Owned(places.iter().map(value).collect::<Computed<_>>()?)
             }
         };
         let nulls = Nulls::of_bits(column.nulls(), self.places.as_deref());

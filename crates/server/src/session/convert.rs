@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     fn context() -> CastContext {
-        CastContext { session_zone: farbird_types::ZoneId(u16::MAX), now: Default::default() }
+        CastContext { session_zone: farbird_types::ZoneId(u16::MAX), now: Default::default }
     }
 
     fn nullable(sql_type: SqlType) -> ColumnType {

@@ -15,19 +15,20 @@ use crate::value::Value;
 
 pub use text::{double_to_text, exact_to_text};
 
-/// What conversions need to know beside the value: nothing here is read from a clock or a global.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What conversions need to know beside the value. This crate reads no clock: whoever converts hands one in.
+#[derive(Debug, Clone, Copy)]
 pub struct CastContext {
     /// SET TIME ZONE of the session: how values without a zone and values with one meet.
     pub session_zone: ZoneId,
-    /// The current timestamp in UTC: 'NOW', 'TODAY', and the date of a TIME cast to TIMESTAMP.
-    pub now: Timestamp,
+    /// The current timestamp in UTC: 'NOW', 'TODAY', and the date of a TIME cast to TIMESTAMP. A clock rather than a
+    /// value: in Firebird 'NOW' moves on within a statement, other than CURRENT_TIMESTAMP.
+    pub now: fn() -> Timestamp,
 }
 
 impl CastContext {
     /// For conversions that depend on neither: a session in GMT at the beginning of 2020.
     pub const UTC: CastContext =
-        CastContext { session_zone: ZoneId::GMT, now: Timestamp::midnight(Date::TIME_ZONE_BASE) };
+        CastContext { session_zone: ZoneId::GMT, now: || Timestamp::midnight(Date::TIME_ZONE_BASE) };
 }
 
 /// Converts `value` to `to` as CAST and assignments do. NULL stays NULL.

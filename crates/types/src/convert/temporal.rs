@@ -16,7 +16,7 @@ fn parse(text: &Text, expected: Expected, context: &CastContext) -> Result<Parse
 }
 
 fn current_date(context: &CastContext) -> Date {
-    to_local(TimestampTz { utc: context.now, zone: context.session_zone }).date
+    to_local(TimestampTz { utc: (context.now)(), zone: context.session_zone }).date
 }
 
 /// The session's clocks at a point in time.

@@ -5,9 +5,13 @@ use crate::value::{BlobId, Text};
 
 fn context() -> CastContext {
     let prague = ZoneId::parse("Europe/Prague").expect("a zone");
-    // 2026-11-20 10:00 in Prague.
+    CastContext { session_zone: prague, now: ten_in_prague }
+}
+
+/// 2026-11-20 10:00 in Prague.
+fn ten_in_prague() -> Timestamp {
     let date = Date::from_year_month_day(2026, 11, 20).expect("a day");
-    CastContext { session_zone: prague, now: Timestamp { date, time: crate::temporal::Time(9 * 36_000_000) } }
+    Timestamp { date, time: crate::temporal::Time(9 * 36_000_000) }
 }
 
 fn numeric(width: ExactWidth, scale: i8) -> SqlType {

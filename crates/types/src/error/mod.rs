@@ -45,6 +45,11 @@ impl Error {
         Error { items: Box::new(vec![StatusItem { gds_code, arguments: Vec::new() }]) }
     }
 
+    /// An invariant of ours that does not hold: clients show their own text of the code, so the argument says what to do.
+    pub fn internal(what: &str) -> Error {
+        Error::new(isc::BUG_CHECK).with(format!("Farbird, {what}; please report this with the statement"))
+    }
+
     /// Adds an argument to the last code.
     #[must_use]
     pub fn with(mut self, argument: impl Into<StatusArgument>) -> Error {

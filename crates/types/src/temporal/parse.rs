@@ -137,14 +137,14 @@ fn special_word(text: &str) -> Option<&str> {
 }
 
 fn special(word: &str, expected: Expected, context: &CastContext) -> Option<ParsedDateTime> {
-    let now = to_local(TimestampTz { utc: context.now, zone: context.session_zone });
+    let now = || to_local(TimestampTz { utc: (context.now)(), zone: context.session_zone });
     let is = |name: &str| word.eq_ignore_ascii_case(name);
     let local = if is("NOW") {
         if expected == Expected::Time {
             // The clock's time as of the day on which times with zone are counted.
-            Timestamp { date: Date::TIME_ZONE_BASE, time: now.time }
+            Timestamp { date: Date::TIME_ZONE_BASE, time: now().time }
         } else {
-            now
+            now()
         }
     } else if expected == Expected::Time {
         return None;
@@ -155,7 +155,7 @@ fn special(word: &str, expected: Expected, context: &CastContext) -> Option<Pars
             () if is("YESTERDAY") => -1,
             () => return None,
         };
-        Timestamp::midnight(Date(now.date.0.saturating_add(days)))
+        Timestamp::midnight(Date(now().date.0.saturating_add(days)))
     };
     Some(ParsedDateTime { local, zone: None })
 }
@@ -290,7 +290,7 @@ fn date_of(scanned: &Scanned<'_>, text: &str, expected: Expected, context: &Cast
     };
     let day = day.number(2).ok_or_else(no_date)?;
     let (this_year, ..) =
-        to_local(TimestampTz { utc: context.now, zone: context.session_zone }).date.year_month_day();
+        to_local(TimestampTz { utc: (context.now)(), zone: context.session_zone }).date.year_month_day();
     let year = match year {
         Part::Missing => this_year,
         Part::Number { value, digits: ..=2 } => full_year(value, this_year),

@@ -6,13 +6,14 @@ use crate::error::isc;
 use crate::sql_type::SqlType;
 use crate::value::Value;
 
-/// 2026-11-20 10:00 in Prague.
 fn context() -> CastContext {
+    CastContext { session_zone: ZoneId::parse("Europe/Prague").expect("a zone"), now: ten_in_prague }
+}
+
+/// 2026-11-20 10:00 in Prague.
+fn ten_in_prague() -> Timestamp {
     let date = Date::from_year_month_day(2026, 11, 20).expect("a day");
-    CastContext {
-        session_zone: ZoneId::parse("Europe/Prague").expect("a zone"),
-        now: Timestamp { date, time: Time::from_parts(9, 0, 0, 0).expect("a time") },
-    }
+    Timestamp { date, time: Time::from_parts(9, 0, 0, 0).expect("a time") }
 }
 
 fn value(text: &str, sql_type: SqlType) -> Value {

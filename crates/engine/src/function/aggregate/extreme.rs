@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::{Collation, ColumnType, Result, Value, compare};
+use farbird_types::{Collation, ColumnType, Result, Value};
 
 use super::{argument_type, nullable};
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::context::ExecutionContext;
+use crate::expression::predicate::compare_nullable;
 use crate::function::result_type::text_kind;
 use crate::function::{Accumulator, add_one_by_one};
 use crate::vector::{Column, Operand, Places, order_of_doubles};
@@ -44,7 +45,9 @@ impl Accumulator for Extreme {
             None | Some(Value::Null) => return Ok(()),
             Some(value) => value,
         };
-        if self.best.is_null() || compare::compare(value, &self.best, self.collation)? == self.wanted {
+        if self.best.is_null()
+            || compare_nullable(value, &self.best, self.collation, context)? == Some(self.wanted)
+        {
             let bytes = heap_bytes(value);
             if bytes > BYTES_UNCHARGED || self.memory.is_some() {
                 self.memory.get_or_insert_with(|| context.budget.reserve()).resize(bytes)?;
