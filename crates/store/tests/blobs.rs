@@ -237,7 +237,14 @@ fn blobs_that_no_row_takes_have_a_limit() {
     let small = StoreOptions { blob_bytes_max: 50_000, temporary_blob_bytes_max: 300_000, ..options() };
     let store = Store::in_memory(small).expect("store");
     let transaction = begin(&store, SNAPSHOT);
-    let contents = bytes(20_000);
+    // What cannot be compressed.
+    let mut state = 1u64;
+    let contents: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(20_000)
+    .collect();
     // Those of rows count no more.
     for _ in 0..50 {
         let id = write(&transaction, BlobOptions::default(), &[&contents]);
