@@ -7,6 +7,7 @@ use farbird_types::arithmetic::{self, ArithmeticOperator};
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::binder::{Binder, Bound};
+use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::inference::Shape;
@@ -305,12 +306,15 @@ impl Binder<'_> {
         let shape = self.decode_shape(&operand, &whens, &thens, label)?;
         let (mut thens, column_type) = unified(thens, &shape)?;
         let otherwise = Box::new(thens.pop().unwrap_or(Expression::NULL));
-        let collation = data_type::collation_of(operand.sql_type());
+        let kind = whens
+            .iter()
+            .fold(text_kind(operand.sql_type()), |kind, when| stronger(kind, text_kind(when.sql_type())));
+        let whens = whens.into_iter().map(|when| meeting(when, kind).expression);
         let expression = Expression::SimpleCase {
-            operand: Box::new(operand.expression),
-            branches: whens.into_iter().map(|when| when.expression).zip(thens).collect(),
+            branches: whens.zip(thens).collect(),
+            operand: Box::new(meeting(operand, kind).expression),
             otherwise,
-            collation,
+            collation: collation_of_kind(kind),
         };
         // Firebird says so even where there is an ELSE.
         Ok(Bound { shape, ..Bound::new(expression, column_type.sql_type, true) })

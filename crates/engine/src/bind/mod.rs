@@ -23,6 +23,7 @@
 
 pub(crate) mod binder;
 mod changed;
+mod collating;
 pub mod data_type;
 mod derived;
 mod dml;

@@ -2,9 +2,10 @@
 
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
 use farbird_types::arithmetic;
-use farbird_types::{Collation, ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Bound};
+use crate::bind::collating::{collation_of_kind, list_kind, meeting, stronger, text_kind};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::inference::Shape;
@@ -48,11 +49,11 @@ impl Binder<'_> {
                 let mut left = self.bind_value(left)?;
                 let mut right = self.bind_value(right)?;
                 self.tell_each_other(&mut left, &mut right)?;
-                let collation = common_collation(&left, &right);
+                let kind = stronger(text_kind(left.sql_type()), text_kind(right.sql_type()));
                 let distinct = Expression::Distinct {
-                    left: Box::new(left.expression),
-                    right: Box::new(right.expression),
-                    collation,
+                    left: Box::new(meeting(left, kind).expression),
+                    right: Box::new(meeting(right, kind).expression),
+                    collation: collation_of_kind(kind),
                 };
                 Ok(negate_if(*negated, distinct))
             }
@@ -62,13 +63,14 @@ impl Binder<'_> {
                 let mut high = self.bind_value(high)?;
                 self.tell_each_other(&mut operand, &mut low)?;
                 self.tell_type_of(&mut high, &mut operand)?;
-                let collation = common_collation(&operand, &low);
+                let bounds = stronger(text_kind(low.sql_type()), text_kind(high.sql_type()));
+                let kind = stronger(text_kind(operand.sql_type()), bounds);
                 let operand = beside(operand, low.sql_type());
                 let between = Expression::Between {
-                    operand: Box::new(operand.expression),
-                    low: Box::new(low.expression),
-                    high: Box::new(high.expression),
-                    collation,
+                    operand: Box::new(meeting(operand, kind).expression),
+                    low: Box::new(meeting(low, kind).expression),
+                    high: Box::new(meeting(high, kind).expression),
+                    collation: collation_of_kind(kind),
                 };
                 Ok(negate_if(*negated, between))
             }
@@ -130,15 +132,15 @@ impl Binder<'_> {
         mut right: Bound,
     ) -> Result<Expression> {
         self.tell_each_other(&mut left, &mut right)?;
-        let collation = common_collation(&left, &right);
         let (left_type, right_type) = (*left.sql_type(), *right.sql_type());
-        let left = beside(left, &right_type);
-        let right = beside(right, &left_type);
+        let kind = stronger(text_kind(&left_type), text_kind(&right_type));
+        let left = meeting(beside(left, &right_type), kind);
+        let right = meeting(beside(right, &left_type), kind);
         Ok(Expression::Comparison {
             operator,
             left: Box::new(left.expression),
             right: Box::new(right.expression),
-            collation,
+            collation: collation_of_kind(kind),
         })
     }
 
@@ -151,13 +153,13 @@ impl Binder<'_> {
             self.tell_type_of(item, &mut operand)?;
         }
         self.check_list(&mut operand, &mut list)?;
-        let collation = list.first().map_or_else(Collation::default, |item| common_collation(&operand, item));
+        let kind = stronger(text_kind(operand.sql_type()), list_kind(list.iter().map(Bound::sql_type)));
         let item_type = list.first().map_or(SqlType::Null, |item| *item.sql_type());
         let operand = beside(operand, &item_type);
         Ok(Expression::InList {
-            operand: Box::new(operand.expression),
-            list: list.into_iter().map(|item| item.expression).collect(),
-            collation,
+            operand: Box::new(meeting(operand, kind).expression),
+            list: list.into_iter().map(|item| meeting(item, kind).expression).collect(),
+            collation: collation_of_kind(kind),
         })
     }
 
@@ -173,13 +175,14 @@ impl Binder<'_> {
         let mut column = subquery.only_column()?;
         column.column_type.nullable = nullable;
         self.tell_type_of(&mut operand, &mut column)?;
-        let collation = common_collation(&operand, &column);
+        // The column's values are converted to the operand's character set as they come.
+        let text_kind = stronger(text_kind(operand.sql_type()), text_kind(column.sql_type()));
         let operand = beside(operand, column.sql_type());
         let kind = SubqueryKind::Quantified {
-            operand: Box::new(operand.expression),
+            operand: Box::new(meeting(operand, text_kind).expression),
             operator,
             quantifier,
-            collation,
+            collation: collation_of_kind(text_kind),
         };
         Ok(self.subquery(subquery, kind))
     }
@@ -235,7 +238,8 @@ impl Binder<'_> {
         self.frame.patterns += 1;
         let found = PatternMatch {
             kind,
-            collation: common_collation(&operand, &pattern),
+            // The operand's, whatever the pattern's is.
+            collation: collation_of(operand.sql_type()),
             operand: operand.expression,
             pattern: pattern.expression,
             escape: escape.map(|escape| escape.expression),
@@ -267,19 +271,6 @@ impl Binder<'_> {
 
 fn negate_if(negated: bool, expression: Expression) -> Expression {
     if negated { Expression::Not(Box::new(expression)) } else { expression }
-}
-
-/// The collation by which two texts are compared: the one that was asked for rather than the default one.
-fn common_collation(left: &Bound, right: &Bound) -> Collation {
-    match collation_of(left.sql_type()) {
-        Collation(0) => match (left.sql_type(), right.sql_type()) {
-            (SqlType::Text(left), SqlType::Text(right)) if left.character_set != right.character_set => {
-                Collation::default()
-            }
-            _ => collation_of(right.sql_type()),
-        },
-        collation => collation,
-    }
 }
 
 /// A value as it is compared with one of another type. A text column beside something else is converted for each row,

@@ -22,7 +22,7 @@ const GENERATOR_NAME: u32 = 11;
 const RELATION_ID: u32 = u32::MAX;
 const INDEX_ID: u32 = u32::MAX - 1;
 const SEQUENCE_ID: u32 = u32::MAX - 2;
-const COLLATION_ID: u32 = u32::MAX - 3;
+// u32::MAX - 3 numbered collations once.
 
 /// Relations of users are numbered from here (RDB$RELATION_ID).
 pub(crate) const FIRST_USER_RELATION: u32 = 128;
@@ -82,17 +82,6 @@ impl<'a> Counters<'a> {
     /// A new exception's number.
     pub fn exception_number(self) -> Result<u32> {
         self.number(EXCEPTIONS, 1)
-    }
-
-    /// A new collation's number within its character set. Firebird counts user-defined ones down from 125 or so; the
-    /// numbers only have to be free.
-    pub fn collation_id(self) -> Result<u8> {
-        let number = self.number(COLLATION_ID, 1)?;
-        u8::try_from(number)
-            .ok()
-            .filter(|number| *number <= 100)
-            .map(|number| 227 - number)
-            .ok_or_else(|| Error::new(isc::IMP_EXC))
     }
 
     /// A name for a constraint that has none: `INTEG_n`.

@@ -252,7 +252,7 @@ pub fn with_collation(catalog: &Catalog, sql_type: SqlType, name: &Name) -> Resu
                     .collations
                     .get(name.as_str())
                     .filter(|made| made.character_set == character_set)
-                    .map(|made| made.base)
+                    .map(|made| made.collation)
             })
             .ok_or_else(|| {
                 Error::new(isc::DSQL_ERROR)

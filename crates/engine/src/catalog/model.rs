@@ -565,10 +565,11 @@ pub struct CollationDefinition {
     pub name: String,
     /// Character set.
     pub character_set: CharacterSet,
-    /// Number within the character set.
+    /// Its number within the character set, with what it is made of.
     pub collation: Collation,
-    /// The collation it is made from, whose order it follows.
-    pub base: Collation,
+    /// The collation it is made from.
+    #[serde(default)]
+    pub base_name: Option<String>,
     /// Who owns it.
     pub owner: String,
     /// RDB$COLLATION_ATTRIBUTES: 1 pad space, 2 case insensitive, 4 accent insensitive.

@@ -10,7 +10,7 @@ use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{self, DdlAction, object_type};
 use crate::catalog::{ConstraintKind, ObjectKind, Relation, Sequence, layout};
 use crate::ddl::editor::Editor;
-use crate::ddl::{error, index, reference, user};
+use crate::ddl::{collation, error, index, reference, user};
 
 /// DROP.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {
@@ -48,7 +48,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
         },
         DropKind::Trigger => drop_trigger(editor, name),
         DropKind::Role => drop_role(editor, name),
-        DropKind::Collation => drop_collation(editor, name),
+        DropKind::Collation => collation::drop_collation(editor, name),
         DropKind::User => user::drop(editor, name),
         DropKind::Package => Err(Error::new(isc::DYN_PACKAGE_NOT_FOUND).with(name)),
         DropKind::ExternalFunction => Err(Error::new(isc::DYN_FUNC_NOT_FOUND).with(name)),
@@ -248,16 +248,4 @@ fn drop_role(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
         }
     }
     editor.remove(ObjectKind::Role, name)
-}
-
-fn drop_collation(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
-    let catalog = editor.catalog();
-    if !catalog.collations.contains_key(name) {
-        return Err(match farbird_types::Collation::by_name(name) {
-            Some(_) => Error::new(isc::DYN_CANNOT_DEL_SYSCOLL),
-            None => Error::new(isc::DYN_COLLATION_NOT_FOUND).with(name),
-        });
-    }
-    privileges::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Drop, name)?;
-    editor.remove(ObjectKind::Collation, name)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_types::key::{KeyPart, encode_key};
+use farbird_types::key::{KeyPart, encode_key, encode_order_key};
 use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
@@ -31,7 +31,7 @@ impl SortOperator {
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
                 key.clear();
-                append_sort_key(&self.sort.keys, batch.row(index), &mut key, context)?;
+                append_order_key(&self.sort.keys, batch.row(index), &mut key, context)?;
                 sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
         }
@@ -115,7 +115,27 @@ fn hand_out(rows: &mut Sorted, batch: &mut Batch, context: &ExecutionContext<'_>
     Ok(!batch.is_empty())
 }
 
-/// Appends the bytes by which a row is ordered.
+/// Appends the bytes by which ORDER BY places a row.
+fn append_order_key(
+    keys: &[SortKey],
+    row: &[Value],
+    bytes: &mut Vec<u8>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
+    for key in keys {
+        match key.value.peek(row, context) {
+            Some(value @ Value::Text(_)) => encode_order_key(value, &key.part, bytes)?,
+            Some(value) => append_key(value, &key.part, bytes)?,
+            None => match &key.value.evaluate(row, context)? {
+                value @ Value::Text(_) => encode_order_key(value, &key.part, bytes)?,
+                value => append_key(value, &key.part, bytes)?,
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Appends the bytes by which a row is ordered, the same for equal values.
 pub(crate) fn append_sort_key(
     keys: &[SortKey],
     row: &[Value],

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, Collation, Error, Result, SqlType, Text, Value, isc};
+use farbird_types::{CharacterSet, Error, Result, SqlType, Text, Value, collation, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob::text_of;
@@ -45,9 +45,6 @@ pub struct Like(LikePattern);
 #[derive(Debug)]
 pub struct Similar(SimilarPattern);
 
-/// Attribute of a collation: case does not count.
-const CASE_INSENSITIVE: u8 = 2;
-
 impl PatternMatch {
     /// Whether the operand matches; `None` if any part is NULL.
     ///
@@ -65,34 +62,37 @@ impl PatternMatch {
         }
         let operand = text_of(&operand, context)?;
         let character_set = operand.character_set();
-        let ignore_case = ignores_case(character_set, self.collation);
         match self.kind {
             PatternKind::Starting => {
                 let prefix = in_character_set(&text_of(&pattern, context)?, character_set)?;
-                if ignore_case {
-                    let operand = character_set.upper(operand.bytes());
-                    return Ok(Some(operand.starts_with(&character_set.upper(prefix.bytes()))));
-                }
-                Ok(Some(operand.bytes().starts_with(prefix.bytes())))
+                let (_, seen) = collation::canonical(&operand, self.collation);
+                Ok(Some(seen.starts_with(&collation::canonical(&prefix, self.collation).1)))
             }
             PatternKind::Containing => {
                 let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
-                let operand = character_set.upper(operand.bytes());
-                Ok(Some(contains(&operand, &character_set.upper(part.bytes()))))
+                Ok(Some(contains(&self.without_case(&operand), &self.without_case(&part))))
             }
             PatternKind::Like | PatternKind::Similar | PatternKind::SubstringSimilar => {
-                let compiled = self.compiled(pattern, escape, character_set, ignore_case, context)?;
+                let compiled = self.compiled(pattern, escape, character_set, context)?;
                 match compiled.as_ref() {
-                    CompiledPattern::Like(Like(like)) if ignore_case => {
-                        Ok(Some(like.matches(&character_set.upper(operand.bytes()))))
+                    CompiledPattern::Like(Like(like)) => {
+                        Ok(Some(like.matches(&collation::canonical(&operand, self.collation).1)))
                     }
-                    CompiledPattern::Like(Like(like)) => Ok(Some(like.matches(operand.bytes()))),
-                    CompiledPattern::Similar(Similar(similar)) => {
-                        Ok(Some(similar.matches(&operand.decode_lossy())))
-                    }
+                    CompiledPattern::Similar(Similar(similar)) => Ok(Some(
+                        similar.matches(&collation::without_ignored_accents(&operand, self.collation)),
+                    )),
                 }
             }
         }
+    }
+
+    /// A text as CONTAINING sees it: by its capitals, as the collation maps them.
+    fn without_case(&self, text: &Text) -> Vec<u8> {
+        let character_set = text.character_set();
+        // A character whose capital is not in the set keeps its own form.
+        let capitals =
+            collation::upper(text, self.collation).unwrap_or_else(|_| character_set.upper(text.bytes()));
+        collation::canonical(&Text::new(capitals, character_set), self.collation).1.into_owned()
     }
 
     /// What the middle one of three patterns matches; NULL if they do not match or any part is NULL.
@@ -116,9 +116,10 @@ impl PatternMatch {
         }
         let operand = text_of(&operand, context)?;
         let set = operand.character_set();
-        let compiled = self.compiled(pattern, escape, set, ignores_case(set, self.collation), context)?;
+        let compiled = self.compiled(pattern, escape, set, context)?;
         let CompiledPattern::Similar(Similar(similar)) = compiled.as_ref() else { return Ok(Value::Null) };
-        let Some((start, end)) = similar.middle(&operand.decode_lossy()) else { return Ok(Value::Null) };
+        let seen = collation::without_ignored_accents(&operand, self.collation);
+        let Some((start, end)) = similar.middle(&seen) else { return Ok(Value::Null) };
         let (start, end) = (set.byte_offset(operand.bytes(), start), set.byte_offset(operand.bytes(), end));
         let part = operand.bytes().get(start..end).unwrap_or_default().to_vec();
         argument::text_result(context, part, set, result)
@@ -130,7 +131,6 @@ impl PatternMatch {
         pattern: Value,
         escape: Option<Value>,
         character_set: CharacterSet,
-        ignore_case: bool,
         context: &mut ExecutionContext<'_>,
     ) -> Result<Arc<CompiledPattern>> {
         // An escape that is computed anew for each row is rare enough to go without the cache.
@@ -152,10 +152,12 @@ impl PatternMatch {
         let compiled = Arc::new(match self.kind {
             PatternKind::Similar | PatternKind::SubstringSimilar => {
                 let escape = match &escape {
-                    Some(escape) => escape.decode()?.chars().next(),
+                    Some(escape) => collation::without_ignored_accents(escape, self.collation).chars().next(),
                     None => None,
                 };
-                let text = text.decode_lossy();
+                let text = collation::without_ignored_accents(&text, self.collation);
+                let ignore_case =
+                    collation::attributes(character_set, self.collation) & collation::CASE_INSENSITIVE != 0;
                 let compiled = match self.kind {
                     PatternKind::Similar => SimilarPattern::compile(&text, escape, ignore_case)?,
                     _ => SimilarPattern::compile_parts(&text, escape, ignore_case)?,
@@ -163,16 +165,9 @@ impl PatternMatch {
                 CompiledPattern::Similar(Similar(compiled))
             }
             _ => {
-                let fold = |text: &Text| match ignore_case {
-                    true => character_set.upper(text.bytes()),
-                    false => text.bytes().to_vec(),
-                };
-                let escape = escape.as_ref().map(fold);
-                CompiledPattern::Like(Like(LikePattern::compile(
-                    &fold(&text),
-                    escape.as_deref(),
-                    character_set,
-                )?))
+                let (seen_set, seen) = collation::canonical(&text, self.collation);
+                let escape = escape.as_ref().map(|escape| collation::canonical(escape, self.collation).1);
+                CompiledPattern::Like(Like(LikePattern::compile(&seen, escape.as_deref(), seen_set)?))
             }
         });
         if cacheable && let Some(place) = context.frame.patterns.get_mut(self.place) {
@@ -185,12 +180,6 @@ impl PatternMatch {
 /// A text in the character set of the operand; texts of no character set are taken as they are.
 fn in_character_set(text: &Text, character_set: CharacterSet) -> Result<Text> {
     if character_set.is_bytes() { Ok(text.clone()) } else { text.transliterate(character_set) }
-}
-
-fn ignores_case(character_set: CharacterSet, collation: Collation) -> bool {
-    character_set
-        .collations()
-        .any(|(known, _, attributes)| known == collation && attributes & CASE_INSENSITIVE != 0)
 }
 
 /// Whether `part` stands anywhere in `text`.

@@ -76,6 +76,9 @@ pub(crate) fn plan(
     };
     let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
     let extreme = extreme_only(select);
+    if extreme.is_some() {
+        planner.for_extreme();
+    }
     if extreme.is_some() && !select.conditions.is_empty() {
         // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
         planner.order_in_ranges_only();

@@ -49,6 +49,8 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) frame: &'a mut FrameSize,
     /// Whether a whole index may be walked for nothing but its order.
     pub(super) walks_for_order: bool,
+    /// Whether only the first value of an order is looked at.
+    pub(super) extreme: bool,
 }
 
 /// Conditions that are still to be put somewhere.
@@ -84,7 +86,12 @@ impl<'a> JoinPlanner<'a> {
         environment: &'a Environment,
         frame: &'a mut FrameSize,
     ) -> JoinPlanner<'a> {
-        JoinPlanner { sources, slots, environment, frame, walks_for_order: true }
+        JoinPlanner { sources, slots, environment, frame, walks_for_order: true, extreme: false }
+    }
+
+    /// The order is asked for the first value only: equal ones may come in any order.
+    pub(crate) fn for_extreme(&mut self) {
+        self.extreme = true;
     }
 
     /// Follows an order only in ranges of indexes that the conditions give.

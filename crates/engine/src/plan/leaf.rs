@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use farbird_store::{Projection, ScanDirection};
 use farbird_types::key::NullsPosition;
+use farbird_types::{SqlType, collation};
 
 use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::layout::is_maintained;
@@ -216,12 +217,21 @@ impl JoinPlanner<'_> {
             if key.part.descending != descending
                 || key.part.nulls != NullsPosition::Lowest
                 || key.part.collation != own_order
+                || !self.extreme && orders_equal_texts(&column.sql_type)
             {
                 return None;
             }
             columns.push(column.name.as_str());
         }
         Some((columns, descending))
+    }
+}
+
+/// Whether ORDER BY tells texts of this type apart that are equal, and so have one key in an index.
+fn orders_equal_texts(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Text(text) => collation::orders_equal_texts(text.character_set, text.collation),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use farbird_types::collation::{builtin_specific_attributes, depends_on_unicode, version};
 use farbird_types::{CharacterSet, Collation, ZoneId};
 
 use crate::system::definitions::table;
@@ -27,11 +28,18 @@ pub(super) fn collations(rows: &mut RowSet<'_, '_, '_>) {
         for (collation, name, attributes) in character_set.collations() {
             rows.row()
                 .text("RDB$COLLATION_NAME", name)
-                .number("RDB$COLLATION_ID", collation.0)
+                .number("RDB$COLLATION_ID", collation.number())
                 .number("RDB$CHARACTER_SET_ID", character_set.0)
                 .number("RDB$COLLATION_ATTRIBUTES", attributes)
                 .number("RDB$SYSTEM_FLAG", 1)
                 .text("RDB$OWNER_NAME", OWNER);
+            let specific = match depends_on_unicode(character_set, collation) {
+                true => version::SPECIFIC_ATTRIBUTES,
+                false => builtin_specific_attributes(name),
+            };
+            if !specific.is_empty() {
+                rows.blob("RDB$SPECIFIC_ATTRIBUTES", Some(specific));
+            }
             if let Some(base) = name.strip_suffix("_AI").unwrap_or(name).strip_suffix("_CI")
                 && character_set.collation_by_name(base).is_some()
             {
@@ -42,12 +50,12 @@ pub(super) fn collations(rows: &mut RowSet<'_, '_, '_>) {
     for collation in Arc::clone(&rows.catalog).collations.values() {
         rows.row()
             .text("RDB$COLLATION_NAME", &collation.name)
-            .number("RDB$COLLATION_ID", collation.collation.0)
+            .number("RDB$COLLATION_ID", collation.collation.number())
             .number("RDB$CHARACTER_SET_ID", collation.character_set.0)
             .number("RDB$COLLATION_ATTRIBUTES", collation.attributes)
             .number("RDB$SYSTEM_FLAG", 0)
             .blob("RDB$DESCRIPTION", collation.description.as_deref())
-            .optional_text("RDB$BASE_COLLATION_NAME", collation.character_set.collation_name(collation.base))
+            .optional_text("RDB$BASE_COLLATION_NAME", collation.base_name.as_deref())
             .blob("RDB$SPECIFIC_ATTRIBUTES", collation.specific_attributes.as_deref())
             .text("RDB$OWNER_NAME", &collation.owner);
     }

@@ -142,7 +142,7 @@ fn relation_field(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, column: &C
     // Only a collation that was written for the column counts here; its domain has one anyway.
     let collation = crate::catalog::layout::collation_of(&column.sql_type);
     if !system && collation.0 != 0 {
-        rows.number("RDB$COLLATION_ID", collation.0);
+        rows.number("RDB$COLLATION_ID", collation.number());
     }
 }
 

@@ -70,13 +70,13 @@ pub(super) fn type_numbers(sql_type: &SqlType, declared_precision: Option<u8>) -
             subtype: Some(i16::from(text.character_set == farbird_types::CharacterSet::OCTETS)),
             char_length: Some(i64::from(text.length_chars)),
             character_set: Some(i16::from(text.character_set.0)),
-            collation: Some(i16::from(text.collation.0)),
+            collation: Some(i16::from(text.collation.number())),
             ..plain(if text.varying { 37 } else { 14 }, i64::from(text.length_bytes()))
         },
         SqlType::Blob { subtype, character_set, collation } => TypeNumbers {
             subtype: Some(*subtype),
             character_set: (*subtype == 1).then_some(i16::from(character_set.0)),
-            collation: (*subtype == 1).then_some(i16::from(collation.0)),
+            collation: (*subtype == 1).then_some(i16::from(collation.number())),
             segment_length: Some(SEGMENT_LENGTH),
             ..plain(261, 8)
         },

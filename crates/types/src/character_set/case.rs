@@ -31,6 +31,11 @@ impl Case {
     }
 }
 
+/// Unicode's simple mapping to capitals.
+pub(crate) fn simple_upper(character: char) -> char {
+    Case::Upper.character(character)
+}
+
 fn only(mut characters: impl Iterator<Item = char>) -> Option<char> {
     let first = characters.next()?;
     characters.next().is_none().then_some(first)
@@ -65,10 +70,19 @@ pub(super) fn map(set: CharacterSet, bytes: &[u8], case: Case) -> Vec<u8> {
 }
 
 fn map_byte(id: u8, byte: u8, case: Case) -> u8 {
+    other_case(id, byte, case).unwrap_or(byte)
+}
+
+/// The other case of a byte; nothing if that is not in the character set. A byte without a meaning stays.
+pub(super) fn other_case(id: u8, byte: u8, case: Case) -> Option<u8> {
     if byte.is_ascii() {
-        return case.ascii(byte);
+        return Some(case.ascii(byte));
     }
-    single_byte::decode_byte(id, byte)
-        .and_then(|character| single_byte::encode_character(id, case.character(character)))
-        .unwrap_or(byte)
+    match single_byte::decode_byte(id, byte) {
+        None => Some(byte),
+        Some(character) => match case.character(character) {
+            same if same == character => Some(byte),
+            other => single_byte::encode_character(id, other),
+        },
+    }
 }

@@ -15,6 +15,8 @@ mod tests;
 
 use std::borrow::Cow;
 
+pub(crate) use case::simple_upper;
+
 use crate::error::{Error, Result, isc};
 use crate::value::Text;
 
@@ -24,11 +26,12 @@ use crate::value::Text;
 )]
 pub struct CharacterSet(pub u8);
 
-/// A collation, by its RDB$COLLATION_ID within its character set; 0 is the character set's own order.
+/// A collation: its RDB$COLLATION_ID within its character set ([`Collation::number`]), and above that what CREATE COLLATION
+/// made it of; 0 is the character set's own order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize,
 )]
-pub struct Collation(pub u8);
+pub struct Collation(pub u32);
 
 /// How the bytes of a character set are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,6 +261,20 @@ impl CharacterSet {
         case::map(self, bytes, case::Case::Lower)
     }
 
+    /// Whether each byte is a character, by a table.
+    pub(crate) fn has_single_byte_table(self) -> bool {
+        self.encoding() == Encoding::SingleByte
+    }
+
+    /// UPPER or LOWER of a byte of a single-byte set.
+    ///
+    /// # Errors
+    /// `arith_except` with `transliteration_failed` if the other case is not in the set.
+    pub(crate) fn map_byte(self, byte: u8, to_capital: bool) -> Result<u8> {
+        let case = if to_capital { case::Case::Upper } else { case::Case::Lower };
+        case::other_case(self.0, byte, case).ok_or_else(transliteration_failed)
+    }
+
     /// Rewrites bytes of this set as bytes of another.
     ///
     /// # Errors
@@ -282,17 +299,17 @@ impl CharacterSet {
     pub fn collation_by_name(self, name: &str) -> Option<Collation> {
         collations_of(self)
             .find(|(_, known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(id, ..)| Collation(id))
+            .map(|(id, ..)| Collation(u32::from(id)))
     }
 
     /// The name of a collation of this set, if there is such a collation.
     pub fn collation_name(self, collation: Collation) -> Option<&'static str> {
-        collations_of(self).find(|(id, ..)| *id == collation.0).map(|(_, name, _)| name)
+        collations_of(self).find(|(id, ..)| u32::from(*id) == collation.0).map(|(_, name, _)| name)
     }
 
     /// The collations of this set: id, name, attributes (1 pad space, 2 case-insensitive, 4 accent-insensitive).
     pub fn collations(self) -> impl Iterator<Item = (Collation, &'static str, u8)> {
-        collations_of(self).map(|(id, name, attributes)| (Collation(id), name, attributes))
+        collations_of(self).map(|(id, name, attributes)| (Collation(u32::from(id)), name, attributes))
     }
 }
 
@@ -302,7 +319,7 @@ impl Collation {
         tables::COLLATIONS
             .iter()
             .find(|row| row.2.eq_ignore_ascii_case(name))
-            .map(|row| (CharacterSet(row.0), Collation(row.1)))
+            .map(|row| (CharacterSet(row.0), Collation(u32::from(row.1))))
     }
 }
 

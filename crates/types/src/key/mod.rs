@@ -68,6 +68,20 @@ pub fn encode_key(value: &Value, part: &KeyPart, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// Appends `value` as the next part of the key by which ORDER BY places it: as [`encode_key`], but equal texts of an
+/// insensitive collation come by their accents and case ([`collation::append_order_key`]).
+///
+/// # Errors
+/// As [`encode_key`].
+pub fn encode_order_key(value: &Value, part: &KeyPart, out: &mut Vec<u8>) -> Result<()> {
+    let Value::Text(text) = value else { return encode_key(value, part, out) };
+    out.extend(marker(false, part.nulls));
+    let from = out.len();
+    collation::append_order_key(text, part.collation, out);
+    complement_from(from, part.descending, out);
+    Ok(())
+}
+
 /// Appends what every key of a text starting with `prefix` starts with. Such keys may also belong to texts that differ
 /// from the prefix in trailing spaces, case or accents: whoever scans by it checks the text itself.
 pub fn encode_prefix(prefix: &Text, part: &KeyPart, out: &mut Vec<u8>) {

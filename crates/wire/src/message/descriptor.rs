@@ -165,7 +165,7 @@ impl SqlDescription {
             SqlType::TimestampTz => (sql_type::TIMESTAMP_TZ, 0, 0, 12),
             SqlType::Text(text) => {
                 let number = if text.varying { sql_type::VARYING } else { sql_type::TEXT };
-                let charset = charset_word(text.character_set.0, text.collation.0);
+                let charset = charset_word(text.character_set.0, text.collation.number());
                 (number, i32::from(charset), 0, text.length_bytes())
             }
             SqlType::Blob { subtype, character_set, .. } => {
@@ -203,7 +203,7 @@ impl MessageType {
             SqlType::TimestampTz => MessageType::TimestampTz,
             SqlType::Text(text) => {
                 let length = u16::try_from(text.length_bytes()).unwrap_or(u16::MAX);
-                let charset = Some(charset_word(text.character_set.0, text.collation.0));
+                let charset = Some(charset_word(text.character_set.0, text.collation.number()));
                 if text.varying {
                     MessageType::Varying { length, charset }
                 } else {
@@ -211,7 +211,7 @@ impl MessageType {
                 }
             }
             SqlType::Blob { subtype, character_set, collation } => {
-                MessageType::Blob { subtype, charset: charset_word(character_set.0, collation.0) }
+                MessageType::Blob { subtype, charset: charset_word(character_set.0, collation.number()) }
             }
         }
     }

@@ -1,20 +1,21 @@
 //! UPPER, LOWER, REVERSE.
 
-use farbird_types::{Result, Value};
+use farbird_types::{Result, Value, collation};
 
 use crate::execute::context::ExecutionContext;
+use crate::function::result_type::text_kind;
 use crate::function::{Call, argument};
 
 pub(super) fn upper(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let text = argument::text(context, call.argument(0))?;
-    let set = text.character_set();
-    argument::text_result(context, set.upper(text.bytes()), set, call.result_type())
+    let mapped = collation::upper(&text, text_kind(call.argument_type(0)).1)?;
+    argument::text_result(context, mapped, text.character_set(), call.result_type())
 }
 
 pub(super) fn lower(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let text = argument::text(context, call.argument(0))?;
-    let set = text.character_set();
-    argument::text_result(context, set.lower(text.bytes()), set, call.result_type())
+    let mapped = collation::lower(&text, text_kind(call.argument_type(0)).1)?;
+    argument::text_result(context, mapped, text.character_set(), call.result_type())
 }
 
 pub(super) fn reverse(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {

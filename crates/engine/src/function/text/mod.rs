@@ -12,6 +12,7 @@ mod pad;
 mod part;
 pub(in crate::function) use part::{TRIM_BOTH, TRIM_LEADING, TRIM_TRAILING};
 mod search;
+mod seen;
 
 use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType};
 

@@ -1,7 +1,8 @@
 //! Parts of texts: LEFT, RIGHT, SUBSTRING, TRIM, OVERLAY.
 
-use farbird_types::{CharacterSet, Collation, ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, Collation, ColumnType, Error, Result, SqlType, Text, Value, isc};
 
+use super::seen::SeenText;
 use super::{any_null, ascii_text, joined, null_text, text_of_length, working_set};
 use crate::execute::context::ExecutionContext;
 use crate::function::result_type::{nullable_as, required, same_as, text_chars_in, text_kind, varying};
@@ -133,12 +134,18 @@ pub(super) fn trim(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Resul
         Some(what) => argument::text_in(context, what, set)?.bytes().to_vec(),
         None => vec![set.pad_byte()],
     };
-    let mut rest = text.bytes();
+    // The collation of the text says what is the same.
+    let (_, collation) = text_kind(call.argument_type(1));
+    let seen = SeenText::new(&text, collation);
+    let what = SeenText::new(&Text::new(what, set), collation).into_bytes();
+    let mut rest = seen.bytes();
+    let mut skipped = 0;
     if !what.is_empty() {
         if side != TRIM_TRAILING {
             while let Some(shorter) = rest.strip_prefix(what.as_slice()) {
                 rest = shorter;
             }
+            skipped = seen.bytes().len() - rest.len();
         }
         if side != TRIM_LEADING {
             while let Some(shorter) = rest.strip_suffix(what.as_slice()) {
@@ -146,7 +153,7 @@ pub(super) fn trim(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Resul
             }
         }
     }
-    let trimmed = rest.to_vec();
+    let trimmed = seen.original(skipped, skipped + rest.len()).to_vec();
     argument::text_result(context, trimmed, set, call.result_type())
 }
 

@@ -1,16 +1,14 @@
-//! POSITION, REPLACE: looking for a text inside another, as the collation sees case.
+//! POSITION, REPLACE: looking for a text inside another, as the collation sees it.
 
-use farbird_types::{CharacterSet, Collation, ColumnType, Result, Text, Value, isc};
+use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType, Value, isc};
 
 use super::part::argument_error;
+use super::seen::SeenText;
 use super::{any_null, joined, null_text, text_of_length, working_set};
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob;
-use crate::function::result_type::{same_as, text_chars_in};
+use crate::function::result_type::{same_as, text_chars_in, text_kind};
 use crate::function::{Argument, Call, argument};
-
-/// RDB$COLLATION_ATTRIBUTES: case-insensitive.
-const CASE_INSENSITIVE: u8 = 2;
 
 /// Each text takes the other's type; the start is INTEGER.
 pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
@@ -47,73 +45,52 @@ pub(super) fn position(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> R
     let Ok(start @ 1..) = usize::try_from(start) else {
         return Err(argument_error(isc::SYSF_ARGNMUSTBE_POSITIVE, 3, call.name));
     };
-    let (kind, _) = joined(&[call.argument_type(0), call.argument_type(1)]);
+    // The collation is that of the text that is searched.
+    let kind = match call.argument_type(1) {
+        SqlType::Text(_) | SqlType::Blob { subtype: 1, .. } => text_kind(call.argument_type(1)),
+        _ => joined(&[call.argument_type(0), call.argument_type(1)]).0,
+    };
     let part = argument::text_in(context, call.argument(0), kind.0)?;
     let text = argument::text_in(context, call.argument(1), kind.0)?;
-    let (part, text) = (folded(&part, kind.1), folded(&text, kind.1));
+    let (part, text) = (SeenText::new(&part, kind.1), SeenText::new(&text, kind.1));
     let skipped = start - 1;
-    if part.is_empty() {
-        let inside = skipped <= kind.0.char_length(&text);
+    if part.bytes().is_empty() {
+        let inside = skipped <= text.characters();
         return Ok(Value::integer(if inside { i64::try_from(start).unwrap_or(0) } else { 0 }));
     }
-    let from = kind.0.byte_offset(&text, skipped);
-    let rest = text.get(from..).unwrap_or_default();
-    let found = find(kind.0, rest, &part)
-        .map_or(0, |offset| skipped + kind.0.char_length(rest.get(..offset).unwrap_or_default()) + 1);
+    let from = text.offset_of(skipped);
+    let rest = text.bytes().get(from..).unwrap_or_default();
+    let found = find(text.set(), rest, part.bytes()).map_or(0, |offset| text.character_at(from + offset) + 1);
     Ok(Value::integer(i64::try_from(found).unwrap_or(i64::MAX)))
 }
 
 /// REPLACE(text, find, replacement): an empty `find` changes nothing.
 pub(super) fn replace(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
-    let (kind, _) = joined(&[call.argument_type(0), call.argument_type(1), call.argument_type(2)]);
     let set = working_set(call.result_type());
+    // The collation is that of the text that is changed.
+    let collation = match text_kind(call.argument_type(0)) {
+        (own, collation) if own == set => collation,
+        _ => Collation::default(),
+    };
     let text = argument::text_in(context, call.argument(0), set)?;
     let part = argument::text_in(context, call.argument(1), set)?;
     let replacement = argument::text_in(context, call.argument(2), set)?;
-    let (searched, part) = (folded(&text, kind.1), folded(&part, kind.1));
-    // Folding may change how many bytes a character takes, never the number of characters.
-    let same_bytes = searched.len() == text.bytes().len();
+    let (searched, part) = (SeenText::new(&text, collation), SeenText::new(&part, collation));
+    let (seen, part) = (searched.bytes(), part.bytes());
     let mut bytes = Vec::new();
     let mut at = 0;
     if !part.is_empty() {
-        while let Some(offset) = find(set, searched.get(at..).unwrap_or_default(), &part) {
+        while let Some(offset) = find(searched.set(), seen.get(at..).unwrap_or_default(), part) {
             let found = at + offset;
-            let kept = original(set, &text, &searched, same_bytes, at, found);
+            let kept = searched.original(at, found);
             blob::make_room(context, &mut bytes, kept.len() + replacement.bytes().len())?;
             bytes.extend_from_slice(kept);
             bytes.extend_from_slice(replacement.bytes());
             at = found + part.len();
         }
     }
-    bytes.extend_from_slice(original(set, &text, &searched, same_bytes, at, searched.len()));
+    bytes.extend_from_slice(searched.original(at, seen.len()));
     argument::text_result(context, bytes, set, call.result_type())
-}
-
-/// The bytes of `text` that stand for `searched[from..to]`.
-fn original<'t>(
-    set: CharacterSet,
-    text: &'t Text,
-    searched: &[u8],
-    same_bytes: bool,
-    from: usize,
-    to: usize,
-) -> &'t [u8] {
-    if same_bytes {
-        return text.bytes().get(from..to).unwrap_or_default();
-    }
-    let place = |offset: usize| {
-        let characters = set.char_length(searched.get(..offset).unwrap_or_default());
-        set.byte_offset(text.bytes(), characters)
-    };
-    text.bytes().get(place(from)..place(to)).unwrap_or_default()
-}
-
-/// The text as a case-insensitive collation compares it; otherwise itself.
-fn folded(text: &Text, collation: Collation) -> Vec<u8> {
-    let set = text.character_set();
-    let insensitive =
-        set.collations().any(|(id, _, attributes)| id == collation && attributes & CASE_INSENSITIVE != 0);
-    if insensitive { set.upper(text.bytes()) } else { text.bytes().to_vec() }
 }
 
 /// Where `part` begins in `text`, in bytes, at the beginning of a character.

@@ -1,0 +1,57 @@
+//! Keys of texts that are compared by their bytes.
+//!
+//! Padding makes `memcmp` wrong on plain bytes: "a" is to compare as "a     ", thus above "a\t" and below "a!". So the
+//! end of a text has a code of its own in the place of a space, and a space inside a text has one of two codes, as
+//! what follows the run of spaces is below or above a space:
+//!
+//! | code | means |
+//! |---|---|
+//! | 01 b | byte b below a space |
+//! | 02 | a space before something below a space |
+//! | 03 | end of text |
+//! | 20 | a space before something above a space |
+//! | 21 to FF | the byte itself |
+
+use super::without_padding;
+
+const CONTROL: u8 = 0x01;
+const LOW_SPACE: u8 = 0x02;
+const END: u8 = 0x03;
+const SPACE: u8 = b' ';
+
+/// Appends bytes of a padded text, with their end.
+pub(super) fn append_padded(bytes: &[u8], key: &mut Vec<u8>) {
+    let bytes = without_padding(bytes, SPACE);
+    let mut rest = bytes;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            SPACE => {
+                let after = tail.iter().copied().find(|next| *next != SPACE);
+                key.push(if after.is_some_and(|next| next < SPACE) { LOW_SPACE } else { SPACE });
+            }
+            ..SPACE => key.extend([CONTROL, byte]),
+            _ => key.push(byte),
+        }
+        rest = tail;
+    }
+    key.push(END);
+}
+
+const OCTETS_END: u8 = 0x01;
+const OCTETS_ESCAPE: u8 = 0x02;
+
+/// Appends bytes padded by zeros, with their end: 0, 1 and 2 become 02 01, 02 02 and 02 03.
+pub(super) fn append_octets(bytes: &[u8], key: &mut Vec<u8>) {
+    append_unpadded(without_padding(bytes, 0), key);
+}
+
+/// Appends bytes of a text that is not padded, with their end; zeros at the end count.
+pub(super) fn append_unpadded(bytes: &[u8], key: &mut Vec<u8>) {
+    for byte in bytes {
+        match byte {
+            0..=OCTETS_ESCAPE => key.extend([OCTETS_ESCAPE, byte + 1]),
+            _ => key.push(*byte),
+        }
+    }
+    key.push(OCTETS_END);
+}
