@@ -136,18 +136,30 @@ fn load_catalog(store: &Store, report: &mut CheckReport) -> Catalog {
 struct Names {
     relations: HashMap<RelationId, String>,
     indexes: HashMap<IndexId, String>,
+    /// Indexes whose collation data are not this program's.
+    outdated: Vec<(RelationId, IndexId)>,
 }
 
 impl Names {
     /// Takes the names from a catalog; gives the layouts of all tables.
     fn learn(&mut self, catalog: &Catalog) -> Vec<Arc<RelationLayout>> {
         let mut layouts = Vec::new();
+        let data = &catalog.database.collation_data;
         for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
             self.relations.insert(RelationId(relation.id.0), relation.name.clone());
             for index in &relation.indexes {
                 self.indexes.insert(IndexId(index.id.0), index.name.clone());
             }
-            layouts.push(layout(relation));
+            let mut layout = layout(relation);
+            for index in relation.indexes.iter().filter(|index| data.outdates(relation, index)) {
+                let (table, id) = (RelationId(relation.id.0), IndexId(index.id.0));
+                // Its entries would all seem wrong.
+                for definition in Arc::make_mut(&mut layout).indexes.iter_mut().filter(|it| it.id == id) {
+                    definition.active = false;
+                }
+                self.outdated.push((table, id));
+            }
+            layouts.push(layout);
         }
         layouts
     }
@@ -156,10 +168,20 @@ impl Names {
         self.relations.get(&relation).cloned().unwrap_or_else(|| format!("number {}", relation.0))
     }
 
+    fn place_of_index(&self, relation: RelationId, index: IndexId) -> String {
+        let name = self.indexes.get(&index).cloned().unwrap_or_else(|| format!("number {}", index.0));
+        format!("index {name} of table {}", self.relation(relation))
+    }
+
     /// What the store found, in words.
     fn report(&self, mut counts: CheckReport) -> DatabaseReport {
         let findings = std::mem::take(&mut counts.findings);
-        let damages = findings.iter().map(|finding| self.damage(finding)).collect();
+        let mut damages: Vec<Damage> = findings.iter().map(|finding| self.damage(finding)).collect();
+        damages.extend(self.outdated.iter().map(|(relation, index)| Damage {
+            place: self.place_of_index(*relation, *index),
+            what: "it was made with other collation data than this program has".to_owned(),
+            advice: OUTDATED,
+        }));
         DatabaseReport { damages, counts }
     }
 
@@ -172,10 +194,7 @@ impl Names {
             Place::Sequences => ("the sequences".to_owned(), SEQUENCES),
             Place::Relation(relation) => (table(relation), SALVAGE),
             Place::Row(relation, row) => (format!("{}, row {}", table(relation), row.0), SALVAGE),
-            Place::Index(relation, index) => {
-                let name = self.indexes.get(&index).cloned().unwrap_or_else(|| format!("number {}", index.0));
-                (format!("index {name} of {}", table(relation)), REBUILD)
-            }
+            Place::Index(relation, index) => (self.place_of_index(relation, index), REBUILD),
             Place::Blob(relation, row, blob) => {
                 (format!("{}, row {}, BLOB {}", table(relation), row.0, blob.0), SALVAGE)
             }
@@ -190,6 +209,7 @@ impl Names {
 const RESTORE: &str = "restore the latest backup";
 const SALVAGE: &str = "restore the latest backup, or copy the rows that can be read into a new table";
 const REBUILD: &str = "build the index anew: ALTER INDEX ... INACTIVE, then ALTER INDEX ... ACTIVE";
+const OUTDATED: &str = "attach to the database: the first attachment makes it anew";
 const REFERENCE: &str = "insert the row that is missing, or delete or change the one that refers to it";
 const SEQUENCES: &str = "set the sequences anew with ALTER SEQUENCE ... RESTART WITH";
 

@@ -33,6 +33,8 @@ pub struct Database {
     pub budget: Arc<Account>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
+    /// Held while indexes are made anew whose collation data have changed.
+    pub(crate) collation_data: Mutex<()>,
     next_attachment: AtomicU64,
     next_statement: AtomicU64,
 }
@@ -55,6 +57,7 @@ impl Database {
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),
+            collation_data: Mutex::new(()),
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),
         }

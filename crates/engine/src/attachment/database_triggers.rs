@@ -31,6 +31,7 @@ impl Attachment {
     /// # Errors
     /// Those of the triggers; `isc_miss_prvlg` for those who ask for none to fire and may not.
     pub(crate) fn begin_session(&mut self) -> Result<()> {
+        self.bring_collation_data_up_to_date()?;
         if self.session.options.no_database_triggers {
             if !Actor::of(&self.session).is_administrator(&self.database().catalog()) {
                 return Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with("IGNORE_DB_TRIGGERS"));

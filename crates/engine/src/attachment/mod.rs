@@ -7,6 +7,7 @@
 mod blob_text;
 mod blobs;
 mod client_cursors;
+mod collation_data;
 mod database_triggers;
 mod known_blobs;
 mod scroll;

@@ -8,7 +8,9 @@ use farbird_types::Result;
 
 use crate::api::reported_page_size;
 use crate::backup::RestoreOptions;
-use crate::catalog::{Catalog, CatalogObject, DatabaseProperties, RelationKind, layout, new_guid};
+use crate::catalog::{
+    Catalog, CatalogObject, CollationData, DatabaseProperties, RelationKind, layout, new_guid,
+};
 use crate::clock;
 
 /// The entries of a catalog in the order of their keys, as the store has them: all that not every database has.
@@ -72,6 +74,8 @@ pub(super) fn restored(entries: &[(Vec<u8>, Vec<u8>)], options: &RestoreOptions)
         created_us: clock::now_us(),
         read_only: options.read_only,
         page_size: options.page_size.map_or(catalog.database.page_size, reported_page_size),
+        // Indexes are made of the rows.
+        collation_data: CollationData::current(),
         ..DatabaseProperties::clone(&catalog.database)
     };
     catalog.insert(CatalogObject::Database(Arc::new(properties)));

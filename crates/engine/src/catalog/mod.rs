@@ -22,6 +22,7 @@
 //! | `declared_type` | types as declared to types as stored |
 
 pub mod authority;
+mod collation_data;
 mod counters;
 mod declared_type;
 pub(crate) mod dependencies;
@@ -34,6 +35,7 @@ mod persistence;
 pub mod privileges;
 mod system_privilege;
 
+pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
 pub use edit::{CatalogMark, publication};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Collation, SqlType};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::CollationData;
 use crate::catalog::layout::LayoutCache;
 
 /// What an object is; also the first part of its key in the store.
@@ -93,6 +94,9 @@ pub struct DatabaseProperties {
     /// ALTER DATABASE SET STORAGE CODEC: the text form of a [`farbird_store::CodecId`].
     #[serde(default)]
     pub codec: Option<String>,
+    /// The collation data that index entries were made with.
+    #[serde(default = "CollationData::unknown")]
+    pub collation_data: CollationData,
 }
 
 impl Default for DatabaseProperties {
@@ -109,6 +113,7 @@ impl Default for DatabaseProperties {
             read_only: false,
             sql_security_definer: None,
             codec: None,
+            collation_data: CollationData::current(),
         }
     }
 }

@@ -20,6 +20,7 @@
 
 mod alter_table;
 mod collation;
+pub(crate) mod collation_data;
 mod column;
 mod column_type;
 mod comment;

@@ -318,8 +318,13 @@ impl Kind {
     }
 }
 
+/// The capital, if that is one character: `ß` is not `S`.
 fn folded(character: char) -> char {
-    character.to_uppercase().next().unwrap_or(character)
+    let mut capitals = character.to_uppercase();
+    match (capitals.next(), capitals.next()) {
+        (Some(capital), None) => capital,
+        _ => character,
+    }
 }
 
 fn invalid() -> Error {

@@ -67,6 +67,24 @@ impl TestDatabase {
         check_database(&path, &Default::default(), &mut |_| {}, &Arc::default()).expect("a check")
     }
 
+    /// As [`TestDatabase::check`], of a database that is attached to again later.
+    pub fn check_closed(&self) -> DatabaseReport {
+        check_database(&self.path, &Default::default(), &mut |_| {}, &Arc::default()).expect("a check")
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Why somebody cannot attach.
+    pub fn attach_error(&self, user: &str) -> String {
+        match self.engine.attach(&self.path, attach_options(user, None), users()) {
+            Ok(_) => String::from("attached"),
+            Err(error) => described(&error),
+        }
+    }
+
     /// The engine that has it open.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

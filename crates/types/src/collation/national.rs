@@ -162,15 +162,42 @@ impl NationalOrder {
 
     /// Appends what the keys of all texts begin with that begin with these bytes.
     pub(super) fn append_prefix(&self, bytes: &[u8], attention: Attention, key: &mut Vec<u8>) {
-        // The last character may be the first one of a pair. Spaces at the end may be the end of the text.
         let bytes = if attention.pad { without_padding(bytes, b' ') } else { bytes };
-        let open = attention.contractions
-            && bytes.last().is_some_and(|last| self.contractions.iter().any(|(pair, _)| pair[0] == *last));
-        let bytes = match (open, bytes.split_last()) {
-            (true, Some((_, head))) => head,
-            _ => bytes,
+        let attention = Attention { pad: false, ..attention };
+        let bytes = match attention.accents && attention.case {
+            true => self.closed(bytes, attention),
+            false => return self.append_insensitive_prefix(bytes, attention, key),
         };
-        key.extend(self.levels(bytes, Attention { pad: false, ..attention }).letters);
+        key.extend(self.levels(bytes, attention).letters);
+    }
+
+    /// Without a last character that may be the first one of a pair.
+    fn closed<'b>(&self, bytes: &'b [u8], attention: Attention) -> &'b [u8] {
+        match bytes.split_last() {
+            Some((last, head))
+                if attention.contractions && self.contractions.iter().any(|(pair, _)| pair[0] == *last) =>
+            {
+                head
+            }
+            _ => bytes,
+        }
+    }
+
+    /// As [`NationalOrder::append_prefix`], where a text begins with others that are the same character by character: `æ` is
+    /// the same as `a` then, and yet has two letters.
+    fn append_insensitive_prefix(&self, bytes: &[u8], attention: Attention, key: &mut Vec<u8>) {
+        for byte in bytes {
+            let seen = self.canonical(*byte, attention);
+            let is_seen = |other: u8| self.canonical(other, attention) == seen;
+            if attention.contractions && self.contractions.iter().any(|(pair, _)| is_seen(pair[0])) {
+                return;
+            }
+            let single = Attention { expansions: false, contractions: false, ..attention };
+            key.extend(self.levels(&[*byte], single).letters);
+            if attention.expansions && self.expansions.iter().any(|(byte, _)| is_seen(*byte)) {
+                return;
+            }
+        }
     }
 
     /// The byte that stands for all that are the same to a collation in LIKE and its relatives.
