@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use farbird_types::collation::{CollationRequest, append_order_key, compare_text};
+use farbird_types::collation::{CollationRequest, append_order_key, compare_text, lower, upper};
 use farbird_types::{CharacterSet, Collation, Text};
 
 const RECORDED: &str = include_str!("../data/recorded-orders.txt");
@@ -79,4 +79,44 @@ fn key(text: &Text, collation: Collation) -> Vec<u8> {
 fn bytes_of(hex: &str) -> Vec<u8> {
     let digit = |digit: u8| char::from(digit).to_digit(16).expect("a hex digit") as u8;
     hex.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+const CASES: &str = include_str!("../data/recorded-cases.txt");
+
+/// Errors there: characters whose capitals are not in the set, which we let be.
+const DIFFERENT_CASES: &[&str] = &["NXT_ESP UPPER a6", "ISO8859_13 UPPER b5"];
+
+/// UPPER and LOWER of every character of every single-byte set, by every collation. Bytes without a meaning are left out:
+/// Firebird makes zeros of them.
+#[test]
+fn case_is_mapped_as_by_firebird() {
+    let mut wrong = Vec::new();
+    for line in CASES.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (name, set, function, mapped) = (word(), word(), word(), word());
+        let set = CharacterSet::by_name(set).expect("a character set");
+        let collation = set.collation_by_name(name).expect("a collation");
+        // There the character set cannot be converted from some of its own bytes.
+        if name == "WIN1258" {
+            continue;
+        }
+        for (byte, expected) in (0x80..=0xFFu8).zip(mapped.as_bytes().chunks_exact(2)) {
+            let text = Text::new([byte], set);
+            if text.decode().is_err() {
+                continue;
+            }
+            let got = match function {
+                "UPPER" => upper(&text, collation),
+                _ => lower(&text, collation),
+            };
+            let got = got.map_or_else(|_| "!!".to_owned(), |bytes| format!("{:02x}", bytes[0]));
+            let pair = format!("{name} {function} {byte:02x}");
+            if got.as_bytes() != expected && !DIFFERENT_CASES.contains(&pair.as_str()) {
+                let expected = String::from_utf8_lossy(expected);
+                wrong.push(format!("{pair}: {got}, not {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -82,7 +82,11 @@ pub(super) fn other_case(id: u8, byte: u8, case: Case) -> Option<u8> {
         None => Some(byte),
         Some(character) => match case.character(character) {
             same if same == character => Some(byte),
-            other => single_byte::encode_character(id, other),
+            other => match single_byte::encode_character(id, other) {
+                // Firebird lets these two be.
+                None if matches!(character, 'µ' | 'ÿ') => Some(byte),
+                other => other,
+            },
         },
     }
 }

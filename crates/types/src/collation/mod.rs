@@ -359,9 +359,9 @@ fn map_case(text: &Text, collation: Collation, to_capitals: bool) -> Result<Vec<
         let own = order.and_then(|order| if to_capitals { order.capital(byte) } else { order.small(byte) });
         match (own, order) {
             (Some(other), _) => Ok(other),
-            // A character whose other case is not in the set keeps its own.
-            (None, Some(_)) => Ok(set.map_byte(byte, to_capitals).unwrap_or(byte)),
-            (None, None) => set.map_byte(byte, to_capitals),
+            // A character whose other case is not in the set keeps its own, unless the character set's own mapping counts.
+            (None, Some(_)) if collation.number() != 0 => Ok(set.map_byte(byte, to_capitals).unwrap_or(byte)),
+            (None, _) => set.map_byte(byte, to_capitals),
         }
     };
     text.bytes().iter().map(|byte| map(*byte)).collect()
