@@ -15,8 +15,13 @@ pub(super) fn unicode(text: &str, accents: bool) -> String {
     if text.is_ascii() {
         return text.to_ascii_uppercase();
     }
-    let capitals = text.chars().map(simple_upper);
+    let capitals = text.chars().map(capital);
     if accents { capitals.collect() } else { strip(capitals) }
+}
+
+/// The dotless i is no small form of I to any order but Turkish ones, so an index keeps them apart, and so do we.
+fn capital(character: char) -> char {
+    if character == 'ı' { character } else { simple_upper(character) }
 }
 
 /// Without accents.

@@ -105,12 +105,30 @@ fn unicode_collations() -> impl Strategy<Value = Collation> {
         (0u32..5).prop_map(Collation),
         Just(made(1, "LOCALE=es@collation=traditional")),
         Just(made(3, "LOCALE=cs")),
+        Just(made(7, "LOCALE=cs")),
+        Just(made(3, "LOCALE=tr")),
+        Just(made(7, "LOCALE=sv")),
         Just(made(7, "LOCALE=hu_HU")),
         Just(made(1, "LOCALE=da;NUMERIC-SORT=1")),
         Just(made(7, "NUMERIC-SORT=1")),
         Just(made(0, "LOCALE=fr_CA")),
         Just(made(3, "LOCALE=cs;DISABLE-COMPRESSIONS=1")),
     ]
+}
+
+/// What STARTING WITH finds by looking at the text stands in an index where the prefix says.
+fn found_by_prefix(
+    prefix: &Text,
+    text: &Text,
+    collation: Collation,
+) -> std::result::Result<(), TestCaseError> {
+    let (_, seen) = canonical(text, collation);
+    if seen.starts_with(&canonical(prefix, collation).1) {
+        let mut beginning = Vec::new();
+        append_prefix(prefix, collation, &mut beginning);
+        prop_assert!(sort_key(text, collation).starts_with(&beginning), "{:?} {:?}", prefix, text);
+    }
+    Ok(())
 }
 
 /// The collations that go by tables.
@@ -157,6 +175,33 @@ proptest! {
         append_prefix(&Text::utf8(&head), collation, &mut prefix);
         let whole = sort_key(&Text::utf8(&format!("{head}{tail}")), collation);
         prop_assert!(whole.starts_with(&prefix), "{:?} {:?}", whole, prefix);
+    }
+
+    #[test]
+    fn an_index_has_whatever_starts_with_a_prefix(
+        prefix in "[ a-zA-ZčĆéÉßıİåÅøØñйЙиИёеґїі]{1,4}",
+        text in "[ a-zA-ZčĆéÉßıİåÅøØñйЙиИёеґїі\u{301}\u{30c}\u{306}]{0,6}",
+        collation in unicode_collations(),
+    ) {
+        found_by_prefix(&Text::utf8(&prefix), &Text::utf8(&text), collation)?;
+        let other = text.to_uppercase().replace(['É', 'е'], "e").replace('Č', "c\u{30c}");
+        found_by_prefix(&Text::utf8(&prefix), &Text::utf8(&format!("{prefix}{text}")), collation)?;
+        found_by_prefix(&Text::utf8(&text.to_lowercase()), &Text::utf8(&other), collation)?;
+    }
+
+    #[test]
+    fn a_national_index_has_whatever_starts_with_a_prefix(
+        prefix in prop::collection::vec(national_byte(), 1..4),
+        text in prop::collection::vec(national_byte(), 0..5),
+        which in any::<prop::sample::Index>(),
+        attributes in prop::sample::select(&[1u8, 3, 5, 7][..]),
+    ) {
+        let nationals: Vec<_> = nationals().collect();
+        let (set, collation) = *which.get(&nationals);
+        let base = set.collation_name(collation).unwrap_or_default();
+        let collation = Collation::make(set, 126, &CollationRequest { base, attributes, specific: "" });
+        let collation = collation.unwrap_or(which.get(&nationals).1);
+        found_by_prefix(&Text::new(prefix, set), &Text::new(text, set), collation)?;
     }
 
     #[test]

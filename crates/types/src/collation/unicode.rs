@@ -131,9 +131,45 @@ impl UnicodeOrder {
 
     /// Appends what the keys of all texts begin with that begin with `prefix`.
     pub(super) fn append_prefix(&self, prefix: &str, key: &mut Vec<u8>) {
-        let prefix = self.prepared(prefix);
+        let prefix = self.prepared(self.unambiguous(prefix));
         key.push(BEGIN);
         write(&self.letters, self.closed(&prefix), key);
+    }
+
+    /// The part of a prefix in which whatever is the same to an insensitive collation, character by character, is the same
+    /// letter too. To Czech `č` is not a letter with an accent, and to Turkish `I` not the capital of `i`.
+    fn unambiguous<'t>(&self, prefix: &'t str) -> &'t str {
+        if self.options.accents && self.options.case {
+            return prefix;
+        }
+        let end = prefix.char_indices().find(|(_, character)| !self.is_one_letter(*character));
+        end.map_or(prefix, |(end, _)| prefix.get(..end).unwrap_or_default())
+    }
+
+    fn is_one_letter(&self, character: char) -> bool {
+        const ACCENTS: std::ops::RangeInclusive<char> = '\u{300}'..='\u{34E}';
+        if self.options.locale == Locale::ROOT && character.is_ascii() {
+            return true;
+        }
+        // Scripts whose vowels are marks lose them with the accents.
+        if !self.options.accents && !has_accents_only(character) {
+            return false;
+        }
+        let capital = canonical::unicode(character.encode_utf8(&mut [0; 4]), self.options.accents);
+        let letters = |text: &str| {
+            let mut key = Vec::new();
+            write(&self.letters, text, &mut key);
+            key
+        };
+        let own = letters(&capital);
+        let small = capital.to_lowercase();
+        if letters(&small) != own || letters(character.encode_utf8(&mut [0; 4])) != own {
+            return false;
+        }
+        self.options.accents
+            || ACCENTS.into_iter().all(|accent| {
+                [&capital, &small].iter().all(|letter| letters(&format!("{letter}{accent}")) == own)
+            })
     }
 
     /// The part of a prefix whose letters stay the same whatever follows.
@@ -191,6 +227,15 @@ fn stands_alone(character: char) -> bool {
         '\u{4E00}'..='\u{9FFF}' => true,
         _ => false,
     }
+}
+
+/// Whether marks over a character are accents: Latin, Greek, Cyrillic, Armenian and Georgian letters, symbols, ideographs.
+fn has_accents_only(character: char) -> bool {
+    matches!(
+        character,
+        ' '..='~' | '\u{A1}'..='\u{2FF}' | '\u{370}'..='\u{58F}' | '\u{10A0}'..='\u{10FF}' | '\u{1E00}'..='\u{1FFF}'
+            | '\u{2010}'..='\u{214F}' | '\u{4E00}'..='\u{9FFF}'
+    )
 }
 
 fn write_key(collator: &CollatorBorrowed<'static>, text: &str, key: &mut Vec<u8>) {
