@@ -475,6 +475,9 @@ pub struct RoutineParameter {
     pub name: String,
     /// Type.
     pub sql_type: SqlType,
+    /// SEGMENT SIZE of a BLOB.
+    #[serde(default)]
+    pub segment_size: Option<u16>,
     /// Domain's name, if declared by one.
     pub domain: Option<String>,
     /// NOT NULL.

@@ -387,6 +387,18 @@ pub(super) fn in_statement(error: Error, start: SourceStart) -> Error {
     shifted.unwrap_or(error)
 }
 
+/// Puts an error under the heading of its statement alone: for what Firebird finds while it reads the statement.
+pub(super) fn under_heading(statement: &DdlStatement, error: Error) -> Error {
+    match heading(statement) {
+        None => error,
+        Some((code, name)) => {
+            let outer = Error::new(code);
+            let outer = if let Some(name) = name { outer.with(name) } else { outer };
+            outer.and_all(error)
+        }
+    }
+}
+
 /// Puts an error under the headings of its statement: `no_meta_update`, "CREATE TABLE T failed".
 ///
 /// Errors that Firebird finds at the commit, when its deferred work runs, come without a heading of the statement.

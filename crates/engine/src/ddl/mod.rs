@@ -65,7 +65,11 @@ pub fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> 
         catalog.mark()
     };
     let user_changes = transaction.user_changes.lock().len();
-    match run(&mut Editor::new(context), statement) {
+    let mut editor = Editor::new(context);
+    let done = routine::check_signature(&editor, statement)
+        .map_err(|failure| error::under_heading(statement, failure))
+        .and_then(|()| run(&mut editor, statement).map_err(|failure| error::describe(statement, failure)));
+    match done {
         Ok(()) => {
             transaction.store.release(savepoint);
             Ok(())
@@ -74,7 +78,7 @@ pub fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> 
             transaction.catalog.lock().restore(&mark);
             transaction.user_changes.lock().truncate(user_changes);
             transaction.store.rollback_to(savepoint)?;
-            Err(error::describe(statement, failure))
+            Err(failure)
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{
-    AlterRoutineOptions, DataTypeKind, DefineFunction, DefineMode, DefineProcedure, FunctionSignature,
-    ParameterDeclaration, ProcedureSignature, RoutineBody, RoutineDefinition, Source, SqlSecurity,
-    SqlSecurityChange,
+    AlterRoutineOptions, DataTypeKind, DdlStatement, DefineFunction, DefineMode, DefineProcedure,
+    FunctionSignature, ParameterDeclaration, ProcedureSignature, RoutineBody, RoutineDefinition, Source,
+    SqlSecurity, SqlSecurityChange,
 };
 use farbird_types::{Error, Result, isc};
 
@@ -88,6 +88,7 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
     let result = RoutineParameter {
         name: String::new(),
         sql_type: declared.sql_type,
+        segment_size: declared.segment_size,
         domain: declared.domain.map(|domain| domain.name.clone()),
         not_null: returns.not_null || declared.not_null,
         default_source: None,
@@ -163,15 +164,46 @@ pub(super) fn body_of(definition: &RoutineDefinition) -> Result<&RoutineBody> {
     }
 }
 
+/// Resolves the types that a procedure or a function is declared with, before anything else is looked at.
+///
+/// # Errors
+/// Unknown domains, columns, character sets and collations; names that stand twice.
+pub(super) fn check_signature(editor: &Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
+    match statement {
+        DdlStatement::DefineProcedure(it) => {
+            check_types(editor, &it.signature.parameters)?;
+            check_types(editor, &it.signature.returns)
+        }
+        DdlStatement::DefineFunction(it) => {
+            check_types(editor, &it.signature.parameters)?;
+            let returns = &it.signature.returns;
+            let declared = declared_type(&editor.catalog(), &returns.data_type, returns.collation.as_ref());
+            declared.map(|_| ()).map_err(as_dsql)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_types(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Result<()> {
+    let catalog = editor.catalog();
+    for (number, declaration) in declarations.iter().enumerate() {
+        let typed = &declaration.parameter;
+        let name = typed.name.as_str();
+        let earlier = declarations.iter().take(number);
+        if earlier.map(|earlier| earlier.parameter.name.as_str()).any(|earlier| earlier == name) {
+            return Err(Error::new(isc::SQLERR).with(-901).and(isc::DSQL_DUPLICATE_SPEC).with(name));
+        }
+        declared_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
+    }
+    Ok(())
+}
+
 fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Result<Vec<RoutineParameter>> {
     let mut parameters: Vec<RoutineParameter> = Vec::with_capacity(declarations.len());
     let catalog = editor.catalog();
     for declaration in declarations {
         let typed = &declaration.parameter;
         let name = typed.name.as_str();
-        if parameters.iter().any(|earlier| earlier.name == name) {
-            return Err(Error::new(isc::SQLERR).with(-901).and(isc::DSQL_DUPLICATE_SPEC).with(name));
-        }
         if declaration.default.is_none() && parameters.iter().any(|earlier| earlier.default_source.is_some())
         {
             return Err(Error::new(isc::DSQL_ERROR)
@@ -192,6 +224,7 @@ fn declare(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Re
         parameters.push(RoutineParameter {
             name: name.to_owned(),
             sql_type: declared.sql_type,
+            segment_size: declared.segment_size,
             domain: declared.domain.filter(|_| by_domain).map(|domain| domain.name.clone()),
             not_null: typed.not_null || declared.not_null,
             default_source,

@@ -207,7 +207,8 @@ fn parameter_fields(rows: &mut RowSet<'_, '_, '_>, kind: RoutineKind, routine: &
     for (number, parameter) in routine.inputs.iter().chain(&routine.outputs).enumerate() {
         if parameter.domain.is_none() {
             let name = parameter_domain(kind, routine, number);
-            field_row(rows, &name, &parameter.sql_type, Declared::default(), false, &routine.owner);
+            let declared = Declared { precision: None, segment_size: parameter.segment_size };
+            field_row(rows, &name, &parameter.sql_type, declared, false, &routine.owner);
         }
     }
 }

@@ -38,3 +38,9 @@ select cast(1 as type of column t.nope) from rdb$database;
 select cast(1 as type of nodom) from rdb$database;
 create table ty(a nodom);
 alter table t add zz nodom;
+create procedure px(a int, a int) as begin end;
+set term ^;
+create function fx(a int) returns varchar(10) character set nope as begin return ''; end^
+create procedure seg(a blob sub_type text segment size 33) returns (b blob sub_type binary character set utf8) as declare v blob segment size 12; begin b = a; suspend; end^
+set term ;^
+select f.rdb$segment_length, f.rdb$field_sub_type, f.rdb$character_set_id from rdb$fields f join rdb$procedure_parameters p on p.rdb$field_source = f.rdb$field_name where p.rdb$procedure_name = 'SEG' order by p.rdb$parameter_type;
