@@ -1,6 +1,6 @@
 //! The machine's clock, in Firebird's units. The only place of the engine that reads it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farbird_types::{Date, Time, Timestamp, TimestampTz, ZoneId};
 
@@ -28,6 +28,17 @@ pub fn timestamp_of_us(us: i64) -> Timestamp {
     }
 }
 
+/// So much later; the last moment that there is if that is beyond it.
+pub fn later(moment: Timestamp, by: Duration) -> Timestamp {
+    let ticks = i64::try_from(by.as_micros() / 100).unwrap_or(i64::MAX);
+    let ticks = i64::from(moment.time.0).saturating_add(ticks);
+    let days = i64::from(moment.date.0).saturating_add(ticks.div_euclid(TICKS_PER_DAY));
+    Timestamp {
+        date: Date(i32::try_from(days).unwrap_or(i32::MAX)),
+        time: Time(u32::try_from(ticks.rem_euclid(TICKS_PER_DAY)).unwrap_or(0)),
+    }
+}
+
 /// Now, in microseconds since 1970, UTC.
 pub fn now_us() -> i64 {
     i64::try_from(since_epoch().as_micros()).unwrap_or(i64::MAX)
@@ -38,6 +49,6 @@ pub fn now_us() -> i64 {
 pub const DEFAULT_ZONE: ZoneId = ZoneId(u16::MAX);
 
 /// A clock set before 1970 counts as 1970.
-fn since_epoch() -> std::time::Duration {
+fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

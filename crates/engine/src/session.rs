@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use farbird_store::CancelFlag;
@@ -32,6 +32,14 @@ pub struct Session {
     pub activity: Mutex<Activity>,
     /// What its statements have taken.
     pub budget: Arc<Account>,
+}
+
+impl Session {
+    /// Whether one of its statements runs.
+    pub fn is_running(&self) -> bool {
+        let activity = self.activity.lock();
+        activity.statements.values().any(|statement| statement.state() == StatementState::Active)
+    }
 }
 
 /// Settings that SET statements change.
@@ -80,13 +88,41 @@ pub struct StatementActivity {
     pub budget: Arc<StatementBudget>,
     /// Transaction in which it runs or ran last; 0 before its first run.
     transaction: AtomicU64,
-    /// When it began to run, in UTC: the date in the high half, the time in the low one; or [`NOT_RUNNING`].
+    state: AtomicU8,
+    /// When it began to run, as [`packed`]; or [`NEVER`].
     since: AtomicU64,
     zone: AtomicU16,
+    /// The timeout that its client has set for it, in milliseconds; 0 for none.
+    timeout_ms: AtomicU32,
+    /// When its time is up, as [`packed`]; or [`NEVER`].
+    timer: AtomicU64,
+}
+
+/// MON$STATE of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StatementState {
+    /// Neither runs nor has an open cursor.
+    Idle = 0,
+    /// Runs.
+    Active = 1,
+    /// Its cursor is open, and nobody fetches from it.
+    Stalled = 2,
 }
 
 /// No time of a day is that late.
-const NOT_RUNNING: u64 = u64::MAX;
+const NEVER: u64 = u64::MAX;
+
+/// A moment in UTC: the date in the high half, the time in the low one.
+fn packed(moment: Timestamp) -> u64 {
+    let Timestamp { date: Date(date), time: Time(time) } = moment;
+    u64::from(date.cast_unsigned()) << 32 | u64::from(time)
+}
+
+fn unpacked(packed: u64) -> Option<Timestamp> {
+    let (date, time) = ((packed >> 32) as u32, packed as u32);
+    (packed != NEVER).then_some(Timestamp { date: Date(date.cast_signed()), time: Time(time) })
+}
 
 impl StatementActivity {
     /// A statement that has not run yet.
@@ -96,22 +132,67 @@ impl StatementActivity {
             explained_plan,
             budget,
             transaction: AtomicU64::new(0),
-            since: AtomicU64::new(NOT_RUNNING),
+            state: AtomicU8::new(StatementState::Idle as u8),
+            since: AtomicU64::new(NEVER),
             zone: AtomicU16::new(0),
+            timeout_ms: AtomicU32::new(0),
+            timer: AtomicU64::new(NEVER),
         }
     }
 
-    /// It runs from now on.
-    pub fn begin(&self, transaction: u64, now: TimestampTz) {
-        let Timestamp { date: Date(date), time: Time(time) } = now.utc;
+    /// It runs from now on, until `timer` at the latest.
+    pub fn begin(&self, transaction: u64, now: TimestampTz, timer: Option<Timestamp>) {
         self.transaction.store(transaction, Ordering::Relaxed);
         self.zone.store(now.zone.0, Ordering::Relaxed);
-        self.since.store(u64::from(date.cast_unsigned()) << 32 | u64::from(time), Ordering::Relaxed);
+        self.since.store(packed(now.utc), Ordering::Relaxed);
+        self.timer.store(timer.map_or(NEVER, packed), Ordering::Relaxed);
+        self.set_state(StatementState::Active);
     }
 
-    /// It runs no more.
+    /// It runs no more, and its cursor is closed.
     pub fn end(&self) {
-        self.since.store(NOT_RUNNING, Ordering::Relaxed);
+        self.set_state(StatementState::Idle);
+        self.since.store(NEVER, Ordering::Relaxed);
+        self.stop_timer();
+    }
+
+    /// It goes on, or waits for a fetch.
+    pub fn set_state(&self, state: StatementState) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// MON$STATE.
+    pub fn state(&self) -> StatementState {
+        match self.state.load(Ordering::Relaxed) {
+            1 => StatementState::Active,
+            2 => StatementState::Stalled,
+            _ => StatementState::Idle,
+        }
+    }
+
+    /// Notes the timeout that its client has set for it.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        let timeout_ms = timeout.map_or(0, |timeout| u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX));
+        self.timeout_ms.store(timeout_ms, Ordering::Relaxed);
+    }
+
+    /// The timeout that its client has set for it, in milliseconds; 0 for none.
+    pub fn timeout_ms(&self) -> u32 {
+        self.timeout_ms.load(Ordering::Relaxed)
+    }
+
+    /// Its last row was fetched: its time runs no more.
+    pub fn stop_timer(&self) {
+        self.timer.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// When its time is up, while that runs.
+    pub fn timer(&self) -> Option<TimestampTz> {
+        self.in_zone(unpacked(self.timer.load(Ordering::Relaxed))?)
+    }
+
+    fn in_zone(&self, utc: Timestamp) -> Option<TimestampTz> {
+        Some(TimestampTz { utc, zone: ZoneId(self.zone.load(Ordering::Relaxed)) })
     }
 
     /// Transaction in which it runs or ran last.
@@ -119,27 +200,67 @@ impl StatementActivity {
         Some(self.transaction.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
 
-    /// When it began to run, while it runs.
+    /// When it began to run, while it runs or its cursor is open.
     pub fn running_since(&self) -> Option<TimestampTz> {
-        let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != NOT_RUNNING)?;
-        let (date, time) = ((since >> 32) as u32, since as u32);
-        let utc = Timestamp { date: Date(date.cast_signed()), time: Time(time) };
-        Some(TimestampTz { utc, zone: ZoneId(self.zone.load(Ordering::Relaxed)) })
+        self.in_zone(unpacked(self.since.load(Ordering::Relaxed))?)
     }
 }
 
-/// Why a statement must stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a statement must stop. A later one outweighs an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum StopReason {
-    /// op_cancel.
+    /// op_cancel, or DELETE FROM MON$STATEMENTS.
     Cancelled = 1,
-    /// Statement timeout.
-    TimedOut = 2,
-    /// The attachment was shut down, or its connection broke.
-    AttachmentClosed = 3,
+    /// The statement's own timeout.
+    StatementTimeout = 2,
+    /// The session's: SET STATEMENT TIMEOUT.
+    SessionTimeout = 3,
+    /// The server's.
+    ServerTimeout = 4,
+    /// The connection broke, or DELETE FROM MON$ATTACHMENTS.
+    AttachmentClosed = 5,
     /// The server is going down.
-    Shutdown = 4,
+    Shutdown = 6,
+}
+
+impl StopReason {
+    fn of(number: u8) -> Option<StopReason> {
+        use StopReason::*;
+        [Cancelled, StatementTimeout, SessionTimeout, ServerTimeout, AttachmentClosed, Shutdown]
+            .into_iter()
+            .find(|reason| *reason as u8 == number)
+    }
+
+    /// Whether it ends the session, not only what runs.
+    fn is_final(self) -> bool {
+        self >= StopReason::AttachmentClosed
+    }
+
+    fn is_timeout(self) -> bool {
+        !self.is_final() && self != StopReason::Cancelled
+    }
+
+    /// What the client is told.
+    fn error(self) -> Error {
+        match self {
+            StopReason::Cancelled => Error::new(isc::CANCELLED),
+            StopReason::StatementTimeout => Error::new(isc::CANCELLED).and(isc::REQ_STMT_TIMEOUT),
+            StopReason::SessionTimeout => Error::new(isc::CANCELLED).and(isc::ATT_STMT_TIMEOUT),
+            StopReason::ServerTimeout => Error::new(isc::CANCELLED).and(isc::CFG_STMT_TIMEOUT),
+            StopReason::AttachmentClosed => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_KILLED),
+            StopReason::Shutdown => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_ENGINE),
+        }
+    }
+}
+
+/// When a statement's time is up, and whose limit that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    /// The moment.
+    pub at: Instant,
+    /// The reason that stops the statement then: one of the timeouts.
+    pub reason: StopReason,
 }
 
 /// Stops a session's running statement from another thread: lock waits end at once, loops at their next look.
@@ -148,9 +269,11 @@ pub struct Interrupt {
     pub cancel: Arc<CancelFlag>,
     reason: AtomicU8,
     disabled: AtomicU32,
-    deadline: Mutex<Option<Instant>>,
+    deadline: Mutex<Option<Deadline>>,
     /// Whether there is a deadline: most statements have none, and leave its lock alone.
     is_timed: AtomicBool,
+    /// Called when the session is to end: it may be at rest.
+    on_close: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
 }
 
 impl Interrupt {
@@ -162,6 +285,7 @@ impl Interrupt {
             disabled: AtomicU32::new(0),
             deadline: Mutex::new(None),
             is_timed: AtomicBool::new(false),
+            on_close: Mutex::new(None),
         }
     }
 
@@ -170,8 +294,29 @@ impl Interrupt {
         if reason == StopReason::Cancelled && self.disabled.load(Ordering::Acquire) > 0 {
             return;
         }
-        self.reason.store(reason as u8, Ordering::Release);
+        self.reason.fetch_max(reason as u8, Ordering::AcqRel);
         self.cancel.cancel();
+        if reason.is_final() {
+            let on_close = self.on_close.lock().clone();
+            if let Some(on_close) = on_close {
+                on_close();
+            }
+        }
+    }
+
+    /// Sets what is called when the session is told to end, from the thread that tells it: whoever keeps a session at
+    /// rest detaches it then, so that its locks go.
+    pub fn set_on_close(&self, on_close: impl Fn() + Send + Sync + 'static) {
+        *self.on_close.lock() = Some(Arc::new(on_close));
+    }
+
+    /// Whether the session has been told to end.
+    pub fn is_closing(&self) -> bool {
+        self.reason().is_some_and(StopReason::is_final)
+    }
+
+    fn reason(&self) -> Option<StopReason> {
+        StopReason::of(self.reason.load(Ordering::Acquire))
     }
 
     /// fb_cancel_disable and fb_cancel_enable.
@@ -179,13 +324,18 @@ impl Interrupt {
         self.disabled.store(u32::from(disabled), Ordering::Release);
     }
 
-    /// Begins a statement that must end at `deadline`. A cancel that has come already counts: it was meant for what the
-    /// client had sent before.
-    pub fn begin(&self, deadline: Option<Instant>) {
+    /// Begins a statement that must end at `deadline`, or goes on with one. A cancel that has come already counts: it was
+    /// meant for what the client had sent before. So does a deadline that has passed.
+    pub fn begin(&self, deadline: Option<Deadline>) {
         self.set_deadline(deadline);
+        if let Some(deadline) = deadline
+            && deadline.at <= Instant::now()
+        {
+            self.raise(deadline.reason);
+        }
     }
 
-    fn set_deadline(&self, deadline: Option<Instant>) {
+    fn set_deadline(&self, deadline: Option<Deadline>) {
         if deadline.is_some() || self.is_timed.load(Ordering::Acquire) {
             *self.deadline.lock() = deadline;
             self.is_timed.store(deadline.is_some(), Ordering::Release);
@@ -196,42 +346,44 @@ impl Interrupt {
     pub fn end(&self) {
         self.set_deadline(None);
         let reason = self.reason.load(Ordering::Acquire);
-        let is_closing = reason >= StopReason::AttachmentClosed as u8;
-        let is_raised = reason != 0 || self.cancel.is_raised();
-        if is_raised && !is_closing {
-            self.reason.store(0, Ordering::Release);
-            self.cancel.reset();
+        let is_final = StopReason::of(reason).is_some_and(StopReason::is_final);
+        if is_final || (reason == 0 && !self.cancel.is_raised()) {
+            return;
+        }
+        self.cancel.reset();
+        // What was raised meanwhile is not forgotten.
+        if self.reason.compare_exchange(reason, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            self.cancel.cancel();
         }
     }
 
     /// When the running statement must end.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Deadline> {
         *self.deadline.lock()
     }
 
-    /// A row was delivered, and the next one may be asked for: a cancel that came meanwhile is for that. A timeout is not: the time
-    /// between two fetches does not count.
+    /// A row was delivered, and the next one may be asked for: a cancel that came meanwhile is for that. A timeout is its
+    /// cursor's own, and comes again with it.
     pub fn pause(&self) {
-        if self.reason.load(Ordering::Acquire) == StopReason::TimedOut as u8 {
+        if self.reason().is_some_and(StopReason::is_timeout) {
             self.end();
         } else {
             self.set_deadline(None);
         }
     }
 
-    /// Fails if the statement must stop. Cheap: loops call it once per batch or per few rows.
+    /// Fails if the statement must stop. Cheap enough to be called once per row.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         if self.cancel.is_raised() { Err(self.error()) } else { Ok(()) }
     }
 
     /// The error for the reason at hand.
+    #[cold]
     pub fn error(&self) -> Error {
-        match self.reason.load(Ordering::Acquire) {
-            2 => Error::new(isc::CANCELLED).and(isc::REQ_STMT_TIMEOUT),
-            3 => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_KILLED),
-            4 => Error::new(isc::ATT_SHUTDOWN).and(isc::ATT_SHUT_ENGINE),
-            _ => Error::new(isc::CANCELLED),
-        }
+        // The flag is looked at without order: what was written before it went up is seen from here on.
+        fence(Ordering::Acquire);
+        self.reason().unwrap_or(StopReason::Cancelled).error()
     }
 }
 

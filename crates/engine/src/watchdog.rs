@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::session::{Interrupt, StopReason};
+use crate::session::{Deadline, Interrupt};
 
 /// What the thread waits for.
 #[derive(Default)]
@@ -57,9 +57,10 @@ fn run(watch: &Watch) {
             Some(_) => {
                 let interrupt = due.pop().and_then(|Reverse(next)| next.interrupt.upgrade());
                 if let Some(interrupt) = interrupt
-                    && interrupt.deadline().is_some_and(|deadline| deadline <= Instant::now())
+                    && let Some(Deadline { at, reason }) = interrupt.deadline()
+                    && at <= Instant::now()
                 {
-                    interrupt.raise(StopReason::TimedOut);
+                    interrupt.raise(reason);
                 }
             }
         }
@@ -91,14 +92,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::session::StopReason;
 
     #[test]
     fn an_interrupt_is_raised_at_its_deadline_and_not_after_the_statement_has_ended() {
         let (late, done) = (Arc::new(Interrupt::new()), Arc::new(Interrupt::new()));
         for interrupt in [&late, &done] {
-            let deadline = Instant::now() + Duration::from_millis(20);
-            interrupt.begin(Some(deadline));
-            watch(interrupt, deadline);
+            let at = Instant::now() + Duration::from_millis(20);
+            interrupt.begin(Some(Deadline { at, reason: StopReason::StatementTimeout }));
+            watch(interrupt, at);
         }
         done.end();
         while late.check().is_ok() {

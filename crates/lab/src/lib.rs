@@ -5,4 +5,5 @@
 #![forbid(unsafe_code)]
 
 pub mod contest;
+pub mod endless;
 pub mod records;

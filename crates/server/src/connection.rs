@@ -141,7 +141,22 @@ impl Connection {
                 return Err(End::LoginTimeout);
             }
             () = told_to_stop(&mut stopping) => self.stop(),
+            () = self.line.told_to_close() => return self.shut_down().await,
         }
+        Ok(())
+    }
+
+    /// Somebody else has ended the session, which rests: its locks go at once. Its client is told when it asks again.
+    async fn shut_down(&mut self) -> Result<(), End> {
+        let State::Resting { mut worker, socket } = std::mem::replace(&mut self.state, State::Gone) else {
+            return Ok(());
+        };
+        // Rolling back and closing a file are not for an I/O thread.
+        let task = tokio::task::spawn_blocking(move || {
+            worker.detach_if_ended();
+            worker
+        });
+        self.state = State::Resting { worker: task.await?, socket };
         Ok(())
     }
 

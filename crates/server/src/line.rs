@@ -26,6 +26,7 @@ use farbird_wire::xdr::DecodeError;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use socket2::Socket;
+use tokio::sync::Notify;
 
 /// Bytes read from a socket at a time.
 pub(crate) const READ_BYTES: usize = 32 << 10;
@@ -65,6 +66,8 @@ pub(crate) struct Line {
     stopped: AtomicBool,
     /// Nobody will deliver what is written from here.
     abandoned: AtomicBool,
+    /// Told when somebody else ends the session (DELETE FROM MON$ATTACHMENTS).
+    closing: Arc<Notify>,
 }
 
 /// What comes in.
@@ -125,6 +128,7 @@ impl Line {
             logged_in: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
+            closing: Arc::default(),
         }
     }
 
@@ -247,7 +251,14 @@ impl Line {
 
     /// A database is attached: this stops what it runs.
     pub(crate) fn set_interrupt(&self, interrupt: Arc<Interrupt>) {
+        let closing = Arc::clone(&self.closing);
+        interrupt.set_on_close(move || closing.notify_one());
         self.input.lock().interrupt = Some(interrupt);
+    }
+
+    /// Waits until somebody else ends the session.
+    pub(crate) async fn told_to_close(&self) {
+        self.closing.notified().await;
     }
 
     /// Stops what the session runs.

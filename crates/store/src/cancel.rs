@@ -37,12 +37,15 @@ impl CancelFlag {
         self.raised.store(false, Ordering::SeqCst);
     }
 
-    /// Whether the flag is up.
+    /// Whether the flag is up. A plain load: loops look at it once per row. Who waits is woken after the flag went up,
+    /// under the waker's lock, and so sees it.
+    #[inline]
     pub fn is_raised(&self) -> bool {
-        self.raised.load(Ordering::SeqCst)
+        self.raised.load(Ordering::Relaxed)
     }
 
     /// [`StoreError::Cancelled`] if the flag is up.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         if self.is_raised() { Err(StoreError::Cancelled) } else { Ok(()) }
     }

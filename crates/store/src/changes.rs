@@ -11,7 +11,7 @@ use crate::committed::Sight;
 use crate::spilled::SpilledTransaction;
 use crate::store::Inner;
 use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
-use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
+use crate::{CancelFlag, CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
 
 /// Own changes are newer than all that others have committed: the row is locked.
 pub(crate) const OWN: CommitNumber = CommitNumber(u64::MAX);
@@ -27,6 +27,8 @@ pub(crate) struct SeenChange {
 /// A walk over the seen changes of a relation, in row order.
 pub(crate) struct SeenChanges<'a> {
     inner: &'a Inner,
+    /// Ends the walk; not needed for a single row.
+    cancel: Option<&'a CancelFlag>,
     sight: Sight<'a>,
     /// `None`: there are none.
     entries: Option<Peekable<Entries>>,
@@ -38,6 +40,7 @@ impl<'a> SeenChanges<'a> {
     /// A walk that begins at row `from` and ends behind row `last`.
     pub(crate) fn new(
         inner: &'a Inner,
+        cancel: Option<&'a CancelFlag>,
         snapshot: &dyn Snapshot,
         relation: RelationId,
         sight: Sight<'a>,
@@ -49,7 +52,7 @@ impl<'a> SeenChanges<'a> {
             None => None,
             Some(_) => Some(scan(snapshot, relation, from, last)?.peekable()),
         };
-        Ok(SeenChanges { inner, sight, entries, met: None })
+        Ok(SeenChanges { inner, cancel, sight, entries, met: None })
     }
 
     /// The next row of which a change is seen.
@@ -57,6 +60,7 @@ impl<'a> SeenChanges<'a> {
         let Some(mut entries) = self.entries.take() else { return Ok(None) };
         let mut found: Option<(RowId, SeenChange)> = None;
         loop {
+            self.cancel.map_or(Ok(()), CancelFlag::check)?;
             match (&found, entries.peek()) {
                 (_, None) => return Ok(found),
                 (Some((row, _)), Some(Ok((key, _)))) if parse(key)?.0 != *row => break,
@@ -96,7 +100,7 @@ pub(crate) fn find_change(
     row: RowId,
     sight: Sight<'_>,
 ) -> Result<Option<SeenChange>> {
-    let mut changes = SeenChanges::new(inner, snapshot, relation, sight, row, row)?;
+    let mut changes = SeenChanges::new(inner, None, snapshot, relation, sight, row, row)?;
     Ok(changes.next()?.map(|(_, change)| change))
 }
 

@@ -225,6 +225,8 @@ impl IndexScan {
         let snapshot = transaction.store().inner.snapshot();
         let mut entries = self.entries(&*snapshot, &core, index)?;
         while batch.len() < rows_max.max(1) {
+            // A range may hold any number of entries of rows that nobody sees any more.
+            transaction.cancel_flag().check()?;
             let Some(entry) = entries.next()? else {
                 self.finished = true;
                 break;

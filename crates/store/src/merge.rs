@@ -13,7 +13,10 @@ use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
 use crate::transaction::Core;
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
-use crate::{CommitNumber, ReadView, RelationId, Result, RowBatch, RowId, StoreError, keyspace};
+use crate::{
+    CancelFlag, CommitNumber, ReadView, RelationId, Result, RowBatch, RowId, StoreError, Transaction,
+    keyspace,
+};
 
 /// What comes next.
 pub(crate) enum MergedRow<'a> {
@@ -27,6 +30,7 @@ pub(crate) enum MergedRow<'a> {
 
 /// A walk over the visible rows.
 pub(crate) struct MergedRows<'a> {
+    cancel: &'a CancelFlag,
     core: &'a Core,
     relation: RelationId,
     change: u64,
@@ -36,27 +40,29 @@ pub(crate) struct MergedRows<'a> {
 }
 
 impl<'a> MergedRows<'a> {
-    /// A walk that begins at row `from`.
+    /// A walk of a transaction that begins at row `from`. It can be cancelled.
     pub(crate) fn new(
-        inner: &'a Inner,
+        transaction: &'a Transaction,
         snapshot: &dyn Snapshot,
         core: &'a Core,
         relation: RelationId,
         view: &ReadView,
         from: u64,
     ) -> Result<MergedRows<'a>> {
+        let (inner, cancel) = (&*transaction.store().inner, &**transaction.cancel_flag());
         let sight = core.sight(relation, view);
         let change = view.change();
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
-        let versions = VisibleVersions::new(inner, snapshot, relation, sight, from)?;
-        let blocks = VisibleBlocks::new(inner, snapshot, relation, sight, from)?;
-        Ok(MergedRows { core, relation, change, own, versions, blocks })
+        let versions = VisibleVersions::new(inner, cancel, snapshot, relation, sight, from)?;
+        let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, sight, from)?;
+        Ok(MergedRows { cancel, core, relation, change, own, versions, blocks })
     }
 
     /// What comes next: one row, or a stretch of a block of which the caller takes as much as it likes with
     /// [`MergedRows::take_from_block`] or [`MergedRows::skip_in_block`].
     pub(crate) fn next(&mut self) -> Result<Option<MergedRow<'a>>> {
         loop {
+            self.cancel.check()?;
             let own = self.own.map_or(u64::MAX, |(row, _)| row.0);
             let version = self.versions.row()?;
             let covering = own.min(version);
@@ -136,6 +142,7 @@ impl<'a> MergedRows<'a> {
 
 /// The newest visible version, or spilled change, of each row that has one.
 struct VisibleVersions<'a> {
+    cancel: &'a CancelFlag,
     entries: Peekable<Entries>,
     sight: Sight<'a>,
     changes: SeenChanges<'a>,
@@ -147,6 +154,7 @@ struct VisibleVersions<'a> {
 impl<'a> VisibleVersions<'a> {
     fn new(
         inner: &'a Inner,
+        cancel: &'a CancelFlag,
         snapshot: &dyn Snapshot,
         relation: RelationId,
         sight: Sight<'a>,
@@ -155,8 +163,9 @@ impl<'a> VisibleVersions<'a> {
         let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
         let span = (Bound::Included(&first[..]), Bound::Unbounded);
         let entries = snapshot.scan(Space::Versions(relation), span, Direction::Forward)?.peekable();
-        let changes = SeenChanges::new(inner, snapshot, relation, sight, RowId(from), RowId(u64::MAX))?;
-        Ok(VisibleVersions { entries, sight, changes, version: None, change: None, current: None })
+        let changes =
+            SeenChanges::new(inner, Some(cancel), snapshot, relation, sight, RowId(from), RowId(u64::MAX))?;
+        Ok(VisibleVersions { cancel, entries, sight, changes, version: None, change: None, current: None })
     }
 
     /// The number of the next row; the greatest number if there is none.
@@ -203,11 +212,13 @@ impl<'a> VisibleVersions<'a> {
 
     fn next_version(&mut self) -> Result<Option<(RowId, CommitNumber, Slice)>> {
         while let Some(entry) = self.entries.next() {
+            self.cancel.check()?;
             let (key, value) = entry?;
             let (row, commit) = parse(&key)?;
             if self.sight.sees(commit) {
                 // Older versions of the row follow: nobody asks for them.
                 while let Some(Ok((key, _))) = self.entries.peek() {
+                    self.cancel.check()?;
                     if parse(key)?.0 != row {
                         break;
                     }
@@ -227,6 +238,7 @@ fn parse(key: &[u8]) -> Result<(RowId, CommitNumber)> {
 /// The visible blocks, and a place in the current one.
 struct VisibleBlocks<'a> {
     inner: &'a Inner,
+    cancel: &'a CancelFlag,
     entries: Entries,
     sight: Sight<'a>,
     current: Option<OpenBlock>,
@@ -265,6 +277,7 @@ impl OpenBlock {
 impl<'a> VisibleBlocks<'a> {
     fn new(
         inner: &'a Inner,
+        cancel: &'a CancelFlag,
         snapshot: &dyn Snapshot,
         relation: RelationId,
         sight: Sight<'a>,
@@ -275,7 +288,7 @@ impl<'a> VisibleBlocks<'a> {
         let lower = if current.is_some() { Bound::Excluded(&after[..]) } else { Bound::Included(&after[..]) };
         let entries =
             snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
-        let mut blocks = VisibleBlocks { inner, entries, sight, current: None };
+        let mut blocks = VisibleBlocks { inner, cancel, entries, sight, current: None };
         blocks.current = current.and_then(|block| blocks.open(block, from));
         Ok(blocks)
     }
@@ -293,6 +306,7 @@ impl<'a> VisibleBlocks<'a> {
                 return Ok(Some(row));
             }
             self.current = None;
+            self.cancel.check()?;
             let Some(entry) = self.entries.next() else { return Ok(None) };
             let (key, value) = entry?;
             let block = Arc::new(Block::open(&key, value)?);

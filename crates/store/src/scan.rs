@@ -125,14 +125,8 @@ impl RelationScan {
         transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
-        let mut rows = MergedRows::new(
-            &transaction.store().inner,
-            &*snapshot,
-            &core,
-            self.layout.id,
-            &self.view,
-            self.next,
-        )?;
+        let mut rows =
+            MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
         while batch.len() < rows_max.max(1) {
             let room = rows_max.max(1) - batch.len();
             match rows.next()? {
@@ -175,7 +169,8 @@ impl RelationScan {
         transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
-        let mut rows = MergedRows::new(inner, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
+        let mut rows =
+            MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
         while batch.len() < rows_max.max(1) {
             let room = rows_max.max(1) - batch.len();
             match rows.next()? {

@@ -116,6 +116,13 @@ impl Attachment {
         Arc::clone(&self.session.interrupt)
     }
 
+    /// Fails if the session was told to end (DELETE FROM MON$ATTACHMENTS, the server's shutdown): nothing is done in it any
+    /// more but to roll back and to detach.
+    fn check_open(&self) -> Result<()> {
+        let interrupt = &self.session.interrupt;
+        if interrupt.is_closing() { Err(interrupt.error()) } else { Ok(()) }
+    }
+
     /// Ends the session: rolls back what is open and lets go of the database.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use crate::clock;
 use crate::ddl;
 use crate::execute::{BufferedRows, Cursor, ExecutionContext};
 use crate::psql;
-use crate::session::{SessionSettings, StatementActivity};
+use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
 use crate::watchdog;
 
 /// How often a statement runs again because others' DDL came between its binding and its first lock.
@@ -85,8 +85,8 @@ struct OpenCursor {
     /// Row numbers of the row fetched last, in the order of the plan's: for WHERE CURRENT OF.
     row_numbers: Vec<Value>,
     scroll: Option<ScrollBuffer>,
-    /// For cursors of statements with a timeout: when they must be done.
-    deadline: Option<Instant>,
+    /// When its last row must have been fetched, until it has.
+    deadline: Option<Deadline>,
 }
 
 enum RowSource {
@@ -129,6 +129,7 @@ impl Attachment {
         sql: &str,
         dialect: u8,
     ) -> Result<Arc<StatementDescription>> {
+        self.check_open()?;
         self.unprepare(handle)?;
         let memory = self.session.budget.charge(prepared_bytes(sql))?;
         let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
@@ -169,6 +170,7 @@ impl Attachment {
         parameters: Vec<Value>,
         options: ExecuteOptions,
     ) -> Result<Execution> {
+        self.check_open()?;
         let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
         if slot.open.is_some() {
             return Err(Error::new(isc::DSQL_ERROR)
@@ -349,6 +351,9 @@ impl Attachment {
         for slot in self.statements.values_mut() {
             if slot.open.as_ref().is_some_and(|open| open.transaction == transaction) {
                 slot.open = None;
+                if let Some(activity) = &slot.activity {
+                    activity.end();
+                }
             }
         }
     }
@@ -492,16 +497,20 @@ impl Attachment {
             self.take_blob_parameters(prepared, transaction_handle, parameters)?;
         }
         self.append_row_numbers(prepared, parameters)?;
-        let (zone, deadline) = {
+        // As in Firebird, changes of definitions have all the time they need.
+        let is_timed = !matches!(prepared.body, Body::Ddl);
+        let (zone, timeout) = {
             let settings = self.session.settings.lock();
-            (settings.time_zone, deadline(&settings, options.timeout))
+            (settings.time_zone, timeout(&settings, options.timeout).filter(|_| is_timed))
         };
         let database = Arc::clone(self.database());
+        let deadline = timeout.map(|(timeout, reason)| Deadline { at: Instant::now() + timeout, reason });
         self.session.interrupt.begin(deadline);
         if let Some(deadline) = deadline {
-            watchdog::watch(&self.session.interrupt, deadline);
+            watchdog::watch(&self.session.interrupt, deadline.at);
         }
         let now = clock::now(zone);
+        let timer = timeout.map(|(timeout, _)| clock::later(now.utc, timeout));
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
         let transaction = self.transactions.get_mut(&transaction_handle).ok_or_else(bad_transaction)?;
@@ -512,7 +521,8 @@ impl Attachment {
         let transaction = &*transaction.transaction;
         let (view, savepoint) = transaction.store.begin_statement()?;
         if let Some(activity) = &slot.activity {
-            activity.begin(view.transaction().0, now);
+            activity.set_timeout(options.timeout);
+            activity.begin(view.transaction().0, now, timer);
         }
         let given = std::mem::take(parameters);
         let budget = Arc::clone(&slot.budget);
@@ -540,16 +550,22 @@ impl Attachment {
                 Err(self.session.interrupt.check().err().unwrap_or(error))
             }
         };
-        self.session.interrupt.end();
+        let is_open = matches!(result, Ok(Execution::CursorOpened));
+        // A cancel that comes while a cursor is opened is for its rows.
+        if is_open {
+            self.session.interrupt.pause()
+        } else {
+            self.session.interrupt.end()
+        }
         if let (Ok(Execution::Row(Some(row))), Some(prepared)) = (&result, &slot.prepared)
             && prepared.gives_blobs
         {
             self.known_blobs.note_row(row, &prepared.blob_source(transaction_handle));
         }
-        if !matches!(result, Ok(Execution::CursorOpened))
-            && let Some(activity) = &slot.activity
-        {
-            activity.end();
+        match &slot.activity {
+            Some(activity) if is_open => activity.set_state(StatementState::Stalled),
+            Some(activity) => activity.end(),
+            None => {}
         }
         result
     }
@@ -611,6 +627,9 @@ impl Attachment {
         if open.scroll.is_none() && to != Scroll::Next {
             return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
         }
+        if let Some(activity) = &slot.activity {
+            activity.set_state(StatementState::Active);
+        }
         self.session.interrupt.begin(open.deadline);
         if let Err(stopped) = self.session.interrupt.check() {
             self.session.interrupt.end();
@@ -638,9 +657,18 @@ impl Attachment {
             })
         });
         slot.counts = context.counts;
+        if let Some(activity) = &slot.activity {
+            activity.set_state(StatementState::Stalled);
+        }
         match result {
             Ok(mut row) => {
                 self.session.interrupt.pause();
+                if row.is_none()
+                    && open.deadline.take().is_some()
+                    && let Some(activity) = &slot.activity
+                {
+                    activity.stop_timer();
+                }
                 slot.counts.selected += u64::from(row.is_some());
                 if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                     prepared.blob_texts.mark(row);
@@ -675,10 +703,16 @@ impl OpenCursor {
     }
 }
 
-/// The earliest end of the statement's own, the session's and the server's timeouts.
-fn deadline(settings: &SessionSettings, own: Option<Duration>) -> Option<Instant> {
-    let limits = [own, settings.statement_timeout, settings.default_statement_timeout];
-    limits.into_iter().flatten().filter(|timeout| !timeout.is_zero()).min().map(|t| Instant::now() + t)
+/// How long a statement may run, and whose limit that is: its own timeout or else the session's, but never more than the
+/// server's.
+fn timeout(settings: &SessionSettings, own: Option<Duration>) -> Option<(Duration, StopReason)> {
+    let set = |timeout: Option<Duration>, reason| {
+        timeout.filter(|timeout| !timeout.is_zero()).map(|timeout| (timeout, reason))
+    };
+    let own = set(own, StopReason::StatementTimeout)
+        .or_else(|| set(settings.statement_timeout, StopReason::SessionTimeout));
+    let most = set(settings.default_statement_timeout, StopReason::ServerTimeout);
+    [own, most].into_iter().flatten().min_by_key(|(timeout, _)| *timeout)
 }
 
 /// What running a statement gave.
@@ -778,7 +812,7 @@ fn finish(
     transaction: TransactionHandle,
     view: ReadView,
     now: farbird_types::TimestampTz,
-    deadline: Option<Instant>,
+    deadline: Option<Deadline>,
     options: ExecuteOptions,
 ) -> Result<Execution> {
     let has_cursor = slot.prepared.as_ref().is_some_and(|prepared| prepared.description.has_cursor);

@@ -65,6 +65,7 @@ impl Attachment {
         &mut self,
         parameters: TransactionParameters,
     ) -> Result<TransactionHandle> {
+        self.check_open()?;
         if self.transactions.len() >= HANDLES_MAX {
             return Err(Error::new(isc::TOO_MANY_HANDLES));
         }
@@ -118,6 +119,7 @@ impl Attachment {
     /// # Durability
     /// Everything is on the disk when this returns.
     pub fn commit(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.check_open()?;
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
         self.commit_quietly(handle)
     }
@@ -139,6 +141,7 @@ impl Attachment {
 
     /// Commits and goes on with the same snapshot.
     pub fn commit_retaining(&mut self, handle: TransactionHandle) -> Result<()> {
+        self.check_open()?;
         self.fire(DatabaseEvent::TransactionCommit, self.transaction(handle)?)?;
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();

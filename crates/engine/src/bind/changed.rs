@@ -48,7 +48,7 @@ impl Binder<'_> {
         let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
             return Err(unknown_table(name));
         };
-        if relation.kind == RelationKind::System {
+        if relation.kind == RelationKind::System && !crate::system::is_live(&relation) {
             return Err(crate::system::refuse_change(operation(action), &relation.name));
         }
         let reference =

@@ -74,6 +74,7 @@ impl AggregateOperator {
                 let mut batch = Batch::new(self.aggregate.input.width(), BATCH_ROWS_MAX);
                 while input.next(context, &mut batch)? {
                     for row in batch.rows() {
+                        context.check_interrupt()?;
                         filling.add_row(row, context)?;
                     }
                 }
@@ -87,7 +88,7 @@ impl AggregateOperator {
             }
         }
         self.memory = Some(filling.groups.take_memory());
-        self.groups = filling.groups.into_ordered().into_iter();
+        self.groups = filling.groups.into_ordered(&context.session.interrupt)?.into_iter();
         self.head = self.groups.next();
         self.overflow = filling.overflow.finish(&context.session.interrupt)?;
         self.overflow_head = self.overflow.next(&context.session.interrupt)?;
@@ -119,6 +120,7 @@ impl AggregateOperator {
         let mut group = Group::start(&aggregate, keys);
         group.add(&aggregate, &row, context)?;
         loop {
+            context.check_interrupt()?;
             self.overflow_head = self.overflow.next(&context.session.interrupt)?;
             match &self.overflow_head {
                 Some((next_key, row)) if *next_key == key => group.add(&aggregate, row, context)?,
@@ -172,6 +174,7 @@ impl Filling<'_> {
                 source.read_some(&left, &mut values)?;
                 let width = source.width();
                 (0..left.len()).try_for_each(|index| {
+                    context.check_interrupt()?;
                     let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
                     let (_, order) = self.groups.keys_of(row, context)?;
                     self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)
@@ -182,6 +185,7 @@ impl Filling<'_> {
                 source.read(0..count, &mut values)?;
                 let width = source.width();
                 (0..count).try_for_each(|index| {
+                    context.check_interrupt()?;
                     let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
                     self.add_row(row, context)
                 })

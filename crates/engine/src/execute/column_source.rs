@@ -250,6 +250,7 @@ impl CompiledFilter {
             read_rows(batch, scan, &pick(among, &open), &mut rows)?;
             let width = scan.width + usize::from(scan.row_number);
             for (index, place) in open.iter().enumerate() {
+                context.check_interrupt()?;
                 let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
                 match all_hold(&self.rest, row, context) {
                     Ok(true) => {}
@@ -295,6 +296,7 @@ fn select_by_rows(
     let width = scan.width + usize::from(scan.row_number);
     let mut selected = Selected { places: Vec::new(), error: None };
     for (index, place) in among.iter().enumerate() {
+        context.check_interrupt()?;
         let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
         match condition.truth(row, context) {
             Ok(Some(true)) => selected.places.push(*place),

@@ -96,7 +96,9 @@ impl<'a> ExecutionContext<'a> {
         }
     }
 
-    /// Fails if the statement must stop: cancelled, out of time, server going down.
+    /// Fails if the statement must stop: cancelled, out of time, server going down. A plain load: loops over rows call it
+    /// for each.
+    #[inline]
     pub fn check_interrupt(&self) -> Result<()> {
         self.session.interrupt.check()
     }

@@ -13,10 +13,12 @@ use crate::budget::{Reservation, row_bytes};
 use crate::execute::blob_keys::BlobKeys;
 use crate::execute::context::ExecutionContext;
 use crate::execute::distinct_set::DistinctSet;
+use crate::execute::ordering::sort_by;
 use crate::execute::sort::append_key;
 use crate::expression::evaluate::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{Aggregate, AggregateCall};
+use crate::session::Interrupt;
 use crate::vector::{Column, Places, TRUE};
 
 /// What an accumulator takes, more or less. Those that keep texts charge them themselves.
@@ -77,7 +79,8 @@ impl RunningCall {
         self.add_arguments(call, &arguments, context)
     }
 
-    fn add_arguments(
+    /// Takes a row whose arguments are computed already.
+    pub(crate) fn add_arguments(
         &mut self,
         call: &AggregateCall,
         arguments: &[Value],
@@ -119,6 +122,9 @@ impl RunningCall {
         }
         let mut result = Ok(());
         places.for_each(|place| {
+            if result.is_ok() {
+                result = context.check_interrupt();
+            }
             if result.is_ok() {
                 let arguments: Vec<Value> =
                     columns.arguments.iter().map(|argument| argument.value(place)).collect();
@@ -427,14 +433,24 @@ impl GroupTable {
     }
 
     /// The groups in the order of their keys, with the bytes that order them.
-    pub(crate) fn into_ordered(self) -> Vec<(Vec<u8>, Group)> {
-        let mut groups: Vec<Option<Group>> = self.groups.into_iter().map(Some).collect();
-        let mut order: Vec<(Vec<u8>, u32)> = self.by_order.into_iter().collect();
-        order.sort_unstable();
-        order
-            .into_iter()
-            .filter_map(|(key, number)| Some((key, groups.get_mut(number as usize)?.take()?)))
-            .collect()
+    ///
+    /// # Errors
+    /// The interrupt's.
+    pub(crate) fn into_ordered(self, interrupt: &Interrupt) -> Result<Vec<(Vec<u8>, Group)>> {
+        let mut groups: Vec<Option<(Vec<u8>, Group)>> = Vec::new();
+        groups.resize_with(self.groups.len(), || None);
+        let mut keys: Vec<Vec<u8>> = vec![Vec::new(); self.groups.len()];
+        for (key, number) in self.by_order {
+            if let Some(place) = keys.get_mut(number as usize) {
+                *place = key;
+            }
+        }
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        sort_by(&mut order, |left, right| keys.get(*left).cmp(&keys.get(*right)), interrupt)?;
+        for ((place, key), group) in groups.iter_mut().zip(keys).zip(self.groups) {
+            *place = Some((key, group));
+        }
+        Ok(order.into_iter().filter_map(|number| groups.get_mut(number)?.take()).collect())
     }
 }
 

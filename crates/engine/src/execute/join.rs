@@ -65,6 +65,7 @@ impl NestedLoopOperator {
         let outer = self.outer_rows.row(self.outer_place);
         let mut pair: Vec<Value> = Vec::new();
         for inner in self.inner_rows.rows() {
+            context.check_interrupt()?;
             if let Some(condition) = &self.join.condition {
                 pair.clear();
                 pair.extend_from_slice(outer);

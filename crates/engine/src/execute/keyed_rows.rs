@@ -9,6 +9,7 @@ use farbird_types::{Result, Value};
 
 use crate::budget::{extend_within, heap_bytes, room};
 use crate::execute::batch::Batch;
+use crate::execute::ordering::sort_by;
 use crate::session::Interrupt;
 
 /// Bytes of a key that stand in its entry.
@@ -85,10 +86,8 @@ impl KeyedRows {
     /// # Errors
     /// The interrupt's; the rows are lost then.
     pub(crate) fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
-        interrupt.check()?;
         let keys = &self.keys;
-        self.entries.sort_by(|left, right| compare(keys, left, right));
-        Ok(())
+        sort_by(&mut self.entries, |left, right| compare(keys, left, right), interrupt)
     }
 
     /// Of rows in order that have equal keys, only the first is kept.

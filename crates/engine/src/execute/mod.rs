@@ -16,7 +16,7 @@
 //! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
-//! | `spill`, `keyed_rows` | sorting, past the memory limit too |
+//! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
 //! | `row_stream`, `row_buffer`, `row_codec` | rows in temporary files |
 //! | `subquery` | queries inside expressions |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
@@ -40,6 +40,7 @@ mod join_table;
 mod keyed_rows;
 pub mod modify;
 pub mod operator;
+mod ordering;
 mod reference;
 pub mod routine;
 pub(crate) mod row_buffer;

@@ -161,9 +161,9 @@ fn for_each_row(
     let mut batch = Batch::new(source.width(), BATCH_ROWS_MAX);
     while operator.next(context, &mut batch)? {
         for index in 0..batch.len() {
+            context.check_interrupt()?;
             change(batch.take_row(index), context)?;
         }
-        context.check_interrupt()?;
     }
     Ok(())
 }

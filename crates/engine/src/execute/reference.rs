@@ -170,11 +170,11 @@ fn change_children(key: &GoneKey<'_>, child: &Target, context: &mut ExecutionCon
     let mut rows = RowBatch::new();
     while scan.next_batch(&context.transaction.store, BATCH_ROWS_MAX, &mut rows)? {
         for index in 0..rows.len() {
+            context.check_interrupt()?;
             let number = rows.row_id(index);
             let mut old = rows.take_row(index);
             change_child(key, child, number, &mut old, context)?;
         }
-        context.check_interrupt()?;
     }
     Ok(())
 }

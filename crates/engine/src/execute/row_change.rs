@@ -15,6 +15,7 @@ use crate::execute::context::ExecutionContext;
 use crate::execute::reference;
 use crate::plan::modification::Target;
 use crate::psql::{TriggerMoment, fire_triggers};
+use crate::system::{is_live, stop};
 
 /// Why a row could not be changed.
 #[derive(Debug)]
@@ -67,6 +68,11 @@ pub(crate) fn default_value(
     }
 }
 
+/// Rows about the live server are neither made nor changed.
+fn check_writable(target: &Target) -> Result<()> {
+    if is_live(&target.relation) { Err(Error::new(isc::READ_ONLY)) } else { Ok(()) }
+}
+
 /// Inserts a row; `new` is as it was stored afterwards.
 pub(crate) fn insert(
     target: &Target,
@@ -74,6 +80,7 @@ pub(crate) fn insert(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let relation = &target.relation;
+    check_writable(target)?;
     if target.triggers.before_insert {
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Insert, None, Some(new))?;
         constraint::restore_types(target, new, context)?;
@@ -110,6 +117,7 @@ pub(crate) fn update(
     context: &mut ExecutionContext<'_>,
 ) -> Change<bool> {
     let relation = &target.relation;
+    check_writable(target)?;
     let mut later = later_change(target, row, context)?;
     if later == Some(LaterChange::Deleted) {
         return Ok(false);
@@ -158,6 +166,10 @@ pub(crate) fn delete(
     context: &mut ExecutionContext<'_>,
 ) -> Change<bool> {
     let relation = &target.relation;
+    if is_live(relation) {
+        stop(context, relation, old)?;
+        return Ok(true);
+    }
     let mut later = later_change(target, row, context)?;
     if later == Some(LaterChange::Deleted) {
         return Ok(false);

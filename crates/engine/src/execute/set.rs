@@ -50,7 +50,10 @@ impl Operator for FilterOperator {
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
         while self.input.next(context, batch)? {
-            batch.retain(|row| Ok(self.filter.condition.truth(row, context)? == Some(true)))?;
+            batch.retain(|row| {
+                context.check_interrupt()?;
+                Ok(self.filter.condition.truth(row, context)? == Some(true))
+            })?;
             if !batch.is_empty() {
                 return Ok(true);
             }
@@ -84,6 +87,7 @@ impl Operator for ProjectOperator {
             return Ok(false);
         }
         for row in self.rows.rows() {
+            context.check_interrupt()?;
             batch.try_push(self.project.items.iter().map(|item| item.evaluate(row, context)))?;
         }
         Ok(true)

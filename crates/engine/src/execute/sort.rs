@@ -31,6 +31,7 @@ impl SortOperator {
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
                 key.clear();
+                context.check_interrupt()?;
                 append_order_key(&self.sort.keys, batch.row(index), &mut key, context)?;
                 sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
             }
@@ -81,6 +82,7 @@ impl DistinctOperator {
         let mut key = Vec::new();
         while self.input.next(context, &mut batch)? {
             for index in 0..batch.len() {
+                context.check_interrupt()?;
                 key.clear();
                 for (value, collation) in batch.row(index).iter().zip(&self.distinct.collations) {
                     append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;

@@ -171,6 +171,7 @@ impl SubqueryState {
                 return Ok(test.result(&verdict));
             }
             for value in &kept.values {
+                context.check_interrupt()?;
                 if test.decides(value, &mut verdict, context)? {
                     break;
                 }

@@ -108,6 +108,7 @@ pub(crate) fn bytes_blob(
     let store = &context.transaction.store;
     let mut writer = store.create_blob(BlobOptions { stream: false, subtype, character_set })?;
     for segment in bytes.chunks(SEGMENT_BYTES) {
+        context.check_interrupt()?;
         writer.write_segment(store, segment)?;
     }
     Ok(writer.close(store)?)

@@ -5,6 +5,8 @@
 
 use farbird_types::{CharacterSet, Error, Result, isc};
 
+use crate::session::Interrupt;
+
 /// A compiled LIKE pattern.
 #[derive(Debug, PartialEq)]
 pub(crate) struct LikePattern {
@@ -55,7 +57,10 @@ impl LikePattern {
     }
 
     /// Whether the whole text matches.
-    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// The interrupt's: texts may be long BLOBs.
+    pub(crate) fn matches(&self, text: &[u8], interrupt: &Interrupt) -> Result<bool> {
         let mut place = 0;
         let mut part = 0;
         // Where to go on if what follows the last `%` does not match: the part after it, one character further.
@@ -64,7 +69,7 @@ impl LikePattern {
             let advanced = match self.parts.get(part) {
                 Some(Part::Many) => {
                     if part + 1 == self.parts.len() {
-                        return true;
+                        return Ok(true);
                     }
                     retry = Some((part + 1, place));
                     Some(place)
@@ -74,7 +79,7 @@ impl LikePattern {
                     let rest = text.get(place..).unwrap_or_default();
                     rest.starts_with(run).then(|| place + run.len())
                 }
-                None if place == text.len() => return true,
+                None if place == text.len() => return Ok(true),
                 None => None,
             };
             match (advanced, retry) {
@@ -83,12 +88,13 @@ impl LikePattern {
                     part += 1;
                 }
                 (None, Some((after, from))) => {
-                    let Some(next) = self.next_character(text, from) else { return false };
+                    interrupt.check()?;
+                    let Some(next) = self.next_character(text, from) else { return Ok(false) };
                     retry = Some((after, next));
                     place = next;
                     part = after;
                 }
-                (None, None) => return false,
+                (None, None) => return Ok(false),
             }
         }
     }
@@ -117,7 +123,8 @@ mod tests {
     fn like(text: &str, pattern: &str, escape: Option<&str>) -> bool {
         LikePattern::compile(pattern.as_bytes(), escape.map(str::as_bytes), CharacterSet::UTF8)
             .unwrap()
-            .matches(text.as_bytes())
+            .matches(text.as_bytes(), &Interrupt::new())
+            .unwrap()
     }
 
     #[test]

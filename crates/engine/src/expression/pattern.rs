@@ -12,6 +12,7 @@ use crate::expression::like::LikePattern;
 use crate::expression::similar::SimilarPattern;
 use crate::expression::{Expression, PatternMatch};
 use crate::function::argument;
+use crate::session::Interrupt;
 
 /// Which of the pattern predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,17 +71,20 @@ impl PatternMatch {
             }
             PatternKind::Containing => {
                 let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
-                Ok(Some(contains(&self.without_case(&operand), &self.without_case(&part))))
+                let (operand, part) = (self.without_case(&operand), self.without_case(&part));
+                contains(&operand, &part, &context.session.interrupt).map(Some)
             }
             PatternKind::Like | PatternKind::Similar | PatternKind::SubstringSimilar => {
                 let compiled = self.compiled(pattern, escape, character_set, context)?;
                 match compiled.as_ref() {
                     CompiledPattern::Like(Like(like)) => {
-                        Ok(Some(like.matches(&collation::canonical(&operand, self.collation).1)))
+                        let operand = collation::canonical(&operand, self.collation).1;
+                        like.matches(&operand, &context.session.interrupt).map(Some)
                     }
-                    CompiledPattern::Similar(Similar(similar)) => Ok(Some(
-                        similar.matches(&collation::without_ignored_accents(&operand, self.collation)),
-                    )),
+                    CompiledPattern::Similar(Similar(similar)) => {
+                        let operand = collation::without_ignored_accents(&operand, self.collation);
+                        similar.matches(&operand, &context.session.interrupt).map(Some)
+                    }
                 }
             }
         }
@@ -119,7 +123,8 @@ impl PatternMatch {
         let compiled = self.compiled(pattern, escape, set, context)?;
         let CompiledPattern::Similar(Similar(similar)) = compiled.as_ref() else { return Ok(Value::Null) };
         let seen = collation::without_ignored_accents(&operand, self.collation);
-        let Some((start, end)) = similar.middle(&seen) else { return Ok(Value::Null) };
+        let found = similar.middle(&seen, &context.session.interrupt)?;
+        let Some((start, end)) = found else { return Ok(Value::Null) };
         let (start, end) = (set.byte_offset(operand.bytes(), start), set.byte_offset(operand.bytes(), end));
         let part = operand.bytes().get(start..end).unwrap_or_default().to_vec();
         argument::text_result(context, part, set, result)
@@ -183,14 +188,15 @@ fn in_character_set(text: &Text, character_set: CharacterSet) -> Result<Text> {
 }
 
 /// Whether `part` stands anywhere in `text`.
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    let Some((first, rest)) = part.split_first() else { return true };
+fn contains(text: &[u8], part: &[u8], interrupt: &Interrupt) -> Result<bool> {
+    let Some((first, rest)) = part.split_first() else { return Ok(true) };
     let mut text = text;
     while let Some(place) = text.iter().position(|byte| byte == first) {
+        interrupt.check()?;
         text = text.get(place + 1..).unwrap_or_default();
         if text.starts_with(rest) {
-            return true;
+            return Ok(true);
         }
     }
-    false
+    Ok(false)
 }

@@ -125,6 +125,7 @@ fn in_list(
     }
     let mut unknown = false;
     for item in list {
+        context.check_interrupt()?;
         let order = match item.peek(row, context) {
             Some(item) if is_plain(&operand, item) => compare_plain(&operand, item, collation, context)?,
             _ => {

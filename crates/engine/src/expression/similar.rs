@@ -7,6 +7,8 @@
 
 use farbird_types::{Error, Result, isc};
 
+use crate::session::Interrupt;
+
 /// Most instructions of a compiled pattern: `{n,m}` multiplies what it applies to.
 const INSTRUCTIONS_MAX: usize = 20_000;
 
@@ -120,12 +122,16 @@ impl SimilarPattern {
     }
 
     /// Which characters of a text the second one of three patterns matches, if they match the whole text.
-    pub(crate) fn middle(&self, text: &str) -> Option<(usize, usize)> {
+    ///
+    /// # Errors
+    /// The interrupt's: a long text and a long pattern take their time.
+    pub(crate) fn middle(&self, text: &str, interrupt: &Interrupt) -> Result<Option<(usize, usize)>> {
         let mut known = vec![false; self.program.len()];
         let mut current = Vec::new();
         self.follow(Thread::default(), 0, &mut known, &mut current);
         let mut passed = 0;
         for character in text.chars() {
+            interrupt.check()?;
             passed += 1;
             known.fill(false);
             let mut next = Vec::new();
@@ -137,7 +143,7 @@ impl SimilarPattern {
             current = next;
         }
         let is_match = |thread: &&Thread| matches!(self.program.get(thread.place), Some(Instruction::Match));
-        current.iter().find(is_match).map(|thread| (thread.start, thread.end))
+        Ok(current.iter().find(is_match).map(|thread| (thread.start, thread.end)))
     }
 
     /// As [`SimilarPattern::add`], noting where the second pattern begins and ends; preferred threads come first.
@@ -165,11 +171,15 @@ impl SimilarPattern {
     }
 
     /// Whether the whole text matches.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    ///
+    /// # Errors
+    /// As [`SimilarPattern::middle`].
+    pub(crate) fn matches(&self, text: &str, interrupt: &Interrupt) -> Result<bool> {
         let mut current = Places::new(self.program.len());
         let mut next = Places::new(self.program.len());
         self.add(0, &mut current);
         for character in text.chars() {
+            interrupt.check()?;
             next.clear();
             for index in 0..current.list.len() {
                 let place = current.list[index];
@@ -179,10 +189,10 @@ impl SimilarPattern {
             }
             std::mem::swap(&mut current, &mut next);
             if current.list.is_empty() {
-                return false;
+                return Ok(false);
             }
         }
-        current.list.iter().any(|place| matches!(self.program.get(*place), Some(Instruction::Match)))
+        Ok(current.list.iter().any(|place| matches!(self.program.get(*place), Some(Instruction::Match))))
     }
 
     fn accepts(&self, step: &Instruction, character: char) -> bool {
@@ -584,7 +594,7 @@ mod tests {
     use super::*;
 
     fn similar(text: &str, pattern: &str) -> bool {
-        SimilarPattern::compile(pattern, Some('\\'), false).unwrap().matches(text)
+        SimilarPattern::compile(pattern, Some('\\'), false).unwrap().matches(text, &Interrupt::new()).unwrap()
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::function::result_type::{
     COLUMN_BYTES_MAX, nullable_as, required, text_bytes, text_chars_in, unknown_parameter, varying,
 };
 use crate::function::{Argument, Call, ScalarBody, ScalarFunction, argument};
+use crate::session::Interrupt;
 
 /// The functions of this module.
 pub const FUNCTIONS: &[ScalarFunction] = &[
@@ -355,21 +356,45 @@ impl Algorithm {
         varying(bytes, OCTETS)
     }
 
-    fn compute(self, bytes: &[u8]) -> Value {
+    fn compute(self, bytes: &[u8], interrupt: &Interrupt) -> Result<Value> {
         let digest = match self {
-            Algorithm::Legacy => return Value::integer(legacy_hash(bytes)),
-            Algorithm::Crc32 => return Value::integer(i64::from(crc32(bytes) as i32)),
-            Algorithm::Md5 => Md5::digest(bytes).to_vec(),
-            Algorithm::Sha1 => Sha1::digest(bytes).to_vec(),
-            Algorithm::Sha256 => Sha256::digest(bytes).to_vec(),
-            Algorithm::Sha512 => Sha512::digest(bytes).to_vec(),
-            Algorithm::Sha3x224 => Sha3_224::digest(bytes).to_vec(),
-            Algorithm::Sha3x256 => Sha3_256::digest(bytes).to_vec(),
-            Algorithm::Sha3x384 => Sha3_384::digest(bytes).to_vec(),
-            Algorithm::Sha3x512 => Sha3_512::digest(bytes).to_vec(),
+            Algorithm::Legacy => {
+                return Ok(Value::integer(in_pieces(bytes, 0, legacy_hash, interrupt)?));
+            }
+            Algorithm::Crc32 => {
+                let crc = in_pieces(bytes, u32::MAX, crc32, interrupt)?;
+                // Its bytes are read from the other end, as Firebird does.
+                return Ok(Value::integer(i64::from((!crc).swap_bytes() as i32)));
+            }
+            Algorithm::Md5 => digest::<Md5>(bytes, interrupt)?,
+            Algorithm::Sha1 => digest::<Sha1>(bytes, interrupt)?,
+            Algorithm::Sha256 => digest::<Sha256>(bytes, interrupt)?,
+            Algorithm::Sha512 => digest::<Sha512>(bytes, interrupt)?,
+            Algorithm::Sha3x224 => digest::<Sha3_224>(bytes, interrupt)?,
+            Algorithm::Sha3x256 => digest::<Sha3_256>(bytes, interrupt)?,
+            Algorithm::Sha3x384 => digest::<Sha3_384>(bytes, interrupt)?,
+            Algorithm::Sha3x512 => digest::<Sha3_512>(bytes, interrupt)?,
         };
-        Value::Text(Text::new(digest, CharacterSet::OCTETS))
+        Ok(Value::Text(Text::new(digest, CharacterSet::OCTETS)))
     }
+}
+
+/// Bytes that are hashed between two looks at the interrupt.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Takes the bytes piece by piece, from state to state.
+fn in_pieces<T>(bytes: &[u8], start: T, take: fn(T, &[u8]) -> T, interrupt: &Interrupt) -> Result<T> {
+    let mut state = start;
+    for piece in bytes.chunks(PIECE_BYTES) {
+        interrupt.check()?;
+        state = take(state, piece);
+    }
+    Ok(state)
+}
+
+fn digest<D: Digest>(bytes: &[u8], interrupt: &Interrupt) -> Result<Vec<u8>> {
+    let taken = in_pieces(bytes, D::new(), |digest, piece| digest.chain_update(piece), interrupt)?;
+    Ok(taken.finalize().to_vec())
 }
 
 fn hash_result(function: &'static str, arguments: &[Argument<'_>]) -> Result<ColumnType> {
@@ -381,12 +406,11 @@ fn hash_result(function: &'static str, arguments: &[Argument<'_>]) -> Result<Col
 fn hash(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let algorithm = Algorithm::of(call.name, call.arguments.get(1))?;
     let text = argument::text(context, call.argument(0))?;
-    Ok(algorithm.compute(text.bytes()))
+    algorithm.compute(text.bytes(), &context.session.interrupt)
 }
 
 /// The PJW hash over 64 bits that HASH has always computed, with Firebird's signed shift of the top bits.
-fn legacy_hash(bytes: &[u8]) -> i64 {
-    let mut hash = 0_i64;
+fn legacy_hash(mut hash: i64, bytes: &[u8]) -> i64 {
     for byte in bytes {
         hash = (hash << 4).wrapping_add(i64::from(*byte));
         let top = hash & (0xF << 60);
@@ -398,16 +422,15 @@ fn legacy_hash(bytes: &[u8]) -> i64 {
     hash
 }
 
-/// CRC-32 (IEEE 802.3, reflected), its bytes read from the other end as Firebird does.
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
+/// CRC-32 (IEEE 802.3, reflected), before its last step.
+fn crc32(mut crc: u32, bytes: &[u8]) -> u32 {
     for byte in bytes {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
             crc = if crc & 1 != 0 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
         }
     }
-    (!crc).swap_bytes()
+    crc
 }
 
 #[cfg(test)]
@@ -416,17 +439,27 @@ mod tests {
 
     #[test]
     fn hashes_are_firebird_s() {
-        assert_eq!(legacy_hash(b"abc"), 26499);
-        assert_eq!(legacy_hash("hello world, a longer text than 16".as_bytes()), 3_792_380_977_896_707_206);
-        assert_eq!(legacy_hash("äö".as_bytes()), 844_006);
-        assert_eq!(Algorithm::Crc32.compute(b"abc"), Value::integer(-1_035_918_283));
-        assert_eq!(Algorithm::Crc32.compute(b"123456789"), Value::integer(641_332_427));
+        assert_eq!(legacy_hash(0, b"abc"), 26499);
+        assert_eq!(
+            legacy_hash(0, "hello world, a longer text than 16".as_bytes()),
+            3_792_380_977_896_707_206
+        );
+        assert_eq!(legacy_hash(0, "äö".as_bytes()), 844_006);
+        assert_eq!(
+            Algorithm::Crc32.compute(b"abc", &Interrupt::new()).unwrap(),
+            Value::integer(-1_035_918_283)
+        );
+        assert_eq!(
+            Algorithm::Crc32.compute(b"123456789", &Interrupt::new()).unwrap(),
+            Value::integer(641_332_427)
+        );
     }
 
     #[test]
     fn results_have_the_length_of_the_digest() {
         for algorithm in [Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha512, Algorithm::Sha3x384] {
-            let (SqlType::Text(declared), Value::Text(digest)) = (algorithm.result(), algorithm.compute(b""))
+            let (SqlType::Text(declared), Value::Text(digest)) =
+                (algorithm.result(), algorithm.compute(b"", &Interrupt::new()).unwrap())
             else {
                 panic!("a digest is bytes");
             };

@@ -20,6 +20,8 @@ pub mod record_key;
 pub mod result_type;
 pub mod text;
 
+use std::any::Any;
+
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
@@ -147,7 +149,7 @@ pub struct AggregateFunction {
 }
 
 /// Collects the rows of one group.
-pub trait Accumulator: Send {
+pub trait Accumulator: Any + Send {
     /// Takes one row's arguments. NULL handling is the function's own (most skip it).
     fn add(&mut self, context: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()>;
 
@@ -161,8 +163,45 @@ pub trait Accumulator: Send {
         add_one_by_one(self, context, arguments, places)
     }
 
+    /// A copy of it, if what several have collected can be put together by [`Accumulator::merge`].
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        None
+    }
+
+    /// Takes what another accumulator of the same call has collected of rows behind its own.
+    ///
+    /// # Errors
+    /// As adding those rows; an internal error if [`Accumulator::fork`] gives none.
+    fn merge(&mut self, _: &dyn Accumulator, _: &mut ExecutionContext<'_>) -> Result<()> {
+        Err(misused())
+    }
+
+    /// Whether rows can be taken back again, with the same result as if they had never been added.
+    fn can_remove(&self) -> bool {
+        false
+    }
+
+    /// Takes back a row that was added.
+    ///
+    /// # Errors
+    /// As adding it; an internal error unless [`Accumulator::can_remove`].
+    fn remove(&mut self, _: &mut ExecutionContext<'_>, _: &[Value]) -> Result<()> {
+        Err(misused())
+    }
+
     /// The result so far; windows ask more than once.
     fn result(&self, context: &mut ExecutionContext<'_>) -> Result<Value>;
+}
+
+/// A mistake of ours: an accumulator was asked for what its function cannot do.
+fn misused() -> Error {
+    Error::internal("an aggregate was used in a way that it does not offer")
+}
+
+/// The accumulator of the same call that another one is to take.
+fn of_same_call<A: Accumulator>(other: &dyn Accumulator) -> Result<&A> {
+    let other: &dyn Any = other;
+    other.downcast_ref().ok_or_else(misused)
 }
 
 /// Adds rows whose arguments are computed already.

@@ -247,6 +247,8 @@ impl Execution {
     where
         T: Send,
     {
+        // Routines that call each other need no loop to go on for ever.
+        context.check_interrupt()?;
         if context.depth >= DEPTH_MAX {
             return Err(with_stack(Error::new(isc::REQ_MAX_CLONES_EXCEEDED), context));
         }

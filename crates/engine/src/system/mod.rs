@@ -24,4 +24,5 @@ mod type_numbers;
 
 pub(crate) use definitions::domains;
 pub use definitions::{relations, roles};
+pub(crate) use monitor::{is_live, stop};
 pub use rows::{refuse_change, rows};

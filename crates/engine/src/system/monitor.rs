@@ -1,19 +1,21 @@
 //! Rows about the live server: MON$ tables.
 //!
-//! Administrators see everybody's attachments, others their own. Counters of pages and records are not kept; their tables
-//! show zeros for every statistics id, so that joins with them give what they give in Firebird.
+//! Administrators see everybody's attachments, others their own, and may stop them by DELETE. Counters of pages and records
+//! are not kept; their tables show zeros for every statistics id, so that joins with them give what they give in Firebird.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_types::TimestampTz;
+use farbird_types::{Error, Result, TimestampTz, Value, isc};
 
 use crate::api::Isolation;
 use crate::budget::{Resource, Usage};
 use crate::catalog::SystemPrivilege;
 use crate::catalog::privileges::Actor;
+use crate::catalog::{Relation, RelationKind};
 use crate::clock;
-use crate::session::Session;
+use crate::execute::context::ExecutionContext;
+use crate::session::{Session, StatementState, StopReason};
 use crate::system::row_set::RowSet;
 
 /// Major and minor version of the on-disk structure that tools take for Firebird 5's.
@@ -81,6 +83,36 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
         .number("MON$REPLICA_MODE", 0);
 }
 
+/// Whether a system table shows the live server: statements that change it are bound, and fail at its rows if they ask for
+/// what cannot be done.
+pub(crate) fn is_live(relation: &Relation) -> bool {
+    relation.kind == RelationKind::System && relation.name.starts_with("MON$")
+}
+
+/// DELETE of a row of MON$ATTACHMENTS ends that session, of MON$STATEMENTS cancels what its attachment runs: at once,
+/// whatever becomes of the transaction. One's own session is not affected. `row` is by slot.
+///
+/// Source: Firebird 5.0.4 as observed.
+///
+/// # Errors
+/// `read_only` for the other tables.
+pub(crate) fn stop(context: &ExecutionContext<'_>, relation: &Relation, row: &[Value]) -> Result<()> {
+    let reason = match relation.name.as_str() {
+        "MON$ATTACHMENTS" => StopReason::AttachmentClosed,
+        "MON$STATEMENTS" => StopReason::Cancelled,
+        _ => return Err(Error::new(isc::READ_ONLY)),
+    };
+    let slot = relation.column("MON$ATTACHMENT_ID").map(|column| usize::from(column.field_id));
+    let Some(Value::Integer { unscaled, .. }) = slot.and_then(|slot| row.get(slot)) else { return Ok(()) };
+    let session = context.database.attachments.lock().get(&unscaled.unsigned_abs()).cloned();
+    let Some(session) = session.filter(|session| session.id != context.session.id) else { return Ok(()) };
+    if reason == StopReason::AttachmentClosed || session.is_running() {
+        tracing::info!(by = context.session.options.user, attachment = session.id, ?reason, "told to stop");
+        session.interrupt.raise(reason);
+    }
+    Ok(())
+}
+
 /// The attachments that may be seen.
 fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
     let actor = Actor::acting(rows.context);
@@ -94,12 +126,11 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
     for session in sessions(rows) {
         let client = &session.options.client;
         let settings = session.settings.lock().clone();
-        let active = session.activity.lock().statements.values().any(|it| it.running_since().is_some());
         let optional = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         rows.row()
             .number("MON$ATTACHMENT_ID", number(session.id))
             .number("MON$SERVER_PID", std::process::id())
-            .flag("MON$STATE", active)
+            .flag("MON$STATE", session.is_running())
             .text("MON$ATTACHMENT_NAME", &name)
             .text("MON$USER", &session.options.user)
             .text("MON$ROLE", settings.role.as_deref().unwrap_or("NONE"))
@@ -145,10 +176,9 @@ pub(super) fn transactions(rows: &mut RowSet<'_, '_, '_>) {
     for session in sessions(rows) {
         let activity = session.activity.lock().clone();
         for (id, transaction) in &activity.transactions {
-            let running = activity
-                .statements
-                .values()
-                .any(|statement| statement.transaction() == Some(*id) && statement.running_since().is_some());
+            let running = activity.statements.values().any(|statement| {
+                statement.transaction() == Some(*id) && statement.state() == StatementState::Active
+            });
             let in_store = statistics.active.iter().find(|active| active.id.0 == *id);
             let parameters = &transaction.parameters;
             let lock_timeout = parameters
@@ -179,14 +209,17 @@ pub(super) fn statements(rows: &mut RowSet<'_, '_, '_>) {
             rows.row()
                 .number("MON$STATEMENT_ID", number(*id))
                 .number("MON$ATTACHMENT_ID", number(session.id))
-                .flag("MON$STATE", statement.running_since().is_some())
+                .number("MON$STATE", statement.state() as u8)
                 .blob("MON$SQL_TEXT", Some(&statement.sql))
                 .number("MON$STAT_ID", stat_id(STATEMENT_GROUP, *id))
-                .number("MON$STATEMENT_TIMEOUT", 0)
+                .number("MON$STATEMENT_TIMEOUT", statement.timeout_ms())
                 .number("MON$COMPILED_STATEMENT_ID", number(*id));
             if let Some(since) = statement.running_since() {
                 rows.optional_number("MON$TRANSACTION_ID", statement.transaction().map(number))
                     .timestamp("MON$TIMESTAMP", since);
+            }
+            if let Some(timer) = statement.timer() {
+                rows.timestamp("MON$STATEMENT_TIMER", timer);
             }
             if !statement.explained_plan.is_empty() {
                 rows.blob("MON$EXPLAINED_PLAN", Some(&statement.explained_plan));

@@ -65,6 +65,9 @@ impl<'r, 'e, 'a> RowSet<'r, 'e, 'a> {
 
     /// Begins a row: what is set from now on belongs to it.
     pub(super) fn row(&mut self) -> &mut Self {
+        if self.failure.is_none() {
+            self.failure = self.context.check_interrupt().err();
+        }
         self.rows.push(vec![Value::Null; self.columns.len()]);
         self
     }

@@ -284,6 +284,7 @@ impl<'a> Rows<'a> {
             Condition::RowWise(part) => {
                 let mut truths = Vec::with_capacity(self.len());
                 self.for_each_row(part, |row| {
+                    context.check_interrupt().map_err(|_| Failed)?;
                     truths.push(truth::of_known(part.expression.truth(row, context).map_err(|_| Failed)?));
                     Ok(())
                 })?;
@@ -296,6 +297,7 @@ impl<'a> Rows<'a> {
     pub(super) fn values(&self, part: &RowWise, context: &mut ExecutionContext<'_>) -> Computed<Vec<Value>> {
         let mut values = Vec::with_capacity(self.len());
         self.for_each_row(part, |row| {
+            context.check_interrupt().map_err(|_| Failed)?;
             values.push(part.expression.evaluate(row, context).map_err(|_| Failed)?);
             Ok(())
         })?;

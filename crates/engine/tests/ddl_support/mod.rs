@@ -57,7 +57,7 @@ impl TestDatabase {
             .create_database(&path, &create, attach_options("SYSDBA", None), users())
             .expect("a new database");
         let database = TestDatabase { engine, path, _folder: folder };
-        (database, Session { attachment, transaction: None })
+        (database, Session { attachment, transaction: None, timeout: None })
     }
 
     /// What `farbird check` says of the file, which nobody may have open any more.
@@ -94,7 +94,7 @@ impl TestDatabase {
     pub fn attach(&self, user: &str, role: Option<&str>) -> Session {
         let attachment =
             self.engine.attach(&self.path, attach_options(user, role), users()).expect("an attachment");
-        Session { attachment, transaction: None }
+        Session { attachment, transaction: None, timeout: None }
     }
 }
 
@@ -102,9 +102,16 @@ impl TestDatabase {
 pub struct Session {
     attachment: Attachment,
     transaction: Option<TransactionHandle>,
+    /// Of the statements that it runs.
+    pub timeout: Option<Duration>,
 }
 
 impl Session {
+    /// The attachment itself.
+    pub fn attachment(&mut self) -> &mut Attachment {
+        &mut self.attachment
+    }
+
     fn transaction(&mut self) -> TransactionHandle {
         // Tests never wait for one another.
         let parameters =
@@ -164,7 +171,7 @@ impl Session {
         let transaction = self.transaction();
         let statement = self.attachment.allocate_statement().expect("a statement");
         self.attachment.prepare(statement, Some(transaction), sql, 3).expect("a query");
-        let options = ExecuteOptions::default();
+        let options = ExecuteOptions { timeout: self.timeout, ..ExecuteOptions::default() };
         self.attachment.execute(statement, Some(transaction), Vec::new(), options).expect("a cursor");
         statement
     }
@@ -213,7 +220,7 @@ impl Session {
     ) -> Result<Vec<Vec<Value>>> {
         let transaction = self.transaction();
         let description = self.attachment.prepare(statement, Some(transaction), sql, 3)?;
-        let options = ExecuteOptions::default();
+        let options = ExecuteOptions { timeout: self.timeout, ..ExecuteOptions::default() };
         match self.attachment.execute(statement, Some(transaction), values, options)? {
             Execution::Row(row) => Ok(row.into_iter().collect()),
             Execution::CursorOpened => {

@@ -1,6 +1,7 @@
 //! `farbird bench`: measurements that anyone can run again.
 
 mod records;
+mod stop;
 mod store;
 
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ pub(crate) struct Arguments {
 enum What {
     /// Measure the record codecs: bytes per row, and how fast rows are packed and read.
     Records(records::Arguments),
+    /// Measure how long statements go on after they are told to stop.
+    Stop(stop::Arguments),
     /// Measure the store, beside a Firebird and a PostgreSQL server.
     Store(store::Arguments),
 }
@@ -25,6 +28,7 @@ enum What {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Records(arguments) => records::run(arguments),
+        What::Stop(arguments) => stop::run(arguments),
         What::Store(arguments) => store::run(arguments),
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct LineFacts {
 pub(crate) struct Session {
     /// `None` once it is detached.
     attachment: Option<Attachment>,
+    /// Why it is detached, if its client did not ask for that.
+    ended: Option<Error>,
     objects: Objects,
     output: Output,
     /// Whether packets may be deferred.
@@ -88,6 +90,7 @@ impl Session {
         let character_set = attachment.session().options.character_set;
         Session {
             attachment: Some(attachment),
+            ended: None,
             objects: Objects::default(),
             output,
             lazy,
@@ -106,6 +109,15 @@ impl Session {
     /// Detaches; what is left is the way out.
     pub(crate) fn into_output(self) -> Output {
         self.output
+    }
+
+    /// Detaches if somebody else has ended the session: its transactions are rolled back, and what its client asks for
+    /// next is refused.
+    pub(crate) fn detach_if_ended(&mut self) {
+        if let Some(attachment) = self.attachment.take_if(|attachment| attachment.interrupt().is_closing()) {
+            self.ended = Some(attachment.interrupt().error());
+            self.objects = Objects::default();
+        }
     }
 
     /// Answers one request. Gives false when the conversation has ended.
@@ -146,6 +158,9 @@ impl Session {
     }
 
     fn answer(&mut self, request: Request, more: bool) -> Result<Answer> {
+        if let Some(error) = self.ended.as_ref().filter(|_| !matches!(request, Request::Detach(_))) {
+            return Err(error.clone());
+        }
         if self.shut_down && !matches!(request, Request::Detach(_)) {
             return Ok(self.refuse_after_detach(&request));
         }

@@ -152,6 +152,13 @@ impl Worker {
         }
     }
 
+    /// Detaches a session that somebody else has ended.
+    pub(crate) fn detach_if_ended(&mut self) {
+        if let Stage::Database(session) = &mut self.stage {
+            session.detach_if_ended();
+        }
+    }
+
     fn handle(&mut self, taken: Taken) {
         match &mut self.stage {
             _ if matches!(taken.request, Request::Dummy) => {

@@ -16,4 +16,5 @@ mod robustness;
 mod scrolling;
 mod services;
 mod statements;
+mod stops;
 mod working_day;

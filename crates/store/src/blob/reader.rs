@@ -213,6 +213,7 @@ impl BlobReader {
             Source::Chunks(bytes) => bytes as u64,
         };
         while count > 0 {
+            transaction.cancel_flag().check()?;
             let number = u32::try_from(self.position / chunk_bytes).map_err(|_| damaged(self.owner))?;
             let start = (self.position % chunk_bytes) as usize;
             let chunk = self.contents_chunk(transaction, number)?;

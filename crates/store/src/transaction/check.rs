@@ -164,6 +164,7 @@ impl Transaction {
         let mut own = Vec::new();
         // Uncommitted keys first: one that is committed meanwhile is found among the committed ones then.
         for (row, owner) in self.store.inner.pending_keys.with_prefix(index.id, prefix) {
+            self.cancel.check()?;
             if Some(row) == except {
                 continue;
             }
@@ -188,6 +189,7 @@ impl Transaction {
         rows: &[RowId],
     ) -> Result<KeyState> {
         for row in rows {
+            self.cancel.check()?;
             if self.own_row_has_key(layout, index, prefix, *row)? == Some(true) {
                 return Ok(KeyState::Present);
             }
@@ -218,6 +220,7 @@ impl Transaction {
         for entry in
             snapshot.scan(Space::Index(index.id), (Bound::Included(prefix), upper), Direction::Forward)?
         {
+            self.cancel.check()?;
             let (entry, _) = entry?;
             let (_, row) =
                 keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;

@@ -101,8 +101,8 @@ impl Transaction {
         let mut rows = RowBatch::new();
         let mut batch = WriteBatch::new();
         while scan.next_batch(self, ROWS_PER_BATCH, &mut rows)? {
-            self.cancel.check()?;
             for position in 0..rows.len() {
+                self.cancel.check()?;
                 let row_id = rows.row_id(position);
                 if let Some(key) = index.key(&rows.take_row(position))? {
                     batch.put(Space::Index(index.id), key.entry(row_id), Vec::new());
@@ -124,6 +124,7 @@ impl Transaction {
         let snapshot = self.store.inner.snapshot();
         let mut previous: Vec<u8> = Vec::new();
         for entry in snapshot.scan(Space::Index(index.id), ALL_KEYS, Direction::Forward)? {
+            self.cancel.check()?;
             let (entry, _) = entry?;
             let (key, row) =
                 keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
@@ -174,17 +175,20 @@ impl Transaction {
         }
         let snapshot = self.store.inner.snapshot();
         for entry in snapshot.scan(Space::Versions(layout.id), ALL_KEYS, Direction::Forward)? {
+            self.cancel.check()?;
             let (key, value) = entry?;
             let (row, _) =
                 keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
             crate::sweep::blobs_of_version(layout, row, &value, &mut blobs)?;
         }
         for entry in snapshot.scan(Space::Changes(layout.id), ALL_KEYS, Direction::Forward)? {
+            self.cancel.check()?;
             let (key, value) = entry?;
             let (row, ..) = crate::changes::parse(&key)?;
             crate::sweep::blobs_of_version(layout, row, &value, &mut blobs)?;
         }
         for entry in snapshot.scan(Space::Blocks(layout.id), ALL_KEYS, Direction::Forward)? {
+            self.cancel.check()?;
             let (key, value) = entry?;
             crate::sweep::blobs_of_block(layout, &key, value, &mut blobs)?;
         }

@@ -33,7 +33,7 @@ impl Transaction {
         self.lock_to_read(layout.id)?;
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
-        let mut rows = MergedRows::new(&self.store.inner, &*snapshot, &core, layout.id, view, 0)?;
+        let mut rows = MergedRows::new(self, &*snapshot, &core, layout.id, view, 0)?;
         let mut count = 0;
         while let Some(next) = rows.next()? {
             count += match next {

@@ -3,7 +3,7 @@
 use farbird_types::{ColumnType, Result, SqlType, Value};
 
 use crate::execute::context::ExecutionContext;
-use crate::function::{Accumulator, add_one_by_one};
+use crate::function::{Accumulator, add_one_by_one, of_same_call};
 use crate::vector::{Column, Places};
 
 pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
@@ -14,6 +14,7 @@ pub(super) fn start(_: &[ColumnType], _: &ColumnType) -> Box<dyn Accumulator> {
     Box::new(Count(0))
 }
 
+#[derive(Clone)]
 struct Count(i64);
 
 impl Accumulator for Count {
@@ -43,6 +44,26 @@ impl Accumulator for Count {
             _ => return add_one_by_one(self, context, arguments, places),
         }
         self.0 = self.0.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, _: &mut ExecutionContext<'_>) -> Result<()> {
+        self.0 = self.0.saturating_add(of_same_call::<Count>(other)?.0);
+        Ok(())
+    }
+
+    fn can_remove(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self, _: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()> {
+        if !arguments.iter().any(Value::is_null) {
+            self.0 -= 1;
+        }
         Ok(())
     }
 

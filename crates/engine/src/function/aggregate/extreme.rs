@@ -9,7 +9,7 @@ use crate::budget::{Reservation, heap_bytes};
 use crate::execute::context::ExecutionContext;
 use crate::expression::predicate::compare_nullable;
 use crate::function::result_type::text_kind;
-use crate::function::{Accumulator, add_one_by_one};
+use crate::function::{Accumulator, add_one_by_one, of_same_call};
 use crate::vector::{Column, Operand, Places, order_of_doubles};
 
 /// Texts that are no longer cost little more than what each group is charged with.
@@ -76,6 +76,17 @@ impl Accumulator for Extreme {
             _ => return add_one_by_one(self, context, arguments, places),
         };
         best.map_or(Ok(()), |best| self.add(context, &[best]))
+    }
+
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        // The text is shared: whoever has it already is charged.
+        let Extreme { best, wanted, collation, memory: _ } = self;
+        Some(Box::new(Extreme { best: best.clone(), wanted: *wanted, collation: *collation, memory: None }))
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let best = of_same_call::<Extreme>(other)?.best.clone();
+        self.add(context, &[best])
     }
 
     fn result(&self, _: &mut ExecutionContext<'_>) -> Result<Value> {

@@ -9,7 +9,7 @@ use super::nullable;
 use crate::execute::context::ExecutionContext;
 use crate::function::number::decimal;
 use crate::function::result_type::is_decimal_or_int128;
-use crate::function::{Accumulator, argument, decfloat};
+use crate::function::{Accumulator, argument, decfloat, of_same_call};
 
 /// DECFLOAT(34) if an argument is DECFLOAT or INT128, otherwise DOUBLE PRECISION.
 pub(super) fn result(_: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
@@ -70,7 +70,7 @@ fn start(statistic: Statistic, result: &ColumnType) -> Box<dyn Accumulator> {
 }
 
 /// The arithmetic that both kinds of numbers offer.
-trait Real: Copy + Send {
+trait Real: Copy + Send + 'static {
     fn from_count(count: i64) -> Self;
     fn plus(self, other: Self) -> Result<Self>;
     fn minus(self, other: Self) -> Result<Self>;
@@ -161,6 +161,7 @@ impl<R: Real> Sums<R> {
     }
 }
 
+#[derive(Clone)]
 struct Collector<R> {
     statistic: Statistic,
     count: i64,
@@ -186,6 +187,22 @@ impl<R: Real> Accumulator for Collector<R> {
             sums.xy = sums.xy.plus(x.times(y)?)?;
         }
         self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, _: &mut ExecutionContext<'_>) -> Result<()> {
+        let other = of_same_call::<Collector<R>>(other)?;
+        let (sums, more) = (&mut self.sums, other.sums);
+        sums.x = sums.x.plus(more.x)?;
+        sums.y = sums.y.plus(more.y)?;
+        sums.xx = sums.xx.plus(more.xx)?;
+        sums.yy = sums.yy.plus(more.yy)?;
+        sums.xy = sums.xy.plus(more.xy)?;
+        self.count = self.count.saturating_add(other.count);
         Ok(())
     }
 

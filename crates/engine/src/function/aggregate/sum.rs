@@ -6,7 +6,7 @@ use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 use super::{argument_type, must_be_numeric, nullable};
 use crate::execute::context::ExecutionContext;
 use crate::function::number::{Number, number};
-use crate::function::{Accumulator, add_one_by_one, argument};
+use crate::function::{Accumulator, add_one_by_one, argument, misused, of_same_call};
 use crate::vector::{Column, Places, Unit};
 
 /// BIGINT for SMALLINT and INTEGER, INT128 for BIGINT and INT128, of the same scale.
@@ -48,6 +48,7 @@ pub(super) fn start_average(_: &[ColumnType], result: &ColumnType) -> Box<dyn Ac
     Box::new(Sum { average: true, ..Sum::new(result) })
 }
 
+#[derive(Clone)]
 struct Sum {
     average: bool,
     count: i64,
@@ -55,6 +56,7 @@ struct Sum {
     result: SqlType,
 }
 
+#[derive(Clone)]
 enum Total {
     /// Unscaled, in the scale of the result.
     Exact(i128),
@@ -127,6 +129,44 @@ impl Accumulator for Sum {
             _ => return add_one_by_one(self, context, arguments, places),
         }
         self.count = self.count.saturating_add(count);
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, _: &mut ExecutionContext<'_>) -> Result<()> {
+        let other = of_same_call::<Sum>(other)?;
+        self.count = self.count.saturating_add(other.count);
+        match (&mut self.total, &other.total) {
+            (Total::Exact(total), Total::Exact(more)) => {
+                *total = total.checked_add(*more).ok_or_else(overflow)?;
+            }
+            (Total::Decimal(total), Total::Decimal(more)) => *total = total.add(*more)?,
+            (Total::Double(total), Total::Double(more)) => *total += more,
+            _ => return Err(misused()),
+        }
+        Ok(())
+    }
+
+    /// Sums of doubles and decimals are rounded: what was added does not come out again.
+    fn can_remove(&self) -> bool {
+        matches!(self.total, Total::Exact(_))
+    }
+
+    fn remove(&mut self, context: &mut ExecutionContext<'_>, arguments: &[Value]) -> Result<()> {
+        let value = match arguments.first() {
+            None | Some(Value::Null) => return Ok(()),
+            Some(value) => value,
+        };
+        match (&mut self.total, number(context, value)?) {
+            (Total::Exact(total), Number::Exact(unscaled, _)) => {
+                *total = total.checked_sub(unscaled).ok_or_else(overflow)?;
+            }
+            _ => return Err(misused()),
+        }
+        self.count -= 1;
         Ok(())
     }
 

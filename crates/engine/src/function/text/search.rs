@@ -10,6 +10,9 @@ use crate::expression::blob;
 use crate::function::result_type::{same_as, text_chars_in, text_kind};
 use crate::function::{Argument, Call, argument};
 
+/// Places of a text that are tried between two looks at the interrupt: each may take as long as the part is.
+const PLACES_BETWEEN_LOOKS: usize = 1 << 10;
+
 /// Each text takes the other's type; the start is INTEGER.
 pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
     match index {
@@ -60,7 +63,8 @@ pub(super) fn position(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> R
     }
     let from = text.offset_of(skipped);
     let rest = text.bytes().get(from..).unwrap_or_default();
-    let found = find(text.set(), rest, part.bytes()).map_or(0, |offset| text.character_at(from + offset) + 1);
+    let found = find(text.set(), rest, part.bytes(), context)?
+        .map_or(0, |offset| text.character_at(from + offset) + 1);
     Ok(Value::integer(i64::try_from(found).unwrap_or(i64::MAX)))
 }
 
@@ -80,7 +84,7 @@ pub(super) fn replace(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Re
     let mut bytes = Vec::new();
     let mut at = 0;
     if !part.is_empty() {
-        while let Some(offset) = find(searched.set(), seen.get(at..).unwrap_or_default(), part) {
+        while let Some(offset) = find(searched.set(), seen.get(at..).unwrap_or_default(), part, context)? {
             let found = at + offset;
             let kept = searched.original(at, found);
             blob::make_room(context, &mut bytes, kept.len() + replacement.bytes().len())?;
@@ -94,18 +98,37 @@ pub(super) fn replace(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Re
 }
 
 /// Where `part` begins in `text`, in bytes, at the beginning of a character.
-fn find(set: CharacterSet, text: &[u8], part: &[u8]) -> Option<usize> {
+///
+/// # Errors
+/// The interrupt's: texts may be long BLOBs.
+fn find(
+    set: CharacterSet,
+    text: &[u8],
+    part: &[u8],
+    context: &ExecutionContext<'_>,
+) -> Result<Option<usize>> {
     // In UTF-8 and in single-byte sets the bytes of a character never begin inside another.
     if set.bytes_per_character() == 1 || set == CharacterSet::UTF8 || set == CharacterSet::UNICODE_FSS {
-        return text.windows(part.len()).position(|window| window == part);
+        let places = (text.len() + 1).saturating_sub(part.len());
+        for from in (0..places).step_by(PLACES_BETWEEN_LOOKS) {
+            context.check_interrupt()?;
+            let until = places.min(from + PLACES_BETWEEN_LOOKS);
+            let searched = text.get(from..until + part.len() - 1).unwrap_or_default();
+            if let Some(found) = searched.windows(part.len()).position(|window| window == part) {
+                return Ok(Some(from + found));
+            }
+        }
+        return Ok(None);
     }
     let mut offset = 0;
-    while offset < text.len() {
-        let rest = text.get(offset..)?;
+    while let Some(rest) = text.get(offset..)
+        && let Some(character) = set.characters(rest).next()
+    {
+        context.check_interrupt()?;
         if rest.starts_with(part) {
-            return Some(offset);
+            return Ok(Some(offset));
         }
-        offset += set.characters(rest).next()?.len();
+        offset += character.len();
     }
-    None
+    Ok(None)
 }
