@@ -112,6 +112,12 @@ const SHAPES: &[Shape] = &[
         "execute block returns (n bigint) as declare b blob sub_type text = 'sixteen bytes...'; declare i int = 0;
          begin while (i < 20) do begin b = b || b; i = i + 1; end n = octet_length(b); suspend; end",
     ),
+    fails("execute procedure deep(400)"),
+    fails(
+        "execute block returns (n int) as declare b blob sub_type text = ',1'; declare i int = 0;
+         begin while (i < 14) do begin b = b || b; i = i + 1; end
+         execute statement 'select 1 from rdb$database where 1 in (1' || b || ')' into n; suspend; end",
+    ),
     fails("select octet_length(list(t)) from big"),
     fails("select mod(id, 2), list(t) from big group by 1"),
     fails(
@@ -150,6 +156,10 @@ fn no_statement_takes_more_than_its_budget() {
     let (database, mut session) = TestDatabase::create();
     session.execute("create table big (id int not null primary key, same int, t varchar(200))");
     session.execute("create table copy (id int, same int, t varchar(200))");
+    session.execute(
+        "create procedure deep (n int) as declare v varchar(32000) character set ascii;
+         begin v = rpad('', 32000, 'x'); if (n > 0) then execute procedure deep(n - 1); end",
+    );
     session.commit();
     session.execute(&format!(
         "execute block as declare i int = 0; begin while (i < {ROWS}) do begin

@@ -151,6 +151,27 @@ fn rows_that_are_kept_for_later_go_to_a_file() {
 }
 
 #[test]
+fn statements_spill_when_others_have_the_servers_memory() {
+    let (database, mut session) = tables(3_000);
+    let mut other = database.attach("SYSDBA", None);
+    let limits = Limits { server_memory: 600_000, ..Limits::default() };
+    database.engine().budget().set_limits(limits);
+    // Both sorts keep what they have while they are open.
+    let sorted = "select t from a order by t desc";
+    let cursor = other.open(sorted);
+    other.fetch_one(cursor);
+    let before = database.engine().budget().usage(Resource::Temporary).used;
+    assert_eq!(session.rows("select count(*) from (select distinct n, t from a)"), ["3000"]);
+    assert_eq!(session.rows("select count(*) from a join b on a.n = b.n"), ["3000"]);
+    assert!(database.engine().budget().usage(Resource::Temporary).peak > before);
+    assert!(database.engine().budget().usage(Resource::Memory).peak <= 600_000);
+    other.rollback();
+    drop((session, other));
+    assert_eq!(database.engine().budget().usage(Resource::Memory).used, 0);
+    assert_eq!(database.engine().budget().usage(Resource::Temporary).used, 0);
+}
+
+#[test]
 fn temporary_space_has_a_limit_and_is_given_back() {
     let (database, mut session) = tables(3_000);
     let limits = Limits { statement_memory: LITTLE, statement_temporary: 100_000, ..Limits::default() };

@@ -32,6 +32,10 @@ struct Gauge {
     peak: AtomicU64,
 }
 
+/// What an attachment may always have of prepared statements and the like, however little the server has left: it must be
+/// possible to look around, and to stop others.
+const ALWAYS_BYTES: u64 = 1 << 20;
+
 /// What is kept beyond one run of a statement, charged to an account; given back when it is dropped.
 #[derive(Debug)]
 pub struct Charge {
@@ -74,7 +78,10 @@ impl Account {
         if bytes > self.limits.of(Level::Statement, Resource::Memory) {
             return Err(self.limits.exceeded(Level::Statement, Resource::Memory));
         }
-        self.take(Resource::Memory, bytes)?;
+        match self.usage(Resource::Memory).used.saturating_add(bytes) <= ALWAYS_BYTES {
+            true => self.add(bytes),
+            false => self.take(Resource::Memory, bytes)?,
+        }
         Ok(Charge { account: Arc::clone(self), bytes })
     }
 
@@ -124,6 +131,15 @@ impl Account {
             Err(_) => gauge.used.fetch_sub(bytes, Ordering::Relaxed),
         };
         taken
+    }
+
+    /// Counts so much more memory, whatever the limits are.
+    fn add(&self, bytes: u64) {
+        let used = self.memory.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        self.memory.peak.fetch_max(used, Ordering::Relaxed);
+        if let Some(parent) = &self.parent {
+            parent.add(bytes);
+        }
     }
 
     /// Gives so much back.

@@ -75,6 +75,28 @@ fn small_statements_do_not_touch_the_servers_count() {
 }
 
 #[test]
+fn an_attachment_can_prepare_a_little_when_all_is_used_up() {
+    let server = Account::server(limits(4 * MIB, 4 * MIB));
+    let statement = server.open().statement();
+    let mut memory = statement.reserve();
+    memory.grow(4 * MIB as usize).unwrap();
+    let attachment = server.open();
+    let mut charges = Vec::new();
+    let refused = loop {
+        match attachment.charge(100_000) {
+            Ok(charge) => charges.push(charge),
+            Err(error) => break error,
+        }
+        assert!(charges.len() < 20);
+    };
+    assert!(refused.has(isc::VIRMEMEXH));
+    assert_eq!(charges.len(), 10);
+    assert!(attachment.charge(5 * MIB as usize).is_err());
+    drop((memory, charges));
+    assert_eq!(server.usage(Resource::Memory).used, 0);
+}
+
+#[test]
 fn a_temporary_file_is_charged_and_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let server =

@@ -4,8 +4,13 @@
 
 use farbird_types::{Result, Value};
 
+use crate::budget::heap_bytes;
+
 /// Most rows of a batch.
 pub const BATCH_ROWS_MAX: usize = 256;
+
+/// With so many bytes of texts a batch is full, however few its rows: they may be long.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Rows of the first batch of a cursor: small, so that the first rows come soon.
 pub const BATCH_ROWS_FIRST: usize = 16;
@@ -17,6 +22,8 @@ pub struct Batch {
     width: usize,
     rows: usize,
     limit: usize,
+    /// What the texts take that were put in since it was empty.
+    text_bytes: usize,
 }
 
 impl Default for Batch {
@@ -28,13 +35,14 @@ impl Default for Batch {
 impl Batch {
     /// An empty batch of rows of `width` values that is full at `limit` rows.
     pub fn new(width: usize, limit: usize) -> Batch {
-        Batch { values: Vec::new(), width, rows: 0, limit: limit.max(1) }
+        Batch { values: Vec::new(), width, rows: 0, limit: limit.max(1), text_bytes: 0 }
     }
 
     /// Empties it and sets the width of its rows.
     pub fn reset(&mut self, width: usize) {
         self.values.clear();
         self.rows = 0;
+        self.text_bytes = 0;
         self.width = width;
     }
 
@@ -60,7 +68,7 @@ impl Batch {
 
     /// Whether it has as many rows as it should get.
     pub fn is_full(&self) -> bool {
-        self.rows >= self.limit
+        self.rows >= self.limit || self.text_bytes >= TEXT_BYTES_MAX
     }
 
     /// Values per row.
@@ -81,9 +89,10 @@ impl Batch {
 
     /// Appends a row. Missing values are NULL, surplus ones are dropped.
     pub fn push(&mut self, row: impl IntoIterator<Item = Value>) {
-        let end = self.values.len() + self.width;
+        let start = self.values.len();
         self.values.extend(row.into_iter().take(self.width));
-        self.values.resize(end, Value::Null);
+        self.count_texts(start);
+        self.values.resize(start + self.width, Value::Null);
         self.rows += 1;
     }
 
@@ -99,9 +108,14 @@ impl Batch {
                 }
             }
         }
+        self.count_texts(start);
         self.values.resize(start + self.width, Value::Null);
         self.rows += 1;
         Ok(())
+    }
+
+    fn count_texts(&mut self, start: usize) {
+        self.text_bytes += self.values.get(start..).unwrap_or_default().iter().map(heap_bytes).sum::<usize>();
     }
 
     /// Appends so many rows that `fill` appends to the values, one after the other. Nothing is appended if it fails.
@@ -161,6 +175,9 @@ impl Batch {
 
     /// Drops the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
+        if rows == 0 {
+            self.text_bytes = 0;
+        }
         if rows < self.rows {
             self.rows = rows;
             self.values.truncate(rows * self.width);
@@ -172,6 +189,9 @@ impl Batch {
         let rows = rows.min(self.rows);
         self.values.drain(..rows * self.width);
         self.rows -= rows;
+        if self.rows == 0 {
+            self.text_bytes = 0;
+        }
     }
 }
 
@@ -193,6 +213,18 @@ mod tests {
         rows.retain(|row| Ok(row[0] != Value::integer(2))).unwrap();
         let left: Vec<_> = rows.rows().map(|row| row[1].clone()).collect();
         assert_eq!(left, [Value::integer(10), Value::integer(30)]);
+    }
+
+    #[test]
+    fn a_few_rows_with_long_texts_fill_it() {
+        let mut rows = Batch::new(1, BATCH_ROWS_MAX);
+        let text = Value::text(&"x".repeat(300_000));
+        while !rows.is_full() {
+            rows.push([text.clone()]);
+        }
+        assert_eq!(rows.len(), 4);
+        rows.reset(1);
+        assert!(!rows.is_full());
     }
 
     #[test]
