@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, Collation, SqlType};
+use farbird_types::{CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::CollationData;
@@ -578,6 +578,9 @@ pub struct CollationDefinition {
     /// The collation it is made from.
     #[serde(default)]
     pub base_name: Option<String>,
+    /// What older files name instead: the number of a collation with the same order.
+    #[serde(default, rename = "base", skip_serializing)]
+    pub former_base: Option<Collation>,
     /// Who owns it.
     pub owner: String,
     /// RDB$COLLATION_ATTRIBUTES: 1 pad space, 2 case insensitive, 4 accent insensitive.
@@ -586,6 +589,23 @@ pub struct CollationDefinition {
     pub specific_attributes: Option<String>,
     /// RDB$DESCRIPTION.
     pub description: Option<String>,
+}
+
+impl CollationDefinition {
+    /// A definition of an older file in today's form.
+    pub(crate) fn brought_up_to_date(mut self) -> CollationDefinition {
+        let Some(base) = self.former_base.take().and_then(|base| self.character_set.collation_name(base))
+        else {
+            return self;
+        };
+        let attributes = u8::try_from(self.attributes).unwrap_or(collation::PAD_SPACE);
+        let request = collation::CollationRequest { base, attributes, specific: "" };
+        if let Ok(made) = Collation::make(self.character_set, self.collation.number(), &request) {
+            self.collation = made;
+        }
+        self.base_name = Some(base.to_owned());
+        self
+    }
 }
 
 impl Relation {

@@ -52,8 +52,14 @@ impl CatalogObject {
     /// # Errors
     /// `isc_db_corrupt` if it is not an object.
     pub fn decode(key: &[u8], bytes: &[u8]) -> Result<CatalogObject> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| damaged(&String::from_utf8_lossy(key), &error.to_string()))
+        let object = serde_json::from_slice(bytes)
+            .map_err(|error| damaged(&String::from_utf8_lossy(key), &error.to_string()))?;
+        Ok(match object {
+            CatalogObject::Collation(it) => {
+                CatalogObject::Collation(Arc::new(Arc::unwrap_or_clone(it).brought_up_to_date()))
+            }
+            object => object,
+        })
     }
 }
 
@@ -125,4 +131,25 @@ pub(crate) fn new_guid() -> String {
 
 fn damaged(what: &str, detail: &str) -> Error {
     Error::new(isc::DB_CORRUPT).with(what).and(isc::RANDOM).with(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_types::Text;
+    use farbird_types::collation::compare_text;
+
+    use super::*;
+
+    #[test]
+    fn collations_of_older_files_are_made_of_what_they_name() {
+        let older = br#"{"Collation":{"name":"C","character_set":4,"collation":226,"base":4,"owner":"SYSDBA",
+            "attributes":7,"specific_attributes":null,"description":null}}"#;
+        let object = CatalogObject::decode(b"collation/C", older).expect("a collation");
+        let CatalogObject::Collation(definition) = &object else { panic!("{object:?}") };
+        assert_eq!(definition.base_name.as_deref(), Some("UNICODE_CI_AI"));
+        assert!(compare_text(&Text::utf8("\u{c1}"), &Text::utf8("a"), definition.collation).is_eq());
+        let again =
+            CatalogObject::decode(b"collation/C", &object.encode().expect("JSON")).expect("a collation");
+        assert_eq!(again, object);
+    }
 }

@@ -64,6 +64,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateCollation) -> Resu
         character_set: set,
         collation: made,
         base_name: Some(base.name),
+        former_base: None,
         owner: editor.user().to_owned(),
         attributes: i16::from(attributes),
         specific_attributes: (!shown.is_empty()).then_some(shown),

@@ -96,6 +96,9 @@ impl PatternMatch {
         // A character whose capital is not in the set keeps its own form.
         let capitals =
             collation::upper(text, self.collation).unwrap_or_else(|_| character_set.upper(text.bytes()));
+        if !collation::is_insensitive(character_set, self.collation) {
+            return capitals;
+        }
         collation::canonical(&Text::new(capitals, character_set), self.collation).1.into_owned()
     }
 
