@@ -137,22 +137,6 @@ fn append_order_key(
     Ok(())
 }
 
-/// Appends the bytes by which a row is ordered, the same for equal values.
-pub(crate) fn append_sort_key(
-    keys: &[SortKey],
-    row: &[Value],
-    bytes: &mut Vec<u8>,
-    context: &mut ExecutionContext<'_>,
-) -> Result<()> {
-    for key in keys {
-        match key.value.peek(row, context) {
-            Some(value) => append_key(value, &key.part, bytes)?,
-            None => append_key(&key.value.evaluate(row, context)?, &key.part, bytes)?,
-        }
-    }
-    Ok(())
-}
-
 /// Appends a value to a key. BLOBs are ordered by their ids: their contents have no order, but equal ids are equal.
 pub(crate) fn append_key(value: &Value, part: &KeyPart, key: &mut Vec<u8>) -> Result<()> {
     match value {

@@ -1,0 +1,25 @@
+"""Differences from Firebird that are meant, or that are Firebird's own: the one place that names them.
+
+Each has a test on the question and both answers. docs/architecture.md, "Where it differs from the first plan", says why.
+"""
+
+# isc_convert_error, isc_arith_except, isc_numeric_out_of_range, isc_string_truncation: which values are computed at all,
+# and which of two errors comes first, depends on the order in which conditions and joins are evaluated.
+ERRORS_OF_VALUES = {335544334, 335544321, 335544916, 335544914, 335544652, 335544606}
+
+
+def value_errors(question, ours, theirs):
+    """An error of a value that one side never computes."""
+    return any(ERRORS_OF_VALUES & set(answer.get("error", ())) for answer in (ours, theirs))
+
+
+def both_fail(question, ours, theirs):
+    """Both refuse, for different reasons of several."""
+    return "error" in ours and "error" in theirs
+
+
+KNOWN = [value_errors, both_fail]
+
+
+def is_known(question, ours, theirs):
+    return any(known(question, ours, theirs) for known in KNOWN)
