@@ -94,6 +94,14 @@ impl Database {
         }
     }
 
+    /// The file: with its folder for administrators, its name alone for others, who need not know where it lies.
+    pub fn shown_path(&self, is_administrator: bool) -> String {
+        match self.path.file_name().filter(|_| !is_administrator) {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => shown(&self.path),
+        }
+    }
+
     /// A number for a new attachment (MON$ATTACHMENT_ID).
     pub fn next_attachment_id(&self) -> u64 {
         self.next_attachment.fetch_add(1, Ordering::Relaxed)

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_store::StoreError;
-use farbird_types::{Error, isc};
+use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::api::TransactionParameters;
 use crate::catalog::{Catalog, CatalogChanges};
-use crate::users::UserChange;
+use crate::database::Database;
+use crate::users::{PreparedUsers, UserChange};
 
 /// A SQL transaction of one attachment.
 ///
@@ -43,6 +44,18 @@ impl Transaction {
     /// The catalog as this transaction sees it now.
     pub fn current_catalog(&self) -> Arc<Catalog> {
         self.catalog.lock().current.clone()
+    }
+
+    /// Makes the changes of users that it has asked for, to be committed when its rows are.
+    ///
+    /// # Errors
+    /// Those of the changes; the transaction goes on, with its list as it was.
+    pub(crate) fn prepare_users<'d>(
+        &self,
+        database: &'d Database,
+    ) -> Result<Option<Box<dyn PreparedUsers + 'd>>> {
+        let changes = self.user_changes.lock().clone();
+        if changes.is_empty() { Ok(None) } else { database.users.prepare(&changes).map(Some) }
     }
 
     /// The status of a failure in the store: with the name of the table, if it is one that others have locked.

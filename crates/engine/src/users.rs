@@ -2,7 +2,9 @@
 //!
 //! Users belong to the server, not to one database, and passwords to its authentication: the engine sees neither. It
 //! collects the changes that a transaction's CREATE, ALTER and DROP USER ask for and hands them to the
-//! [`UserDirectory`] when the transaction commits.
+//! [`UserDirectory`] when the transaction commits: they are made before its rows are committed, so that what cannot be
+//! done fails the commit, and come to last after that, so that a failed commit changes nobody. Until then only the
+//! transaction's own list has them: SEC$USERS does not show them, as in Firebird.
 
 use std::collections::BTreeMap;
 
@@ -77,11 +79,28 @@ pub trait UserDirectory: Send + Sync {
     /// All users, by name.
     fn list(&self) -> Result<Vec<UserRecord>>;
 
-    /// Applies changes, all or none.
+    /// Makes changes that nobody sees before they are committed: all of them, or none if one fails.
     ///
     /// # Errors
     /// `isc_gsec_err_rec_not_found` and its relatives, as Firebird's user management gives.
-    fn apply(&self, changes: &[UserChange]) -> Result<()>;
+    fn prepare(&self, changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>>;
+
+    /// Applies changes, all or none.
+    ///
+    /// # Errors
+    /// As [`UserDirectory::prepare`].
+    fn apply(&self, changes: &[UserChange]) -> Result<()> {
+        self.prepare(changes)?.commit()
+    }
+}
+
+/// Changes of users that wait for the transaction that asked for them. Dropped, they are undone.
+pub trait PreparedUsers {
+    /// Makes them last.
+    ///
+    /// # Errors
+    /// Those of the place where users live; the changes are undone then.
+    fn commit(self: Box<Self>) -> Result<()>;
 }
 
 /// The directory of an embedded engine: there is nobody to log in.
@@ -93,7 +112,7 @@ impl UserDirectory for NoUsers {
         Ok(Vec::new())
     }
 
-    fn apply(&self, _changes: &[UserChange]) -> Result<()> {
+    fn prepare(&self, _changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>> {
         Err(Error::new(isc::WISH_LIST))
     }
 }

@@ -30,6 +30,7 @@
 //! - A view WITH CHECK OPTION changes its table in its owner's name as other views do; in Firebird the triggers that hold
 //!   the option make whoever runs the statement need what the table's own triggers need.
 //! - A BLOB is opened by whoever was given its id (`engine::attachment::known_blobs`): others are told `bad_segstr_id`.
+//! - Whoever may not change users is told so by the statement; in Firebird by the commit, in the words of its security database.
 //! - A table that a view shows cannot be dropped at the statement; Firebird finds out at the commit. Mappings there are none.
 #![cfg(feature = "cli")]
 

@@ -4,7 +4,9 @@
 //! Knows users and passwords, no packets. Source: wire-protocol.md, 3.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::srp::{
@@ -13,6 +15,7 @@ use farbird_wire::auth::srp::{
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
 
 use crate::security::{Credentials, SecurityDatabase, random};
+use crate::throttle::Throttle;
 
 /// Steps that one login may take before it is refused (Firebird's limit is 100).
 const STEPS_MAX: u32 = 16;
@@ -52,6 +55,17 @@ pub(crate) struct Login {
     admin: bool,
     active: bool,
     steps: u32,
+    /// How long the answer to the password must be held back.
+    delay: Duration,
+}
+
+/// What a login looks at and counts with.
+#[derive(Clone, Copy)]
+pub(crate) struct Guard<'s> {
+    pub(crate) security: &'s SecurityDatabase,
+    pub(crate) throttle: &'s Throttle,
+    /// Who logs in.
+    pub(crate) peer: IpAddr,
 }
 
 impl Login {
@@ -70,27 +84,23 @@ impl Login {
         if plugins.is_empty() {
             return Err(Error::new(isc::LOGIN_ERROR));
         }
-        Ok(Login { user, plugins, srp: None, admin: false, active: false, steps: 0 })
+        Ok(Login { user, plugins, srp: None, admin: false, active: false, steps: 0, delay: Duration::ZERO })
     }
 
     /// Takes what the client's side of `plugin` says.
     ///
     /// # Errors
     /// `isc_login`: refused, without saying why.
-    pub(crate) fn step(
-        &mut self,
-        plugin: Option<AuthPlugin>,
-        data: &[u8],
-        security: &SecurityDatabase,
-    ) -> Result<Step> {
+    pub(crate) fn step(&mut self, plugin: Option<AuthPlugin>, data: &[u8], guard: Guard<'_>) -> Result<Step> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             return Err(refused().and(isc::AUTH_HANDSHAKE_LIMIT));
         }
         let Some(current) = self.plugins.first().copied() else { return Err(refused()) };
         if let Some(srp) = self.srp.take() {
+            self.count(guard)?;
             let key = srp.verify(data).map_err(|_| refused())?;
-            return self.let_in(current, Some(key));
+            return self.let_in(current, Some(key), guard);
         }
         if data.is_empty() || plugin.is_some_and(|plugin| plugin != current) {
             // The client began with nothing, or with a plugin we do not take: name ours. If it was ours that it had
@@ -101,12 +111,14 @@ impl Login {
             let plugin = self.plugins.first().copied().ok_or_else(refused)?;
             return Ok(Step::Continue { plugin, data: Vec::new() });
         }
-        let credentials = security.credentials(&self.user)?;
         match current {
-            AuthPlugin::Srp(hash) => self.begin_srp(hash, credentials, data),
+            AuthPlugin::Srp(hash) => {
+                let credentials = guard.security.credentials(&self.user)?;
+                self.begin_srp(hash, credentials, data)
+            }
             AuthPlugin::Legacy => {
                 let hash = legacy::parse_hash(data).ok_or_else(refused)?;
-                self.check_legacy(&hash, credentials)
+                self.check_legacy(&hash, guard)
             }
         }
     }
@@ -115,26 +127,34 @@ impl Login {
     ///
     /// # Errors
     /// `isc_login` if it is wrong, or Legacy_Auth is not allowed.
-    pub(crate) fn password(
-        &mut self,
-        hash: &[u8; legacy::HASH_BYTES],
-        security: &SecurityDatabase,
-    ) -> Result<Identity> {
-        let credentials = security.credentials(&self.user)?;
-        match self.check_legacy(hash, credentials)? {
+    pub(crate) fn password(&mut self, hash: &[u8; legacy::HASH_BYTES], guard: Guard<'_>) -> Result<Identity> {
+        match self.check_legacy(hash, guard)? {
             Step::Done(identity) => Ok(identity),
             Step::Continue { .. } => Err(refused()),
         }
     }
 
+    /// How long the answer must be held back, be it yes or no.
+    pub(crate) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Counts a guess before it is looked at.
+    fn count(&mut self, guard: Guard<'_>) -> Result<()> {
+        self.delay = guard.throttle.begin(guard.peer, &self.user, Instant::now()).ok_or_else(refused)?;
+        Ok(())
+    }
+
     fn begin_srp(&mut self, hash: ProofHash, credentials: Option<Credentials>, data: &[u8]) -> Result<Step> {
+        // Made for everybody: the time that it takes must not tell who exists.
+        let decoy = decoy(&self.user);
         let verifier = match credentials {
             Some(credentials) => {
                 self.active = credentials.active;
                 self.admin = credentials.admin;
                 credentials.verifier
             }
-            None => decoy(&self.user),
+            None => decoy,
         };
         let srp = ServerLogin::new(hash, &self.user, verifier, data, random::<PRIVATE_KEY_BYTES>()?)
             .map_err(|_| refused())?;
@@ -143,27 +163,37 @@ impl Login {
         Ok(Step::Continue { plugin: AuthPlugin::Srp(hash), data })
     }
 
-    fn check_legacy(
-        &mut self,
-        hash: &[u8; legacy::HASH_BYTES],
-        credentials: Option<Credentials>,
-    ) -> Result<Step> {
-        let credentials = credentials.ok_or_else(refused)?;
-        let record = credentials.legacy.ok_or_else(refused)?;
-        if !legacy::verify(&self.user, hash, &record) {
-            return Err(refused());
-        }
+    fn check_legacy(&mut self, hash: &[u8; legacy::HASH_BYTES], guard: Guard<'_>) -> Result<Step> {
+        self.count(guard)?;
+        let credentials = guard.security.credentials(&self.user)?;
+        // As much work for whoever does not exist, or has no such record.
+        let record = credentials.as_ref().and_then(|known| known.legacy.as_deref());
+        let matches = legacy::verify(&self.user, hash, record.unwrap_or(legacy_decoy()));
+        let lets_in = record.is_some() && matches;
+        let credentials = credentials.filter(|_| lets_in).ok_or_else(refused)?;
         self.active = credentials.active;
         self.admin = credentials.admin;
-        self.let_in(AuthPlugin::Legacy, None)
+        self.let_in(AuthPlugin::Legacy, None, guard)
     }
 
-    fn let_in(&self, plugin: AuthPlugin, session_key: Option<[u8; SESSION_KEY_BYTES]>) -> Result<Step> {
+    fn let_in(
+        &self,
+        plugin: AuthPlugin,
+        session_key: Option<[u8; SESSION_KEY_BYTES]>,
+        guard: Guard<'_>,
+    ) -> Result<Step> {
         if !self.active {
             return Err(refused());
         }
+        guard.throttle.succeeded(guard.peer, &self.user);
         Ok(Step::Done(Identity { user: self.user.clone(), admin: self.admin, plugin, session_key }))
     }
+}
+
+/// A record of Legacy_Auth that is nobody's.
+fn legacy_decoy() -> &'static [u8] {
+    static DECOY: OnceLock<Vec<u8>> = OnceLock::new();
+    DECOY.get_or_init(|| legacy::stored_record("", &legacy::hash(""), &[b'a'; legacy::SALT_BYTES]))
 }
 
 /// What every refused login is told.

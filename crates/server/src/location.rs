@@ -52,7 +52,8 @@ impl Locations {
             return Err(Error::new(isc::BAD_DB_FORMAT).with(name.replace('\0', "?")));
         }
         if let Some(path) = self.aliases.get(&name.to_lowercase()) {
-            return canonical_parent(&self.data.join(path)).map_err(|error| io_error(name, &error));
+            let path = canonical_parent(&self.data.join(path)).map_err(|error| io_error(name, &error))?;
+            return if self.is_security_database(&path) { Err(denied(name)) } else { Ok(path) };
         }
         let path = canonical_parent(&self.data.join(name)).map_err(|error| match self.access {
             DatabaseAccess::Restrict => denied(name),
@@ -61,12 +62,39 @@ impl Locations {
         if self.access == DatabaseAccess::Restrict && !path.starts_with(&self.data) {
             return Err(denied(name));
         }
-        if path.parent() == Some(&self.data) && path.file_name().is_some_and(|file| file == SECURITY_DATABASE)
-        {
+        if self.is_security_database(&path) {
             return Err(denied(name));
         }
         Ok(path)
     }
+
+    /// An error that names files in the data folder without the folder.
+    pub(crate) fn without_folder(&self, error: Error) -> Error {
+        let folder = format!("{}/", self.data.display());
+        error.with_texts(|text| text.replace(&folder, ""))
+    }
+
+    /// Whether a canonical path leads to the security database, by another name of the file perhaps.
+    fn is_security_database(&self, path: &Path) -> bool {
+        let security = self.data.join(SECURITY_DATABASE);
+        path == security || is_same_file(path, &security)
+    }
+}
+
+/// Whether two existing paths are links to one file.
+#[cfg(unix)]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+/// Hard links are not looked for elsewhere; symbolic ones have been followed.
+#[cfg(not(unix))]
+fn is_same_file(_one: &Path, _other: &Path) -> bool {
+    false
 }
 
 /// The path with its folder canonical and, if the file is a symbolic link, with the link followed.
@@ -136,6 +164,25 @@ mod tests {
         {
             let error = locations.resolve(name).expect_err(name);
             assert!(error.has(isc::CONF_ACCESS_DENIED) || error.has(isc::BAD_DB_FORMAT), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_name_leads_to_the_security_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let security = folder.path().join(SECURITY_DATABASE);
+        std::fs::write(&security, b"users").unwrap();
+        std::os::unix::fs::symlink(&security, folder.path().join("soft.fbd")).unwrap();
+        std::fs::hard_link(&security, folder.path().join("hard.fbd")).unwrap();
+        let mut locations = locations(folder.path(), DatabaseAccess::Full);
+        for (alias, path) in [("sec", "security.fbd"), ("dotted", "./security.fbd"), ("linked", "hard.fbd")] {
+            locations.aliases.insert(alias.to_owned(), PathBuf::from(path));
+        }
+        for name in
+            ["security.fbd", "./security.fbd", "soft.fbd", "hard.fbd", "sec", "SEC", "dotted", "linked"]
+        {
+            let error = locations.resolve(name).expect_err(name);
+            assert!(error.has(isc::CONF_ACCESS_DENIED), "{name}: {error}");
         }
     }
 

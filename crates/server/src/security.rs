@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_engine::api::{
     AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution, Rows,
@@ -13,7 +14,7 @@ use farbird_engine::api::{
 };
 use farbird_engine::attachment::Attachment;
 use farbird_engine::engine::Engine;
-use farbird_engine::users::{NoUsers, UserChange, UserDirectory, UserRecord, UserSettings};
+use farbird_engine::users::{NoUsers, PreparedUsers, UserChange, UserDirectory, UserRecord, UserSettings};
 use farbird_types::{CharacterSet, Error, Result, Text, Value, isc};
 use farbird_wire::auth::legacy;
 use farbird_wire::auth::srp::{SALT_BYTES, Verifier};
@@ -166,8 +167,10 @@ impl SecurityDatabase {
             (UserChange::Create(_), Some(_)) => {
                 return Err(Error::new(isc::GSEC_ERR_ADD)
                     .and(isc::UNIQUE_KEY_VIOLATION)
-                    .with("PLG$USER_NAME")
-                    .with("PLG$SRP"));
+                    .with("INTEG_2")
+                    .with("PLG$SRP")
+                    .and(isc::IDX_KEY_VALUE)
+                    .with(format!("(\"PLG$USER_NAME\" = '{name}')")));
             }
             (UserChange::Alter(_) | UserChange::Drop(_), None) => {
                 return Err(Error::new(isc::GSEC_ERR_REC_NOT_FOUND).with(name.as_str()));
@@ -272,10 +275,41 @@ impl UserDirectory for SecurityDatabase {
         Ok(self.read(&sql, Vec::new())?.into_iter().map(|line| line.record).collect())
     }
 
-    fn apply(&self, changes: &[UserChange]) -> Result<()> {
-        in_transaction(&mut self.attachment.lock(), |attachment, transaction| {
-            changes.iter().try_for_each(|change| self.apply_one(attachment, transaction, change))
-        })
+    fn prepare(&self, changes: &[UserChange]) -> Result<Box<dyn PreparedUsers + '_>> {
+        let mut attachment = self.attachment.lock();
+        // Nobody may wait here: the attachment is locked, and whoever is waited for needs it to go on.
+        let parameters = TransactionParameters { lock_timeout: Some(Duration::ZERO), ..Default::default() };
+        let transaction = attachment.start_transaction(parameters)?;
+        // Undone by its destructor, which needs the lock, if anything fails.
+        let prepared = Prepared { security: self, transaction: Some(transaction) };
+        let made = changes.iter().try_for_each(|change| self.apply_one(&mut attachment, transaction, change));
+        drop(attachment);
+        made.map(|()| Box::new(prepared) as Box<dyn PreparedUsers>)
+    }
+}
+
+/// Changes of users in a transaction of the security database.
+struct Prepared<'s> {
+    security: &'s SecurityDatabase,
+    transaction: Option<TransactionHandle>,
+}
+
+impl PreparedUsers for Prepared<'_> {
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let Some(transaction) = self.transaction else { return Ok(()) };
+        self.security.attachment.lock().commit(transaction)?;
+        self.transaction = None;
+        Ok(())
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        if let Some(transaction) = self.transaction.take()
+            && let Err(error) = self.security.attachment.lock().rollback(transaction)
+        {
+            tracing::warn!(%error, "rollback in the security database failed");
+        }
     }
 }
 

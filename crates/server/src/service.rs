@@ -177,6 +177,8 @@ impl ServiceSession {
                 info::SERVER_VERSION => reply.text(*item, version::FIREBIRD_VERSION.as_bytes()),
                 info::IMPLEMENTATION => reply.text(*item, version::IMPLEMENTATION.as_bytes()),
                 info::USER_DBPATH | info::GET_ENV | info::GET_ENV_LOCK | info::GET_ENV_MSG => {
+                    // As Firebird: the places of the server are for administrators.
+                    self.check_admin()?;
                     let folder = format!("{}/", self.shared.locations.data().display());
                     reply.text(*item, folder.as_bytes());
                 }

@@ -23,7 +23,7 @@ use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
 use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
-use crate::catalog::privileges::{may_take_role, role_as_named};
+use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role_as_named};
 use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
@@ -111,6 +111,13 @@ impl Attachment {
         self.session.settings.lock().default_statement_timeout = timeout;
     }
 
+    /// The database's file: with its folder for administrators, its name alone for others.
+    pub fn shown_path(&self) -> String {
+        let database = self.database();
+        let is_administrator = Actor::of(&self.session).is_administrator(&database.catalog());
+        database.shown_path(is_administrator)
+    }
+
     /// What stops the running statement, from another thread.
     pub fn interrupt(&self) -> Arc<Interrupt> {
         Arc::clone(&self.session.interrupt)
@@ -134,9 +141,11 @@ impl Attachment {
     /// Ends the session and deletes the database.
     ///
     /// # Errors
-    /// `isc_obj_in_use` if others are attached; this session then goes on with its transactions, so it is handed back.
+    /// `isc_no_priv` unless the user is an administrator or was granted DROP DATABASE, `isc_obj_in_use` if others are
+    /// attached; this session then goes on with its transactions, so it is handed back.
     pub fn drop_database(mut self) -> std::result::Result<(), (Box<Attachment>, farbird_types::Error)> {
-        if let Err(error) = self.engine.check_alone(self.database()) {
+        let allowed = check_drop_database(&self.database().catalog(), &self.session);
+        if let Err(error) = allowed.and_then(|()| self.engine.check_alone(self.database())) {
             return Err((Box::new(self), error));
         }
         match self.let_go(true) {

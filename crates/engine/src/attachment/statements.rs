@@ -518,6 +518,7 @@ impl Attachment {
         // Most transactions change no definitions: what the statement was bound to is all there is to go back to.
         let is_changed = !own.changes.is_empty() || !Arc::ptr_eq(&own.current, &prepared.catalog);
         let mark = is_changed.then(|| own.mark());
+        let user_changes = transaction.transaction.user_changes.get_mut().len();
         let transaction = &*transaction.transaction;
         let (view, savepoint) = transaction.store.begin_statement()?;
         if let Some(activity) = &slot.activity {
@@ -539,6 +540,7 @@ impl Attachment {
             }
             Err(error) => {
                 transaction.store.rollback_to(savepoint)?;
+                transaction.user_changes.lock().truncate(user_changes);
                 let mut own = transaction.catalog.lock();
                 match &mark {
                     Some(mark) => own.restore(mark),

@@ -16,6 +16,7 @@ use crate::catalog::{self, CatalogChanges};
 use crate::clock;
 use crate::session::TransactionActivity;
 use crate::transaction::{Transaction, TransactionCatalog};
+use crate::users::PreparedUsers;
 
 /// A transaction with its named savepoints, oldest first.
 pub(super) struct TransactionSlot {
@@ -27,6 +28,8 @@ struct NamedSavepoint {
     name: String,
     store: Savepoint,
     catalog: catalog::CatalogMark,
+    /// How many changes of users had been asked for.
+    user_changes: usize,
 }
 
 /// Facts about a transaction (`isc_info_tra_*`).
@@ -126,8 +129,8 @@ impl Attachment {
 
     /// Commits without firing triggers.
     pub(super) fn commit_quietly(&mut self, handle: TransactionHandle) -> Result<()> {
-        let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
-        self.apply_user_changes(&slot.transaction)?;
+        let database = Arc::clone(self.database());
+        let users = self.transaction(handle)?.prepare_users(&database)?;
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
         let Transaction { store, catalog, .. } = self.transaction(handle)?;
@@ -136,7 +139,7 @@ impl Attachment {
         store.commit_with(publish).map_err(|error| self.database().status(error))?;
         self.transactions.remove(&handle);
         self.session.activity.lock().transactions.remove(&id);
-        Ok(())
+        users.map_or(Ok(()), PreparedUsers::commit)
     }
 
     /// Commits and goes on with the same snapshot.
@@ -146,14 +149,15 @@ impl Attachment {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.clear();
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
-        self.apply_user_changes(&slot.transaction)?;
+        let database = Arc::clone(self.database());
+        let users = slot.transaction.prepare_users(&database)?;
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
-        let database = self.database();
-        let publish = catalog::publication(database, &changes);
+        let publish = catalog::publication(&database, &changes);
         slot.transaction.store.commit_retaining_with(publish).map_err(|error| database.status(error))?;
+        slot.transaction.user_changes.lock().clear();
         self.rename_activity(old_id, handle);
-        Ok(())
+        users.map_or(Ok(()), PreparedUsers::commit)
     }
 
     /// Undoes everything.
@@ -234,7 +238,8 @@ impl Attachment {
         slot.savepoints.retain(|savepoint| savepoint.name != name);
         let catalog = slot.transaction.catalog.lock().mark();
         let store = slot.transaction.store.savepoint();
-        slot.savepoints.push(NamedSavepoint { name: name.to_owned(), store, catalog });
+        let user_changes = slot.transaction.user_changes.lock().len();
+        slot.savepoints.push(NamedSavepoint { name: name.to_owned(), store, catalog, user_changes });
         Ok(())
     }
 
@@ -246,6 +251,7 @@ impl Attachment {
         let target = slot.savepoints.drain(at..).next().ok_or_else(|| no_savepoint(name))?;
         slot.transaction.store.rollback_to(target.store).map_err(|error| database.status(error))?;
         slot.transaction.catalog.lock().restore(&target.catalog);
+        slot.transaction.user_changes.lock().truncate(target.user_changes);
         let store = slot.transaction.store.savepoint();
         slot.savepoints.push(NamedSavepoint { store, ..target });
         Ok(())
@@ -267,11 +273,6 @@ impl Attachment {
             slot.transaction.store.release(released.store);
         }
         Ok(())
-    }
-
-    fn apply_user_changes(&self, transaction: &Transaction) -> Result<()> {
-        let changes = std::mem::take(&mut *transaction.user_changes.lock());
-        if changes.is_empty() { Ok(()) } else { self.database().users.apply(&changes) }
     }
 
     /// A retained transaction has a new number.

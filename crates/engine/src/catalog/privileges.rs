@@ -39,6 +39,11 @@ pub(crate) mod object_type {
     pub(crate) const INDEX_CONDITION: i16 = 37;
 }
 
+/// The administrator of every server.
+const SYSDBA: &str = "SYSDBA";
+/// The role of administrators, in every database.
+const ADMIN_ROLE: &str = "RDB$ADMIN";
+
 /// What a DDL statement does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -140,14 +145,11 @@ impl Actor {
         Actor { user: user.to_owned(), role, attached: self.attached.clone() }
     }
 
-    /// Whether everything is allowed.
+    /// Whether everything in the database is allowed.
     pub fn is_administrator(&self, catalog: &Catalog) -> bool {
-        self.user == catalog.database.owner || self.is_server_administrator(catalog)
-    }
-
-    /// Whether everything is allowed in every database, and with users.
-    pub fn is_server_administrator(&self, catalog: &Catalog) -> bool {
-        self.user == "SYSDBA" || self.active_role(catalog) == Some("RDB$ADMIN")
+        self.user == SYSDBA
+            || self.user == catalog.database.owner
+            || self.active_role(catalog) == Some(ADMIN_ROLE)
     }
 
     /// Whether a system privilege is among those of the roles in use. Administrators have them all.
@@ -206,7 +208,7 @@ pub fn may_take_role(catalog: &Catalog, user: &str, role: &str) -> bool {
     if role == "NONE" {
         return true;
     }
-    if role == "RDB$ADMIN" && (user == "SYSDBA" || user == catalog.database.owner) {
+    if role == ADMIN_ROLE && (user == SYSDBA || user == catalog.database.owner) {
         return true;
     }
     catalog.privileges.values().any(|it| {
@@ -223,6 +225,38 @@ pub fn role_as_named(written: &str) -> String {
         Some(quoted) => quoted.replace("\"\"", "\""),
         None => written.to_uppercase(),
     }
+}
+
+/// Whether whoever is attached may manage the server's users: SYSDBA, and administrators of the server (GRANT ADMIN ROLE)
+/// who act in the role RDB$ADMIN. That role alone makes nobody one: every owner of a database can grant it there.
+///
+/// # Errors
+/// Those of looking users up.
+pub(crate) fn manages_users(context: &ExecutionContext<'_>) -> Result<bool> {
+    let actor = Actor::of(context.session);
+    if actor.user == SYSDBA {
+        return Ok(true);
+    }
+    let catalog = context.transaction.current_catalog();
+    if actor.active_role(&catalog) != Some(ADMIN_ROLE) {
+        return Ok(false);
+    }
+    Ok(context.database.users.list()?.iter().any(|known| known.name == actor.user && known.admin))
+}
+
+/// Checks that whoever is attached may drop the database.
+///
+/// # Errors
+/// `isc_no_priv`.
+pub(crate) fn check_drop_database(catalog: &Catalog, session: &Session) -> Result<()> {
+    let actor = Actor::of(session);
+    let letter = DdlAction::Drop.letter();
+    if actor.has(catalog, SystemPrivilege::DropDatabase)
+        || is_granted(catalog, &actor, &[], letter, &[DATABASE.number], DATABASE.object, |_| true)
+    {
+        return Ok(());
+    }
+    Err(refusal("DROP", DATABASE.label, "", None))
 }
 
 /// Checks one use of an object in somebody's name, by a routine or trigger perhaps.

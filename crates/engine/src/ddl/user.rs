@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use farbird_sql::ast::{DefineMode, DefineUser};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::Actor;
+use crate::catalog::privileges;
 use crate::ddl::editor::Editor;
 use crate::users::{UserChange, UserSettings};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE USER, ALTER CURRENT USER.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()> {
     let settings = UserSettings {
-        name: ast.name.as_ref().map_or(editor.user(), |name| name.as_str()).to_owned(),
+        name: ast.name.as_ref().map_or(own_name(editor), |name| name.as_str()).to_owned(),
         password: ast.password.clone(),
         first_name: ast.first_name.clone(),
         middle_name: ast.middle_name.clone(),
@@ -31,7 +31,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
     }
     // Everybody may change their own password and names.
     let own = ast.mode == DefineMode::Alter
-        && settings.name == editor.user()
+        && settings.name == own_name(editor)
         && settings.active.is_none()
         && settings.admin.is_none();
     if !own {
@@ -46,6 +46,11 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
     Ok(())
 }
 
+/// Whoever is attached, whatever routine runs.
+fn own_name<'a>(editor: &'a Editor<'_, '_>) -> &'a str {
+    &editor.context.session.options.user
+}
+
 /// DROP USER.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     check_administrator(editor)?;
@@ -55,7 +60,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
 
 /// COMMENT ON USER.
 pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<String>) -> Result<()> {
-    if name != editor.user() {
+    if name != own_name(editor) {
         check_administrator(editor)?;
     }
     let settings = UserSettings {
@@ -67,10 +72,9 @@ pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<Stri
     Ok(())
 }
 
-/// Users belong to the server: owning one database is not enough.
+/// Users belong to the server: owning one database is not enough, nor is a routine of SYSDBA's.
 fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
-    let actor = Actor::acting(editor.context);
-    if actor.is_server_administrator(&editor.catalog()) {
+    if privileges::manages_users(editor.context)? {
         return Ok(());
     }
     Err(Error::new(isc::MISS_PRVLG).with("CREATE_USER"))

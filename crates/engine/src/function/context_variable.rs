@@ -157,7 +157,10 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
     Ok(match name {
         "ENGINE_VERSION" => Some(ENGINE_VERSION.to_owned()),
         "FARBIRD_VERSION" => Some(FARBIRD_VERSION.to_owned()),
-        "DB_NAME" => Some(context.database.path.display().to_string()),
+        "DB_NAME" => {
+            let is_administrator = Actor::acting(context).is_administrator(&catalog());
+            Some(context.database.shown_path(is_administrator))
+        }
         "DB_GUID" => known(&catalog().database.guid),
         "DB_FILE_ID" => known(&catalog().database.guid),
         "GLOBAL_CN" => Some(context.transaction.store.snapshot().0.to_string()),

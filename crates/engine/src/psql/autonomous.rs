@@ -16,6 +16,7 @@ use crate::execute::context::ExecutionContext;
 use crate::psql::execution::{Execution, Stop};
 use crate::psql::{fire_database_triggers, has_database_triggers};
 use crate::transaction::{Transaction, TransactionCatalog};
+use crate::users::PreparedUsers;
 
 /// Begins a transaction with the parameters of the context's, but a snapshot of its own.
 pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
@@ -67,7 +68,9 @@ pub(super) fn within<T>(
             Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("DDL in an autonomous transaction"))
         }
         Ok(value) => {
+            let users = transaction.prepare_users(database)?;
             transaction.store.commit()?;
+            users.map_or(Ok(()), PreparedUsers::commit)?;
             Ok(value)
         }
         Err(error) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use farbird_types::Result;
 
-use crate::catalog::privileges::{Actor, object_type};
+use crate::catalog::privileges::{self, object_type};
 use crate::catalog::{Privilege, Role};
 use crate::system::row_set::RowSet;
 use crate::system::tables::{is_system, relations_in_order};
@@ -129,8 +129,8 @@ pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
 }
 
 fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
-    let actor = Actor::acting(rows.context);
-    let all = actor.is_server_administrator(&rows.catalog);
+    let all = privileges::manages_users(rows.context)?;
+    let own = &rows.context.session.options.user;
     let users = rows.context.database.users.list()?;
-    Ok(users.into_iter().filter(|user| all || user.name == actor.user).collect())
+    Ok(users.into_iter().filter(|user| all || user.name == *own).collect())
 }

@@ -52,8 +52,9 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
     let next_attachment = sessions(rows).iter().map(|session| session.id).max().unwrap_or(0) + 1;
     let page_size = i64::from(properties.page_size).max(1);
     let file_bytes = std::fs::metadata(&database.path).map_or(0, |file| number(file.len()));
+    let path = shown_path(rows);
     rows.row()
-        .text("MON$DATABASE_NAME", &database.path.display().to_string())
+        .text("MON$DATABASE_NAME", &path)
         .number("MON$PAGE_SIZE", properties.page_size)
         .number("MON$ODS_MAJOR", ODS_VERSION.0)
         .number("MON$ODS_MINOR", ODS_VERSION.1)
@@ -113,6 +114,11 @@ pub(crate) fn stop(context: &ExecutionContext<'_>, relation: &Relation, row: &[V
     Ok(())
 }
 
+fn shown_path(rows: &RowSet<'_, '_, '_>) -> String {
+    let is_administrator = Actor::acting(rows.context).is_administrator(&rows.catalog);
+    rows.context.database.shown_path(is_administrator)
+}
+
 /// The attachments that may be seen.
 fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
     let actor = Actor::acting(rows.context);
@@ -122,7 +128,7 @@ fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
 }
 
 pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
-    let name = rows.context.database.path.display().to_string();
+    let name = shown_path(rows);
     for session in sessions(rows) {
         let client = &session.options.client;
         let settings = session.settings.lock().clone();

@@ -135,12 +135,20 @@ pub(super) fn start_backup(
     arguments: Arguments,
 ) -> Result<Running> {
     let Arguments { database, file, verbose, .. } = arguments;
-    let path = shared.locations.resolve(&database)?;
     let users: Arc<dyn UserDirectory> = Arc::clone(&shared.security) as Arc<dyn UserDirectory>;
-    let attachment = shared.engine.attach(&path, attach_options(identity), users)?;
-    if !identity.admin && attachment.database().catalog().database.owner != identity.user {
-        return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
-    }
+    let attached = shared
+        .locations
+        .resolve(&database)
+        .and_then(|path| shared.engine.attach(&path, attach_options(identity), users));
+    // Whoever may not back a file up is not told what it is, nor whether there is one.
+    let may = |attachment: &Attachment| {
+        identity.admin || attachment.database().catalog().database.owner == identity.user
+    };
+    let attachment = match attached {
+        Ok(attachment) if may(&attachment) => attachment,
+        Err(error) if identity.admin => return Err(error),
+        _ => return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY")),
+    };
     if file == STDOUT {
         if verbose {
             let text = "a backup to the client cannot be verbose: its bytes take the place of lines";
@@ -151,9 +159,13 @@ pub(super) fn start_backup(
             back_up(&attachment, out, &file, cancel, None).map(|_| ())
         }));
     }
-    let target = shared.locations.resolve(&file)?;
-    // As gbak does, but only a backup is ever overwritten.
-    let mut pending = pending_backup(&target, true)?;
+    // As gbak does, but only a backup is ever overwritten; and by administrators, since it may be another's.
+    let pending = shared.locations.resolve(&file).and_then(|target| pending_backup(&target, identity.admin));
+    let mut pending = match pending {
+        Err(error) if identity.admin => return Err(error),
+        Err(_) => return Err(Error::new(isc::CONF_ACCESS_DENIED).with("backup file").with(file)),
+        Ok(pending) => pending,
+    };
     let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
     Ok(run(false, move |pipe, cancel| {
         let mut messages = Messages::new(pipe, verbose, "writing");

@@ -61,7 +61,7 @@ impl Session {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         match item {
             database::DB_ID => {
-                let path = attachment.database().path.display().to_string();
+                let path = attachment.shown_path();
                 writer.bytes(item, &counted(&[path.as_bytes(), line.host.as_bytes()]));
             }
             database::ISC_VERSION => writer.bytes(item, &counted(&[version::ISC_VERSION.as_bytes()])),
@@ -176,7 +176,7 @@ impl Session {
         let handle = self.objects.transaction(information.object)?;
         let attachment = self.attachment()?;
         let facts = attachment.transaction_facts(handle)?;
-        let path = attachment.database().path.display().to_string();
+        let path = attachment.shown_path();
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let mut writer = InfoWriter::new(information.buffer_length);
         for item in &information.items {

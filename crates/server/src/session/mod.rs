@@ -280,13 +280,6 @@ impl Session {
 
     fn drop_database(&mut self) -> Result<Answer> {
         let Some(attachment) = self.attachment.take() else { return Err(Error::new(isc::BAD_DB_HANDLE)) };
-        let session = attachment.session();
-        let owner = attachment.database().catalog().database.owner.clone();
-        let user = &session.options.user;
-        if *user != owner && user != crate::security::SYSDBA {
-            self.attachment = Some(attachment);
-            return Err(Error::new(isc::NO_PRIV).with("DROP").with("DATABASE").with(""));
-        }
         match attachment.drop_database() {
             Ok(()) => {
                 self.objects = Objects::default();
@@ -310,6 +303,11 @@ impl Session {
 
     /// A failure, with its texts in the client's character set.
     fn failure(&self, error: &Error) -> Response {
+        let hidden = self.attachment.as_ref().and_then(|attachment| {
+            let (full, shown) = (attachment.database().shown_path(true), attachment.shown_path());
+            (full != shown).then(|| error.clone().with_texts(|text| text.replace(&full, &shown)))
+        });
+        let error = hidden.as_ref().unwrap_or(error);
         let encode = |text: &str| match self.character_set.encode(text) {
             Ok(bytes) => bytes.into_owned(),
             Err(_) => text.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect(),

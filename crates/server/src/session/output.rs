@@ -120,7 +120,7 @@ impl Output {
 
     /// What follows is sent only after this time: a failed login. Nobody waits for it in a thread.
     pub(crate) fn delay(&mut self, delay: Duration) {
-        self.delay = Some(delay);
+        self.delay = Some(delay).filter(|delay| !delay.is_zero());
     }
 
     /// The time before which nothing more may be written, once.

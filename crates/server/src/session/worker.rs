@@ -5,7 +5,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use farbird_engine::api::{AttachOptions, ClientDescription};
 use farbird_engine::attachment::Attachment;
@@ -27,7 +27,7 @@ use super::attach_parameters::{DatabaseParameters, LoginItems};
 use super::output::Output;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
-use crate::handshake::{Identity, Login, Step, refused};
+use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::line::{self, READ_BYTES, Taken};
 use crate::security::random;
 use crate::server::Shared;
@@ -278,7 +278,9 @@ impl Worker {
         let mut login =
             Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
         let data = user.specific_data.clone().unwrap_or_default();
-        let step = login.step(begun, &data, &self.shared.security)?;
+        let step = login.step(begun, &data, self.guard());
+        self.output.delay(login.delay());
+        let step = step?;
         let with_data =
             |plugin: AuthPlugin, data: Vec<u8>, authenticated: bool, keys: Vec<u8>| AcceptWithData {
                 accept: Accept::from(choice),
@@ -322,7 +324,9 @@ impl Worker {
     }
 
     fn continue_connect(&mut self, mut login: Login, step: &ContinueAuthentication) -> Stage {
-        match login.step(AuthPlugin::from_name(&step.plugin), &step.data, &self.shared.security) {
+        let step = login.step(AuthPlugin::from_name(&step.plugin), &step.data, self.guard());
+        self.output.delay(login.delay());
+        match step {
             Ok(Step::Continue { plugin, data }) => {
                 self.ask_further(plugin, data);
                 Stage::Connecting(login)
@@ -357,7 +361,6 @@ impl Worker {
 
     /// Remembers who it is; gives the keys to be announced.
     fn logged_in(&mut self, identity: Identity) -> Result<Vec<u8>> {
-        self.shared.throttle.succeeded(self.peer.ip());
         let version = self.line.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
         let mut announced = Vec::new();
         if identity.session_key.is_some()
@@ -414,13 +417,16 @@ impl Worker {
         }
         match self.login_of_attach(&pending) {
             Ok((mut login, plugin, data)) => {
-                let step = login.step(plugin, &data, &self.shared.security);
+                let step = login.step(plugin, &data, self.guard());
                 self.attach_step(step, login, pending)
             }
-            Err(LoginAttempt::Identity(identity)) => match self.logged_in(identity) {
-                Ok(keys) => self.finish_attach(&pending, keys),
-                Err(error) => self.refuse(&error),
-            },
+            Err(LoginAttempt::Password(outcome, delay)) => {
+                self.output.delay(delay);
+                match outcome.and_then(|identity| self.logged_in(identity)) {
+                    Ok(keys) => self.finish_attach(&pending, keys),
+                    Err(error) => self.refuse(&error),
+                }
+            }
             Err(LoginAttempt::Refused(error)) => self.refuse(&error),
         }
     }
@@ -433,7 +439,7 @@ impl Worker {
             Err(error) => return self.refuse(&error),
         };
         let plugin = items.plugin.as_deref().and_then(AuthPlugin::from_name);
-        let step = login.step(plugin, &items.data.unwrap_or_default(), &self.shared.security);
+        let step = login.step(plugin, &items.data.unwrap_or_default(), self.guard());
         self.attach_step(step, login, pending)
     }
 
@@ -450,7 +456,8 @@ impl Worker {
                 return Err(refused().into());
             }
             let mut login = Login::new(&typed, server, &[AuthPlugin::Legacy], None)?;
-            return Err(LoginAttempt::Identity(login.password(&hash, &self.shared.security)?));
+            let outcome = login.password(&hash, self.guard());
+            return Err(LoginAttempt::Password(outcome, login.delay()));
         }
         let begun = items.plugin.as_deref().and_then(AuthPlugin::from_name);
         let client =
@@ -465,11 +472,12 @@ impl Worker {
         pending: Box<Pending>,
         step: &ContinueAuthentication,
     ) -> Stage {
-        let step = login.step(AuthPlugin::from_name(&step.plugin), &step.data, &self.shared.security);
+        let step = login.step(AuthPlugin::from_name(&step.plugin), &step.data, self.guard());
         self.attach_step(step, login, pending)
     }
 
     fn attach_step(&mut self, step: Result<Step>, login: Login, pending: Box<Pending>) -> Stage {
+        self.output.delay(login.delay());
         match step {
             Ok(Step::Continue { plugin, data }) => {
                 self.ask_further(plugin, data);
@@ -513,6 +521,11 @@ impl Worker {
                 stage
             }
             Err(error) => {
+                // Where databases lie is for administrators.
+                let error = match identity.admin {
+                    true => error,
+                    false => self.shared.locations.without_folder(error),
+                };
                 // The client may try another database on the same line.
                 self.respond(&Response::error(&error));
                 Stage::Connected
@@ -598,13 +611,16 @@ impl Worker {
         self.output.flush();
     }
 
-    /// Refuses for good. Failed logins are answered late, and counted.
+    /// What a login looks at and counts with.
+    fn guard(&self) -> Guard<'_> {
+        Guard { security: &self.shared.security, throttle: &self.shared.throttle, peer: self.peer.ip() }
+    }
+
+    /// Refuses for good. Failed logins are counted; their answers have been held back.
     fn refuse(&mut self, error: &Error) -> Stage {
         if error.has(isc::LOGIN) || error.has(isc::LOGIN_ERROR) {
-            let delay = self.shared.throttle.failed(self.peer.ip(), Instant::now());
-            let total = self.shared.throttle.total();
+            let total = self.shared.throttle.refused();
             tracing::warn!(peer = %self.peer, failed_logins = total, "login refused");
-            self.output.delay(delay);
         }
         self.respond(&Response::error(error));
         Stage::Ended
@@ -613,7 +629,8 @@ impl Worker {
 
 /// How a login inside an attach came out at once.
 enum LoginAttempt {
-    Identity(Identity),
+    /// A password that came with the attach, and how long its answer must be held back.
+    Password(Result<Identity>, Duration),
     Refused(Error),
 }
 

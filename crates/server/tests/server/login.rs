@@ -42,7 +42,7 @@ fn a_wrong_password_is_refused_and_so_is_an_unknown_user() {
     let server = TestServer::start();
     for (plugin, user) in srp_plugins().into_iter().zip(["sysdba", "nobody", "sysdba", "\"x\"", "nobody"]) {
         let login = Login { plugin, user: user.to_owned(), password: "wrong".to_owned(), ..Login::default() };
-        // The answers to the first failures are not delayed; a success in between forgets them.
+        // The answers to a user's first failures are not delayed; a success in between forgets the user's own.
         let error = Client::log_in(server.address, &login).err();
         assert_eq!(error.map(|error| error.gds_code()), Some(isc::LOGIN), "{}", plugin.name());
         Client::log_in(server.address, &Login::default()).unwrap();
@@ -153,11 +153,11 @@ fn an_attach_as_somebody_else_is_refused() {
     assert!(error.has(isc::LOGIN), "{error}");
 }
 
-/// The first failures of an address are answered at once, the fifth is held back. Others do not wait for it.
+/// A user's first failures from an address are answered at once, the fifth is held back. Others do not wait for it.
 #[test]
 fn logins_go_on_while_the_answer_to_a_failed_one_is_held_back() {
     let server = TestServer::start();
-    let wrong = Login { password: "wrong".to_owned(), ..Login::default() };
+    let wrong = Login { user: "nobody".to_owned(), password: "wrong".to_owned(), ..Login::default() };
     for _ in 0..4 {
         Client::log_in(server.address, &wrong).err().expect("the password is wrong");
     }
@@ -167,4 +167,25 @@ fn logins_go_on_while_the_answer_to_a_failed_one_is_held_back() {
         Client::log_in(address, &Login::default()).unwrap();
     }
     assert_eq!(held_back.join().unwrap().map(|error| error.gds_code()), Some(isc::LOGIN));
+}
+
+/// Connections at one time make no more guesses than one: when too many wait for their turn, not even the right password is
+/// looked at, and the answer is that to a wrong one.
+#[test]
+fn parallel_connections_make_no_more_guesses() {
+    let server = TestServer::start();
+    let address = server.address;
+    let (answered, answers) = std::sync::mpsc::channel();
+    for n in 0..30 {
+        let login = Login { password: format!("guess {n}"), ..Login::default() };
+        let answered = answered.clone();
+        // Those that wait for their turn are left behind when the server ends.
+        std::thread::spawn(move || answered.send(Client::log_in(address, &login).is_ok()));
+    }
+    // The first few are answered at once, and those for which there is no turn.
+    for _ in 0..20 {
+        assert!(!answers.recv().unwrap());
+    }
+    let error = Client::log_in(address, &Login::default()).err().expect("no turn is left");
+    assert_eq!(error.gds_code(), isc::LOGIN);
 }

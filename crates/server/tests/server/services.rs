@@ -201,6 +201,53 @@ fn start(client: &mut Client, action: u8, database: &str, file: &str, further: &
     client.ask(Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block }).map(|_| ())
 }
 
+/// Whoever is no administrator is told neither where databases lie nor what files there are.
+#[test]
+fn services_tell_nothing_of_files_to_whoever_may_not_read_them() {
+    use spb::{action, info, user};
+    let server = TestServer::start();
+    let _owner = server.create("t.fbd");
+    std::fs::write(server.data().join("other.fbd"), b"no database at all").unwrap();
+    let mut administrator = manager(&server, &Login::default());
+    let eve = [(user::USERNAME, "eve"), (user::PASSWORD, "eve")];
+    act(&mut administrator, action::ADD_USER, &eve).unwrap();
+    start(&mut administrator, action::BACKUP, "t.fbd", "t.fbb", &[]).unwrap();
+    finish(&mut administrator);
+
+    let mut eve = manager(&server, &login("eve", "eve"));
+    for item in [info::GET_ENV, info::GET_ENV_LOCK, info::GET_ENV_MSG, info::USER_DBPATH, info::SVR_DB_INFO] {
+        assert_eq!(ask(&mut eve, &[item]).unwrap_err().gds_code(), isc::ADM_TASK_DENIED, "{item}");
+    }
+    let refusals: Vec<Error> =
+        ["t.fbd", "other.fbd", "nowhere.fbd", "t.fbb", "security.fbd", "../outside.fbd"]
+            .into_iter()
+            .map(|name| start(&mut eve, action::BACKUP, name, "stdout", &[]).unwrap_err())
+            .collect();
+    assert!(refusals.iter().all(|refusal| *refusal == refusals[0]), "{refusals:?}");
+    assert_eq!(refusals[0].gds_code(), isc::MISS_PRVLG);
+
+    // Attached, she sees the file's name and no folder, in answers and in errors.
+    let mut client = Client::log_in(server.address, &login("eve", "eve")).unwrap();
+    client.attach("t.fbd", &[]).unwrap();
+    for query in [
+        "SELECT MON$DATABASE_NAME FROM MON$DATABASE",
+        "SELECT MON$ATTACHMENT_NAME FROM MON$ATTACHMENTS",
+        "SELECT RDB$GET_CONTEXT('SYSTEM', 'DB_NAME') FROM RDB$DATABASE",
+    ] {
+        match client.value(query) {
+            Value::Text(text) => assert_eq!(text.decode_lossy().trim_end(), "t.fbd", "{query}"),
+            other => panic!("{query}: {other:?}"),
+        }
+    }
+    let mut client = Client::log_in(server.address, &login("eve", "eve")).unwrap();
+    let folder = server.data().display().to_string();
+    for name in ["nowhere.fbd", "other.fbd"] {
+        let error = client.attach(name, &[]).unwrap_err();
+        assert!(!error.to_string().contains(&folder), "{error}");
+    }
+    assert!(client.create("new.fbd", &[]).unwrap_err().has(isc::NO_PRIV));
+}
+
 /// Reads what a service says to its end, as clients do that put a version in front of nothing.
 fn finish(client: &mut Client) {
     while ask_sending(client, &[2], &[spb::info::LINE]).unwrap() != [spb::info::LINE, 0, 0, 1] {}

@@ -95,6 +95,17 @@ impl Error {
         self
     }
 
+    /// Changes the texts among the arguments.
+    #[must_use]
+    pub fn with_texts(mut self, change: impl Fn(&str) -> String) -> Error {
+        for argument in self.items.iter_mut().flat_map(|item| &mut item.arguments) {
+            if let StatusArgument::Text(text) = argument {
+                *text = change(text);
+            }
+        }
+        self
+    }
+
     /// The first code: what the error is about.
     pub fn gds_code(&self) -> u32 {
         self.items.first().map_or(0, |item| item.gds_code)
