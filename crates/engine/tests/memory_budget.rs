@@ -112,6 +112,9 @@ const SHAPES: &[Shape] = &[
         "execute block returns (n bigint) as declare b blob sub_type text = 'sixteen bytes...'; declare i int = 0;
          begin while (i < 20) do begin b = b || b; i = i + 1; end n = octet_length(b); suspend; end",
     ),
+    spills("select id, row_number() over (partition by mod(id, 50) order by t) from big"),
+    fails("select id, row_number() over (order by t), sum(id) over (order by t) from big"),
+    spills("select count(*) from (select cast(mod(id, 50) || t as blob sub_type text) b from big where id < 500) group by b"),
     fails("execute procedure deep(400)"),
     fails(
         "execute block returns (n int) as declare b blob sub_type text = ',1'; declare i int = 0;

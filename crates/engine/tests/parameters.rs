@@ -46,7 +46,7 @@ fn given(text: &str, column: &ColumnDescription) -> Value {
         (text, sql_type) => {
             let context = CastContext {
                 session_zone: farbird_types::ZoneId(u16::MAX),
-                now: farbird_types::Timestamp::default(),
+                now: farbird_types::Timestamp::default,
             };
             convert::cast(&Value::text(text), &sql_type.of_parameter_value(), &context)
                 .expect("a value of the type")

@@ -7,23 +7,29 @@ use std::hash::{BuildHasher, RandomState};
 
 use farbird_types::{BlobId, Collation, Result, Value, compare};
 
+use crate::budget::Reservation;
 use crate::execute::context::ExecutionContext;
 use crate::execute::sort::append_key;
-use crate::expression::blob::blob_text;
+use crate::expression::blob::{blob_text, releasing};
 use crate::plan::SortKey;
+
+/// What a BLOB takes in the map, which is half full.
+const ENTRY_BYTES: usize = 160;
 
 /// The BLOBs that have been seen, one for each contents.
 #[derive(Default)]
 pub(crate) struct BlobKeys {
     known: HashMap<u64, Vec<BlobId>>,
     hasher: RandomState,
+    /// What they are charged to, once there are any.
+    memory: Option<Reservation>,
 }
 
 impl BlobKeys {
     /// A key's value: for a BLOB the first one that was seen with its contents; anything else as it is.
     ///
     /// # Errors
-    /// Those of reading BLOBs.
+    /// Those of reading BLOBs; `virmemexh` past the statement's budget.
     pub(crate) fn key_of(
         &mut self,
         value: Value,
@@ -32,15 +38,26 @@ impl BlobKeys {
     ) -> Result<Value> {
         let Value::Blob(id) = value else { return Ok(value) };
         context.check_interrupt()?;
+        releasing(context, |context| self.first_of(id, collation, context)).map(Value::Blob)
+    }
+
+    /// The first BLOB that was seen with the contents of this one.
+    fn first_of(
+        &mut self,
+        id: BlobId,
+        collation: Collation,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<BlobId> {
         let contents = contents_key(id, collation, context)?;
         let candidates = self.known.entry(self.hasher.hash_one(&contents)).or_default();
         for candidate in candidates.iter() {
             if *candidate == id || contents_key(*candidate, collation, context)? == contents {
-                return Ok(Value::Blob(*candidate));
+                return Ok(*candidate);
             }
         }
+        self.memory.get_or_insert_with(|| context.budget.reserve()).grow(ENTRY_BYTES)?;
         candidates.push(id);
-        Ok(Value::Blob(id))
+        Ok(id)
     }
 
     /// Appends the bytes by which a row is ordered, with equal BLOBs at one place.

@@ -9,7 +9,7 @@ use farbird_store::{KeyBound, KeyRange};
 use farbird_types::{Collation, ExactWidth, Result, SqlType, Text, Value, isc};
 
 use crate::execute::context::ExecutionContext;
-use crate::expression::blob::{cast_value, text_of};
+use crate::expression::blob::{cast_value, releasing, text_of};
 use crate::expression::predicate::compare_nullable;
 use crate::plan::IndexRange;
 
@@ -45,7 +45,7 @@ pub(crate) fn key_range(range: &IndexRange, context: &mut ExecutionContext<'_>) 
         if prefix.is_null() {
             return Ok(None);
         }
-        let prefix = text_of(&prefix, context)?;
+        let prefix = releasing(context, |context| text_of(&prefix, context))?;
         return Ok(prefix_range(equal, &prefix, &bound_type));
     }
     let mut bounds = [KeyBound::Unbounded, KeyBound::Unbounded];
