@@ -221,7 +221,8 @@ class Order:
     def fit(self, ranked):
         """Places the characters that are two letters where they disagree least with the order of texts, and finds out whether
         accents count from the end: by a part of the texts, and by all where that leaves something."""
-        for texts in (ranked[::6], ranked):
+        few = ranked[::6]
+        for texts in (few, few, ranked, ranked):
             for x, (first, second) in self.first_letters.items():
                 self.place(x, first, second, texts)
             self.french = False
@@ -313,6 +314,8 @@ def random_texts(characters):
     texts = {byte(a) + byte(b) for a in letters for b in letters}
     for source, most in ((letters, 5), (some, 5), (letters + list(range(33, 256)), 4)):
         texts |= {bytes(random.choices(source, k=random.randint(1, most))) for _ in range(6000)}
+    # Case before what may be an accent or another case of two letters.
+    texts |= {case + byte(n) + second for case in (b"x", b"X") for n in letters for second in (b"", b"e", b"h", b"s")}
     return texts
 
 
