@@ -243,7 +243,10 @@ fn create_file(
         }
         Some(_) => return Err(exists(path)),
     }
-    let store = Store::create(path, options.clone()).map_err(|error| store_error(path, error))?;
+    let store = Store::create(path, options.clone()).map_err(|error| match error {
+        StoreError::Io(error) => io_error("open O_CREAT", path, &error),
+        other => store_error(path, other),
+    })?;
     let catalog = Catalog::create(&store, create, owner).inspect_err(|_| {
         // Nothing was acknowledged: a half-made file would only be in the way of the next attempt.
         if let Err(error) = store.close().map_err(|e| e.to_string()).and_then(|()| {
@@ -305,6 +308,7 @@ pub(crate) fn exists(path: &Path) -> Error {
 fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {
     let detail = match operation {
         "delete" => isc::IO_DELETE_ERR,
+        "open O_CREAT" => isc::IO_CREATE_ERR,
         _ => isc::IO_OPEN_ERR,
     };
     Error::new(isc::IO_ERROR)

@@ -17,7 +17,7 @@ const RESERVED: [&str; 2] = ["NONE", "PUBLIC"];
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()> {
     let name = ast.name.as_str();
     let catalog = editor.catalog();
-    let system_privileges = ast.system_privileges.as_deref().map(|names| bits_of(names)).transpose()?;
+    let system_privileges = ast.system_privileges.as_deref().map(bits_of).transpose()?;
     if ast.mode == DefineMode::Alter {
         let Some(existing) = catalog.roles.get(name) else {
             return Err(Error::new(isc::DYN_ROLE_NOT_FOUND).with(name));

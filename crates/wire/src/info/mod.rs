@@ -27,6 +27,9 @@ pub struct InfoWriter {
     truncated: bool,
 }
 
+/// Behind a text that has been cut.
+const CUT: &[u8] = b" ...";
+
 impl InfoWriter {
     /// A reply of at most `room` bytes.
     pub fn new(room: BufferLength) -> InfoWriter {
@@ -58,6 +61,23 @@ impl InfoWriter {
             Ok(small) => self.bytes(item, &small.to_le_bytes()),
             Err(_) => self.bytes(item, &value.to_le_bytes()),
         }
+    }
+
+    /// An item with a text for people. Where there is no room for the whole it is cut at a space and marked, and the reply is
+    /// truncated behind it, as Firebird does with plans.
+    pub fn text(&mut self, item: u8, text: &[u8]) {
+        // The closing byte has its place, too.
+        let room = self.room.saturating_sub(self.out.len() + ITEM_HEAD_BYTES + 1).min(usize::from(u16::MAX));
+        if text.len() <= room || self.truncated {
+            return self.bytes(item, text);
+        }
+        let longest = room.saturating_sub(CUT.len());
+        if let Some(end) =
+            text.iter().take(longest + 1).rposition(|byte| *byte == b' ').filter(|_| room >= CUT.len())
+        {
+            self.bytes(item, &[&text[..end], CUT].concat());
+        }
+        self.truncated = true;
     }
 
     /// An item that is only its tag.

@@ -145,8 +145,12 @@ impl StatementInformation {
         match item {
             sql::STMT_TYPE => writer.integer(item, i64::from(self.statement_type)),
             sql::STMT_FLAGS => writer.integer(item, i64::from(self.flags)),
-            sql::GET_PLAN => optional(&self.plan, writer),
-            sql::EXPLAIN_PLAN => optional(&self.explained_plan, writer),
+            sql::GET_PLAN | sql::EXPLAIN_PLAN => {
+                let plan = if item == sql::GET_PLAN { &self.plan } else { &self.explained_plan };
+                if let Some(plan) = plan {
+                    writer.text(item, plan);
+                }
+            }
             sql::EXEC_PATH_BLR_BYTES => optional(&self.blr, writer),
             sql::RECORDS => {
                 if let Some(records) = &self.records {
@@ -462,6 +466,24 @@ mod tests {
         );
         let [a, b, c, d] = isc::INF_INVALID_ARGS.to_le_bytes();
         assert_eq!(reply(&[sql::SQLDA_START, 2, 1]), [3, 5, 0, sql::SQLDA_START, a, b, c, d, 1]);
+    }
+
+    #[test]
+    fn a_plan_that_does_not_fit_is_cut_at_a_space() {
+        let plan = b"\nPLAN JOIN (T NATURAL, U INDEX (RDB$PRIMARY2))";
+        let information =
+            StatementInformation { plan: Some(plan.to_vec()), ..StatementInformation::default() };
+        let told = |room: u32| {
+            let reply = information.reply(&[sql::GET_PLAN, sql::STMT_TYPE], BufferLength(room));
+            assert!(reply.len() <= room as usize);
+            let mut read = StatementInformation::default();
+            let is_truncated = read.read(&reply).unwrap().is_some();
+            (read.plan.map(|plan| String::from_utf8(plan).unwrap()), is_truncated)
+        };
+        assert_eq!(told(1_000), (Some(String::from_utf8_lossy(plan).into_owned()), false));
+        assert_eq!(told(30), (Some("\nPLAN JOIN (T NATURAL, ...".to_owned()), true));
+        assert_eq!(told(14), (Some("\nPLAN ...".to_owned()), true));
+        assert_eq!(told(8), (None, true));
     }
 
     #[test]

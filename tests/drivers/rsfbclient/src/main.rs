@@ -281,7 +281,12 @@ fn parameters(day: &mut Day) {
         expect(row.get::<NaiveDateTime>(3)?, at)?;
         expect(row.get::<NaiveDate>(4)?, at.date())?;
         expect(row.get::<bool>(5)?, true)?;
-        expect(row.get::<Option<i32>>(6)?, None)
+        expect(row.get::<Option<i32>>(6)?, None)?;
+        // Descriptions longer than the driver's buffer: it asks again and again for the columns that are missing.
+        let columns: Vec<String> =
+            (1..=40).map(|number| format!("{number} AS A_COLUMN_WITH_A_RATHER_LONG_NAME_{number}")).collect();
+        let wide = day.query(&format!("SELECT {} FROM RDB$DATABASE", columns.join(", ")), ())?;
+        expect(wide.first().ok_or("no row")?.get::<i32>(39)?, 40)
     });
     day.check("parameters: where", |day| {
         day.execute("INSERT INTO CUSTOMER (NAME, EMAIL) VALUES (?, ?)", ("Ada", "ada@example.com"))?;

@@ -72,7 +72,9 @@ fn compile_block(environment: &Environment, block: &ast::ExecuteBlock) -> Result
     }
     let mut columns = Vec::new();
     for declaration in &block.returns {
+        // Neither does it promise anything of what a block returns.
         let column_type = compiler.declare_output(&declaration.parameter)?;
+        let column_type = ColumnType { nullable: true, ..column_type };
         columns.push(described(declaration.parameter.name.as_str(), column_type));
     }
     compiler.body(&block.body)?;
