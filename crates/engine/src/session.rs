@@ -2,6 +2,8 @@
 //!
 //! A [`Session`] is shared by reference: the attachment's own thread changes it, MON$ tables and shutdown read it.
 
+pub mod binding;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -55,8 +57,8 @@ pub struct SessionSettings {
     pub statement_timeout: Option<Duration>,
     /// The server's own timeout, in force whatever the session sets.
     pub default_statement_timeout: Option<Duration>,
-    /// SET BIND rules as written, newest last.
-    pub bind_rules: Vec<(farbird_sql::ast::BindType, farbird_sql::ast::BindTarget)>,
+    /// SET BIND.
+    pub bindings: binding::Bindings,
 }
 
 /// What a session is doing, as MON$ tables show it.

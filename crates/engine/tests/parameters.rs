@@ -3,12 +3,12 @@
 //! tests/data/parameters.tsv was recorded from Firebird 5.0.4 by tests/record/parameters.py, which says what a line is.
 
 mod ddl_support;
-
-use std::fmt::Write as _;
+mod described_types;
 
 use ddl_support::{Session, TestDatabase};
+use described_types::{codes, described, in_utf8, status};
 use farbird_engine::api::ColumnDescription;
-use farbird_types::{CastContext, CharacterSet, Error, ExactWidth, Result, SqlType, Value, convert, isc};
+use farbird_types::{CastContext, Result, SqlType, Value, convert};
 
 /// Parts of statements that Farbird answers otherwise, with the reason for it.
 const DIFFERENCES: &[(&str, &str)] = &[
@@ -54,68 +54,8 @@ fn given(text: &str, column: &ColumnDescription) -> Value {
     }
 }
 
-/// A type as the recording writes it. Texts are described in the character set of the attachment, which is UTF8.
-fn described(column: &ColumnDescription) -> String {
-    let mut text = match column.column_type.sql_type {
-        SqlType::Null => "NULL".to_owned(),
-        SqlType::Boolean => "BOOLEAN".to_owned(),
-        SqlType::Float => "FLOAT".to_owned(),
-        SqlType::Double => "DOUBLE".to_owned(),
-        SqlType::DecFloat16 => "DEC16".to_owned(),
-        SqlType::DecFloat34 => "DEC34".to_owned(),
-        SqlType::Date => "DATE".to_owned(),
-        SqlType::Time => "TIME".to_owned(),
-        SqlType::Timestamp => "TIMESTAMP".to_owned(),
-        SqlType::TimeTz => "TIME TZ".to_owned(),
-        SqlType::TimestampTz => "TIMESTAMP TZ".to_owned(),
-        SqlType::Exact { width, scale, subtype } => {
-            let mut text = match width {
-                ExactWidth::Short => "SHORT",
-                ExactWidth::Long => "LONG",
-                ExactWidth::Int64 => "INT64",
-                ExactWidth::Int128 => "INT128",
-            }
-            .to_owned();
-            if scale != 0 {
-                write!(text, ".{scale}").expect("a string takes everything");
-            }
-            if subtype as u8 != 0 {
-                write!(text, ":{}", subtype as u8).expect("a string takes everything");
-            }
-            text
-        }
-        SqlType::Text(text) => {
-            let set = match text.character_set {
-                raw @ (CharacterSet::NONE | CharacterSet::OCTETS) => raw,
-                _ => CharacterSet::UTF8,
-            };
-            let length = text.length_chars * u32::from(set.bytes_per_character());
-            let kind = if text.varying { "VARYING" } else { "TEXT" };
-            format!("{kind}({length}){}", set.0)
-        }
-        SqlType::Blob { subtype: 1, character_set, .. } => {
-            let set = match character_set {
-                raw @ (CharacterSet::NONE | CharacterSet::OCTETS) => raw,
-                _ => CharacterSet::UTF8,
-            };
-            format!("BLOB:1 {}", set.0)
-        }
-        SqlType::Blob { subtype, .. } => format!("BLOB:{subtype}"),
-    };
-    if column.column_type.nullable {
-        text.push('?');
-    }
-    text
-}
-
 fn message(columns: &[ColumnDescription]) -> String {
-    columns.iter().map(described).collect::<Vec<_>>().join(", ")
-}
-
-/// The codes of a status, without those that only say where it comes from.
-fn codes(answer: &str) -> Vec<&str> {
-    let heads = [isc::DSQL_ERROR, isc::SQLERR, isc::RANDOM].map(|code| code.to_string());
-    answer.split(' ').skip(1).filter(|code| !heads.iter().any(|head| head == code)).collect()
+    columns.iter().map(|column| described(&in_utf8(column.column_type), false)).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether an answer is Firebird's. Of a status only its first code that tells something counts: what a type error is
@@ -126,11 +66,6 @@ fn is_same(expected: &str, found: &str) -> bool {
         (false, false) => expected == found,
         _ => false,
     }
-}
-
-fn status(error: &Error) -> String {
-    let codes: Vec<String> = error.items().iter().map(|item| item.gds_code.to_string()).collect();
-    format!("! {}", codes.join(" "))
 }
 
 /// A database with the recording's tables, and the lines that are no definitions.

@@ -74,7 +74,7 @@ impl Attachment {
                 original_time_zone: zone,
                 statement_timeout: None,
                 default_statement_timeout: None,
-                bind_rules: Vec::new(),
+                bindings: Default::default(),
             }),
             options,
             context_variables: Mutex::new(BTreeMap::new()),

@@ -38,7 +38,8 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
         }
         SessionStatement::Reset => reset(attachment)?,
         SessionStatement::SetBind { from, to } => {
-            session.settings.lock().bind_rules.push((from.clone(), to.clone()));
+            let catalog = attachment.database().catalog();
+            session.settings.lock().bindings.set(&catalog, from, to)?;
         }
         // These say how the server may go about its work; nothing that a client sees follows from them.
         SessionStatement::SetOptimize(_) | SessionStatement::SetDebugOption { .. } => {}
@@ -65,7 +66,7 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     settings.role = original.filter(|role| may_take_role(&catalog, &session.options.user, role));
     settings.time_zone = settings.original_time_zone;
     settings.statement_timeout = None;
-    settings.bind_rules.clear();
+    settings.bindings.reset();
     drop(settings);
     session.context_variables.lock().clear();
     Ok(())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use farbird_sql::{Dialect, ParseOptions, ast};
 use farbird_store::ReadView;
 use farbird_types::convert::CastContext;
-use farbird_types::{Error, Result, SqlType, Value, isc};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::api::{
     ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, Scroll,
@@ -25,6 +25,7 @@ use crate::clock;
 use crate::ddl;
 use crate::execute::{BufferedRows, Cursor, ExecutionContext};
 use crate::psql;
+use crate::session::binding::ShownType;
 use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
 use crate::watchdog;
 
@@ -179,8 +180,14 @@ impl Attachment {
                 .and(isc::DSQL_CURSOR_OPEN_ERR));
         }
         let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
-        if parameters.len() != prepared.description.parameters.len() {
-            return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
+        let expected = prepared.description.parameters.len();
+        if parameters.len() != expected {
+            let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+            return Err(Error::new(isc::DSQL_ERROR)
+                .and(isc::DSQL_SQLDA_ERR)
+                .and(isc::DSQL_WRONG_PARAM_NUM)
+                .with(number(expected))
+                .with(number(parameters.len())));
         }
         if matches!(prepared.body, Body::Transaction | Body::Session) {
             let tree = Arc::clone(&prepared.tree);
@@ -344,6 +351,20 @@ impl Attachment {
     pub fn cast_context(&self) -> CastContext {
         let session_zone = self.session.settings.lock().time_zone;
         CastContext { session_zone, now: clock::utc }
+    }
+
+    /// As which type the client is to be shown a type: SET BIND.
+    pub fn shown_type(&self, column_type: ColumnType) -> ShownType {
+        self.session.settings.lock().bindings.shown(column_type)
+    }
+
+    /// The rules of `isc_dpb_set_bind`, which hold from the attach on.
+    ///
+    /// # Errors
+    /// `isc_bind_err` for a rule that is none.
+    pub fn set_initial_bindings(&self, rules: &str) -> Result<()> {
+        let catalog = self.database().catalog();
+        self.session.settings.lock().bindings.set_initial(&catalog, rules)
     }
 
     /// Closes the cursors that are open in a transaction which ends.

@@ -327,6 +327,9 @@ impl Binder<'_> {
         let nullable = resolved.domain.is_none() || !resolved.not_null;
         self.tell_cast(&mut bound, ColumnType { sql_type: resolved.sql_type, nullable });
         let nullable = bound.column_type.nullable;
+        if let Some(zero) = literal::negative_zero(operand, &bound.expression, &resolved.sql_type) {
+            bound = Bound::new(Expression::Constant(zero), resolved.sql_type, false);
+        }
         let mut cast = bound.converted(&resolved.sql_type);
         if let Some(constraint) = self.domain_constraint(&resolved)? {
             cast.expression = Expression::Constrained { operand: Box::new(cast.expression), constraint };

@@ -1,6 +1,7 @@
 //! Constants.
 
-use farbird_sql::ast::{Expression, ExpressionKind, Literal};
+use farbird_sql::ast::{Expression, ExpressionKind, Literal, UnaryOperator};
+use farbird_types::decimal::Decimal;
 use farbird_types::{
     CastContext, CharacterSet, Error, ExactSubtype, ExactWidth, Result, SqlType, Text, Timestamp, Value,
     ZoneId, convert, isc,
@@ -8,6 +9,7 @@ use farbird_types::{
 
 use crate::bind::Environment;
 use crate::catalog::character_set_named;
+use crate::expression::Expression as BoundValue;
 
 /// GMT: what literals without a zone are read in. They have no zone afterwards, so it does not show.
 const LITERAL_ZONE: ZoneId = ZoneId(u16::MAX);
@@ -66,6 +68,18 @@ pub(crate) fn lowest_negated(operand: &Expression) -> Option<(Value, SqlType)> {
         {
             Some(exact(i128::MIN, 0, ExactWidth::Int128))
         }
+        _ => None,
+    }
+}
+
+/// The zero with a sign that DECFLOAT makes of the literal `-0`, whose sign no exact number can keep.
+pub(super) fn negative_zero(operand: &Expression, bound: &BoundValue, to: &SqlType) -> Option<Value> {
+    let ExpressionKind::Unary { operator: UnaryOperator::Minus, .. } = &operand.kind else { return None };
+    match (bound, to) {
+        (
+            BoundValue::Constant(Value::Integer { unscaled: 0, scale }),
+            SqlType::DecFloat16 | SqlType::DecFloat34,
+        ) => Decimal::from_parts(true, 0, i32::from(*scale)).ok().map(Value::DecFloat),
         _ => None,
     }
 }

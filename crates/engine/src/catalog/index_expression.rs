@@ -150,7 +150,7 @@ impl World {
                 original_time_zone: clock::DEFAULT_ZONE,
                 statement_timeout: None,
                 default_statement_timeout: None,
-                bind_rules: Vec::new(),
+                bindings: Default::default(),
             }),
             context_variables: Mutex::new(BTreeMap::new()),
             interrupt,

@@ -102,6 +102,10 @@ fn total_order(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Va
             return Ordering::Equal;
         }
         left.compare(right).then_with(|| {
+            if left.is_negative() != right.is_negative() {
+                // Zeros, the negative one first.
+                return right.is_negative().cmp(&left.is_negative());
+            }
             let order = exponent(left).cmp(&exponent(right));
             if left.is_negative() { order.reverse() } else { order }
         })
@@ -131,7 +135,9 @@ fn exponent(value: Decimal) -> i32 {
 fn normalize(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let operand = decimal(context, call.argument(0))?;
     let normalized = match operand.reduced() {
-        Some((negative, coefficient, exponent)) => Decimal::from_parts(negative, coefficient, exponent)?,
+        Some((_, coefficient, exponent)) => {
+            Decimal::from_parts(operand.is_negative(), coefficient, exponent)?
+        }
         None => operand,
     };
     result(normalized, call)

@@ -139,6 +139,14 @@ impl Session {
         Ok(())
     }
 
+    /// As which type SET BIND shows a type.
+    pub fn shown_type(
+        &self,
+        column_type: farbird_types::ColumnType,
+    ) -> farbird_engine::session::binding::ShownType {
+        self.attachment.shown_type(column_type)
+    }
+
     /// Prepares a statement only to see what it is.
     pub fn prepare(&mut self, sql: &str) -> Result<Arc<StatementDescription>> {
         let transaction = self.transaction();

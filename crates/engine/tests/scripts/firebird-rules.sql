@@ -52,3 +52,5 @@ set term ;^
 select * from nothing;
 select twice() from rdb$database;
 select twice(1, 2) from rdb$database;
+select totalorder(-0e400, 0e400), totalorder(0e400, -0e400), totalorder(-0e0, -0e0), cast(normalize_decfloat(-0e400) as varchar(20)), cast(-0e400 as varchar(20)) from rdb$database;
+select cast(-0 as decfloat(34)), cast(-0.00 as decfloat(16)), cast(0 as decfloat), cast(-0 as varchar(5)) from rdb$database;

@@ -71,6 +71,8 @@ pub(super) struct DatabaseParameters {
     pub(super) process_id: Option<i32>,
     pub(super) client_version: String,
     pub(super) inline_blob_bytes: Option<u32>,
+    /// Rules of SET BIND, separated by semicolons.
+    pub(super) set_bind: String,
     pub(super) create: CreateDatabaseOptions,
 }
 
@@ -89,6 +91,7 @@ impl DatabaseParameters {
             process_id: None,
             client_version: String::new(),
             inline_blob_bytes: None,
+            set_bind: String::new(),
             create: CreateDatabaseOptions {
                 default_character_set: CharacterSet::NONE,
                 page_size: 8192,
@@ -109,6 +112,7 @@ impl DatabaseParameters {
                 dpb::SESSION_TIME_ZONE => {
                     parameters.time_zone = Some(item.text()).filter(|zone| !zone.is_empty())
                 }
+                dpb::SET_BIND => parameters.set_bind = item.text(),
                 dpb::NO_DB_TRIGGERS => parameters.no_database_triggers = item.flag(),
                 dpb::PROCESS_NAME => parameters.process_name = item.text(),
                 dpb::PROCESS_ID => {

@@ -287,6 +287,14 @@ impl Session {
         let first = cursor.sent;
         while cursor.sent < end && result.is_ok() {
             let values = cursor.ahead.row(cursor.sent);
+            let crossed = match self.crossed(&row.crossings, cursor.transaction, values) {
+                Ok(crossed) => crossed,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            };
+            let values = crossed.as_deref().unwrap_or(values);
             result = row.conversion.apply(values, &context, &mut scratch).and_then(|converted| {
                 self.inline_blobs(&row, cursor.transaction, cursor.inline_blob_bytes, values);
                 let version = self.output.version();

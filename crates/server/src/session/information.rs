@@ -4,11 +4,11 @@
 
 use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHandle, StatementKind};
 use farbird_engine::attachment::Attachment;
-use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 use farbird_wire::info::{
     InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, transaction,
 };
-use farbird_wire::message::SqlDescription;
+use farbird_wire::message::{SqlDescription, sql_type};
 use farbird_wire::packet::{BufferLength, Information, Response};
 
 use super::Session;
@@ -262,7 +262,7 @@ pub(super) fn statement(
             relation_alias: name(&column.relation_alias),
             owner: name(&column.owner),
             alias: name(&column.alias),
-            ..Variable::unnamed(SqlDescription::of(&convert::described(&column.column_type, character_set)))
+            ..Variable::unnamed(shown(attachment, &column.column_type, character_set))
         }
     };
     let counts = attachment.record_counts(statement)?;
@@ -285,6 +285,20 @@ pub(super) fn statement(
         ..StatementInformation::default()
     };
     Ok(information.reply(items, BufferLength(buffer_length)))
+}
+
+/// A type as the client is shown it: in the connection's character set, then as SET BIND has it.
+fn shown(attachment: &Attachment, column: &ColumnType, character_set: CharacterSet) -> SqlDescription {
+    let shown = attachment.shown_type(convert::described(column, character_set));
+    let description = SqlDescription::of(&shown.column_type);
+    if !shown.extended {
+        return description;
+    }
+    let extended = match shown.column_type.sql_type {
+        SqlType::TimeTz => sql_type::TIME_TZ_EX,
+        _ => sql_type::TIMESTAMP_TZ_EX,
+    };
+    SqlDescription { sql_type: extended + u16::from(shown.column_type.nullable), ..description }
 }
 
 /// Whether a statement may be executed again (IStatement::FLAG_REPEAT_EXECUTE).

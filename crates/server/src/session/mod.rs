@@ -16,6 +16,7 @@ mod attach_parameters;
 mod batches;
 mod blobs;
 pub(crate) mod convert;
+mod crossing;
 mod cursors;
 mod information;
 mod objects;

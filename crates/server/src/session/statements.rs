@@ -19,6 +19,7 @@ use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement, prepare_
 use super::Session;
 use super::batches::Batch;
 use super::convert::{self, RowConversion};
+use super::crossing::Crossing;
 use super::cursors::OpenCursor;
 use super::information;
 use super::objects::Object;
@@ -49,6 +50,8 @@ pub(super) struct RowFormat {
     pub(super) conversion: RowConversion,
     /// Columns that may hold BLOB ids.
     blobs: Vec<usize>,
+    /// Columns that are BLOBs here and texts to the client, or the other way round.
+    pub(super) crossings: Vec<Crossing>,
 }
 
 impl Statement {
@@ -166,11 +169,18 @@ impl Session {
         let transaction_handle = self.objects.resolve(execute.transaction);
         let transaction = self.objects.transaction_or_none(transaction_handle)?;
         let character_set = self.character_set;
-        let attachment = self.attachment.as_ref().ok_or_else(|| Error::new(isc::BAD_DB_HANDLE))?;
         let statement = self.objects.statement(execute.statement)?;
         let prepared = statement.prepared()?;
         let format = execute.message.as_ref().map(Message::format);
         let values = execute.parameters().map_err(super::undecodable)?;
+        let crossings = Crossing::of_parameters(&values, &prepared.parameters);
+        let values = match self.crossed(&crossings, transaction_handle, &values)? {
+            Some(crossed) => crossed,
+            None => values,
+        };
+        let attachment = self.attachment.as_ref().ok_or_else(|| Error::new(isc::BAD_DB_HANDLE))?;
+        let statement = self.objects.statement(execute.statement)?;
+        let prepared = statement.prepared()?;
         let values =
             convert::parameters(values, format.map(|f| &**f), &prepared.parameters, character_set, || {
                 attachment.cast_context()
@@ -325,6 +335,8 @@ impl Session {
         let Some(values) = values else { return self.send_no_row() };
         let context = self.attachment()?.cast_context();
         let mut scratch = Vec::new();
+        let crossed = self.crossed(&row.crossings, transaction, values)?;
+        let values = crossed.as_deref().unwrap_or(values);
         let converted = row.conversion.apply(values, &context, &mut scratch)?;
         self.inline_blobs(row, transaction, inline_blob_bytes, values);
         let version = self.output.version();
@@ -449,6 +461,7 @@ impl RowFormat {
         let conversion = RowConversion::new(columns, &format, character_set)?;
         let blobs =
             format.columns().enumerate().filter(|(_, t)| t.is_blob()).map(|(index, _)| index).collect();
-        Ok(RowFormat { format, conversion, blobs })
+        let crossings = Crossing::all(columns, &format);
+        Ok(RowFormat { format, conversion, blobs, crossings })
     }
 }

@@ -568,6 +568,9 @@ impl Worker {
             _ => self.shared.engine.attach(&path, options, users)?,
         };
         attachment.set_default_statement_timeout(self.shared.config.statement_timeout);
+        if !parameters.set_bind.is_empty() {
+            attachment.set_initial_bindings(&parameters.set_bind)?;
+        }
         self.output.line().set_interrupt(attachment.interrupt());
         tracing::info!(peer = %self.peer, user = identity.user, database = %path.display(), "attached");
         let placeholder = Output::new(Arc::clone(self.output.line()));

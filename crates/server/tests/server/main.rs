@@ -5,6 +5,7 @@ mod common;
 
 mod attach;
 mod batches;
+mod bindings;
 mod blobs;
 mod counters;
 mod fairness;

@@ -61,6 +61,10 @@ pub enum BindTarget {
     Legacy,
     /// EXTENDED: time zones with their offset.
     Extended,
+    /// EXTENDED TIME WITH TIME ZONE.
+    ExtendedTime,
+    /// EXTENDED TIMESTAMP WITH TIME ZONE.
+    ExtendedTimestamp,
     /// NATIVE: as it is.
     Native,
 }

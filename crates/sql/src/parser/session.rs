@@ -119,10 +119,17 @@ impl Parser<'_> {
         } else if self.eat_keyword("NATIVE") {
             BindTarget::Native
         } else if self.eat_keyword("EXTENDED") {
-            if self.eat_keyword("TIME") || self.eat_keyword("TIMESTAMP") {
+            let target = if self.eat_keyword("TIME") {
+                BindTarget::ExtendedTime
+            } else if self.eat_keyword("TIMESTAMP") {
+                BindTarget::ExtendedTimestamp
+            } else {
+                BindTarget::Extended
+            };
+            if target != BindTarget::Extended {
                 self.expect_keywords(&["WITH", "TIME", "ZONE"])?;
             }
-            BindTarget::Extended
+            target
         } else {
             BindTarget::Type(self.bind_type()?)
         };

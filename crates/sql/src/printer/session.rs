@@ -80,6 +80,12 @@ impl Printer {
             BindTarget::Extended => {
                 self.word("EXTENDED");
             }
+            BindTarget::ExtendedTime => {
+                self.word("EXTENDED TIME WITH TIME ZONE");
+            }
+            BindTarget::ExtendedTimestamp => {
+                self.word("EXTENDED TIMESTAMP WITH TIME ZONE");
+            }
             BindTarget::Native => {
                 self.word("NATIVE");
             }

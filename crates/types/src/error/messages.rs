@@ -249,6 +249,7 @@ static TEMPLATES: &[(u32, &str)] = &[
     (INFO_UNPREPARED_STMT, "a statement that is not prepared has no information"),
     (DSQL_SQLDA_ERR, "the parameters do not match the statement"),
     (DSQL_SQLDA_VALUE_ERR, "a parameter has a wrong type or value"),
+    (DSQL_NO_INPUT_SQLDA, "the statement has parameters, no values were given"),
     (DSQL_WRONG_PARAM_NUM, "the statement has @1 parameters, given are @2"),
     (DSQL_CURSOR_ERR, "the cursor cannot be used like this"),
     (DSQL_CURSOR_OPEN_ERR, "the cursor is open already"),
