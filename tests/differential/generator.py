@@ -430,6 +430,8 @@ class Generator:
 
     def window(self, kind, scope, depth):
         random = self.random
+        # Over columns of its own query: Firebird 5 loses its place with those of an outer one.
+        scope = Scope.of(scope)
         partition = (self.value(random.choice(["int", "text"]), scope, DEPTH_MAX),) if self.chance(0.6) else ()
         partition = tuple(key for key in partition if "." in key.sql())
         complete = [node("key", self.value(random.choice(["int", "num", "date"]), scope, DEPTH_MAX), random.choice(["", " desc"]))]
@@ -482,18 +484,21 @@ class Generator:
     def subquery_truth(self, scope, depth, make):
         inner = Scope(scope)
         tables = self.from_tree(inner, depth + 1, 1)
-        where = Several(self.conjuncts(inner, depth + 1, 0.9), " where ", " and ")
+        where = self.conjuncts(inner, depth + 1, 0.9)
         if self.chance(0.5):
-            query = node("query", "select 1 from ", tables, where)
+            query = node("query", "select 1 from ", tables, Several(where, " where ", " and "))
             return make(self.random.choice(["exists (", "not exists ("]), query, ")")
         kind = self.random.choice(["int", "text", "num", "date"])
         columns = inner.columns(kind)
         if not columns:
             kind, columns = "int", inner.columns("int") or ["0"]
-        query = node("query", "select ", node("column", self.random.choice(columns)), " from ", tables, where)
+        column = self.random.choice(columns)
+        # Without NULLs on either side: where the standard says UNKNOWN, Firebird 5 says FALSE.
+        query = node("query", f"select {column} from ", tables, f" where {column} is not null", Several(where, " and ", " and "))
+        operand = node("operand", "coalesce(", self.value(kind, scope, DEPTH_MAX - 1), f", {LITERALS[kind][0]})")
         # Not ALL: over no rows, and over NULLs, Firebird 5 answers otherwise than the standard.
         link = self.random.choice([" in (", " not in (", " = any (", " <= any ("])
-        return make(self.value(kind, scope, DEPTH_MAX - 1), link, query, ")")
+        return make(operand, link, query, ")")
 
     # -- changes
 
