@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::api::TransactionParameters;
 use crate::catalog::{Catalog, CatalogChanges};
 use crate::database::Database;
+use crate::function::blob_util::BlobUtil;
 use crate::users::{PreparedUsers, UserChange};
 
 /// A SQL transaction of one attachment.
@@ -26,6 +27,8 @@ pub struct Transaction {
     pub user_changes: Mutex<Vec<UserChange>>,
     /// RDB$SET_CONTEXT('USER_TRANSACTION', ...).
     pub context_variables: Mutex<BTreeMap<String, String>>,
+    /// RDB$BLOB_UTIL.
+    pub blob_util: Mutex<BlobUtil>,
 }
 
 /// The catalog as one transaction sees it.

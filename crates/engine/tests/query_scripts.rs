@@ -311,6 +311,11 @@ fn substring_similar() {
 }
 
 #[test]
+fn blob_util() {
+    check("blob-util");
+}
+
+#[test]
 fn blobs() {
     check("blobs");
 }

@@ -100,6 +100,7 @@ impl Attachment {
             parameters,
             catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::new() }),
             user_changes: Mutex::new(Vec::new()),
+            blob_util: Mutex::default(),
             context_variables: Mutex::new(BTreeMap::new()),
         };
         reserve_tables(&transaction).map_err(|error| database.status(error))?;

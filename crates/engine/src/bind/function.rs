@@ -11,6 +11,7 @@ use crate::bind::expression::unified;
 use crate::bind::{AccessPrivilege, LocalFunction};
 use crate::catalog::{ObjectKind, Routine, SystemPrivilege};
 use crate::expression::{Expression, FunctionReference};
+use crate::function::blob_util;
 use crate::function::call::{CallArgument, keyword_call};
 use crate::function::{Argument, ScalarFunction, Signature, lookup_scalar};
 
@@ -43,6 +44,12 @@ impl Binder<'_> {
                     .collect::<Result<Vec<_>>>()?;
                 return self.scalar_call(function, arguments);
             }
+        }
+        if call.name.package.as_ref().is_some_and(|package| package.as_str() == blob_util::PACKAGE)
+            && let Some(function) = lookup_scalar(&format!("{}.{name}", blob_util::PACKAGE))
+        {
+            let arguments = self.bind_all(&call.arguments)?;
+            return self.scalar_call(function, arguments);
         }
         Err(dsql(sqlcode::VALUES).and(isc::DSQL_FUNCTION_ERR).and(isc::RANDOM).with(call.name.to_string()))
     }

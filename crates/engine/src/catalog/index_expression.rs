@@ -166,6 +166,7 @@ impl World {
                     changes: CatalogChanges::new(),
                 }),
                 user_changes: Mutex::new(Vec::new()),
+                blob_util: Mutex::default(),
                 context_variables: Mutex::new(BTreeMap::new()),
             },
             database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers), &budget),

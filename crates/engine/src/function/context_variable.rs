@@ -273,5 +273,13 @@ fn blob_append(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Va
     if !any {
         return Ok(Value::Null);
     }
-    argument::text_result(context, bytes, set, call.result_type())
+    let result = argument::text_result(context, bytes, set, call.result_type())?;
+    if let Value::Blob(id) = result {
+        let from = match call.argument(0) {
+            Value::Blob(from) => Some(*from),
+            _ => None,
+        };
+        context.transaction.blob_util.lock().appended(from, id);
+    }
+    Ok(result)
 }

@@ -10,6 +10,7 @@
 pub mod aggregate;
 pub mod argument;
 pub mod bits;
+pub mod blob_util;
 pub mod call;
 pub mod context_variable;
 pub mod date;
@@ -225,7 +226,7 @@ fn add_one_by_one<A: Accumulator + ?Sized>(
 
 /// The scalar function of this (upper-case) name.
 pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
-    const TABLES: [&[ScalarFunction]; 8] = [
+    const TABLES: [&[ScalarFunction]; 9] = [
         text::FUNCTIONS,
         number::FUNCTIONS,
         bits::FUNCTIONS,
@@ -234,6 +235,7 @@ pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
         decfloat::FUNCTIONS,
         context_variable::FUNCTIONS,
         record_key::FUNCTIONS,
+        blob_util::FUNCTIONS,
     ];
     TABLES.into_iter().flatten().find(|function| function.name == name)
 }

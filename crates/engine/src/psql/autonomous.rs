@@ -30,6 +30,7 @@ pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
         parameters: outer.parameters.clone(),
         catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::new() }),
         user_changes: Mutex::new(Vec::new()),
+        blob_util: Mutex::default(),
         context_variables: Mutex::new(BTreeMap::new()),
     })
 }

@@ -10,6 +10,7 @@ use super::scope::sql_error;
 use super::{Compiler, Construct, Inputs, execute_access, inputs_of, procedure_mismatch};
 use crate::bind::{self, Access, AccessPrivilege};
 use crate::catalog::ObjectKind;
+use crate::function::blob_util;
 use crate::psql::condition;
 use crate::psql::instruction::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise,
@@ -380,6 +381,18 @@ impl Compiler<'_> {
     }
 
     fn execute_procedure(&mut self, call: &ast::ExecuteProcedure) -> Result<()> {
+        if call.name.package.as_ref().is_some_and(|package| package.as_str() == blob_util::PACKAGE) {
+            // Its procedures are functions that are called for what they do.
+            let function = ast::FunctionCall { name: call.name.clone(), arguments: call.arguments.clone() };
+            let value = ast::Expression {
+                kind: ast::ExpressionKind::Function(Box::new(function)),
+                position: call.position,
+            };
+            let value = self.expression(&value, None)?;
+            let slot = self.slot();
+            self.emit(Instruction::Assign { value, slot });
+            return Ok(());
+        }
         let local = match &call.name.package {
             None => self.scope.procedure(call.name.name.as_str()).cloned(),
             Some(_) => None,
