@@ -76,7 +76,7 @@ impl UnicodeOrder {
 
     fn new(options: UnicodeOptions) -> UnicodeOrder {
         let of = |strength: Strength| {
-            let mut preferences = CollatorPreferences::from(options.locale.parsed());
+            let mut preferences: CollatorPreferences = options.locale.parsed();
             if options.numeric {
                 preferences.numeric_ordering = Some(CollationNumericOrdering::True);
             }
