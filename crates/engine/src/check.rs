@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use farbird_store::check::{CheckReport, Finding, Place, check_pages};
+use farbird_store::check::{CheckReport, Finding, Location, check_pages};
 use farbird_store::{CancelFlag, IndexId, RelationId, RelationLayout, Store, StoreError, StoreOptions};
 use farbird_types::{Error, Result};
 
@@ -86,7 +86,7 @@ pub fn check_database(
         Err(StoreError::Corrupt { what }) => {
             // The check of the pages has said so already, unless it is the store's own.
             if report.is_sound() {
-                report.add(Place::File, what);
+                report.add(Location::File, what);
             }
         }
         Err(error) => return Err(failed(error)),
@@ -126,7 +126,7 @@ pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Res
 /// Reads the catalog; an empty one if it is damaged.
 fn load_catalog(store: &Store, report: &mut CheckReport) -> Catalog {
     Catalog::load(store).unwrap_or_else(|error| {
-        report.add(Place::Catalog, error.to_string());
+        report.add(Location::Catalog, error.to_string());
         Catalog::default()
     })
 }
@@ -188,18 +188,18 @@ impl Names {
     fn damage(&self, finding: &Finding) -> Damage {
         let table = |relation| format!("table {}", self.relation(relation));
         let (place, advice) = match finding.place {
-            Place::File => ("the file".to_owned(), RESTORE),
-            Place::Meta => ("the store's own numbers".to_owned(), RESTORE),
-            Place::Catalog => ("the catalog".to_owned(), RESTORE),
-            Place::Sequences => ("the sequences".to_owned(), SEQUENCES),
-            Place::Relation(relation) => (table(relation), SALVAGE),
-            Place::Row(relation, row) => (format!("{}, row {}", table(relation), row.0), SALVAGE),
-            Place::Index(relation, index) => (self.place_of_index(relation, index), REBUILD),
-            Place::Blob(relation, row, blob) => {
+            Location::File => ("the file".to_owned(), RESTORE),
+            Location::Meta => ("the store's own numbers".to_owned(), RESTORE),
+            Location::Catalog => ("the catalog".to_owned(), RESTORE),
+            Location::Sequences => ("the sequences".to_owned(), SEQUENCES),
+            Location::Relation(relation) => (table(relation), SALVAGE),
+            Location::Row(relation, row) => (format!("{}, row {}", table(relation), row.0), SALVAGE),
+            Location::Index(relation, index) => (self.place_of_index(relation, index), REBUILD),
+            Location::Blob(relation, row, blob) => {
                 (format!("{}, row {}, BLOB {}", table(relation), row.0, blob.0), SALVAGE)
             }
-            Place::Blobs => ("the BLOBs".to_owned(), RESTORE),
-            Place::Reference(relation, row) => (format!("{}, row {}", table(relation), row.0), REFERENCE),
+            Location::Blobs => ("the BLOBs".to_owned(), RESTORE),
+            Location::Reference(relation, row) => (format!("{}, row {}", table(relation), row.0), REFERENCE),
             _ => ("somewhere".to_owned(), RESTORE),
         };
         Damage { place, what: finding.what.clone(), advice }
@@ -281,7 +281,7 @@ mod tests {
         let store = &hold.database().store;
         check_references(store, &other, &mut found, &mut |_| {}, &CancelFlag::new()).unwrap();
         assert_eq!(found.findings.len(), 1, "{found:?}");
-        assert!(matches!(found.findings[0].place, Place::Reference(..)));
+        assert!(matches!(found.findings[0].place, Location::Reference(..)));
 
         let catalog = hold.database().catalog();
         let relation = &catalog.relations["CUSTOMERS"];
@@ -289,8 +289,8 @@ mod tests {
         let mut names = Names::default();
         names.learn(&catalog);
         let mut found = CheckReport::default();
-        found.add(Place::Row(table, RowId(7)), "its format is unknown");
-        found.add(Place::Index(table, index), "an entry is missing");
+        found.add(Location::Row(table, RowId(7)), "its format is unknown");
+        found.add(Location::Index(table, index), "an entry is missing");
         let places: Vec<_> = names.report(found).damages.into_iter().map(|damage| damage.place).collect();
         assert_eq!(places, ["table CUSTOMERS, row 7", "index BY_ID of table CUSTOMERS"]);
     }

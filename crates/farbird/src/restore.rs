@@ -14,7 +14,8 @@ use farbird_engine::engine::Engine;
 use indicatif::ProgressBar;
 
 use crate::backup::{
-    BUFFER_BYTES, Credentials, Format, Interrupt, Outcome, PIPE, Place, ServerRestore, explain_existing,
+    BUFFER_BYTES, Credentials, DatabaseAddress, Format, Interrupt, Outcome, PIPE, ServerRestore,
+    explain_existing,
 };
 use crate::progress;
 
@@ -66,9 +67,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                     return Ok(ExitCode::from(1));
                 }
             },
-            Some(target) => match Place::parse(target)? {
-                Place::File(path) => to_file(input, &path, arguments.replace, &interrupt)?,
-                Place::Server(location) => {
+            Some(target) => match DatabaseAddress::parse(target)? {
+                DatabaseAddress::File(path) => to_file(input, &path, arguments.replace, &interrupt)?,
+                DatabaseAddress::Server(location) => {
                     let options = arguments.credentials.options()?;
                     let bar = input.bar("restore");
                     let restored = ServerRestore::new(&location, &options, arguments.replace, &interrupt)

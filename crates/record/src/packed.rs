@@ -36,39 +36,39 @@ pub(crate) fn encoded_size(numbers: &[i64]) -> usize {
 
 /// How a list is written.
 enum Plan {
-    Line(Line),
+    LinearFit(LinearFit),
     /// Each differs from the one before it by the step and a difference.
     Steps {
         step: i64,
         width: u32,
         marks: Vec<i64>,
-        marks_line: Line,
+        marks_line: LinearFit,
     },
 }
 
 impl Plan {
     /// The smaller one.
     fn of(numbers: &[i64]) -> Plan {
-        let line = Line::best(numbers);
+        let line = LinearFit::best(numbers);
         if line.width < 2 || numbers.len() < GROUP {
-            return Plan::Line(line);
+            return Plan::LinearFit(line);
         }
-        let Some((step, width)) = steps(numbers) else { return Plan::Line(line) };
+        let Some((step, width)) = steps(numbers) else { return Plan::LinearFit(line) };
         if width >= line.width {
-            return Plan::Line(line);
+            return Plan::LinearFit(line);
         }
         let first = numbers.first().copied().unwrap_or(0);
         let marks: Vec<i64> = numbers.iter().step_by(GROUP).map(|mark| mark.wrapping_sub(first)).collect();
-        let steps = Plan::Steps { step, width, marks_line: Line::best(&marks), marks };
+        let steps = Plan::Steps { step, width, marks_line: LinearFit::best(&marks), marks };
         // A line is read faster: steps must save an eighth.
-        let line = Plan::Line(line);
+        let line = Plan::LinearFit(line);
         let line_size = line.size(numbers.len());
         if steps.size(numbers.len()) < line_size - line_size / 8 { steps } else { line }
     }
 
     fn size(&self, count: usize) -> usize {
         match self {
-            Plan::Line(line) => line.size(count),
+            Plan::LinearFit(line) => line.size(count),
             Plan::Steps { width, marks, marks_line, .. } => {
                 packed_bytes(*width, count) + marks_line.size(marks.len()) + 4
             }
@@ -77,7 +77,7 @@ impl Plan {
 
     fn encode(&self, numbers: &[i64], out: &mut Vec<u8>) {
         match self {
-            Plan::Line(line) => line.encode(numbers, out),
+            Plan::LinearFit(line) => line.encode(numbers, out),
             Plan::Steps { step, width, marks, marks_line } => {
                 let first = numbers.first().copied().unwrap_or(0);
                 put_signed(first, out);
@@ -114,17 +114,17 @@ fn steps(numbers: &[i64]) -> Option<(i64, u32)> {
 }
 
 /// A straight line, and the bits that the largest difference from it needs.
-struct Line {
+struct LinearFit {
     base: i64,
     step: i64,
     width: u32,
 }
 
-impl Line {
+impl LinearFit {
     /// The line with the smallest differences, of the level one and the one from the first to the last number.
-    fn best(numbers: &[i64]) -> Line {
+    fn best(numbers: &[i64]) -> LinearFit {
         let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
-            return Line { base: 0, step: 0, width: 0 };
+            return LinearFit { base: 0, step: 0, width: 0 };
         };
         let (mut least, mut greatest) = (*first, *first);
         for number in numbers {
@@ -132,7 +132,7 @@ impl Line {
             greatest = greatest.max(*number);
         }
         let span = greatest.wrapping_sub(least) as u64;
-        let level = Line { base: least, step: 0, width: u64::BITS - span.leading_zeros() };
+        let level = LinearFit { base: least, step: 0, width: u64::BITS - span.leading_zeros() };
         let steps = numbers.len() as i64 - 1;
         // Twice the span must not wrap around: so far can numbers be from a line between two of them.
         if steps < 1 || span > u64::MAX >> 3 {
@@ -151,7 +151,7 @@ impl Line {
             on_line = on_line.wrapping_add(step);
         }
         let width = u64::BITS - (greatest.wrapping_sub(least) as u64).leading_zeros();
-        if width < level.width { Line { base: first.wrapping_add(least), step, width } } else { level }
+        if width < level.width { LinearFit { base: first.wrapping_add(least), step, width } } else { level }
     }
 
     fn size(&self, count: usize) -> usize {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::line::{Activity, End, Line, READ_BYTES};
+use crate::connection_input::{Activity, ConnectionInput, End, READ_BYTES};
 use crate::server::Shared;
 use crate::session::output::Output;
 use crate::session::worker::Worker;
@@ -55,7 +55,7 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
 }
 
 struct Connection {
-    line: Arc<Line>,
+    input: Arc<ConnectionInput>,
     shared: Arc<Shared>,
     state: State,
     login_deadline: Instant,
@@ -95,9 +95,9 @@ struct Work {
 impl Connection {
     fn new(socket: TcpStream, peer: SocketAddr, shared: Arc<Shared>) -> Connection {
         let login_deadline = Instant::now() + shared.config.login_timeout;
-        let line = Arc::new(Line::new());
-        let worker = Box::new(Worker::new(Arc::clone(&shared), peer, Arc::clone(&line)));
-        Connection { line, shared, state: State::Resting { worker, socket }, login_deadline, stop: None }
+        let input = Arc::new(ConnectionInput::new());
+        let worker = Box::new(Worker::new(Arc::clone(&shared), peer, Arc::clone(&input)));
+        Connection { input, shared, state: State::Resting { worker, socket }, login_deadline, stop: None }
     }
 
     /// Goes on until something ends the connection.
@@ -116,10 +116,10 @@ impl Connection {
 
     /// While the session rests: waits for what comes first, and does what follows from it.
     async fn rest(&mut self) -> Result<(), End> {
-        if self.line.has_requests() && self.stop.is_none() {
+        if self.input.has_requests() && self.stop.is_none() {
             return self.start_work().await;
         }
-        if let Some(end) = self.line.take_end() {
+        if let Some(end) = self.input.take_end() {
             return Err(end);
         }
         let State::Resting { worker, socket } = &mut self.state else { return Ok(()) };
@@ -127,11 +127,11 @@ impl Connection {
             return Err(End::Closed);
         }
         let mut stopping = self.shared.stopping.clone();
-        let is_logged_in = self.line.is_logged_in();
+        let is_logged_in = self.input.is_logged_in();
         tokio::select! {
             ready = socket.readable() => {
                 ready?;
-                read(socket, |socket, buffer| self.line.receive(socket, buffer));
+                read(socket, |socket, buffer| self.input.receive(socket, buffer));
             }
             ready = socket.writable(), if worker.output_mut().has_unwritten() => {
                 ready?;
@@ -141,7 +141,7 @@ impl Connection {
                 return Err(End::LoginTimeout);
             }
             () = told_to_stop(&mut stopping) => self.stop(),
-            () = self.line.told_to_close() => return self.shut_down().await,
+            () = self.input.told_to_close() => return self.shut_down().await,
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Connection {
     /// Hands the session to a thread.
     async fn start_work(&mut self) -> Result<(), End> {
         // Logins are arithmetic on big numbers: a flood of them must not take all cores.
-        let permit = match self.line.is_logged_in() {
+        let permit = match self.input.is_logged_in() {
             true => None,
             false => Arc::clone(&self.shared.login_work).acquire_owned().await.ok(),
         };
@@ -171,7 +171,7 @@ impl Connection {
             return Ok(());
         };
         let socket = Arc::new(socket.into_std()?);
-        let activity = self.line.activity();
+        let activity = self.input.activity();
         let task = tokio::task::spawn_blocking({
             let socket = Arc::clone(&socket);
             move || {
@@ -189,8 +189,8 @@ impl Connection {
     async fn watch(&mut self) -> Result<(), End> {
         let State::Working(work) = &mut self.state else { return Ok(()) };
         let mut stopping = self.shared.stopping.clone();
-        let is_logged_in = self.line.is_logged_in();
-        let wants_read = work.watched.is_some() && !self.line.is_full();
+        let is_logged_in = self.input.is_logged_in();
+        let wants_read = work.watched.is_some() && !self.input.is_full();
         tokio::select! {
             biased;
             worker = &mut work.task => {
@@ -200,14 +200,14 @@ impl Connection {
             }
             ready = readable(work.watched.as_ref()), if wants_read => {
                 ready?;
-                work.read(&self.line);
-                if let Some(end) = self.line.take_end() {
+                work.read(&self.input);
+                if let Some(end) = self.input.take_end() {
                     return Err(end);
                 }
             }
-            () = tokio::time::sleep_until(work.look_at) => work.look(&self.line)?,
+            () = tokio::time::sleep_until(work.look_at) => work.look(&self.input)?,
             _ = tokio::time::sleep_until(self.login_deadline), if !is_logged_in => {
-                if !self.line.is_logged_in() {
+                if !self.input.is_logged_in() {
                     return Err(End::LoginTimeout);
                 }
             }
@@ -230,7 +230,7 @@ impl Connection {
 
     /// The server is going down: what runs may go on for the grace time.
     fn stop(&mut self) {
-        self.line.stop();
+        self.input.stop();
         self.stop = Some(Stop { at: Instant::now() + self.shared.config.shutdown_grace, told: false });
     }
 
@@ -238,7 +238,7 @@ impl Connection {
     fn go_on_stopping(&mut self) -> Result<(), End> {
         match self.stop {
             Some(Stop { told: false, .. }) => {
-                self.line.interrupt(StopReason::Shutdown);
+                self.input.interrupt(StopReason::Shutdown);
                 self.stop = Some(Stop { at: Instant::now() + STOP_TIMEOUT, told: true });
                 Ok(())
             }
@@ -248,12 +248,12 @@ impl Connection {
 
     /// Ends the session and delivers what it said last.
     async fn close(&mut self) {
-        self.line.abandon();
+        self.input.abandon();
         let given_up = self.stop.is_some_and(|stop| stop.told && stop.at <= Instant::now());
         let (mut worker, socket) = match std::mem::replace(&mut self.state, State::Gone) {
             State::Resting { worker, socket } => (worker, Some(socket)),
             State::Working(mut work) => {
-                self.line.interrupt(StopReason::AttachmentClosed);
+                self.input.interrupt(StopReason::AttachmentClosed);
                 match (&mut work.task).await {
                     Ok(worker) => (worker, work.into_socket().ok()),
                     Err(error) => {
@@ -278,9 +278,9 @@ impl Connection {
 
 impl Work {
     /// Watches the socket if the session has been at the same work since the last look.
-    fn look(&mut self, line: &Arc<Line>) -> std::io::Result<()> {
+    fn look(&mut self, input: &Arc<ConnectionInput>) -> std::io::Result<()> {
         self.look_at = Instant::now() + WATCH_AFTER;
-        let activity = line.activity();
+        let activity = input.activity();
         if activity != self.activity {
             self.activity = activity;
             self.watched = None;
@@ -291,12 +291,12 @@ impl Work {
     }
 
     /// Reads in the session's place, unless that reads again by itself.
-    fn read(&mut self, line: &Line) {
+    fn read(&mut self, input: &ConnectionInput) {
         let Some(watched) = &self.watched else { return };
         let activity = self.activity;
         let mut is_still_busy = true;
         read(watched, |socket, buffer| {
-            let received = line.receive_during(activity, socket, buffer);
+            let received = input.receive_during(activity, socket, buffer);
             is_still_busy = received.is_some();
             received.unwrap_or(true)
         });

@@ -16,8 +16,8 @@
 
 pub mod config;
 mod connection;
+mod connection_input;
 mod handshake;
-mod line;
 mod location;
 mod security;
 mod server;

@@ -68,7 +68,7 @@ pub(crate) struct Credentials {
 
 /// A line of PLG$SRP.
 #[derive(Clone, Default)]
-struct Line {
+struct UserRow {
     record: UserRecord,
     verifier: Vec<u8>,
     salt: Vec<u8>,
@@ -144,7 +144,7 @@ impl SecurityDatabase {
         }))
     }
 
-    fn read(&self, sql: &str, parameters: Vec<Value>) -> Result<Vec<Line>> {
+    fn read(&self, sql: &str, parameters: Vec<Value>) -> Result<Vec<UserRow>> {
         in_transaction(&mut self.attachment.lock(), |attachment, transaction| {
             Ok(run(attachment, transaction, sql, parameters)?.iter().map(|row| line(row)).collect())
         })
@@ -202,7 +202,7 @@ impl SecurityDatabase {
         self.write(attachment, transaction, &line)
     }
 
-    fn changed(&self, mut line: Line, settings: &UserSettings) -> Result<Line> {
+    fn changed(&self, mut line: UserRow, settings: &UserSettings) -> Result<UserRow> {
         let is_new = line.record.name.is_empty();
         line.record.name.clone_from(&settings.name);
         if is_new {
@@ -244,7 +244,12 @@ impl SecurityDatabase {
         Ok(line)
     }
 
-    fn write(&self, attachment: &mut Attachment, transaction: TransactionHandle, line: &Line) -> Result<()> {
+    fn write(
+        &self,
+        attachment: &mut Attachment,
+        transaction: TransactionHandle,
+        line: &UserRow,
+    ) -> Result<()> {
         let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::text);
         let octets = |bytes: &[u8]| Value::Text(Text::new(bytes, CharacterSet::OCTETS));
         let record = &line.record;
@@ -366,14 +371,14 @@ fn run(
 }
 
 /// A row of [`SELECT_USER`].
-fn line(row: &[Value]) -> Line {
+fn line(row: &[Value]) -> UserRow {
     let bytes = |index: usize| match row.get(index) {
         Some(Value::Text(text)) => Some(text.bytes().to_vec()),
         _ => None,
     };
     let text = |index: usize| bytes(index).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let truth = |index: usize| row.get(index) == Some(&Value::Boolean(true));
-    Line {
+    UserRow {
         record: UserRecord {
             name: text(0).unwrap_or_default(),
             first_name: text(4),

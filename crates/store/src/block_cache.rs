@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::block::{Block, UnpackedRoom};
-use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, WriteBatch};
+use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Space, SubstrateState, WriteBatch};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
 /// Blocks kept, of up to 16 KiB each; most are kept by the substrate's cache all the same.
@@ -68,22 +68,22 @@ fn remove_neighbour(blocks: &mut Blocks, key: (RelationId, u64), of_kind: impl F
 }
 
 /// A state of the substrate with the blocks that were read from it.
-pub(crate) struct CachedSnapshot {
+pub(crate) struct CachedState {
     /// Dropped before what keeps their pages from being used again.
     blocks: Arc<BlockCache>,
-    base: Arc<dyn Snapshot>,
+    base: Arc<dyn SubstrateState>,
 }
 
-impl CachedSnapshot {
+impl CachedState {
     /// A state of which nothing was read yet.
-    pub(crate) fn new(base: Arc<dyn Snapshot>) -> CachedSnapshot {
-        CachedSnapshot { blocks: Arc::default(), base }
+    pub(crate) fn new(base: Arc<dyn SubstrateState>) -> CachedState {
+        CachedState { blocks: Arc::default(), base }
     }
 
     /// The state after a write. `keeps_blocks`: whether the write left all blocks as they were.
-    pub(crate) fn followed_by(&self, base: Arc<dyn Snapshot>, keeps_blocks: bool) -> CachedSnapshot {
+    pub(crate) fn followed_by(&self, base: Arc<dyn SubstrateState>, keeps_blocks: bool) -> CachedState {
         let blocks = if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::default() };
-        CachedSnapshot { blocks, base }
+        CachedState { blocks, base }
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn keeps_blocks(batch: &WriteBatch) -> bool {
         && !batch.changes().any(|(space, _)| is_blocks(space))
 }
 
-impl Snapshot for CachedSnapshot {
+impl SubstrateState for CachedState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         self.base.get(space, key)
     }

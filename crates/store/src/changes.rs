@@ -7,10 +7,10 @@
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use crate::committed::Sight;
+use crate::committed::Visibility;
 use crate::spilled::SpilledTransaction;
 use crate::store::Inner;
-use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
+use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState};
 use crate::{CancelFlag, CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
 
 /// Own changes are newer than all that others have committed: the row is locked.
@@ -29,7 +29,7 @@ pub(crate) struct SeenChanges<'a> {
     inner: &'a Inner,
     /// Ends the walk; not needed for a single row.
     cancel: Option<&'a CancelFlag>,
-    sight: Sight<'a>,
+    visibility: Visibility<'a>,
     /// `None`: there are none.
     entries: Option<Peekable<Entries>>,
     /// The transaction met last, and what is known of it.
@@ -41,9 +41,9 @@ impl<'a> SeenChanges<'a> {
     pub(crate) fn new(
         inner: &'a Inner,
         cancel: Option<&'a CancelFlag>,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         relation: RelationId,
-        sight: Sight<'a>,
+        visibility: Visibility<'a>,
         from: RowId,
         last: RowId,
     ) -> Result<SeenChanges<'a>> {
@@ -52,7 +52,7 @@ impl<'a> SeenChanges<'a> {
             None => None,
             Some(_) => Some(scan(snapshot, relation, from, last)?.peekable()),
         };
-        Ok(SeenChanges { inner, cancel, sight, entries, met: None })
+        Ok(SeenChanges { inner, cancel, visibility, entries, met: None })
     }
 
     /// The next row of which a change is seen.
@@ -86,8 +86,10 @@ impl<'a> SeenChanges<'a> {
         }
         let spilled = self.met.as_ref()?.1.as_ref().filter(|spilled| !spilled.is_undone(change))?;
         match spilled.commit {
-            Some(commit) => self.sight.sees(commit).then_some(commit),
-            None => self.sight.own.filter(|own| own.id == transaction && change <= own.change).map(|_| OWN),
+            Some(commit) => self.visibility.sees(commit).then_some(commit),
+            None => {
+                self.visibility.own.filter(|own| own.id == transaction && change <= own.change).map(|_| OWN)
+            }
         }
     }
 }
@@ -95,18 +97,18 @@ impl<'a> SeenChanges<'a> {
 /// The change of a row that is seen.
 pub(crate) fn find_change(
     inner: &Inner,
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     row: RowId,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
 ) -> Result<Option<SeenChange>> {
-    let mut changes = SeenChanges::new(inner, None, snapshot, relation, sight, row, row)?;
+    let mut changes = SeenChanges::new(inner, None, snapshot, relation, visibility, row, row)?;
     Ok(changes.next()?.map(|(_, change)| change))
 }
 
 /// All changes of rows from `from` to `last`, whosever they are.
 pub(crate) fn scan(
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     from: RowId,
     last: RowId,

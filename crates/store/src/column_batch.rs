@@ -13,7 +13,7 @@ use farbird_types::{SqlType, Value};
 
 use crate::block::Block;
 use crate::decoder::RowDecoder;
-use crate::substrate::Snapshot;
+use crate::substrate::SubstrateState;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
 /// A block that is read in more pieces than these is decoded whole first.
@@ -28,7 +28,7 @@ pub struct ColumnBatch {
     source: Option<Source>,
     /// Dropped before what keeps its pages from being used again.
     block: Option<Arc<Block>>,
-    snapshot: Option<Arc<dyn Snapshot>>,
+    snapshot: Option<Arc<dyn SubstrateState>>,
     pieces: Vec<Piece>,
     /// Values of the rows that are not in the block, row after row.
     loose: Vec<Value>,
@@ -329,7 +329,7 @@ impl ColumnBatch {
     /// Appends rows of a block of a snapshot; false, and nothing is done, if there are rows of another one already.
     pub(crate) fn push_block(
         &mut self,
-        snapshot: &Arc<dyn Snapshot>,
+        snapshot: &Arc<dyn SubstrateState>,
         block: &Arc<Block>,
         places: Range<usize>,
     ) -> bool {

@@ -12,25 +12,25 @@ use crate::block::{Block, Stamp};
 use crate::changes::{OWN, find_change};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
-use crate::substrate::{Direction, Slice, Snapshot, Space};
+use crate::substrate::{Direction, Slice, Space, SubstrateState};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::RelationWrites;
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
 
 /// What is seen of a relation's rows in the substrate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sight<'a> {
+pub(crate) struct Visibility<'a> {
     /// Commits up to this one.
     pub(crate) until: CommitNumber,
     /// And these: the transaction's own (after COMMIT RETAIN).
     pub(crate) own_commits: &'a [CommitNumber],
     /// And what the transaction itself has spilled, up to a change.
-    pub(crate) own: Option<OwnSight<'a>>,
+    pub(crate) own: Option<OwnVisibility<'a>>,
 }
 
 /// What a transaction sees of the blocks that it has spilled itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OwnSight<'a> {
+pub(crate) struct OwnVisibility<'a> {
     pub(crate) id: TransactionId,
     pub(crate) writes: &'a RelationWrites,
     pub(crate) change: u64,
@@ -47,7 +47,7 @@ pub(crate) struct SeenBlock {
 /// All commits.
 pub(crate) const EVERY_COMMIT: CommitNumber = CommitNumber(u64::MAX);
 
-impl Sight<'_> {
+impl Visibility<'_> {
     pub(crate) fn sees(self, commit: CommitNumber) -> bool {
         commit <= self.until || self.own_commits.contains(&commit)
     }
@@ -131,7 +131,7 @@ pub(crate) fn block_commit(inner: &Inner, stamp: Stamp) -> Option<CommitNumber> 
 
 /// The block whose span holds a row.
 pub(crate) fn block_of(
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     row: RowId,
 ) -> Result<Option<Arc<Block>>> {
@@ -159,7 +159,7 @@ pub(crate) fn block_of(
 /// The running transaction that has spilled a block with this row.
 pub(crate) fn spiller_of(
     inner: &Inner,
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     row: RowId,
 ) -> Result<Option<TransactionId>> {
@@ -172,13 +172,13 @@ pub(crate) fn spiller_of(
 /// The newest committed version of a row that is seen.
 pub(crate) fn find_row(
     inner: &Inner,
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     row: RowId,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
 ) -> Result<Option<CommittedRow>> {
-    let version = find_version(snapshot, relation, row, sight)?;
-    if let Some(change) = find_change(inner, snapshot, relation, row, sight)?
+    let version = find_version(snapshot, relation, row, visibility)?;
+    if let Some(change) = find_change(inner, snapshot, relation, row, visibility)?
         && version.as_ref().is_none_or(|version| version.commit < change.commit)
     {
         // Own work is older than whatever others commit from now on.
@@ -189,7 +189,7 @@ pub(crate) fn find_row(
         return Ok(version);
     }
     let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
-    let (Some(seen), Some(index)) = (sight.of_block(inner, &block), block.index_of(row.0)) else {
+    let (Some(seen), Some(index)) = (visibility.of_block(inner, &block), block.index_of(row.0)) else {
         return Ok(None);
     };
     if index >= seen.rows {
@@ -201,12 +201,12 @@ pub(crate) fn find_row(
 
 /// The newest version of a row that is seen.
 fn find_version(
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     relation: RelationId,
     row: RowId,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
 ) -> Result<Option<CommittedRow>> {
-    let newest = keyspace::version(row, sight.newest());
+    let newest = keyspace::version(row, visibility.newest());
     let oldest = keyspace::version(row, CommitNumber(0));
     // Most rows have no version any more, and most relations none at all: a comparison is cheaper than a look.
     let Some(bounds) = snapshot.bounds(Space::Versions(relation))? else { return Ok(None) };
@@ -218,7 +218,7 @@ fn find_version(
         let (key, value) = entry?;
         let (_, commit) =
             keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
-        if sight.sees(commit) {
+        if visibility.sees(commit) {
             return CommittedRow::of_version(commit, row, value).map(Some);
         }
     }

@@ -36,19 +36,19 @@ struct Leaf<T> {
     /// The entries one after the other as they came, removed ones among them.
     bytes: Vec<u8>,
     /// In the order of the entries.
-    places: Vec<Place<T>>,
+    spans: Vec<EntrySpan<T>>,
     /// Bytes of removed entries.
     garbage: usize,
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct EntrySpan<T> {
     start: u32,
     length: u32,
     value: T,
 }
 
-impl<T> Place<T> {
+impl<T> EntrySpan<T> {
     fn of<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         let start = self.start as usize;
         bytes.get(start..start + self.length as usize).unwrap_or_default()
@@ -57,19 +57,19 @@ impl<T> Place<T> {
 
 impl<T> Leaf<T> {
     fn with_capacity(entries: usize, bytes: usize) -> Leaf<T> {
-        Leaf { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(entries), garbage: 0 }
+        Leaf { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(entries), garbage: 0 }
     }
 
     fn len(&self) -> usize {
-        self.places.len()
+        self.spans.len()
     }
 
     fn entry(&self, index: usize) -> Option<&[u8]> {
-        self.places.get(index).map(|place| place.of(&self.bytes))
+        self.spans.get(index).map(|span| span.of(&self.bytes))
     }
 
     fn last(&self) -> &[u8] {
-        self.places.last().map_or(&[], |place| place.of(&self.bytes))
+        self.spans.last().map_or(&[], |span| span.of(&self.bytes))
     }
 
     fn is_full(&self, entry: &[u8]) -> bool {
@@ -78,35 +78,35 @@ impl<T> Leaf<T> {
 
     fn insert(&mut self, index: usize, entry: &[u8], value: T) {
         // A leaf holds 64 KiB, or two entries: far less than 4 GiB.
-        let place = Place { start: self.bytes.len() as u32, length: entry.len() as u32, value };
+        let span = EntrySpan { start: self.bytes.len() as u32, length: entry.len() as u32, value };
         self.bytes.extend_from_slice(entry);
-        self.places.insert(index, place);
+        self.spans.insert(index, span);
     }
 
-    fn remove(&mut self, index: usize) -> Place<T> {
-        let place = self.places.remove(index);
-        if place.start as usize + place.length as usize == self.bytes.len() {
-            self.bytes.truncate(place.start as usize);
+    fn remove(&mut self, index: usize) -> EntrySpan<T> {
+        let span = self.spans.remove(index);
+        if span.start as usize + span.length as usize == self.bytes.len() {
+            self.bytes.truncate(span.start as usize);
         } else {
-            self.garbage += place.length as usize;
+            self.garbage += span.length as usize;
         }
         self.collect_garbage();
-        place
+        span
     }
 
     fn collect_garbage(&mut self) {
         if self.garbage > GARBAGE_BYTES_MIN && self.garbage > self.bytes.len() / 2 {
-            let places = std::mem::take(&mut self.places);
-            *self = Leaf::of(places, &self.bytes);
+            let spans = std::mem::take(&mut self.spans);
+            *self = Leaf::of(spans, &self.bytes);
         }
     }
 
     /// A leaf of some of the entries of another one.
-    fn of(places: Vec<Place<T>>, bytes: &[u8]) -> Leaf<T> {
-        let mut leaf = Leaf { bytes: Vec::with_capacity(bytes.len()), places, garbage: 0 };
-        for place in &mut leaf.places {
-            let entry = place.of(bytes);
-            place.start = leaf.bytes.len() as u32;
+    fn of(spans: Vec<EntrySpan<T>>, bytes: &[u8]) -> Leaf<T> {
+        let mut leaf = Leaf { bytes: Vec::with_capacity(bytes.len()), spans, garbage: 0 };
+        for span in &mut leaf.spans {
+            let entry = span.of(bytes);
+            span.start = leaf.bytes.len() as u32;
             leaf.bytes.extend_from_slice(entry);
         }
         leaf
@@ -114,15 +114,15 @@ impl<T> Leaf<T> {
 
     /// Leaves the first half here and gives the other one.
     fn split_off(&mut self) -> Leaf<T> {
-        let upper = self.places.split_off(self.len() / 2);
+        let upper = self.spans.split_off(self.len() / 2);
         let upper = Leaf::of(upper, &self.bytes);
-        let lower = std::mem::take(&mut self.places);
+        let lower = std::mem::take(&mut self.spans);
         *self = Leaf::of(lower, &self.bytes);
         upper
     }
 }
 
-/// A place in the map: of its first entry that is not before something.
+/// A span in the map: of its first entry that is not before something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     leaf: usize,
@@ -164,7 +164,7 @@ impl<T> EntryMap<T> {
         let index = self
             .leaves
             .get(leaf)
-            .map_or(0, |leaf| leaf.places.partition_point(|place| before(place.of(&leaf.bytes))));
+            .map_or(0, |leaf| leaf.spans.partition_point(|span| before(span.of(&leaf.bytes))));
         Position { leaf, index }
     }
 
@@ -220,8 +220,8 @@ impl<T> EntryMap<T> {
     }
 
     fn value_mut(&mut self, position: Position) -> Option<&mut T> {
-        let place = self.leaves.get_mut(position.leaf)?.places.get_mut(position.index)?;
-        Some(&mut place.value)
+        let span = self.leaves.get_mut(position.leaf)?.spans.get_mut(position.index)?;
+        Some(&mut span.value)
     }
 
     /// The value of an entry.
@@ -234,31 +234,31 @@ impl<T> EntryMap<T> {
     pub(crate) fn remove(&mut self, entry: &[u8]) -> Option<T> {
         let position = self.find(entry)?;
         let leaf = self.leaves.get_mut(position.leaf)?;
-        let place = leaf.remove(position.index);
-        if leaf.places.is_empty() {
+        let span = leaf.remove(position.index);
+        if leaf.spans.is_empty() {
             self.leaves.remove(position.leaf);
         }
         self.len -= 1;
         self.bytes -= entry.len();
-        Some(place.value)
+        Some(span.value)
     }
 
     /// Keeps only the entries that `stays` says; asks in their order.
     pub(crate) fn retain(&mut self, mut stays: impl FnMut(&[u8], &T) -> bool) {
         let (mut len, mut bytes) = (0, 0);
         self.leaves.retain_mut(|leaf| {
-            let Leaf { bytes: stored, places, garbage } = leaf;
-            places.retain(|place| {
-                let stays = stays(place.of(stored), &place.value);
+            let Leaf { bytes: stored, spans, garbage } = leaf;
+            spans.retain(|span| {
+                let stays = stays(span.of(stored), &span.value);
                 match stays {
-                    true => bytes += place.length as usize,
-                    false => *garbage += place.length as usize,
+                    true => bytes += span.length as usize,
+                    false => *garbage += span.length as usize,
                 }
                 stays
             });
             len += leaf.len();
             leaf.collect_garbage();
-            !leaf.places.is_empty()
+            !leaf.spans.is_empty()
         });
         (self.len, self.bytes) = (len, bytes);
     }
@@ -296,8 +296,8 @@ pub(crate) struct Range<'a, T> {
 impl<'a, T> Range<'a, T> {
     fn at(&self, position: Position) -> Option<(&'a [u8], &'a T)> {
         let leaf = self.map.leaves.get(position.leaf)?;
-        let place = leaf.places.get(position.index)?;
-        Some((place.of(&leaf.bytes), &place.value))
+        let span = leaf.spans.get(position.index)?;
+        Some((span.of(&leaf.bytes), &span.value))
     }
 
     fn is_over(&self) -> bool {

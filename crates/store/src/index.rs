@@ -12,7 +12,7 @@ use crate::decoder::RowDecoder;
 use crate::keys::EntrySpan;
 use crate::keyspace;
 use crate::layout::{IndexDefinition, KeyPart, KeySource};
-use crate::substrate::{Direction, Entries, Slice, Snapshot, Space, is_empty_span};
+use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
 use crate::transaction::Core;
 use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, StoreError, Transaction};
 
@@ -266,7 +266,7 @@ impl IndexScan {
 
     fn entries<'a>(
         &self,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         core: &'a Core,
         index: &IndexDefinition,
     ) -> Result<MergedEntries<'a>> {

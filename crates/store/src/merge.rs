@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::changes::{SeenChange, SeenChanges};
-use crate::committed::{Sight, block_of};
+use crate::committed::{Visibility, block_of};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
-use crate::substrate::{Direction, Entries, Slice, Snapshot, Space};
+use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState};
 use crate::transaction::Core;
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
@@ -43,18 +43,18 @@ impl<'a> MergedRows<'a> {
     /// A walk of a transaction that begins at row `from`. It can be cancelled.
     pub(crate) fn new(
         transaction: &'a Transaction,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         core: &'a Core,
         relation: RelationId,
         view: &ReadView,
         from: u64,
     ) -> Result<MergedRows<'a>> {
         let (inner, cancel) = (&*transaction.store().inner, &**transaction.cancel_flag());
-        let sight = core.sight(relation, view);
+        let visibility = core.visibility(relation, view);
         let change = view.change();
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
-        let versions = VisibleVersions::new(inner, cancel, snapshot, relation, sight, from)?;
-        let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, sight, from)?;
+        let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
+        let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
         Ok(MergedRows { cancel, core, relation, change, own, versions, blocks })
     }
 
@@ -144,7 +144,7 @@ impl<'a> MergedRows<'a> {
 struct VisibleVersions<'a> {
     cancel: &'a CancelFlag,
     entries: Peekable<Entries>,
-    sight: Sight<'a>,
+    visibility: Visibility<'a>,
     changes: SeenChanges<'a>,
     version: Option<(RowId, CommitNumber, Slice)>,
     change: Option<(RowId, SeenChange)>,
@@ -155,17 +155,32 @@ impl<'a> VisibleVersions<'a> {
     fn new(
         inner: &'a Inner,
         cancel: &'a CancelFlag,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         relation: RelationId,
-        sight: Sight<'a>,
+        visibility: Visibility<'a>,
         from: u64,
     ) -> Result<VisibleVersions<'a>> {
         let first = keyspace::version(RowId(from), CommitNumber(u64::MAX));
         let span = (Bound::Included(&first[..]), Bound::Unbounded);
         let entries = snapshot.scan(Space::Versions(relation), span, Direction::Forward)?.peekable();
-        let changes =
-            SeenChanges::new(inner, Some(cancel), snapshot, relation, sight, RowId(from), RowId(u64::MAX))?;
-        Ok(VisibleVersions { cancel, entries, sight, changes, version: None, change: None, current: None })
+        let changes = SeenChanges::new(
+            inner,
+            Some(cancel),
+            snapshot,
+            relation,
+            visibility,
+            RowId(from),
+            RowId(u64::MAX),
+        )?;
+        Ok(VisibleVersions {
+            cancel,
+            entries,
+            visibility,
+            changes,
+            version: None,
+            change: None,
+            current: None,
+        })
     }
 
     /// The number of the next row; the greatest number if there is none.
@@ -215,7 +230,7 @@ impl<'a> VisibleVersions<'a> {
             self.cancel.check()?;
             let (key, value) = entry?;
             let (row, commit) = parse(&key)?;
-            if self.sight.sees(commit) {
+            if self.visibility.sees(commit) {
                 // Older versions of the row follow: nobody asks for them.
                 while let Some(Ok((key, _))) = self.entries.peek() {
                     self.cancel.check()?;
@@ -240,7 +255,7 @@ struct VisibleBlocks<'a> {
     inner: &'a Inner,
     cancel: &'a CancelFlag,
     entries: Entries,
-    sight: Sight<'a>,
+    visibility: Visibility<'a>,
     current: Option<OpenBlock>,
 }
 
@@ -278,9 +293,9 @@ impl<'a> VisibleBlocks<'a> {
     fn new(
         inner: &'a Inner,
         cancel: &'a CancelFlag,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         relation: RelationId,
-        sight: Sight<'a>,
+        visibility: Visibility<'a>,
         from: u64,
     ) -> Result<VisibleBlocks<'a>> {
         let current = block_of(snapshot, relation, RowId(from))?;
@@ -288,13 +303,13 @@ impl<'a> VisibleBlocks<'a> {
         let lower = if current.is_some() { Bound::Excluded(&after[..]) } else { Bound::Included(&after[..]) };
         let entries =
             snapshot.scan(Space::Blocks(relation), (lower, Bound::Unbounded), Direction::Forward)?;
-        let mut blocks = VisibleBlocks { inner, cancel, entries, sight, current: None };
+        let mut blocks = VisibleBlocks { inner, cancel, entries, visibility, current: None };
         blocks.current = current.and_then(|block| blocks.open(block, from));
         Ok(blocks)
     }
 
     fn open(&self, block: Arc<Block>, from: u64) -> Option<OpenBlock> {
-        let seen = self.sight.of_block(self.inner, &block)?;
+        let seen = self.visibility.of_block(self.inner, &block)?;
         let place = block.index_from(from);
         Some(OpenBlock::new(block, place, seen.rows))
     }

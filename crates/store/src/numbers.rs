@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::store::Inner;
-use crate::substrate::{Durability, Snapshot, Space, WriteBatch};
+use crate::substrate::{Durability, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError};
 
 /// A persistent counter, starting at 1.
@@ -28,7 +28,7 @@ struct State {
 
 impl Counter {
     /// Goes on after all numbers that may have been used.
-    pub(crate) fn load(snapshot: &dyn Snapshot, key: &'static [u8], step: u64) -> Result<Counter> {
+    pub(crate) fn load(snapshot: &dyn SubstrateState, key: &'static [u8], step: u64) -> Result<Counter> {
         let reserved = read_number(snapshot, key)?.unwrap_or(1);
         let state = Mutex::new(State { next: reserved, reserved });
         Ok(Counter { key, step, state, reserved: AtomicU64::new(reserved) })
@@ -84,7 +84,7 @@ impl Counter {
 }
 
 /// A number in the meta space.
-pub(crate) fn read_number(snapshot: &dyn Snapshot, key: &[u8]) -> Result<Option<u64>> {
+pub(crate) fn read_number(snapshot: &dyn SubstrateState, key: &[u8]) -> Result<Option<u64>> {
     let Some(value) = snapshot.get(Space::Meta, key)? else { return Ok(None) };
     let bytes = (*value).try_into().map_err(|_| crate::StoreError::corrupt("a number of the meta space"))?;
     Ok(Some(u64::from_le_bytes(bytes)))

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use crate::blob::references::delete_uncommitted;
 use crate::keyspace::{self, meta};
 use crate::spilled::parse_mark;
-use crate::substrate::{Direction, Durability, Snapshot, Space, Substrate, WriteBatch};
+use crate::substrate::{Direction, Durability, Space, Substrate, SubstrateState, WriteBatch};
 use crate::{IndexId, RelationId, Result};
 
 /// Deletes BLOBs, half-filled indexes and new relations of transactions that were running when the database was left.
@@ -58,7 +58,7 @@ pub(crate) fn clear_created(
 }
 
 /// Keys of the meta space that begin with `prefix`.
-pub(crate) fn marks(snapshot: &dyn Snapshot, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn marks(snapshot: &dyn SubstrateState, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
     let after = keyspace::after_prefix(prefix);
     let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let entries = snapshot.scan(Space::Meta, (Bound::Included(prefix), upper), Direction::Forward)?;

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::identifiers::IdMap;
 use crate::store::{Inner, Store};
-use crate::substrate::{ALL_KEYS, Direction, Durability, Snapshot, Space, WriteBatch};
+use crate::substrate::{ALL_KEYS, Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::{Result, SequenceId, StoreError};
 
 /// Calls that the first reservation covers.
@@ -52,7 +52,7 @@ fn put(batch: &mut WriteBatch, sequence: SequenceId, value: i64) {
 }
 
 impl Sequences {
-    pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<Sequences> {
+    pub(crate) fn load(snapshot: &dyn SubstrateState) -> Result<Sequences> {
         let mut states = IdMap::default();
         for entry in snapshot.scan(Space::Sequences, ALL_KEYS, Direction::Forward)? {
             let (key, value) = entry?;

@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 
 use crate::keyspace::{self, meta};
 use crate::recovery::{id, marks};
-use crate::store::OldSnapshots;
-use crate::substrate::{Snapshot, Space};
+use crate::store::OldStates;
+use crate::substrate::{Space, SubstrateState};
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// Transactions that have spilled.
@@ -25,7 +25,7 @@ struct State {
     /// Transactions that have ended and left rows for the sweep to settle, with the first of their blocks.
     unsettled: HashMap<RelationId, Unsettled>,
     /// Transactions that nothing in the file names any more, with the states of the file before that are still read.
-    retired: Vec<(TransactionId, OldSnapshots)>,
+    retired: Vec<(TransactionId, OldStates)>,
     /// How often something was left to settle.
     left: u64,
 }
@@ -73,7 +73,7 @@ impl SpilledTransaction {
 
 impl SpilledTransactions {
     /// What the file tells.
-    pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<SpilledTransactions> {
+    pub(crate) fn load(snapshot: &dyn SubstrateState) -> Result<SpilledTransactions> {
         let mut state = State::default();
         let damaged = || StoreError::corrupt("a mark of spilled rows");
         for key in marks(snapshot, meta::SPILLED)? {
@@ -100,7 +100,7 @@ impl SpilledTransactions {
     }
 
     /// Begins anew with what the file tells, after it was taken back to an earlier state.
-    pub(crate) fn reload(&self, snapshot: &dyn Snapshot) -> Result<()> {
+    pub(crate) fn reload(&self, snapshot: &dyn SubstrateState) -> Result<()> {
         let loaded = SpilledTransactions::load(snapshot)?.state.into_inner();
         let mut state = self.state.write();
         *state = State { left: state.left + 1, ..loaded };
@@ -201,7 +201,7 @@ impl SpilledTransactions {
         relation: RelationId,
         transactions: &Unsettled,
         retired: Vec<TransactionId>,
-        before: &OldSnapshots,
+        before: &OldStates,
     ) {
         let mut state = self.state.write();
         if let Some(unsettled) = state.unsettled.get_mut(&relation) {

@@ -10,7 +10,7 @@ use farbird_record::CodecId;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
 use crate::blob::references::PendingReferences;
-use crate::block_cache::{CachedSnapshot, keeps_blocks};
+use crate::block_cache::{CachedState, keeps_blocks};
 use crate::commit::CommitQueue;
 use crate::keyspace::meta;
 use crate::locks::LockTable;
@@ -22,7 +22,7 @@ use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
 use crate::spilled::SpilledTransactions;
 use crate::substrate::{
-    ALL_KEYS, Direction, Durability, RedbSubstrate, Reopened, Snapshot, Space, Substrate, Unreadable,
+    ALL_KEYS, Direction, Durability, RedbSubstrate, Reopened, Space, Substrate, SubstrateState, Unreadable,
     WriteBatch,
 };
 use crate::sweep::Sweeper;
@@ -52,8 +52,8 @@ pub(crate) struct Inner {
     /// How new blocks of relations that say nothing themselves are packed: a [`CodecId`].
     codec: AtomicU8,
     /// The substrate's latest state. Kept, since opening one for each read costs more than the read.
-    latest: RwLock<LatestSnapshot>,
-    old_snapshots: Mutex<OldSnapshots>,
+    latest: RwLock<LatestState>,
+    old_states: Mutex<OldStates>,
     write_lock: Mutex<()>,
     /// Whether the storage can only be read for now.
     poisoned: AtomicBool,
@@ -112,15 +112,15 @@ struct Reopening {
 /// Between two attempts to open the substrate again there is at least so many times the time of the first.
 const REOPENING_SHARE: u32 = 10;
 
-struct LatestSnapshot(Arc<CachedSnapshot>);
+struct LatestState(Arc<CachedState>);
 
 /// States of the file that were the latest once, and that somebody was still reading then.
 #[derive(Clone, Default)]
-pub(crate) struct OldSnapshots(Vec<Weak<CachedSnapshot>>);
+pub(crate) struct OldStates(Vec<Weak<CachedState>>);
 
-impl OldSnapshots {
+impl OldStates {
     /// Adds the latest one before it is replaced.
-    fn add(&mut self, snapshot: &Arc<CachedSnapshot>) {
+    fn add(&mut self, snapshot: &Arc<CachedState>) {
         if Arc::strong_count(snapshot) > 1 {
             self.0.retain(|old| old.strong_count() > 0);
             self.0.push(Arc::downgrade(snapshot));
@@ -133,15 +133,15 @@ impl OldSnapshots {
     }
 }
 
-impl std::fmt::Debug for OldSnapshots {
+impl std::fmt::Debug for OldStates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OldSnapshots({})", self.0.len())
+        write!(f, "OldStates({})", self.0.len())
     }
 }
 
-impl std::fmt::Debug for LatestSnapshot {
+impl std::fmt::Debug for LatestState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LatestSnapshot")
+        f.write_str("LatestState")
     }
 }
 
@@ -221,8 +221,8 @@ impl Store {
             )?,
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
-            old_snapshots: Mutex::default(),
-            latest: RwLock::new(LatestSnapshot(Arc::new(CachedSnapshot::new(snapshot)))),
+            old_states: Mutex::default(),
+            latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot)))),
             substrate,
         };
         let inner = Arc::new(inner);
@@ -345,8 +345,8 @@ impl Inner {
     }
 
     /// The substrate's latest state.
-    pub(crate) fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::<CachedSnapshot>::clone(&self.latest.read().0)
+    pub(crate) fn snapshot(&self) -> Arc<dyn SubstrateState> {
+        Arc::<CachedState>::clone(&self.latest.read().0)
     }
 
     /// As [`Substrate::unknown_spaces`].
@@ -355,8 +355,8 @@ impl Inner {
     }
 
     /// The states before the latest one that are still read.
-    pub(crate) fn old_snapshots(&self) -> OldSnapshots {
-        self.old_snapshots.lock().clone()
+    pub(crate) fn old_states(&self) -> OldStates {
+        self.old_states.lock().clone()
     }
 
     pub(crate) fn last_commit(&self) -> CommitNumber {
@@ -437,13 +437,13 @@ impl Inner {
                     self.must_reserve.store(false, Ordering::SeqCst);
                     let mut latest = self.latest.write();
                     let next = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
-                    self.old_snapshots.lock().add(&latest.0);
+                    self.old_states.lock().add(&latest.0);
                     latest.0 = next;
                     return Ok(());
                 }
                 Err(error) => {
                     // The batch is there, and cannot be read: nobody shall read what was before it.
-                    self.latest.write().0 = Arc::new(CachedSnapshot::new(Arc::new(Unreadable)));
+                    self.latest.write().0 = Arc::new(CachedState::new(Arc::new(Unreadable)));
                     self.recover(guard, &error, true);
                     return if durability == Durability::Relaxed { Err(error) } else { Ok(()) };
                 }
@@ -483,7 +483,7 @@ impl Inner {
     }
 
     /// The substrate's state, unless it has to be opened again.
-    fn readable_snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+    fn readable_snapshot(&self) -> Result<Arc<dyn SubstrateState>> {
         if self.substrate.is_broken() { Err(StoreError::Poisoned) } else { self.substrate.snapshot() }
     }
 
@@ -535,7 +535,7 @@ impl Inner {
         let reopened = self.substrate.reopen().and_then(|reopened| {
             let snapshot = self.substrate.snapshot()?;
             self.spilled.reload(&*snapshot)?;
-            self.latest.write().0 = Arc::new(CachedSnapshot::new(snapshot));
+            self.latest.write().0 = Arc::new(CachedState::new(snapshot));
             Ok(reopened)
         });
         *self.reopening.lock() = Reopening { ended: Some(Instant::now()), took: begun.elapsed() };

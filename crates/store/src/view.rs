@@ -18,42 +18,42 @@ pub struct ReadView {
 
 /// What a view keeps from being forgotten.
 struct Held {
-    snapshot: Arc<HeldSnapshot>,
+    snapshot: Arc<PinnedSnapshot>,
     live: Arc<LiveChanges>,
     transaction: TransactionId,
     change: u64,
 }
 
 /// A snapshot whose row versions are kept as long as this lives: by a transaction and its views together.
-pub(crate) struct HeldSnapshot {
+pub(crate) struct PinnedSnapshot {
     inner: Arc<Inner>,
     number: CommitNumber,
 }
 
-impl HeldSnapshot {
+impl PinnedSnapshot {
     /// Holds a snapshot that is held already or cannot be passed by a commit right now.
-    pub(crate) fn new(inner: &Arc<Inner>, number: CommitNumber) -> Arc<HeldSnapshot> {
+    pub(crate) fn new(inner: &Arc<Inner>, number: CommitNumber) -> Arc<PinnedSnapshot> {
         inner.registry.hold(number);
-        Arc::new(HeldSnapshot { inner: Arc::clone(inner), number })
+        Arc::new(PinnedSnapshot { inner: Arc::clone(inner), number })
     }
 }
 
-impl Drop for HeldSnapshot {
+impl Drop for PinnedSnapshot {
     fn drop(&mut self) {
         self.inner.registry.release(self.number);
     }
 }
 
-impl fmt::Debug for HeldSnapshot {
+impl fmt::Debug for PinnedSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HeldSnapshot").field(&self.number).finish()
+        f.debug_tuple("PinnedSnapshot").field(&self.number).finish()
     }
 }
 
 impl ReadView {
     /// A view of a snapshot and of own changes up to a number, which are held already in `live`, and released by the view.
     pub(crate) fn new(
-        snapshot: Arc<HeldSnapshot>,
+        snapshot: Arc<PinnedSnapshot>,
         live: &Arc<LiveChanges>,
         transaction: TransactionId,
         change: u64,
@@ -67,7 +67,7 @@ impl ReadView {
     }
 
     /// What keeps the versions of its snapshot.
-    pub(crate) fn held_snapshot(&self) -> &Arc<HeldSnapshot> {
+    pub(crate) fn held_snapshot(&self) -> &Arc<PinnedSnapshot> {
         &self.held.snapshot
     }
 

@@ -7,7 +7,7 @@ mod common;
 
 use common::workload::{Worker, contents, is_same, open_with_layouts};
 use farbird_sim::{Image, Random, SimulatedDisk};
-use farbird_store::check::{Place, check_pages_of};
+use farbird_store::check::{Location, check_pages_of};
 use farbird_store::{CancelFlag, StoreError};
 
 const PAGE_BYTES: usize = 4_096;
@@ -42,7 +42,7 @@ fn flip(image: &Image, expected: &common::workload::Model, at: usize, bits: u8) 
     let context = format!("byte {at} ^ {bits:#x}");
     let report = check_pages_of(SimulatedDisk::holding(damaged.clone()), 1 << 20);
     let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
-    assert!(report.findings.iter().all(|finding| finding.place == Place::File), "{context}");
+    assert!(report.findings.iter().all(|finding| finding.place == Location::File), "{context}");
     let store = match open_with_layouts(&SimulatedDisk::holding(damaged)) {
         Ok(store) => store,
         Err(StoreError::Corrupt { .. }) => {

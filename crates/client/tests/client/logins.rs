@@ -5,9 +5,9 @@ use farbird_client::{
 };
 use farbird_types::isc;
 
-use crate::servers::{Place, all, farbird, value};
+use crate::servers::{TestServer, all, farbird, value};
 
-fn work(place: &Place, options: &ConnectOptions) {
+fn work(place: &TestServer, options: &ConnectOptions) {
     let mut connection = place.create_with(options);
     let text = value(&mut connection, "select cast('grüße' as varchar(20)) from rdb$database");
     assert_eq!(text, Value::text("grüße"), "{options:?}");

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 const PASSWORD: &str = "masterkey";
 
 /// A server and how to log in there.
-pub(crate) struct Place {
+pub(crate) struct TestServer {
     /// Where databases lie: the location without a name.
     prefix: String,
     pub(crate) options: ConnectOptions,
@@ -35,7 +35,7 @@ impl Drop for OwnServer {
 }
 
 /// Farbird, with these authentication plugins.
-pub(crate) fn farbird() -> Place {
+pub(crate) fn farbird() -> TestServer {
     let folder = tempfile::tempdir().unwrap();
     let overrides = Overrides {
         listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
@@ -46,7 +46,7 @@ pub(crate) fn farbird() -> Place {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (server, _) = runtime.block_on(Server::start(config, Some(PASSWORD.to_owned()))).unwrap();
     let port = server.local_address().port();
-    Place {
+    TestServer {
         prefix: format!("127.0.0.1/{port}:"),
         options: ConnectOptions::new("sysdba", PASSWORD),
         _own: Some(OwnServer { runtime, server: Some(server), _folder: folder }),
@@ -54,18 +54,18 @@ pub(crate) fn farbird() -> Place {
 }
 
 /// All servers.
-pub(crate) fn all() -> Vec<Place> {
+pub(crate) fn all() -> Vec<TestServer> {
     let named = std::env::var("FARBIRD_TEST_FIREBIRD").unwrap_or_default();
     let foreign = named.split_whitespace().map(|place| {
         let [folder, user, password] = place.split(',').collect::<Vec<_>>()[..] else {
             panic!("{place} is not FOLDER,USER,PASSWORD")
         };
-        Place { prefix: format!("{folder}/"), options: ConnectOptions::new(user, password), _own: None }
+        TestServer { prefix: format!("{folder}/"), options: ConnectOptions::new(user, password), _own: None }
     });
     std::iter::once(farbird()).chain(foreign).collect()
 }
 
-impl Place {
+impl TestServer {
     /// A location that no other test uses.
     pub(crate) fn location(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);

@@ -7,7 +7,7 @@ use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowPlace, unknown};
+use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowSlot, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::{row_table, slot_count, table_target};
 use crate::bind::{Access, AccessPrivilege};
@@ -90,7 +90,7 @@ impl Binder<'_> {
 
     /// The columns of a table over its row by slot, under the name that the statement has for it.
     fn row_of(&self, relation: &Arc<Relation>, alias: &str) -> NamedTable {
-        let mut row = row_table(self.environment, relation, ComputedRow::Columns(RowPlace::at(0)));
+        let mut row = row_table(self.environment, relation, ComputedRow::Columns(RowSlot::at(0)));
         row.name = alias.to_owned();
         row.columns.iter_mut().for_each(|column| column.origin.alias = alias.to_owned());
         row

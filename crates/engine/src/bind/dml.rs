@@ -11,7 +11,7 @@ use crate::bind::changed::{Changed, repeated};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::inference::inferred;
 use crate::bind::returning::Returned;
-use crate::bind::scope::{NamedTable, NamedValue, Namespace, RowPlace, unknown};
+use crate::bind::scope::{NamedTable, NamedValue, Namespace, RowSlot, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::slot_count;
 use crate::bind::{AccessPrivilege, Action, Environment, Prepared, VariableScope};
@@ -53,7 +53,7 @@ fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared
     };
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
-    let new = RowPlace::at(0);
+    let new = RowSlot::at(0);
     let returning =
         Returned { row: changed.row, old: None, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
@@ -79,7 +79,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Update);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut assignments)?;
-    let (old, new) = (Some(RowPlace::at(0)), RowPlace::at(width));
+    let (old, new) = (Some(RowSlot::at(0)), RowSlot::at(width));
     let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(update.returning.as_ref(), returning)?;
     let action = ModifyAction::Update(UpdatePlan {
@@ -109,7 +109,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Delete);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, _) = binder.plan_rows(outline, &mut [])?;
-    let old = RowPlace::at(0);
+    let old = RowSlot::at(0);
     let returning =
         Returned { row: changed.row, old: Some(old), new: None, current: old, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
@@ -175,8 +175,8 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     }
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut [])?;
-    let old = Some(RowPlace { offset: 0, presence: Some(slot_count(&changed.relation)) });
-    let new = RowPlace::at(width);
+    let old = Some(RowSlot { offset: 0, presence: Some(slot_count(&changed.relation)) });
+    let new = RowSlot::at(width);
     let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
     let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values, source, assignments, insert });
@@ -237,9 +237,9 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
     let (source, width, others) = binder.plan_merge(outline, &changed, &mut clauses, &mut loose, others)?;
     // The row that RETURNING looks at: see `MergePlan`.
     let fields = slot_count(&changed.relation);
-    let old = Some(RowPlace { offset: 0, presence: Some(fields) });
-    let new = Some(RowPlace { offset: width, presence: Some(width + 2 * fields) });
-    let current = RowPlace::at(width + fields);
+    let old = Some(RowSlot { offset: 0, presence: Some(fields) });
+    let new = Some(RowSlot { offset: width, presence: Some(width + 2 * fields) });
+    let current = RowSlot::at(width + fields);
     let returning = Returned { row: changed.row, old, new, current, others };
     let (returning, columns) = binder.bind_returning(merge.returning.as_ref(), returning)?;
     let source_missing = loose.pop();

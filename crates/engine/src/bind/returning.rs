@@ -7,7 +7,7 @@ use farbird_types::Result;
 use crate::api::ColumnDescription;
 use crate::bind::binder::{Binder, Block};
 use crate::bind::query::describe_column;
-use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowPlace};
+use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowSlot};
 use crate::bind::source::alias_of;
 use crate::expression::Expression;
 
@@ -15,10 +15,10 @@ use crate::expression::Expression;
 pub(super) struct Returned {
     /// The columns of a row that begins at 0.
     pub(super) row: NamedTable,
-    pub(super) old: Option<RowPlace>,
-    pub(super) new: Option<RowPlace>,
+    pub(super) old: Option<RowSlot>,
+    pub(super) new: Option<RowSlot>,
     /// What bare columns are of: the new row, or the deleted one.
-    pub(super) current: RowPlace,
+    pub(super) current: RowSlot,
     /// Other tables (of MERGE), over the same row.
     pub(super) others: Vec<NamedTable>,
 }
@@ -33,7 +33,7 @@ impl Binder<'_> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
         self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
-        let row = |alias: &str, place: RowPlace| {
+        let row = |alias: &str, place: RowSlot| {
             let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
             for column in &mut table.columns {
                 column.origin.alias = alias_of(alias, &column.origin.relation);

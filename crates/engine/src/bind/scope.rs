@@ -86,24 +86,24 @@ pub(crate) enum ComputedRow {
     /// That of a source, which may be missing if it stands on such a side of an outer join.
     Source { source: usize, nullable: bool },
     /// A row by slot (field id) among other columns.
-    Columns(RowPlace),
+    Columns(RowSlot),
     /// A row by slot in parameters: OLD and NEW of a trigger.
     Parameters { first: usize },
 }
 
 /// Where a row by slot stands among the columns that are looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RowPlace {
+pub(crate) struct RowSlot {
     /// Where it begins.
     pub(crate) offset: usize,
     /// The column that is NULL where there is no such row; none if there always is one.
     pub(crate) presence: Option<usize>,
 }
 
-impl RowPlace {
+impl RowSlot {
     /// A row that is always there.
-    pub(crate) fn at(offset: usize) -> RowPlace {
-        RowPlace { offset, presence: None }
+    pub(crate) fn at(offset: usize) -> RowSlot {
+        RowSlot { offset, presence: None }
     }
 
     /// A value of the row: NULL without one.

@@ -12,7 +12,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 use crate::bind::binder::{Binder, Block, Bound, Origin};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
 use crate::bind::scope::{
-    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowPlace,
+    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowSlot,
 };
 use crate::bind::target::row_table;
 use crate::bind::{AccessPrivilege, Environment};
@@ -458,7 +458,7 @@ impl Binder<'_> {
                 named_relation(self.environment, relation, &relation.name, source, false)
             }
             ComputedRow::Columns(place) => {
-                row_table(self.environment, relation, ComputedRow::Columns(RowPlace::at(place.offset)))
+                row_table(self.environment, relation, ComputedRow::Columns(RowSlot::at(place.offset)))
             }
             ComputedRow::Parameters { .. } => row_table(self.environment, relation, row),
         });

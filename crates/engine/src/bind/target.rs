@@ -7,7 +7,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Origin};
 use crate::bind::function::parse_default_source;
-use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowPlace};
+use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowSlot};
 use crate::bind::source::{SourceColumn, is_not_null};
 use crate::bind::{Access, Environment, NoVariables};
 use crate::catalog::layout::is_maintained;
@@ -373,7 +373,7 @@ pub(crate) fn bind_row_expression(
 ) -> Result<(BoundExpression, Vec<Access>)> {
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
-    let row = ComputedRow::Columns(RowPlace::at(0));
+    let row = ComputedRow::Columns(RowSlot::at(0));
     binder.namespace().tables.push(row_table(environment, relation, row));
     let mut bound = binder.bind_value(expression)?;
     if let Some(target) = target {

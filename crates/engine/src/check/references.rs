@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_store::check::{CheckReport, Place};
+use farbird_store::check::{CheckReport, Location};
 use farbird_store::{
     CancelFlag, IndexId, IndexScan, KeyRange, Projection, ReadView, RelationId, RelationLayout, RelationScan,
     Result, RowBatch, ScanDirection, Store, StoreError, Transaction, TransactionOptions,
@@ -125,7 +125,7 @@ fn check_reference(
                     key_text(reference.columns, &values),
                     reference.parent.name
                 );
-                report.add(Place::Reference(RelationId(reference.child.id.0), row), what);
+                report.add(Location::Reference(RelationId(reference.child.id.0), row), what);
             }
             known = Some((values, found));
         }

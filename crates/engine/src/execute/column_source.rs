@@ -13,7 +13,7 @@ use crate::execute::context::ExecutionContext;
 use crate::execute::scan::row_number;
 use crate::expression::Expression;
 use crate::plan::{Access, Filter, Node, TableScan};
-use crate::vector::{FALSE, Failed, Program, Rows, TRUE, places_of_open, places_of_true};
+use crate::vector::{FALSE, Failed, Program, Rows, TRUE, rows_that_are_open, rows_that_are_true};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
 pub(crate) const COLUMN_ROWS_MIN: usize = 64;
@@ -222,7 +222,7 @@ impl CompiledFilter {
         let mut open: Vec<u32> = (0..among.len() as u32).collect();
         for (number, program) in self.programs.iter().enumerate() {
             if number > 0 {
-                open = places_of_open(&truths, FALSE);
+                open = rows_that_are_open(&truths, FALSE);
             }
             if open.is_empty() {
                 return Ok(Ok(Selected { places: Vec::new(), error: None }));
@@ -245,7 +245,7 @@ impl CompiledFilter {
         }
         let mut error = None;
         if !self.rest.is_empty() {
-            let open = places_of_open(&truths, FALSE);
+            let open = rows_that_are_open(&truths, FALSE);
             let mut rows = Vec::new();
             read_rows(batch, scan, &pick(among, &open), &mut rows)?;
             let width = scan.width + usize::from(scan.row_number);
@@ -267,7 +267,7 @@ impl CompiledFilter {
                 }
             }
         }
-        Ok(Ok(Selected { places: pick(among, &places_of_true(&truths)), error }))
+        Ok(Ok(Selected { places: pick(among, &rows_that_are_true(&truths)), error }))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::expression::evaluate::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{Aggregate, AggregateCall};
 use crate::session::Interrupt;
-use crate::vector::{Column, Places, TRUE};
+use crate::vector::{Column, Selection, TRUE};
 
 /// What an accumulator takes, more or less. Those that keep texts charge them themselves.
 const ACCUMULATOR_BYTES: usize = 96;
@@ -104,7 +104,7 @@ impl RunningCall {
         &mut self,
         call: &AggregateCall,
         columns: &CallColumns<'_>,
-        places: Places<'_>,
+        places: Selection<'_>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
         let filtered = columns.filter.as_ref().map(|truths| {
@@ -116,7 +116,7 @@ impl RunningCall {
             });
             list
         });
-        let places = filtered.as_deref().map_or(places, Places::Listed);
+        let places = filtered.as_deref().map_or(places, Selection::Listed);
         if self.seen.is_none() {
             return self.accumulator.add_columns(context, &columns.arguments, places);
         }
@@ -177,7 +177,7 @@ impl Group {
         &mut self,
         aggregate: &Aggregate,
         columns: &[CallColumns<'_>],
-        places: Places<'_>,
+        places: Selection<'_>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
         for ((running, call), columns) in self.calls.iter_mut().zip(&aggregate.calls).zip(columns) {
@@ -302,7 +302,7 @@ impl GroupTable {
         let aggregate = self.aggregate.clone();
         if keys.is_empty() {
             if let Some(group) = self.groups.first_mut() {
-                group.add_columns(&aggregate, calls, Places::All(rows), context)?;
+                group.add_columns(&aggregate, calls, Selection::All(rows), context)?;
             }
             return Ok(Vec::new());
         }
@@ -314,7 +314,7 @@ impl GroupTable {
                 continue;
             };
             group.add_unless_failed(|group| {
-                group.add_columns(&aggregate, calls, Places::Listed(&places), context)
+                group.add_columns(&aggregate, calls, Selection::Listed(&places), context)
             });
         }
         Ok(left)

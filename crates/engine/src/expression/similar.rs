@@ -175,8 +175,8 @@ impl SimilarPattern {
     /// # Errors
     /// As [`SimilarPattern::middle`].
     pub(crate) fn matches(&self, text: &str, interrupt: &Interrupt) -> Result<bool> {
-        let mut current = Places::new(self.program.len());
-        let mut next = Places::new(self.program.len());
+        let mut current = StateSet::new(self.program.len());
+        let mut next = StateSet::new(self.program.len());
         self.add(0, &mut current);
         for character in text.chars() {
             interrupt.check()?;
@@ -216,7 +216,7 @@ impl SimilarPattern {
     }
 
     /// Adds an instruction and all that can be reached from it without a character.
-    fn add(&self, place: usize, places: &mut Places) {
+    fn add(&self, place: usize, places: &mut StateSet) {
         let mut open = vec![place];
         while let Some(place) = open.pop() {
             if !places.insert(place) {
@@ -260,14 +260,14 @@ fn separated(characters: &[char], escape: Option<char>) -> Vec<&[char]> {
 }
 
 /// A set of instructions, in the order of insertion.
-struct Places {
+struct StateSet {
     list: Vec<usize>,
     member: Vec<bool>,
 }
 
-impl Places {
-    fn new(size: usize) -> Places {
-        Places { list: Vec::new(), member: vec![false; size] }
+impl StateSet {
+    fn new(size: usize) -> StateSet {
+        StateSet { list: Vec::new(), member: vec![false; size] }
     }
 
     fn clear(&mut self) {

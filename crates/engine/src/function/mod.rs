@@ -26,7 +26,7 @@ use std::any::Any;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::execute::context::ExecutionContext;
-use crate::vector::{Column, Places};
+use crate::vector::{Column, Selection};
 
 /// Any number of arguments, as the upper end of an arity.
 pub const ARITY_UNBOUNDED: usize = usize::MAX;
@@ -159,7 +159,7 @@ pub trait Accumulator: Any + Send {
         &mut self,
         context: &mut ExecutionContext<'_>,
         arguments: &[Column<'_>],
-        places: Places<'_>,
+        places: Selection<'_>,
     ) -> Result<()> {
         add_one_by_one(self, context, arguments, places)
     }
@@ -210,7 +210,7 @@ fn add_one_by_one<A: Accumulator + ?Sized>(
     accumulator: &mut A,
     context: &mut ExecutionContext<'_>,
     arguments: &[Column<'_>],
-    places: Places<'_>,
+    places: Selection<'_>,
 ) -> Result<()> {
     let mut result = Ok(());
     let mut row = Vec::with_capacity(arguments.len());

@@ -330,7 +330,7 @@ impl<'a> Rows<'a> {
         let Some((first, rest)) = parts.split_first() else { return Ok(vec![neutral; self.len()]) };
         let mut truths = self.truths(first, context)?;
         for part in rest {
-            let open = truth::places_of_open(&truths, decided);
+            let open = truth::rows_that_are_open(&truths, decided);
             if open.is_empty() {
                 break;
             }

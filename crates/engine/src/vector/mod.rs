@@ -30,8 +30,8 @@ mod truth;
 pub(crate) use compile::Program;
 pub(crate) use evaluate::{Rows, order_of_doubles};
 pub use expression::Unit;
-pub use operand::{Column, Operand, Places};
-pub(crate) use truth::{FALSE, TRUE, places_of_open, places_of_true};
+pub use operand::{Column, Operand, Selection};
+pub(crate) use truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 
 /// Some row might fail: to be gone through row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

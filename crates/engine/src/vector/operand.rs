@@ -229,19 +229,19 @@ impl Column<'_> {
 
 /// Some rows of a column.
 #[derive(Debug, Clone, Copy)]
-pub enum Places<'a> {
+pub enum Selection<'a> {
     /// So many from the first.
     All(usize),
     /// These.
     Listed(&'a [u32]),
 }
 
-impl Places<'_> {
+impl Selection<'_> {
     /// How many.
     pub fn len(&self) -> usize {
         match self {
-            Places::All(rows) => *rows,
-            Places::Listed(places) => places.len(),
+            Selection::All(rows) => *rows,
+            Selection::Listed(places) => places.len(),
         }
     }
 
@@ -253,24 +253,24 @@ impl Places<'_> {
     /// Calls `take` with each place, in order.
     pub fn for_each(&self, mut take: impl FnMut(usize)) {
         match self {
-            Places::All(rows) => (0..*rows).for_each(take),
-            Places::Listed(places) => places.iter().for_each(|place| take(*place as usize)),
+            Selection::All(rows) => (0..*rows).for_each(take),
+            Selection::Listed(places) => places.iter().for_each(|place| take(*place as usize)),
         }
     }
 }
 
 impl<T: Copy + Default> Operand<'_, T> {
     /// Calls `take` with each value that is not NULL, in order.
-    pub fn for_each_present(&self, places: Places<'_>, mut take: impl FnMut(T)) {
+    pub fn for_each_present(&self, places: Selection<'_>, mut take: impl FnMut(T)) {
         match (&self.values, &self.nulls, places) {
             (_, Nulls::All, _) => {}
-            (Values::Many(values), Nulls::None, Places::All(rows)) => {
+            (Values::Many(values), Nulls::None, Selection::All(rows)) => {
                 values.iter().take(rows).for_each(|value| take(*value));
             }
-            (Values::Many(values), Nulls::None, Places::Listed(places)) => {
+            (Values::Many(values), Nulls::None, Selection::Listed(places)) => {
                 places.iter().filter_map(|place| values.get(*place as usize)).for_each(|value| take(*value));
             }
-            (Values::Many(values), Nulls::Some(nulls), Places::All(rows)) => {
+            (Values::Many(values), Nulls::Some(nulls), Selection::All(rows)) => {
                 for (value, null) in values.iter().zip(nulls.iter()).take(rows) {
                     if !null {
                         take(*value);

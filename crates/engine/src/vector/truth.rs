@@ -44,12 +44,12 @@ pub(crate) fn set_unknown(truths: &mut [u8], nulls: &Nulls<'_>) {
 }
 
 /// The places of the rows that are TRUE.
-pub(crate) fn places_of_true(truths: &[u8]) -> Vec<u32> {
+pub(crate) fn rows_that_are_true(truths: &[u8]) -> Vec<u32> {
     places(truths, |truth| truth == TRUE)
 }
 
 /// The places of the rows that are not `decided`.
-pub(crate) fn places_of_open(truths: &[u8], decided: u8) -> Vec<u32> {
+pub(crate) fn rows_that_are_open(truths: &[u8], decided: u8) -> Vec<u32> {
     places(truths, |truth| truth != decided)
 }
 

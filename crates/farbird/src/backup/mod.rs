@@ -20,7 +20,7 @@ use indicatif::ProgressBar;
 
 pub(crate) use interrupt::Interrupt;
 pub(crate) use outcome::{Format, Outcome};
-pub(crate) use remote::{Credentials, Place, ServerBackup, ServerRestore};
+pub(crate) use remote::{Credentials, DatabaseAddress, ServerBackup, ServerRestore};
 
 use crate::progress;
 
@@ -62,7 +62,7 @@ Examples:
 Exit codes: 0 the backup is made, 2 it is not, and nothing was changed.";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let source = Place::parse(&arguments.source)?;
+    let source = DatabaseAddress::parse(&arguments.source)?;
     let interrupt = Interrupt::watch()?;
     let started = Instant::now();
     let to_stdout = arguments.target.as_os_str() == PIPE;
@@ -79,7 +79,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_file(arguments: &Arguments, source: &Place, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+fn to_file(
+    arguments: &Arguments,
+    source: &DatabaseAddress,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
     let name = arguments.target.display().to_string();
     let reserved = pending_backup(&arguments.target, arguments.replace);
     let mut pending = reserved.map_err(|error| explain_existing(error.into()))?;
@@ -115,14 +119,14 @@ const NOT_MADE: &str = "no backup was made";
 /// Writes the backup, whole and flushed.
 fn write(
     arguments: &Arguments,
-    source: &Place,
+    source: &DatabaseAddress,
     out: &mut impl Write,
     name: &str,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     match source {
-        Place::File(path) => from_file(path, out, name, interrupt).map(Outcome::of),
-        Place::Server(location) => {
+        DatabaseAddress::File(path) => from_file(path, out, name, interrupt).map(Outcome::of),
+        DatabaseAddress::Server(location) => {
             let options = arguments.credentials.options()?;
             ServerBackup::new(location, &options, interrupt).write(out, name).map(Outcome::of_size)
         }

@@ -13,16 +13,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Interrupt;
 
 /// Where a database is.
-pub(crate) enum Place {
+pub(crate) enum DatabaseAddress {
     /// A file of this machine.
     File(PathBuf),
     /// A database that a server has.
     Server(Location),
 }
 
-impl Place {
+impl DatabaseAddress {
     /// `host:name` and `host/port:name` are databases of servers, everything else is a file.
-    pub(crate) fn parse(text: &str) -> anyhow::Result<Place> {
+    pub(crate) fn parse(text: &str) -> anyhow::Result<DatabaseAddress> {
         let is_file = match text.split_once(':') {
             None => true,
             // An address of IPv6 has colons itself.
@@ -30,7 +30,11 @@ impl Place {
             // A single letter is a drive of another operating system, not a host.
             Some((host, _)) => host.len() == 1 || host.starts_with(['.', '/']),
         };
-        if is_file { Ok(Place::File(PathBuf::from(text))) } else { Ok(Place::Server(Location::parse(text)?)) }
+        if is_file {
+            Ok(DatabaseAddress::File(PathBuf::from(text)))
+        } else {
+            Ok(DatabaseAddress::Server(Location::parse(text)?))
+        }
     }
 }
 
@@ -197,11 +201,11 @@ mod tests {
     #[test]
     fn files_are_told_from_databases_of_servers() {
         for file in ["app.fbd", "./a:b.fbd", "/data/a:b.fbd", "C:/app.fbd"] {
-            assert!(matches!(Place::parse(file), Ok(Place::File(_))), "{file}");
+            assert!(matches!(DatabaseAddress::parse(file), Ok(DatabaseAddress::File(_))), "{file}");
         }
         for server in ["localhost:app.fbd", "db/3051:/data/app.fbd", "[::1]/3050:app"] {
-            assert!(matches!(Place::parse(server), Ok(Place::Server(_))), "{server}");
+            assert!(matches!(DatabaseAddress::parse(server), Ok(DatabaseAddress::Server(_))), "{server}");
         }
-        assert!(Place::parse("db/x:app.fbd").is_err());
+        assert!(DatabaseAddress::parse("db/x:app.fbd").is_err());
     }
 }

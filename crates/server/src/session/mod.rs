@@ -34,13 +34,13 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::status::StatusVector;
 use farbird_wire::xdr::DecodeError;
 
-use crate::line::Taken;
+use crate::connection_input::Taken;
 use objects::Objects;
 use output::Output;
 
 /// What information calls tell about the line.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LineFacts {
+pub(crate) struct ConnectionFacts {
     pub(crate) host: String,
     pub(crate) encrypted: bool,
     pub(crate) compressed: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Session {
     character_set: CharacterSet,
     /// Largest BLOB that may travel beside its row; 0 for none.
     inline_blob_bytes_max: u32,
-    line: LineFacts,
+    line: ConnectionFacts,
     /// A detach was refused: see [`Session::detach`].
     shut_down: bool,
 }
@@ -86,7 +86,7 @@ impl Session {
         output: Output,
         lazy: bool,
         inline_blob_bytes_max: u32,
-        line: LineFacts,
+        line: ConnectionFacts,
     ) -> Session {
         let character_set = attachment.session().options.character_set;
         Session {

@@ -18,7 +18,7 @@ use farbird_wire::protocol::ProtocolVersion;
 
 use socket2::{SockRef, Socket};
 
-use crate::line::{self, Line, Readiness};
+use crate::connection_input::{self, ConnectionInput, Readiness};
 
 /// Bytes after which the buffer goes out by itself.
 pub(crate) const FLUSH_BYTES: usize = 32 << 10;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Gathers replies. See the module's text.
 pub(crate) struct Output {
-    line: Arc<Line>,
+    input: Arc<ConnectionInput>,
     /// There while a thread works for the connection.
     socket: Option<Arc<TcpStream>>,
     version: ProtocolVersion,
@@ -49,9 +49,9 @@ pub(crate) struct Output {
 
 impl Output {
     /// The way out of a fresh connection.
-    pub(crate) fn new(line: Arc<Line>) -> Output {
+    pub(crate) fn new(input: Arc<ConnectionInput>) -> Output {
         Output {
-            line,
+            input,
             socket: None,
             version: ProtocolVersion::NEWEST,
             layers: Outgoing::default(),
@@ -84,17 +84,17 @@ impl Output {
 
     /// Whether the client has asked for something else meanwhile.
     pub(crate) fn is_input_waiting(&self) -> bool {
-        self.socket.as_ref().is_some_and(|socket| self.line.is_input_waiting(&SockRef::from(&**socket)))
+        self.socket.as_ref().is_some_and(|socket| self.input.is_input_waiting(&SockRef::from(&**socket)))
     }
 
-    /// The line that it leads to.
-    pub(crate) fn line(&self) -> &Arc<Line> {
-        &self.line
+    /// What comes in from the same client.
+    pub(crate) fn input(&self) -> &Arc<ConnectionInput> {
+        &self.input
     }
 
-    /// The line's counts, without what is in the buffer.
+    /// The counts of the connection, without what is in the buffer.
     pub(crate) fn counters(&self) -> Counters {
-        *self.line.counters()
+        *self.input.counters()
     }
 
     /// The protocol version.
@@ -105,7 +105,7 @@ impl Output {
     /// The version is agreed.
     pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
         self.version = version;
-        self.line.set_version(version);
+        self.input.set_version(version);
     }
 
     /// What goes out is compressed from here.
@@ -161,7 +161,7 @@ impl Output {
             return;
         }
         self.sent_bytes += self.buffer.len() as u64;
-        self.broken |= self.line.is_abandoned();
+        self.broken |= self.input.is_abandoned();
         if !self.broken {
             self.send(packets);
         }
@@ -171,7 +171,7 @@ impl Output {
     /// Takes the buffer through the layers and to the socket.
     fn send(&mut self, packets: u64) {
         let passed = {
-            let counters = &mut *self.line.counters();
+            let counters = &mut *self.input.counters();
             (0..packets).for_each(|_| counters.packet_out());
             self.layers.send_in_place(&mut self.buffer, counters)
         };
@@ -191,10 +191,10 @@ impl Output {
         }
         self.write_to(&SockRef::from(&*socket));
         while self.unwritten_bytes() > UNWRITTEN_BYTES_MAX && !self.broken {
-            if line::wait(&*socket, Readiness::Writable, PATIENCE) {
+            if connection_input::wait(&*socket, Readiness::Writable, PATIENCE) {
                 self.write_to(&SockRef::from(&*socket));
             }
-            self.broken |= self.line.is_abandoned();
+            self.broken |= self.input.is_abandoned();
         }
     }
 
@@ -203,7 +203,7 @@ impl Output {
         while let Some(bytes) = self.unwritten.get(self.written..).filter(|bytes| !bytes.is_empty()) {
             match socket.write(bytes) {
                 Ok(count) => {
-                    self.line.counters().sent(count);
+                    self.input.counters().sent(count);
                     self.written += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -76,7 +76,7 @@ impl Session {
         self.objects.forget_latest();
         let statement = Statement::new(self.attachment()?.allocate_statement()?);
         let handle = self.objects.insert(Object::Statement(Box::new(statement)))?;
-        self.output.line().statement_allocated(handle);
+        self.output.input().statement_allocated(handle);
         Ok(Response::object(handle))
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::line::{self, Readiness};
+use crate::connection_input::{self, Readiness};
 
 /// How long a thread waits for its client's next request.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ pub(crate) struct WaitingThreads {
 }
 
 /// A place among those who may wait.
-struct Place<'a>(&'a AtomicUsize);
+struct WaitingSlot<'a>(&'a AtomicUsize);
 
 /// What a thread knows of its client's haste.
 #[derive(Debug, Default)]
@@ -45,14 +45,14 @@ impl WaitingThreads {
     }
 }
 
-impl<'a> Place<'a> {
-    fn take(count: &'a AtomicUsize, most: usize) -> Option<Place<'a>> {
-        let place = Place(count);
+impl<'a> WaitingSlot<'a> {
+    fn take(count: &'a AtomicUsize, most: usize) -> Option<WaitingSlot<'a>> {
+        let place = WaitingSlot(count);
         (count.fetch_add(1, Ordering::Relaxed) < most).then_some(place)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -62,10 +62,10 @@ impl Haste {
     /// Waits until the client has sent something, or closed the line; false if it has not by the end of the thread's
     /// patience, or if too many threads wait already.
     pub(crate) fn wait(&mut self, waiting: &WaitingThreads, socket: &TcpStream) -> bool {
-        let Some(_place) = Place::take(&waiting.all, WAITING_THREADS_MAX) else { return false };
+        let Some(_place) = WaitingSlot::take(&waiting.all, WAITING_THREADS_MAX) else { return false };
         let begun = Instant::now();
         let is_there = self.is_quick && look(waiting, socket, begun)
-            || line::wait(socket, Readiness::Readable, PATIENCE);
+            || connection_input::wait(socket, Readiness::Readable, PATIENCE);
         self.is_quick = is_there && begun.elapsed() < LOOKING;
         is_there
     }
@@ -73,9 +73,9 @@ impl Haste {
 
 /// Looks for input without sleeping, if not too many threads do that already.
 fn look(waiting: &WaitingThreads, socket: &TcpStream, begun: Instant) -> bool {
-    let Some(_place) = Place::take(&waiting.looking, waiting.looking_max) else { return false };
+    let Some(_place) = WaitingSlot::take(&waiting.looking, waiting.looking_max) else { return false };
     while begun.elapsed() < LOOKING {
-        if line::wait(socket, Readiness::Readable, Duration::ZERO) {
+        if connection_input::wait(socket, Readiness::Readable, Duration::ZERO) {
             return true;
         }
         thread::yield_now();

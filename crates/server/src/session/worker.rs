@@ -27,8 +27,8 @@ use super::attach_parameters::{DatabaseParameters, LoginItems};
 use super::output::Output;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
+use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
 use crate::handshake::{Guard, Identity, Login, Step, refused};
-use crate::line::{self, READ_BYTES, Taken};
 use crate::security::random;
 use crate::server::Shared;
 use crate::service::ServiceSession;
@@ -44,14 +44,14 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     peer: SocketAddr,
     output: Output,
-    line: Line,
+    negotiated: Negotiated,
     haste: Haste,
     stage: Stage,
 }
 
-/// What is known of the line and of who is at its other end.
+/// What was agreed upon with the client, and who it is.
 #[derive(Default)]
-struct Line {
+struct Negotiated {
     choice: Option<Choice>,
     encryption: WireCrypt,
     user: UserIdentification,
@@ -92,12 +92,12 @@ pub(super) enum AttachKind {
 
 impl Worker {
     /// A worker for a fresh connection.
-    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, line: Arc<line::Line>) -> Worker {
+    pub(crate) fn new(shared: Arc<Shared>, peer: SocketAddr, input: Arc<ConnectionInput>) -> Worker {
         Worker {
             shared,
             peer,
-            output: Output::new(line),
-            line: Line::default(),
+            output: Output::new(input),
+            negotiated: Negotiated::default(),
             haste: Haste::default(),
             stage: Stage::Start,
         }
@@ -109,29 +109,29 @@ impl Worker {
         self.output_mut().connect(Arc::clone(&socket));
         self.answer_all(&socket);
         self.output_mut().rest();
-        self.output.line().rest();
+        self.output.input().rest();
     }
 
     fn answer_all(&mut self, socket: &TcpStream) {
-        let line = Arc::clone(self.output.line());
+        let input = Arc::clone(self.output.input());
         // Steps of a login are each a work of their own: few of them may run at a time.
-        let may_wait = line.is_logged_in();
+        let may_wait = input.is_logged_in();
         let mut buffer = [0; READ_BYTES];
         loop {
-            while let Some(taken) = line.take_request() {
+            while let Some(taken) = input.take_request() {
                 self.handle(taken);
                 if matches!(self.stage, Stage::Ended) || self.output_mut().is_broken() {
                     self.output_mut().close();
                     return;
                 }
             }
-            if line.is_stopped() {
+            if input.is_stopped() {
                 return self.output_mut().flush();
             }
-            if !may_wait || line.has_ended() || !self.wait_for_request(socket) {
+            if !may_wait || input.has_ended() || !self.wait_for_request(socket) {
                 return;
             }
-            line.receive(&SockRef::from(socket), &mut buffer);
+            input.receive(&SockRef::from(socket), &mut buffer);
         }
     }
 
@@ -240,7 +240,7 @@ impl Worker {
             self.output.reply(&Reply::Reject);
             return Stage::Ended;
         };
-        self.line.choice = Some(choice);
+        self.negotiated.choice = Some(choice);
         if !choice.version.has_plugins() {
             if self.shared.config.wire_encryption == WireEncryption::Required {
                 self.output.reply(&Reply::Reject);
@@ -257,17 +257,17 @@ impl Worker {
 
     /// The first step of a login in the connect phase.
     fn begin_login(&mut self, connect: &Connect, choice: Choice) -> Result<Stage> {
-        self.line.user = UserIdentification::parse(&connect.user_identification)?;
+        self.negotiated.user = UserIdentification::parse(&connect.user_identification)?;
         let wanted = match self.shared.config.wire_encryption {
             WireEncryption::Disabled => WireCrypt::Disabled,
             WireEncryption::Enabled => WireCrypt::Enabled,
             WireEncryption::Required => WireCrypt::Required,
         };
-        self.line.encryption = self.line.user.wire_crypt.merge(wanted)?;
-        let user = &self.line.user;
+        self.negotiated.encryption = self.negotiated.user.wire_crypt.merge(wanted)?;
+        let user = &self.negotiated.user;
         let (Some(typed), Some(list)) = (&user.login, &user.plugin_list) else {
             // Nothing to log in with yet: the attach must bring it.
-            if self.line.encryption == WireCrypt::Required {
+            if self.negotiated.encryption == WireCrypt::Required {
                 return Err(Error::new(isc::LOGIN_ERROR));
             }
             self.accept(choice, None);
@@ -296,7 +296,7 @@ impl Worker {
                 self.accept(choice, Some(Reply::AcceptWithData(with_data(plugin, Vec::new(), true, keys))));
                 Stage::Connected
             }
-            Step::Continue { plugin, data } if self.line.encryption == WireCrypt::Disabled => {
+            Step::Continue { plugin, data } if self.negotiated.encryption == WireCrypt::Disabled => {
                 self.accept(choice, Some(Reply::AcceptWithData(with_data(plugin, data, false, Vec::new()))));
                 Stage::LoginInAttach(login)
             }
@@ -314,7 +314,7 @@ impl Worker {
     fn accept(&mut self, choice: Choice, reply: Option<Reply>) {
         self.output.set_version(choice.version);
         if choice.compress {
-            self.output.line().compress_incoming();
+            self.output.input().compress_incoming();
         }
         self.output.reply(&reply.unwrap_or_else(|| Reply::Accept(Accept::from(choice))));
         self.output.flush();
@@ -361,10 +361,10 @@ impl Worker {
 
     /// Remembers who it is; gives the keys to be announced.
     fn logged_in(&mut self, identity: Identity) -> Result<Vec<u8>> {
-        let version = self.line.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
+        let version = self.negotiated.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
         let mut announced = Vec::new();
         if identity.session_key.is_some()
-            && self.line.encryption > WireCrypt::Disabled
+            && self.negotiated.encryption > WireCrypt::Disabled
             && version.has_plugins()
         {
             // The last four bytes are the initial counter: some clients assume 0.
@@ -379,10 +379,10 @@ impl Worker {
                 version,
             );
             announced = keys.to_bytes();
-            self.line.keys = Some(keys);
+            self.negotiated.keys = Some(keys);
         }
-        self.line.identity = Some(identity);
-        self.output.line().set_logged_in();
+        self.negotiated.identity = Some(identity);
+        self.output.input().set_logged_in();
         Ok(announced)
     }
 
@@ -390,8 +390,8 @@ impl Worker {
     fn encrypt(&mut self, name: &[u8]) -> Stage {
         let ciphers = (|| {
             let plugin = CryptPlugin::from_name(name)?;
-            let keys = self.line.keys.as_ref().filter(|keys| keys.plugins.contains(&plugin))?;
-            let key = self.line.identity.as_ref()?.session_key?;
+            let keys = self.negotiated.keys.as_ref().filter(|keys| keys.plugins.contains(&plugin))?;
+            let key = self.negotiated.identity.as_ref()?.session_key?;
             let cipher = || plugin.cipher(&key, keys.data_of(plugin)).ok();
             Some((plugin, cipher()?, cipher()?))
         })();
@@ -400,19 +400,19 @@ impl Worker {
             tracing::warn!(peer = %self.peer, "unknown cipher or key asked for");
             return Stage::Ended;
         };
-        self.line.cipher = Some(plugin);
-        self.output.line().encrypt_incoming(incoming);
+        self.negotiated.cipher = Some(plugin);
+        self.output.input().encrypt_incoming(incoming);
         self.output.encrypt(outgoing);
         self.respond(&Response::success());
         Stage::Connected
     }
 
     fn attach(&mut self, attach: Attach, kind: AttachKind) -> Stage {
-        if self.line.encryption == WireCrypt::Required && self.line.cipher.is_none() {
+        if self.negotiated.encryption == WireCrypt::Required && self.negotiated.cipher.is_none() {
             return self.refuse(&Error::new(isc::MISS_WIRECRYPT));
         }
         let pending = Box::new(Pending { attach, kind });
-        if self.line.identity.is_some() {
+        if self.negotiated.identity.is_some() {
             return self.finish_attach(&pending, Vec::new());
         }
         match self.login_of_attach(&pending) {
@@ -493,7 +493,7 @@ impl Worker {
 
     /// The login is done: attach for real.
     fn finish_attach(&mut self, pending: &Pending, keys: Vec<u8>) -> Stage {
-        let Some(identity) = self.line.identity.clone() else { return self.refuse(&refused()) };
+        let Some(identity) = self.negotiated.identity.clone() else { return self.refuse(&refused()) };
         let result = match pending.kind {
             AttachKind::Service => {
                 ServiceSession::attach(Arc::clone(&self.shared), &identity, &pending.attach.parameters)
@@ -571,17 +571,17 @@ impl Worker {
         if !parameters.set_bind.is_empty() {
             attachment.set_initial_bindings(&parameters.set_bind)?;
         }
-        self.output.line().set_interrupt(attachment.interrupt());
+        self.output.input().set_interrupt(attachment.interrupt());
         tracing::info!(peer = %self.peer, user = identity.user, database = %path.display(), "attached");
-        let placeholder = Output::new(Arc::clone(self.output.line()));
+        let placeholder = Output::new(Arc::clone(self.output.input()));
         let output = std::mem::replace(&mut self.output, placeholder);
-        let lazy = self.line.choice.is_some_and(|choice| choice.is_lazy());
+        let lazy = self.negotiated.choice.is_some_and(|choice| choice.is_lazy());
         let inline = parameters.inline_blob_bytes.unwrap_or(INLINE_BLOB_BYTES_DEFAULT);
-        let facts = super::LineFacts {
+        let facts = super::ConnectionFacts {
             host: self.line_host(),
-            encrypted: self.line.cipher.is_some(),
-            compressed: self.line.choice.is_some_and(|choice| choice.compress),
-            cipher: self.line.cipher.map_or("", CryptPlugin::name),
+            encrypted: self.negotiated.cipher.is_some(),
+            compressed: self.negotiated.choice.is_some_and(|choice| choice.compress),
+            cipher: self.negotiated.cipher.map_or("", CryptPlugin::name),
         };
         let session = Session::new(attachment, output, lazy, inline, facts);
         Ok((Stage::Database(Box::new(session)), parameters.warnings()))
@@ -589,24 +589,24 @@ impl Worker {
 
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let choice = self.line.choice;
+        let choice = self.negotiated.choice;
         ClientDescription {
             protocol: if self.peer.is_ipv4() { "TCPv4" } else { "TCPv6" }.to_owned(),
             address: self.peer.to_string(),
-            host: text(&self.line.user.host),
-            os_user: text(&self.line.user.user),
+            host: text(&self.negotiated.user.host),
+            os_user: text(&self.negotiated.user.user),
             process_name: parameters.process_name.clone(),
             process_id: parameters.process_id,
             client_version: parameters.client_version.clone(),
             remote_version: choice.map(|choice| format!("P{}", choice.version.number())).unwrap_or_default(),
             authentication: identity.plugin.name().to_owned(),
-            wire_crypt: self.line.cipher.map_or("", CryptPlugin::name).to_owned(),
+            wire_crypt: self.negotiated.cipher.map_or("", CryptPlugin::name).to_owned(),
             wire_compressed: choice.is_some_and(|choice| choice.compress),
         }
     }
 
     fn line_host(&self) -> String {
-        String::from_utf8_lossy(&self.line.user.host).into_owned()
+        String::from_utf8_lossy(&self.negotiated.user.host).into_owned()
     }
 
     fn respond(&mut self, response: &Response) {

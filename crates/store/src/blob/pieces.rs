@@ -14,7 +14,7 @@ use std::ops::Bound;
 use farbird_record::bytes::{Reader, put_varint};
 
 use super::BlobKey;
-use crate::substrate::{Direction, Snapshot, Space, WriteBatch};
+use crate::substrate::{Direction, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError, keyspace};
 
 /// What redb adds to a value that has its leaf for itself: the leaf's head (4), the ends of key and value (4 each), the key.
@@ -61,7 +61,7 @@ pub(crate) fn put(key: BlobKey, entry: &[u8], batch: &mut WriteBatch) {
 /// # Errors
 /// `Corrupt` if some of its pieces are missing.
 pub(crate) fn read<T>(
-    snapshot: &dyn Snapshot,
+    snapshot: &dyn SubstrateState,
     key: BlobKey,
     read: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<Option<T>> {
@@ -94,7 +94,7 @@ pub(crate) fn read<T>(
 }
 
 /// Deletes all entries of a BLOB.
-pub(crate) fn delete_all(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteBatch) -> Result<()> {
+pub(crate) fn delete_all(snapshot: &dyn SubstrateState, blob: u64, batch: &mut WriteBatch) -> Result<()> {
     let first = keyspace::blob_piece(BlobKey { blob, part: 0, chunk: 0 }, 0);
     let last = keyspace::blob_piece(BlobKey { blob, part: u8::MAX, chunk: u32::MAX }, u8::MAX);
     let span = (Bound::Included(&first[..]), Bound::Included(&last[..]));

@@ -7,7 +7,7 @@ use super::{
     BlobKey, BlobProperties, CHUNK_BYTES_MAX, Contents, Header, Layout, PART_CONTENTS, PART_SEGMENTS,
     SegmentList, damaged, decode_chunk, pieces, unpack,
 };
-use crate::substrate::Snapshot;
+use crate::substrate::SubstrateState;
 use crate::{Result, StoreError, Transaction};
 
 /// What a [`BlobReader::read_segment`] gave.
@@ -107,7 +107,7 @@ impl Transaction {
 
     fn blob_entry<T>(
         &self,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         key: BlobKey,
         read: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<Option<T>> {

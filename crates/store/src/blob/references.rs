@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use super::{BlobKey, BlobReader, Contents, Header, pieces};
 use crate::keyspace::{self, meta};
 use crate::store::{Inner, WriteGuard};
-use crate::substrate::{Direction, Durability, Snapshot, Space, WriteBatch};
+use crate::substrate::{Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::{Result, StoreError, Transaction};
 
 /// Stands among the references to a BLOB whose own row is gone.
@@ -86,7 +86,7 @@ pub(super) fn put_ownerless(owner: u64, batch: &mut WriteBatch) {
 }
 
 /// The header of a BLOB, if it is there, and whether it is one of those that are copied rather than shared.
-fn header(snapshot: &dyn Snapshot, blob: u64) -> Result<Option<(Header, bool)>> {
+fn header(snapshot: &dyn SubstrateState, blob: u64) -> Result<Option<(Header, bool)>> {
     pieces::read(snapshot, BlobKey::header(blob), |entry| {
         let header = Header::decode(blob, entry)?;
         let is_copied = header.is_copied(entry);
@@ -95,7 +95,7 @@ fn header(snapshot: &dyn Snapshot, blob: u64) -> Result<Option<(Header, bool)>> 
 }
 
 /// Gives up a committed BLOB that no row has any more.
-pub(crate) fn release(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteBatch) -> Result<()> {
+pub(crate) fn release(snapshot: &dyn SubstrateState, blob: u64, batch: &mut WriteBatch) -> Result<()> {
     match header(snapshot, blob)? {
         None => Ok(()),
         Some((Header { contents: Contents::Of(owner), .. }, _)) => {
@@ -111,7 +111,11 @@ pub(crate) fn release(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteBatch
 }
 
 /// Deletes an uncommitted BLOB: nobody else refers to it.
-pub(crate) fn delete_uncommitted(snapshot: &dyn Snapshot, blob: u64, batch: &mut WriteBatch) -> Result<()> {
+pub(crate) fn delete_uncommitted(
+    snapshot: &dyn SubstrateState,
+    blob: u64,
+    batch: &mut WriteBatch,
+) -> Result<()> {
     match header(snapshot, blob) {
         Ok(Some((Header { contents: Contents::Of(owner), .. }, _))) => {
             delete_referrer(snapshot, owner, blob, batch)
@@ -122,14 +126,19 @@ pub(crate) fn delete_uncommitted(snapshot: &dyn Snapshot, blob: u64, batch: &mut
     }
 }
 
-fn delete_referrer(snapshot: &dyn Snapshot, owner: u64, blob: u64, batch: &mut WriteBatch) -> Result<()> {
+fn delete_referrer(
+    snapshot: &dyn SubstrateState,
+    owner: u64,
+    blob: u64,
+    batch: &mut WriteBatch,
+) -> Result<()> {
     batch.delete(Space::BlobReferences, keyspace::blob_reference(owner, blob).to_vec());
     batch.put(Space::Meta, meta::released_blob(owner), Vec::new());
     pieces::delete_all(snapshot, blob, batch)
 }
 
 /// Whether other BLOBs have the contents of this one.
-pub(crate) fn is_referred_to(snapshot: &dyn Snapshot, owner: u64) -> Result<bool> {
+pub(crate) fn is_referred_to(snapshot: &dyn SubstrateState, owner: u64) -> Result<bool> {
     let first = keyspace::blob_reference(owner, OWNERLESS);
     let last = keyspace::blob_reference(owner, u64::MAX);
     let span = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
@@ -141,7 +150,7 @@ pub(crate) fn is_referred_to(snapshot: &dyn Snapshot, owner: u64) -> Result<bool
 }
 
 /// Whether a BLOB with contents of its own is there, and committed.
-pub(super) fn is_committed(snapshot: &dyn Snapshot, owner: u64) -> Result<bool> {
+pub(super) fn is_committed(snapshot: &dyn SubstrateState, owner: u64) -> Result<bool> {
     let is_there =
         header(snapshot, owner)?.is_some_and(|(header, _)| matches!(header.contents, Contents::Own(_)));
     Ok(is_there && snapshot.get(Space::Meta, &meta::pending_blob(owner))?.is_none())

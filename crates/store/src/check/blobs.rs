@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use farbird_types::{BlobId, Value};
 
 use super::walk::Walk;
-use super::{Check, Place};
+use super::{Check, Location};
 use crate::blob::references::is_referred_to;
 use crate::blob::{BlobKey, pieces};
 use crate::substrate::Space;
@@ -53,7 +53,7 @@ impl Check<'_> {
             match self.read_blob(BlobId(blob), &mut sound) {
                 Ok(()) => {}
                 Err(error @ StoreError::Cancelled) => return Err(error),
-                Err(error) => self.report.add(Place::Blob(relation, row, BlobId(blob)), error.to_string()),
+                Err(error) => self.report.add(Location::Blob(relation, row, BlobId(blob)), error.to_string()),
             }
         }
         Ok(())
@@ -71,12 +71,12 @@ impl Check<'_> {
                         key.get(..8).and_then(keyspace::number).filter(|_| is_whole)
                     }
                     Err(gap) => {
-                        self.report.add(Place::Blobs, gap.to_string());
+                        self.report.add(Location::Blobs, gap.to_string());
                         continue;
                     }
                 };
                 let Some(blob) = blob else {
-                    self.report.add(Place::Blobs, "a key makes no sense");
+                    self.report.add(Location::Blobs, "a key makes no sense");
                     continue;
                 };
                 let is_owned = || references.binary_search_by_key(&blob, |reference| reference.blob).is_ok();

@@ -6,7 +6,7 @@ use farbird_types::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::walk::Walk;
-use super::{Check, Place};
+use super::{Check, Location};
 use crate::keys::IndexKey;
 use crate::substrate::Space;
 use crate::{IndexDefinition, IndexId, RelationLayout, Result, RowId, keyspace};
@@ -121,7 +121,7 @@ impl Check<'_> {
             self.check_index(layout, index, expected)?;
         }
         for missing in expected.list.iter().filter(|expectation| expectation.is_due && !expectation.is_met) {
-            let place = Place::Index(layout.id, IndexId(missing.index));
+            let place = Location::Index(layout.id, IndexId(missing.index));
             self.report.add(place, format!("has no entry for row {}", missing.row));
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Check<'_> {
         index: &IndexDefinition,
         expected: &mut Expectations,
     ) -> Result<()> {
-        let place = Place::Index(layout.id, index.id);
+        let place = Location::Index(layout.id, index.id);
         let nulls = vec![Value::Null; index.parts.len()];
         let all_null = index.encode(&nulls)?.bytes;
         // The last key that a row is seen with, and the row.

@@ -30,7 +30,7 @@ use crate::keyspace::meta;
 use crate::log::{LoggedSubstrate, backend};
 use crate::recovery::{id, marks};
 use crate::store::Inner;
-use crate::substrate::{Snapshot, Space};
+use crate::substrate::{Space, SubstrateState};
 use crate::{
     CancelFlag, CommitNumber, FileKind, IndexId, ReadView, RelationId, RelationLayout, Result, RowId, Store,
     StoreError, StoreOptions, Transaction, TransactionOptions, identify,
@@ -75,7 +75,7 @@ impl CheckReport {
     }
 
     /// Adds what is damaged.
-    pub fn add(&mut self, place: Place, what: impl Into<String>) {
+    pub fn add(&mut self, place: Location, what: impl Into<String>) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(Finding { place, what: what.into() });
         } else {
@@ -88,7 +88,7 @@ impl CheckReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// What is wrong there.
     pub what: String,
 }
@@ -102,7 +102,7 @@ impl fmt::Display for Finding {
 /// Where something is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
+pub enum Location {
     /// The file as such: its head, its pages, its list of free space.
     File,
     /// The store's own numbers and marks.
@@ -157,8 +157,8 @@ fn pages_of(file: Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<CheckRe
     let mut report = CheckReport::default();
     let opened = LoggedSubstrate::on_unchanged(Arc::clone(&file), cache_bytes);
     match opened.and_then(|substrate| substrate.check_pages()) {
-        Ok(wrong) => wrong.into_iter().for_each(|what| report.add(Place::File, what)),
-        Err(StoreError::Corrupt { what }) => report.add(Place::File, what),
+        Ok(wrong) => wrong.into_iter().for_each(|what| report.add(Location::File, what)),
+        Err(StoreError::Corrupt { what }) => report.add(Location::File, what),
         Err(error) => return Err(error),
     }
     // What is damaged can keep redb from looking further: what else is there shall be known too.
@@ -169,7 +169,7 @@ fn pages_of(file: Arc<dyn StorageBackend>, cache_bytes: usize) -> Result<CheckRe
                     0 => format!("damaged: page {first}"),
                     _ => format!("damaged: pages {first} to {last}"),
                 };
-                report.add(Place::File, what);
+                report.add(Location::File, what);
             }
         }
     }
@@ -228,7 +228,7 @@ struct Check<'a> {
     transaction: &'a Transaction,
     view: ReadView,
     /// The substrate as of the view.
-    snapshot: Arc<dyn Snapshot>,
+    snapshot: Arc<dyn SubstrateState>,
     report: CheckReport,
     references: BlobReferences,
     progress: &'a mut dyn FnMut(CheckProgress),
@@ -296,7 +296,7 @@ impl Check<'_> {
         known.extend(indexes.into_iter().map(Space::Index));
         match self.inner.unknown_spaces(&known) {
             Ok(unknown) => self.report.unknown_bytes = unknown.iter().map(|(_, bytes)| bytes).sum(),
-            Err(error @ StoreError::Corrupt { .. }) => self.report.add(Place::File, error.to_string()),
+            Err(error @ StoreError::Corrupt { .. }) => self.report.add(Location::File, error.to_string()),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -305,9 +305,9 @@ impl Check<'_> {
     /// Meta, catalog and sequences: all of them are read, and the store's own are understood.
     fn check_small_spaces(&mut self) -> Result<()> {
         for (space, place) in [
-            (Space::Meta, Place::Meta),
-            (Space::Catalog, Place::Catalog),
-            (Space::Sequences, Place::Sequences),
+            (Space::Meta, Location::Meta),
+            (Space::Catalog, Location::Catalog),
+            (Space::Sequences, Location::Sequences),
         ] {
             let mut walk = Walk::new(&self.snapshot, space);
             while let Some(entry) = walk.next() {

@@ -8,7 +8,7 @@ use farbird_types::Value;
 
 use super::entries::Expectations;
 use super::walk::Walk;
-use super::{Check, Place};
+use super::{Check, Location};
 use crate::block::{Block, Stamp};
 use crate::changes;
 use crate::decoder::RowDecoder;
@@ -75,7 +75,7 @@ impl Check<'_> {
             let (key, value) = match entry {
                 Ok(entry) => entry,
                 Err(gap) => {
-                    self.report.add(Place::Relation(layout.id), format!("row blocks: {gap}"));
+                    self.report.add(Location::Relation(layout.id), format!("row blocks: {gap}"));
                     continue;
                 }
             };
@@ -86,7 +86,7 @@ impl Check<'_> {
                     last = Some(block_last);
                 }
                 Err(error @ StoreError::Cancelled) => return Err(error),
-                Err(error) => self.report.add(Place::Relation(layout.id), error.to_string()),
+                Err(error) => self.report.add(Location::Relation(layout.id), error.to_string()),
             }
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Check<'_> {
         expected: &mut Expectations,
     ) -> Result<u64> {
         let block = Block::open(key, value)?;
-        let place = Place::Row(layout.id, RowId(block.first));
+        let place = Location::Row(layout.id, RowId(block.first));
         if previous_last.is_some_and(|last| last >= block.first) {
             self.report.add(place, "the row block that begins here overlaps the one before it");
         }
@@ -140,18 +140,18 @@ impl Check<'_> {
             let (key, value) = match entry {
                 Ok(entry) => entry,
                 Err(gap) => {
-                    self.report.add(Place::Relation(layout.id), format!("versions: {gap}"));
+                    self.report.add(Location::Relation(layout.id), format!("versions: {gap}"));
                     continue;
                 }
             };
             self.report.versions += 1;
             self.advance(1)?;
             let Some((row, commit)) = keyspace::parse_version(&key) else {
-                self.report.add(Place::Relation(layout.id), "key of a version");
+                self.report.add(Location::Relation(layout.id), "key of a version");
                 continue;
             };
             if commit > self.last_commit() {
-                self.report.add(Place::Row(layout.id, row), "a version of a commit that never was");
+                self.report.add(Location::Row(layout.id, row), "a version of a commit that never was");
             }
             self.check_version(layout, row, &value, Standing::Committed, expected)?;
         }
@@ -172,7 +172,7 @@ impl Check<'_> {
                     self.check_version(layout, row, value, standing, expected)?;
                 }
                 Err(error) => {
-                    self.report.add(Place::Relation(layout.id), format!("spilled changes: {error}"))
+                    self.report.add(Location::Relation(layout.id), format!("spilled changes: {error}"))
                 }
             }
             self.report.versions += 1;
@@ -210,7 +210,7 @@ impl Check<'_> {
         match checked {
             Err(error @ StoreError::Cancelled) => Err(error),
             Err(error) => {
-                self.report.add(Place::Row(layout.id, row), error.to_string());
+                self.report.add(Location::Row(layout.id, row), error.to_string());
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -248,7 +248,7 @@ impl Check<'_> {
                 Err(error @ StoreError::Cancelled) => return Err(error),
                 Err(error) => {
                     let what = format!("a scan ends after {rows} rows: {error}");
-                    self.report.add(Place::Relation(layout.id), what);
+                    self.report.add(Location::Relation(layout.id), what);
                     return Ok(());
                 }
             }
@@ -257,7 +257,7 @@ impl Check<'_> {
                 let values = batch.take_row(position);
                 self.references.add(layout.id, row, &values, false);
                 if let Err(error) = expected.add(layout, row, &values, true) {
-                    self.report.add(Place::Row(layout.id, row), error.to_string());
+                    self.report.add(Location::Row(layout.id, row), error.to_string());
                 }
             }
             rows += batch.len() as u64;
@@ -268,9 +268,9 @@ impl Check<'_> {
             Ok(counted) if counted == rows => {}
             Ok(counted) => {
                 let what = format!("{counted} rows are counted, {rows} are there");
-                self.report.add(Place::Relation(layout.id), what);
+                self.report.add(Location::Relation(layout.id), what);
             }
-            Err(error) => self.report.add(Place::Relation(layout.id), error.to_string()),
+            Err(error) => self.report.add(Location::Relation(layout.id), error.to_string()),
         }
         Ok(())
     }

@@ -5,11 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::StoreError;
-use crate::substrate::{ALL_KEYS, Direction, Entries, Slice, Snapshot, Space};
+use crate::substrate::{ALL_KEYS, Direction, Entries, Slice, Space, SubstrateState};
 
 /// All entries of a space in order, and where there are some that cannot be read.
 pub(super) struct Walk {
-    snapshot: Arc<dyn Snapshot>,
+    snapshot: Arc<dyn SubstrateState>,
     space: Space,
     entries: Option<Entries>,
     /// The last key read.
@@ -33,7 +33,7 @@ impl fmt::Display for Gap {
 }
 
 impl Walk {
-    pub(super) fn new(snapshot: &Arc<dyn Snapshot>, space: Space) -> Walk {
+    pub(super) fn new(snapshot: &Arc<dyn SubstrateState>, space: Space) -> Walk {
         Walk { snapshot: Arc::clone(snapshot), space, entries: None, last: None, begun: false }
     }
 

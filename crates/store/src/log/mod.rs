@@ -31,7 +31,7 @@ use redb::backends::FileBackend;
 
 use crate::keyspace::meta;
 use crate::substrate::{
-    Durability, Overlay, RedbSubstrate, Reopened, Snapshot, Space, Substrate, WriteBatch, damaged_pages,
+    Durability, Overlay, RedbSubstrate, Reopened, Space, Substrate, SubstrateState, WriteBatch, damaged_pages,
 };
 use crate::{FileKind, Result, StoreError};
 use recent::RecentBatches;
@@ -53,7 +53,7 @@ struct State {
     /// Batches that were logged and are not in the tree yet.
     recent: RecentBatches,
     /// The tree's latest state, once somebody has asked for it.
-    merged: Option<Arc<dyn Snapshot>>,
+    merged: Option<Arc<dyn SubstrateState>>,
     /// Where the next record goes. Those before it were acknowledged.
     position: u64,
     /// The latest record, until it is noted that it was acknowledged.
@@ -311,7 +311,7 @@ fn replay(base: &RedbSubstrate, room: &Room, end: u64) -> Result<(RecordNumber, 
 }
 
 impl Substrate for LoggedSubstrate {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+    fn snapshot(&self) -> Result<Arc<dyn SubstrateState>> {
         let mut state = self.state.lock();
         let merged = match state.merged.take() {
             Some(merged) => merged,

@@ -16,7 +16,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Result;
 use crate::substrate::{
-    Direction, Entries, KeyBounds, KeyChange, KeySpan, Slice, Snapshot, Space, WriteBatch, is_empty_span,
+    Direction, Entries, KeyBounds, KeyChange, KeySpan, Slice, Space, SubstrateState, WriteBatch,
+    is_empty_span,
 };
 
 /// With so many changes they are merged: half a millisecond's work.
@@ -127,11 +128,11 @@ impl RecentBatches {
     }
 
     /// The tree's snapshot with these batches over it.
-    pub(super) fn over(&self, base: Arc<dyn Snapshot>) -> Arc<dyn Snapshot> {
+    pub(super) fn over(&self, base: Arc<dyn SubstrateState>) -> Arc<dyn SubstrateState> {
         if self.is_empty() {
             return base;
         }
-        Arc::new(RecentSnapshot {
+        Arc::new(RecentState {
             base,
             spaces: Arc::clone(&self.spaces),
             until: self.batches,
@@ -185,15 +186,15 @@ impl SpaceChanges {
 }
 
 /// A state of the tree, and of the batches over it.
-struct RecentSnapshot {
-    base: Arc<dyn Snapshot>,
+struct RecentState {
+    base: Arc<dyn SubstrateState>,
     spaces: Arc<[(Space, Arc<SpaceChanges>)]>,
     /// The latest batch that it shows.
     until: u64,
     bounds: Mutex<HashMap<Space, Option<Arc<KeyBounds>>>>,
 }
 
-impl RecentSnapshot {
+impl RecentState {
     fn changes(&self, space: Space) -> Option<&Arc<SpaceChanges>> {
         let at = self.spaces.binary_search_by_key(&space, |(space, _)| *space).ok()?;
         Some(&self.spaces[at].1)
@@ -223,7 +224,7 @@ impl RecentSnapshot {
     }
 }
 
-impl Snapshot for RecentSnapshot {
+impl SubstrateState for RecentState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         match self.changes(space).and_then(|changes| changes.get(key, self.until)) {
             Some(value) => Ok(value.map(Slice::shared)),
@@ -347,14 +348,18 @@ mod tests {
         batch
     }
 
-    fn entries(snapshot: &dyn Snapshot, span: KeySpan<'_>, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn entries(
+        snapshot: &dyn SubstrateState,
+        span: KeySpan<'_>,
+        direction: Direction,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
         let entries = snapshot.scan(Space::Catalog, span, direction).expect("scan");
         entries
             .map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("entry"))
             .collect()
     }
 
-    fn is_same(a: &dyn Snapshot, b: &dyn Snapshot, from: u8, until: u8) {
+    fn is_same(a: &dyn SubstrateState, b: &dyn SubstrateState, from: u8, until: u8) {
         let (from, until) = ([from], [until]);
         let spans = [
             crate::substrate::ALL_KEYS,
@@ -367,7 +372,7 @@ mod tests {
             }
         }
         for key in 0..24 {
-            let value = |snapshot: &dyn Snapshot| {
+            let value = |snapshot: &dyn SubstrateState| {
                 snapshot.get(Space::Catalog, &[key]).expect("get").map(|value| value.to_vec())
             };
             assert_eq!(value(a), value(b));

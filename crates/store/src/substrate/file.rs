@@ -28,8 +28,8 @@ use super::fault;
 use super::overlay::Overlay;
 use super::pages::{CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Snapshot, Space,
-    Substrate, WriteBatch, is_empty_span,
+    Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Space, Substrate,
+    SubstrateState, WriteBatch, is_empty_span,
 };
 use crate::identifiers::IdMap;
 use crate::{Result, StoreError};
@@ -295,11 +295,11 @@ fn table_name(space: Space) -> String {
 }
 
 impl Substrate for RedbSubstrate {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+    fn snapshot(&self) -> Result<Arc<dyn SubstrateState>> {
         let open = self.open.read();
         let Some(open) = open.as_ref() else { return Err(StoreError::Poisoned) };
         let transaction = fault::catch(|| open.database.begin_read().map_err(failed))?;
-        Ok(Arc::new(RedbSnapshot { transaction, tables: Mutex::default(), bounds: Mutex::default() }))
+        Ok(Arc::new(RedbState { transaction, tables: Mutex::default(), bounds: Mutex::default() }))
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
@@ -418,14 +418,14 @@ fn append(table: &mut WriteTable<'_>, changes: &[KeyChange]) -> Result<()> {
     end.close().map_err(failed)
 }
 
-struct RedbSnapshot {
+struct RedbState {
     transaction: ReadTransaction,
     /// Opened tables; `None`: there is no such table.
     tables: Mutex<IdMap<Space, Option<Arc<Table>>>>,
     bounds: Mutex<IdMap<Space, Option<Arc<KeyBounds>>>>,
 }
 
-impl RedbSnapshot {
+impl RedbState {
     fn table(&self, space: Space) -> Result<Option<Arc<Table>>> {
         let mut tables = self.tables.lock();
         if let Some(table) = tables.get(&space) {
@@ -443,7 +443,7 @@ impl RedbSnapshot {
     }
 }
 
-impl Snapshot for RedbSnapshot {
+impl SubstrateState for RedbState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         match self.table(space)? {
             Some(table) => fault::catch(|| Ok(table.get(key).map_err(failed)?.map(Slice::page))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{
-    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Snapshot, Space, Substrate, WriteBatch,
+    Direction, Durability, Entries, KeyBounds, KeySpan, Slice, Space, Substrate, SubstrateState, WriteBatch,
     is_empty_span,
 };
 use crate::Result;
@@ -41,8 +41,8 @@ impl MemorySubstrate {
 }
 
 impl Substrate for MemorySubstrate {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
-        Ok(Arc::new(MemorySnapshot { state: self.states.lock().latest.clone() }))
+    fn snapshot(&self) -> Result<Arc<dyn SubstrateState>> {
+        Ok(Arc::new(MemoryState { state: self.states.lock().latest.clone() }))
     }
 
     fn write(&self, batch: WriteBatch, durability: Durability) -> Result<()> {
@@ -67,11 +67,11 @@ impl Substrate for MemorySubstrate {
     }
 }
 
-struct MemorySnapshot {
+struct MemoryState {
     state: State,
 }
 
-impl Snapshot for MemorySnapshot {
+impl SubstrateState for MemoryState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         Ok(self.state.get(&space).and_then(|map| map.get(key)).map(|value| Slice::shared(Arc::clone(value))))
     }

@@ -91,7 +91,7 @@ pub type Entries = Box<dyn Iterator<Item = Result<(Slice, Slice)>>>;
 /// An ordered key-value store.
 pub trait Substrate: fmt::Debug + Send + Sync {
     /// The state after the latest write.
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>>;
+    fn snapshot(&self) -> Result<Arc<dyn SubstrateState>>;
 
     /// Writes a batch, all or nothing. Batches take effect in the order of the calls.
     ///
@@ -134,7 +134,7 @@ pub enum Reopened {
 }
 
 /// A state of the substrate that does not change any more.
-pub trait Snapshot: Send + Sync {
+pub trait SubstrateState: Send + Sync {
     /// The value of a key.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>>;
 
@@ -155,7 +155,7 @@ pub trait Snapshot: Send + Sync {
 /// The state of a substrate that must be opened again before it can be read.
 pub(crate) struct Unreadable;
 
-impl Snapshot for Unreadable {
+impl SubstrateState for Unreadable {
     fn get(&self, _: Space, _: &[u8]) -> Result<Option<Slice>> {
         Err(StoreError::Poisoned)
     }
@@ -309,7 +309,7 @@ impl WriteBatch {
 mod tests {
     use super::*;
 
-    fn keys(snapshot: &Arc<dyn Snapshot>, span: KeySpan<'_>, direction: Direction) -> Vec<Vec<u8>> {
+    fn keys(snapshot: &Arc<dyn SubstrateState>, span: KeySpan<'_>, direction: Direction) -> Vec<Vec<u8>> {
         let entries = snapshot.scan(Space::Catalog, span, direction).expect("scan");
         entries.map(|entry| entry.expect("entry").0.to_vec()).collect()
     }

@@ -34,7 +34,7 @@ pub(crate) use images::{blobs_of_block, blobs_of_version};
 /// Where the sweep is, and the thread that drives it.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeper {
-    place: Mutex<Place>,
+    position: Mutex<SweepPosition>,
     thread: Mutex<Option<JoinHandle<()>>>,
     control: Arc<Control>,
     /// All writes of the store pass by here.
@@ -50,7 +50,7 @@ struct Control {
 
 /// Where the sweep goes on.
 #[derive(Debug, Default)]
-struct Place {
+struct SweepPosition {
     relation: Option<RelationId>,
     row: u64,
     /// Where the settling of the relation is, if anything is left to settle.
@@ -248,7 +248,7 @@ impl Store {
     /// Sweeps for at most about `steps` bounded steps; gives how many were of use. 0: nothing is left to do now.
     pub fn sweep(&self, steps: usize) -> Result<usize> {
         let inner = &self.inner;
-        let mut place = inner.sweeper.place.lock();
+        let mut position = inner.sweeper.position.lock();
         let mut useful = 0;
         for _ in 0..steps {
             let published = inner.last_commit();
@@ -259,20 +259,20 @@ impl Store {
                 times_left: inner.spilled.times_left(),
                 blobs_given_back: inner.blob_references.given_back(),
             };
-            if place.idle_at == Some(outlook) {
+            if position.idle_at == Some(outlook) {
                 break;
             }
-            match self.step(&mut place) {
+            match self.step(&mut position) {
                 Ok(true) => useful += 1,
                 Ok(false) => {}
                 Err(error) => {
-                    place.drop_portion(inner);
+                    position.drop_portion(inner);
                     return Err(error);
                 }
             }
-            if place.relation.is_none() {
+            if position.relation.is_none() {
                 // What was swept is durable, and its space free, with the next durable write: nobody waits for it.
-                place.idle_at = (!std::mem::take(&mut place.useful)).then_some(outlook);
+                position.idle_at = (!std::mem::take(&mut position.useful)).then_some(outlook);
             }
         }
         if useful == 0 {
@@ -281,79 +281,79 @@ impl Store {
         Ok(useful)
     }
 
-    /// One step; leaves `place.relation` empty at the end of a round.
-    fn step(&self, place: &mut Place) -> Result<bool> {
+    /// One step; leaves `position.relation` empty at the end of a round.
+    fn step(&self, position: &mut SweepPosition) -> Result<bool> {
         let layouts = self.inner.layouts();
         let current = layouts
             .iter()
-            .find(|registered| place.relation.is_none_or(|relation| registered.layout.id >= relation));
+            .find(|registered| position.relation.is_none_or(|relation| registered.layout.id >= relation));
         let Some(registered) = current else {
-            place.drop_portion(&self.inner);
-            place.row = 0;
+            position.drop_portion(&self.inner);
+            position.row = 0;
             let useful = dropped::sweep(&self.inner)?;
             let reaped = blobs::sweep(&self.inner)?;
             // Behind all relations there is more to do.
-            place.relation = reaped.more.then_some(RelationId(u32::MAX));
-            place.useful |= useful || reaped.useful;
+            position.relation = reaped.more.then_some(RelationId(u32::MAX));
+            position.useful |= useful || reaped.useful;
             return Ok(useful || reaped.useful);
         };
         let id = registered.layout.id;
-        if place.relation != Some(id) {
-            place.relation = Some(id);
-            place.row = 0;
+        if position.relation != Some(id) {
+            position.relation = Some(id);
+            position.row = 0;
         }
         self.inner.spilled.forget_retired();
         if self.inner.spilled.is_unsettled(id) {
-            place.drop_portion(&self.inner);
+            position.drop_portion(&self.inner);
             let guard = self.inner.begin_write();
             let began = Instant::now();
             let rows = settle::step(
                 &self.inner,
                 &guard,
                 &registered.layout,
-                &mut place.settling,
-                place.paces.rows.items,
+                &mut position.settling,
+                position.paces.rows.items,
             )?;
             drop(guard);
-            place.paces.rows.note(rows, began.elapsed());
-            place.paces.checkpoints.note(rows.div_ceil(16));
-            place.paces.checkpoints.make_if_due(&self.inner)?;
-            place.useful = true;
+            position.paces.rows.note(rows, began.elapsed());
+            position.paces.checkpoints.note(rows.div_ceil(16));
+            position.paces.checkpoints.make_if_due(&self.inner)?;
+            position.useful = true;
             return Ok(true);
         }
-        self.sweep_portion(place, registered)
+        self.sweep_portion(position, registered)
     }
 
     /// One step through a portion of a relation; whether there is more to do, or was anything.
-    fn sweep_portion(&self, place: &mut Place, registered: &RegisteredLayout) -> Result<bool> {
+    fn sweep_portion(&self, position: &mut SweepPosition, registered: &RegisteredLayout) -> Result<bool> {
         let inner = &self.inner;
         let id = registered.layout.id;
-        let bytes_max = place.portion_bytes.unwrap_or(inner.options.write_set_bytes_max);
-        if place.portion.as_ref().is_some_and(|portion| portion.relation() != id) {
-            place.drop_portion(inner);
+        let bytes_max = position.portion_bytes.unwrap_or(inner.options.write_set_bytes_max);
+        if position.portion.as_ref().is_some_and(|portion| portion.relation() != id) {
+            position.drop_portion(inner);
         }
-        let Place { portion, paces, row, .. } = &mut *place;
+        let SweepPosition { portion, paces, row, .. } = &mut *position;
         let from = RowId(*row);
         let portion = portion.get_or_insert_with(|| Portion::begin(inner, registered, from, bytes_max));
         match portion.advance(inner, paces)? {
             Outcome::Going => Ok(true),
             Outcome::GivenUp => {
                 let useful = portion.is_useful();
-                place.drop_portion(inner);
-                place.useful |= useful;
-                place.portion_bytes = Some((bytes_max / 2).max(PORTION_BYTES_MIN));
+                position.drop_portion(inner);
+                position.useful |= useful;
+                position.portion_bytes = Some((bytes_max / 2).max(PORTION_BYTES_MIN));
                 Ok(true)
             }
             Outcome::Done { next_row, useful } => {
-                place.drop_portion(inner);
-                place.useful |= useful;
+                position.drop_portion(inner);
+                position.useful |= useful;
                 let limit = inner.options.write_set_bytes_max;
-                place.portion_bytes = Some(bytes_max.saturating_mul(2)).filter(|bytes| *bytes < limit);
+                position.portion_bytes = Some(bytes_max.saturating_mul(2)).filter(|bytes| *bytes < limit);
                 match next_row {
-                    Some(row) => place.row = row.0,
+                    Some(row) => position.row = row.0,
                     None => {
-                        place.relation = Some(RelationId(id.0.saturating_add(1)));
-                        place.row = 0;
+                        position.relation = Some(RelationId(id.0.saturating_add(1)));
+                        position.row = 0;
                     }
                 }
                 Ok(useful)
@@ -362,7 +362,7 @@ impl Store {
     }
 }
 
-impl Place {
+impl SweepPosition {
     fn drop_portion(&mut self, inner: &Inner) {
         if self.portion.take().is_some() {
             inner.sweeper.watch.end();

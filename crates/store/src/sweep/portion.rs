@@ -17,7 +17,7 @@ use crate::committed::{block_commit, block_of};
 use crate::decoder::RowDecoder;
 use crate::layout::KeySource;
 use crate::store::Inner;
-use crate::substrate::{Direction, Slice, Snapshot, Space};
+use crate::substrate::{Direction, Slice, Space, SubstrateState};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{CommitNumber, IndexId, Projection, RelationLayout, Result, RowId, StoreError, keyspace};
 
@@ -31,7 +31,7 @@ pub(super) type VersionKey = (RowId, CommitNumber);
 
 /// What is to be done with rows that follow each other.
 #[derive(Debug, Default)]
-pub(super) struct Stretch {
+pub(super) struct RangeWork {
     /// Versions that everybody sees, and that nothing speaks against putting into a block: at most one per row.
     pub(super) settled: Vec<VersionKey>,
     /// Versions that nobody sees.
@@ -40,7 +40,7 @@ pub(super) struct Stretch {
     pub(super) blobs: Vec<(RowId, BlobId)>,
 }
 
-impl Stretch {
+impl RangeWork {
     pub(super) fn is_empty(&self) -> bool {
         self.settled.is_empty() && self.dead.is_empty()
     }
@@ -54,7 +54,7 @@ impl Stretch {
 /// What is found of a relation, from a row on.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    pub(super) stretches: Vec<Stretch>,
+    pub(super) stretches: Vec<RangeWork>,
     /// Entries that only images have which nobody sees.
     pub(super) entries: BTreeMap<IndexId, EntryList>,
     /// Where to go on; `None` at the end of the relation.
@@ -88,7 +88,7 @@ impl Gathered {
             container: Container::default(),
             entries: &mut self.entries,
             bytes: &mut self.bytes,
-            stretch: Stretch::default(),
+            stretch: RangeWork::default(),
         };
         self.next_row = gathering.read(from)?;
         let stretch = gathering.stretch;
@@ -150,7 +150,7 @@ struct RowVersions {
 struct Gathering<'a> {
     inner: &'a Inner,
     layout: &'a RelationLayout,
-    snapshot: &'a dyn Snapshot,
+    snapshot: &'a dyn SubstrateState,
     published: CommitNumber,
     /// Everybody sees commits up to this one.
     horizon: CommitNumber,
@@ -160,7 +160,7 @@ struct Gathering<'a> {
     container: Container,
     entries: &'a mut BTreeMap<IndexId, EntryList>,
     bytes: &'a mut usize,
-    stretch: Stretch,
+    stretch: RangeWork,
 }
 
 impl Gathering<'_> {
@@ -373,7 +373,11 @@ pub(super) fn format_of_version(row: RowId, value: &[u8]) -> Result<Option<u16>>
 }
 
 /// First row of the first block behind row `last`.
-pub(super) fn next_block(snapshot: &dyn Snapshot, layout: &RelationLayout, last: u64) -> Result<Option<u64>> {
+pub(super) fn next_block(
+    snapshot: &dyn SubstrateState,
+    layout: &RelationLayout,
+    last: u64,
+) -> Result<Option<u64>> {
     let after = keyspace::block(RowId(last));
     let span = (Bound::Excluded(&after[..]), Bound::Unbounded);
     match snapshot.scan(Space::Blocks(layout.id), span, Direction::Forward)?.next() {

@@ -14,13 +14,13 @@ use farbird_types::BlobId;
 
 use super::block_writer::BlockWriter;
 use super::entry_list::EntryList;
-use super::portion::{Gathered, Stretch, VersionKey, format_of_version, next_block};
+use super::portion::{Gathered, RangeWork, VersionKey, format_of_version, next_block};
 use super::{Paces, STEP_TIME};
 use crate::blob::references::release;
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, Block};
 use crate::committed::{block_commit, block_of};
 use crate::store::{Inner, RegisteredLayout, WriteGuard};
-use crate::substrate::{Direction, Durability, Slice, Snapshot, Space, WriteBatch};
+use crate::substrate::{Direction, Durability, Slice, Space, SubstrateState, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::{CommitNumber, IndexId, RelationId, RelationLayout, Result, RowId, StoreError, keyspace};
 
@@ -53,7 +53,7 @@ enum Stage {
 /// The stretch whose blocks are being written.
 #[derive(Debug, Default)]
 struct Merging {
-    stretch: Stretch,
+    stretch: RangeWork,
     /// Versions of it up to this one are in blocks.
     position: usize,
     /// Versions to be deleted, in this order: blocks have them, or nobody needs them.
@@ -352,7 +352,7 @@ struct MergePlan {
 struct Merge<'a> {
     inner: &'a Inner,
     layout: &'a RelationLayout,
-    snapshot: &'a dyn Snapshot,
+    snapshot: &'a dyn SubstrateState,
     /// Whether rows may be rewritten in the current format.
     all_know_layout: bool,
 }

@@ -17,7 +17,7 @@ use crate::decoder::RowDecoder;
 use crate::keyspace::meta;
 use crate::spilled::Unsettled;
 use crate::store::{Inner, WriteGuard};
-use crate::substrate::{Direction, Durability, Slice, Snapshot, Space, WriteBatch};
+use crate::substrate::{Direction, Durability, Slice, Space, SubstrateState, WriteBatch};
 use crate::version::StoredVersion;
 use crate::{
     CommitNumber, Projection, RelationId, RelationLayout, Result, RowId, StoreError, TransactionId, keyspace,
@@ -29,12 +29,12 @@ pub(super) struct Settling {
     relation: RelationId,
     /// Those that had ended when the walk began.
     transactions: Unsettled,
-    place: Place,
+    position: SettlePosition,
 }
 
 /// Where the walk goes on.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum SettlePosition {
     /// At the changes of this row.
     Change(RowId),
     /// At this row of a block.
@@ -52,18 +52,24 @@ pub(super) fn step(
     let unsettled = inner.spilled.unsettled(layout.id);
     let mut walk = match settling.take().filter(|walk| walk.relation == layout.id) {
         Some(walk) => walk,
-        None => Settling { relation: layout.id, transactions: unsettled, place: Place::Change(RowId(0)) },
+        None => Settling {
+            relation: layout.id,
+            transactions: unsettled,
+            position: SettlePosition::Change(RowId(0)),
+        },
     };
     let snapshot = inner.snapshot();
     let projection = Projection::all();
     let decoder = RowDecoder::new(inner, layout, &projection);
     let mut step = Step { inner, layout, snapshot: &*snapshot, decoder, batch: WriteBatch::new() };
-    let next = match walk.place {
-        Place::Change(from) => match step.settle_changes(from, rows_max)? {
-            Some(row) => Some(Place::Change(row)),
-            None => walk.transactions.values().flatten().min().copied().map(Place::Block),
+    let next = match walk.position {
+        SettlePosition::Change(from) => match step.settle_changes(from, rows_max)? {
+            Some(row) => Some(SettlePosition::Change(row)),
+            None => walk.transactions.values().flatten().min().copied().map(SettlePosition::Block),
         },
-        Place::Block(from) => step.settle_blocks(&walk.transactions, from, rows_max)?.map(Place::Block),
+        SettlePosition::Block(from) => {
+            step.settle_blocks(&walk.transactions, from, rows_max)?.map(SettlePosition::Block)
+        }
     };
     let mut batch = step.batch;
     if next.is_none() {
@@ -75,8 +81,8 @@ pub(super) fn step(
     }
     match next {
         None => note_settled(inner, layout.id, &walk.transactions),
-        Some(place) => {
-            walk.place = place;
+        Some(position) => {
+            walk.position = position;
             *settling = Some(walk);
         }
     }
@@ -102,13 +108,13 @@ pub(super) fn remove_marks(
 /// Notes what [`remove_marks`] has done, once it is written.
 pub(super) fn note_settled(inner: &Inner, relation: RelationId, transactions: &Unsettled) {
     let retired = inner.spilled.last_unsettled_in(relation, transactions);
-    inner.spilled.settled(relation, transactions, retired, &inner.old_snapshots());
+    inner.spilled.settled(relation, transactions, retired, &inner.old_states());
 }
 
 struct Step<'a> {
     inner: &'a Inner,
     layout: &'a RelationLayout,
-    snapshot: &'a dyn Snapshot,
+    snapshot: &'a dyn SubstrateState,
     decoder: RowDecoder<'a>,
     batch: WriteBatch,
 }

@@ -11,7 +11,7 @@ use crate::committed::{find_row, spiller_of};
 use crate::decoder::RowDecoder;
 use crate::locks::Waiter;
 use crate::pending_keys::Announcement;
-use crate::substrate::{Direction, Snapshot, Space};
+use crate::substrate::{Direction, Space, SubstrateState};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::OwnRow;
 use crate::{
@@ -266,7 +266,7 @@ impl Transaction {
     fn committed_row_state(
         &self,
         id: TransactionId,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         layout: &RelationLayout,
         index: &IndexDefinition,
         prefix: &[u8],
@@ -286,7 +286,7 @@ impl Transaction {
     fn row_state(
         &self,
         id: TransactionId,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         layout: &RelationLayout,
         index: &IndexDefinition,
         prefix: &[u8],
@@ -302,7 +302,7 @@ impl Transaction {
             Some(_) => snapshot,
         };
         let core = self.core()?;
-        let found = find_row(&self.store.inner, latest, layout.id, row, core.full_sight(layout.id))?;
+        let found = find_row(&self.store.inner, latest, layout.id, row, core.full_visibility(layout.id))?;
         drop(core);
         if lock.is_none_or(|(holder, _)| holder != id)
             && let Some(writer) = self.spilled_writer_of_key(latest, layout, index, prefix, row)?
@@ -334,7 +334,7 @@ impl Transaction {
     /// Another running transaction that has given the row this key, and has spilled that.
     fn spilled_writer_of_key(
         &self,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         layout: &RelationLayout,
         index: &IndexDefinition,
         prefix: &[u8],

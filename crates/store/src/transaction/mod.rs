@@ -19,12 +19,12 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::blob::BlobSet;
 use crate::block::BLOCK_ROWS_MAX;
-use crate::committed::{EVERY_COMMIT, OwnSight, Sight};
+use crate::committed::{EVERY_COMMIT, OwnVisibility, Visibility};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, TouchedShards, Waiter};
 use crate::store::{Inner, LayoutCheck};
 use crate::substrate::WriteBatch;
-use crate::view::{HeldSnapshot, ReadView};
+use crate::view::{PinnedSnapshot, ReadView};
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
     Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout, Result,
@@ -66,7 +66,7 @@ pub(crate) struct Core {
     /// The commit number that it reads as of; for READ COMMITTED the latest view's.
     pub(crate) snapshot: CommitNumber,
     /// What keeps the snapshot's versions; `None` for READ COMMITTED: its views do.
-    held: Option<Arc<HeldSnapshot>>,
+    held: Option<Arc<PinnedSnapshot>>,
     /// Commits made by COMMIT RETAIN, which it sees whatever its snapshot.
     own_commits: Vec<CommitNumber>,
     pub(crate) writes: WriteSet,
@@ -158,19 +158,19 @@ impl Core {
     }
 
     /// What a view sees of a relation's rows in the substrate.
-    pub(crate) fn sight(&self, relation: RelationId, view: &ReadView) -> Sight<'_> {
-        self.sight_at(relation, view.commit_number(), view.change())
+    pub(crate) fn visibility(&self, relation: RelationId, view: &ReadView) -> Visibility<'_> {
+        self.visibility_at(relation, view.commit_number(), view.change())
     }
 
     /// All committed rows of a relation, and own ones.
-    fn full_sight(&self, relation: RelationId) -> Sight<'_> {
-        self.sight_at(relation, EVERY_COMMIT, u64::MAX)
+    fn full_visibility(&self, relation: RelationId) -> Visibility<'_> {
+        self.visibility_at(relation, EVERY_COMMIT, u64::MAX)
     }
 
-    fn sight_at(&self, relation: RelationId, until: CommitNumber, change: u64) -> Sight<'_> {
+    fn visibility_at(&self, relation: RelationId, until: CommitNumber, change: u64) -> Visibility<'_> {
         let writes = self.writes.relation(relation);
-        let own = writes.map(|writes| OwnSight { id: self.id, writes, change });
-        Sight { until, own_commits: &self.own_commits, own }
+        let own = writes.map(|writes| OwnVisibility { id: self.id, writes, change });
+        Visibility { until, own_commits: &self.own_commits, own }
     }
 }
 
@@ -186,7 +186,7 @@ impl Transaction {
         store.inner.locks.begin(id, &cancel);
         let mut core = Core::new(id, snapshot);
         if options.isolation != Isolation::ReadCommitted {
-            core.held = Some(HeldSnapshot::new(&store.inner, snapshot));
+            core.held = Some(PinnedSnapshot::new(&store.inner, snapshot));
         }
         Transaction {
             store,
@@ -265,7 +265,7 @@ impl Transaction {
             return ReadView::new(Arc::clone(held), &self.live, core.id, change);
         }
         let inner = &self.store.inner;
-        let held = inner.with_published(|published| HeldSnapshot::new(inner, published));
+        let held = inner.with_published(|published| PinnedSnapshot::new(inner, published));
         let view = ReadView::new(held, &self.live, core.id, change);
         self.note_snapshot(core, view.commit_number());
         view
@@ -276,7 +276,7 @@ impl Transaction {
         let change = core.writes.mark();
         self.live.hold(change, 1);
         let inner = &self.store.inner;
-        let held = inner.with_published(|published| HeldSnapshot::new(inner, published));
+        let held = inner.with_published(|published| PinnedSnapshot::new(inner, published));
         ReadView::new(held, &self.live, core.id, change)
     }
 
@@ -297,7 +297,7 @@ impl Transaction {
         self.live.hold(change, 1);
         let (held, taken) = inner.with_published(|published| match &core.held {
             Some(held) => (Arc::clone(held), at_snapshot(core.snapshot)),
-            None => (HeldSnapshot::new(inner, published), at_snapshot(published)),
+            None => (PinnedSnapshot::new(inner, published), at_snapshot(published)),
         });
         let view = ReadView::new(held, &self.live, core.id, change);
         self.note_snapshot(&mut core, view.commit_number());

@@ -6,7 +6,7 @@ use super::{Core, Transaction};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
 use crate::merge::{MergedRow, MergedRows};
-use crate::substrate::Snapshot;
+use crate::substrate::SubstrateState;
 use crate::write_set::OwnRow;
 use crate::{Projection, ReadView, RelationLayout, Result, RowId};
 
@@ -53,7 +53,7 @@ impl Transaction {
     pub(crate) fn read_visible(
         &self,
         core: &Core,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         decoder: &RowDecoder<'_>,
         layout: &RelationLayout,
         view: &ReadView,
@@ -66,7 +66,7 @@ impl Transaction {
                 OwnRow::Row { format, bytes } => decoder.decode(row, format, bytes, out).map(|()| true),
             };
         }
-        match find_row(&self.store.inner, snapshot, layout.id, row, core.sight(layout.id, view))? {
+        match find_row(&self.store.inner, snapshot, layout.id, row, core.visibility(layout.id, view))? {
             Some(found) if !found.is_deleted() => found.decode(row, decoder, out).map(|()| true),
             _ => Ok(false),
         }

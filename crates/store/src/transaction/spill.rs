@@ -21,7 +21,7 @@ use crate::decoder::RowDecoder;
 use crate::keyspace::{self, meta};
 use crate::recovery::clear_created;
 use crate::store::Inner;
-use crate::substrate::{ALL_KEYS, Direction, Durability, Snapshot, Space, WriteBatch};
+use crate::substrate::{ALL_KEYS, Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::{Run, Spill, SpilledChange};
 use crate::{IndexId, Projection, RelationId, Result, RowId, StoreError};
@@ -208,7 +208,7 @@ impl SpillWriter<'_> {
     /// Removes an index's entries of rows in these ranges, which are in order.
     fn delete_entries_of_rows(
         &mut self,
-        snapshot: &dyn Snapshot,
+        snapshot: &dyn SubstrateState,
         index: IndexId,
         rows: &[Range<u64>],
     ) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::keyspace;
 use crate::locks::{Resource, UndoneLock};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
-use crate::substrate::{ALL_KEYS, Direction, Snapshot, Space};
+use crate::substrate::{ALL_KEYS, Direction, Space, SubstrateState};
 use crate::write_set::{OwnRow, RowPacking};
 use crate::{
     IndexDefinition, IndexId, Isolation, Projection, ReadView, RelationId, RelationLayout, Result, RowId,
@@ -51,11 +51,11 @@ impl Scratch {
 pub(super) struct NewKeys {
     /// One after the other.
     bytes: Vec<u8>,
-    places: Vec<NewKeyPlace>,
+    places: Vec<NewKeySpan>,
 }
 
 #[derive(Debug)]
-struct NewKeyPlace {
+struct NewKeySpan {
     /// Of the index among those of the layout.
     index: usize,
     entry: Range<usize>,
@@ -99,7 +99,7 @@ impl NewKeys {
                 continue;
             }
             self.bytes.extend_from_slice(&row_id.0.to_be_bytes());
-            self.places.push(NewKeyPlace { index, entry: start..self.bytes.len(), all_null });
+            self.places.push(NewKeySpan { index, entry: start..self.bytes.len(), all_null });
         }
         Ok(())
     }
@@ -311,9 +311,10 @@ impl Transaction {
     ) -> Result<TransactionId> {
         let core = self.core()?;
         let snapshot = self.store.inner.snapshot();
-        let found = find_row(&self.store.inner, &*snapshot, layout.id, row_id, core.full_sight(layout.id))?;
+        let found =
+            find_row(&self.store.inner, &*snapshot, layout.id, row_id, core.full_visibility(layout.id))?;
         let Some(found) = found else { return Err(StoreError::NoSuchRow { row: row_id }) };
-        if !core.sight(layout.id, view).sees(found.commit) {
+        if !core.visibility(layout.id, view).sees(found.commit) {
             let newer = found.writer;
             return Err(match self.options.isolation {
                 Isolation::ReadCommitted => StoreError::StatementRestart { row: row_id, newer },
@@ -430,7 +431,7 @@ fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowI
 }
 
 /// The number after the last row of a relation.
-fn first_free_row(snapshot: &dyn Snapshot, relation: RelationId) -> Result<u64> {
+fn first_free_row(snapshot: &dyn SubstrateState, relation: RelationId) -> Result<u64> {
     let mut last = 0;
     if let Some(entry) = snapshot.scan(Space::Versions(relation), ALL_KEYS, Direction::Backward)?.next() {
         let (row, _) =

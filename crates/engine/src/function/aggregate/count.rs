@@ -4,7 +4,7 @@ use farbird_types::{ColumnType, Result, SqlType, Value};
 
 use crate::execute::context::ExecutionContext;
 use crate::function::{Accumulator, add_one_by_one, of_same_call};
-use crate::vector::{Column, Places};
+use crate::vector::{Column, Selection};
 
 pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
     Ok(ColumnType { sql_type: SqlType::BIGINT, nullable: false })
@@ -29,7 +29,7 @@ impl Accumulator for Count {
         &mut self,
         context: &mut ExecutionContext<'_>,
         arguments: &[Column<'_>],
-        places: Places<'_>,
+        places: Selection<'_>,
     ) -> Result<()> {
         let mut count = 0;
         match arguments {

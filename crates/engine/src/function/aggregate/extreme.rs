@@ -10,7 +10,7 @@ use crate::execute::context::ExecutionContext;
 use crate::expression::predicate::compare_nullable;
 use crate::function::result_type::text_kind;
 use crate::function::{Accumulator, add_one_by_one, of_same_call};
-use crate::vector::{Column, Operand, Places, order_of_doubles};
+use crate::vector::{Column, Operand, Selection, order_of_doubles};
 
 /// Texts that are no longer cost little more than what each group is charged with.
 const BYTES_UNCHARGED: usize = 64;
@@ -61,7 +61,7 @@ impl Accumulator for Extreme {
         &mut self,
         context: &mut ExecutionContext<'_>,
         arguments: &[Column<'_>],
-        places: Places<'_>,
+        places: Selection<'_>,
     ) -> Result<()> {
         let wanted = self.wanted;
         let best = match arguments {
@@ -97,7 +97,7 @@ impl Accumulator for Extreme {
 /// The first of the best values.
 fn best_of<T: Copy + Default>(
     operand: &Operand<'_, T>,
-    places: Places<'_>,
+    places: Selection<'_>,
     is_better: impl Fn(T, T) -> bool,
 ) -> Option<T> {
     let mut best = None;

@@ -7,7 +7,7 @@ use super::{argument_type, must_be_numeric, nullable};
 use crate::execute::context::ExecutionContext;
 use crate::function::number::{Number, number};
 use crate::function::{Accumulator, add_one_by_one, argument, misused, of_same_call};
-use crate::vector::{Column, Places, Unit};
+use crate::vector::{Column, Selection, Unit};
 
 /// BIGINT for SMALLINT and INTEGER, INT128 for BIGINT and INT128, of the same scale.
 pub(super) fn sum_result(function: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
@@ -107,7 +107,7 @@ impl Accumulator for Sum {
         &mut self,
         context: &mut ExecutionContext<'_>,
         arguments: &[Column<'_>],
-        places: Places<'_>,
+        places: Selection<'_>,
     ) -> Result<()> {
         let mut count = 0;
         match (&mut self.total, arguments) {

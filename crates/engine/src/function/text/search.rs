@@ -10,7 +10,7 @@ use crate::expression::blob;
 use crate::function::result_type::{same_as, text_chars_in, text_kind};
 use crate::function::{Argument, Call, argument};
 
-/// Places of a text that are tried between two looks at the interrupt: each may take as long as the part is.
+/// Selection of a text that are tried between two looks at the interrupt: each may take as long as the part is.
 const PLACES_BETWEEN_LOOKS: usize = 1 << 10;
 
 /// Each text takes the other's type; the start is INTEGER.

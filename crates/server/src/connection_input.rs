@@ -56,8 +56,8 @@ pub(crate) enum End {
     Session(#[from] tokio::task::JoinError),
 }
 
-/// One client's line. See the module's text.
-pub(crate) struct Line {
+/// What comes in from one client. See the module's text.
+pub(crate) struct ConnectionInput {
     input: Mutex<Input>,
     /// Locked behind `input` where both are.
     counters: Mutex<Counters>,
@@ -111,10 +111,10 @@ pub(crate) enum Readiness {
     Writable,
 }
 
-impl Line {
+impl ConnectionInput {
     /// The line of a fresh connection.
-    pub(crate) fn new() -> Line {
-        Line {
+    pub(crate) fn new() -> ConnectionInput {
+        ConnectionInput {
             input: Mutex::new(Input {
                 layers: Incoming::default(),
                 decoder: RequestDecoder::new(Limits::default()),
@@ -138,12 +138,12 @@ impl Line {
     }
 
     /// Takes what the socket has, without waiting, into `buffer` and on. False if it has nothing. A failure is kept
-    /// for [`Line::take_end`], behind the requests that came before it.
+    /// for [`ConnectionInput::take_end`], behind the requests that came before it.
     pub(crate) fn receive(&self, socket: &Socket, buffer: &mut [u8]) -> bool {
         self.input.lock().receive(socket, &self.counters, buffer)
     }
 
-    /// As [`Line::receive`] while the session is still at the work that `activity` tells of. Otherwise the session
+    /// As [`ConnectionInput::receive`] while the session is still at the work that `activity` tells of. Otherwise the session
     /// reads by itself: then nothing happens, and the answer is `None`.
     pub(crate) fn receive_during(
         &self,
