@@ -281,6 +281,11 @@ fn merge_by_source() {
 }
 
 #[test]
+fn outer_aggregates() {
+    check("outer-aggregates");
+}
+
+#[test]
 fn index_sources() {
     check("index-sources");
 }

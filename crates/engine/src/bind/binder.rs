@@ -99,13 +99,26 @@ pub(crate) struct Block {
 /// Where in a block binding stands, as far as aggregates are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AggregatesAllowed {
-    /// FROM, WHERE, GROUP BY.
+    /// FROM, FIRST and ROWS, and what is no query. Aggregates of queries in it stay those queries' own.
     #[default]
     No,
+    /// WHERE.
+    Where,
+    /// GROUP BY.
+    GroupBy,
     /// Select list, HAVING, ORDER BY.
     Yes,
     /// Inside of an aggregate.
     Inside,
+}
+
+/// A column that is part of an aggregate, which says whose aggregate it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AggregatedColumn {
+    /// The block whose column it is.
+    pub(crate) block: usize,
+    /// The block that refers to it.
+    pub(crate) seen_from: usize,
 }
 
 impl Block {
@@ -152,6 +165,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) computing_for: Option<String>,
     /// The outermost block that was referred to from a block inside it, since the binding of a subquery began.
     pub(crate) outermost_reference: usize,
+    /// The columns that were referred to while the aggregates around were bound.
+    pub(crate) aggregated: Vec<AggregatedColumn>,
+    /// How many aggregates are being bound.
+    pub(crate) aggregate_depth: usize,
     /// Type of VALUE, while a domain's CHECK is bound.
     pub(crate) domain_value: Option<SqlType>,
 }
@@ -174,6 +191,8 @@ impl<'a> Binder<'a> {
             owner_of: None,
             computing_for: None,
             outermost_reference: usize::MAX,
+            aggregated: Vec::new(),
+            aggregate_depth: 0,
             domain_value: None,
         }
     }

@@ -153,14 +153,68 @@ impl Binder<'_> {
             .collect())
     }
 
-    /// Binds an aggregate: a place among the block's aggregates.
+    /// Binds an aggregate. One over nothing but columns from outside belongs to the query whose columns they are, the
+    /// innermost of them: there it is computed once for each group.
     pub(crate) fn bind_aggregate(&mut self, call: &ast::AggregateCall) -> Result<Bound> {
-        match self.block().aggregates_allowed {
-            AggregatesAllowed::Yes => {}
-            AggregatesAllowed::Inside => return Err(agg_error(isc::DSQL_AGG_NESTED_ERR)),
-            AggregatesAllowed::No => return Err(agg_error(isc::DSQL_AGG_WHERE_ERR)),
+        let own = self.blocks.len().saturating_sub(1);
+        let captured: Vec<(usize, bool)> =
+            self.blocks.iter().map(|block| (block.captures.len(), block.captured_deeper)).collect();
+        let noted = self.aggregated.len();
+        self.aggregate_depth += 1;
+        let bound = self.bind_aggregate_call(call);
+        self.aggregate_depth -= 1;
+        let owner = self.aggregate_owner(own, noted);
+        if self.aggregate_depth == 0 {
+            self.aggregated.clear();
         }
-        let bound = self.bind_aggregate_call(call)?;
+        let bound = bound?;
+        if owner == own {
+            return self.place_aggregate(bound);
+        }
+        // Bound once more, where it belongs. What it took from there row by row is not needed.
+        for (block, (captures, captured_deeper)) in self.blocks.iter_mut().zip(captured) {
+            block.captures.truncate(captures);
+            block.captured_deeper = captured_deeper;
+        }
+        let inner_blocks = self.blocks.split_off(owner + 1);
+        let inside = self.namespaces.iter().position(|namespace| namespace.block > owner);
+        let inner_namespaces = self.namespaces.split_off(inside.unwrap_or(self.namespaces.len()));
+        let bound = self.bind_aggregate_call(call).and_then(|bound| self.place_aggregate(bound));
+        self.blocks.extend(inner_blocks);
+        self.namespaces.extend(inner_namespaces);
+        let mut bound = bound?;
+        bound.expression = self.bring_in(owner, bound.expression);
+        Ok(bound)
+    }
+
+    /// The block that an aggregate in the block `own` belongs to: `noted` is where its columns begin.
+    fn aggregate_owner(&self, own: usize, noted: usize) -> usize {
+        let columns = self.aggregated.get(noted..).unwrap_or_default();
+        let outside = columns.iter().filter(|column| column.block <= own);
+        let innermost = outside.clone().map(|column| column.block).max();
+        let direct = outside.filter(|column| column.seen_from == own).map(|column| column.block).max();
+        // Columns that only queries inside of the aggregate look at do not move it.
+        let Some(owner) = direct.filter(|_| direct == innermost) else { return own };
+        let is_query = |block: usize| {
+            self.blocks.get(block).is_some_and(|block| block.aggregates_allowed != AggregatesAllowed::No)
+        };
+        // A derived table's aggregates stay in it.
+        if (owner..own).all(is_query) { owner } else { own }
+    }
+
+    /// Refuses aggregates and window functions where there are none.
+    fn check_aggregates_allowed(&mut self) -> Result<()> {
+        match self.block().aggregates_allowed {
+            AggregatesAllowed::Yes => Ok(()),
+            AggregatesAllowed::Inside => Err(agg_error(isc::DSQL_AGG_NESTED_ERR)),
+            AggregatesAllowed::No | AggregatesAllowed::Where => Err(agg_error(isc::DSQL_AGG_WHERE_ERR)),
+            AggregatesAllowed::GroupBy => Err(agg_error(isc::DSQL_AGG_GROUP_ERR)),
+        }
+    }
+
+    /// A place among the block's aggregates.
+    fn place_aggregate(&mut self, bound: AggregateCall) -> Result<Bound> {
+        self.check_aggregates_allowed()?;
         let result = bound.result;
         let known = self.block().aggregates.iter().position(|known| same_call(known, &bound));
         let place = match known {
@@ -234,9 +288,7 @@ impl Binder<'_> {
 
     /// Binds a call with OVER: a place among the block's window functions.
     pub(crate) fn bind_window(&mut self, call: &ast::WindowCall) -> Result<Bound> {
-        if self.block().aggregates_allowed != AggregatesAllowed::Yes {
-            return Err(agg_error(isc::DSQL_AGG_WHERE_ERR));
-        }
+        self.check_aggregates_allowed()?;
         let specification = self.window_specification(&call.over)?;
         let (function, result) = self.bind_window_function(call)?;
         let partition = specification

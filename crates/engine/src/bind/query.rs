@@ -236,9 +236,11 @@ impl Binder<'_> {
         self.block().named_windows = select.windows.clone();
         let tree = self.bind_from(&select.from)?;
         let mut conditions = Vec::new();
+        self.block().aggregates_allowed = AggregatesAllowed::Where;
         if let Some(condition) = &select.condition {
             self.bind_condition(condition)?.into_conjuncts(&mut conditions);
         }
+        self.block().aggregates_allowed = AggregatesAllowed::GroupBy;
         let keys = self.bind_group_by(&select.group_by, &select.items)?;
         self.block().aggregates_allowed = AggregatesAllowed::Yes;
         let mut items = self.bind_items(&select.items)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_sql::ast::{self, Name, Position};
 use farbird_types::{ColumnType, Error, Result, isc};
 
-use crate::bind::binder::{Binder, Bound, Origin};
+use crate::bind::binder::{AggregatedColumn, Binder, Bound, Origin};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::source::{SourceColumn, alias_of};
 use crate::expression::Expression;
@@ -210,6 +210,7 @@ impl Binder<'_> {
     ) -> Result<Option<Bound>> {
         let Some(found) = self.find_column(qualifier, name, position)? else { return Ok(None) };
         self.note_column_access(&found.column);
+        self.note_aggregated(found.block);
         let mut bound = self.named_value(found.block, &found.column)?;
         bound.expression = self.bring_in(found.block, bound.expression);
         Ok(Some(bound))
@@ -282,6 +283,7 @@ impl Binder<'_> {
         let Some((block, source, relation, alias)) = found else {
             return Err(unknown_column(qualifier, name, position));
         };
+        self.note_aggregated(block);
         let slot = match self.blocks.get_mut(block) {
             Some(block) => block.slot(source, SourceColumn::RowNumber),
             None => return Err(unknown_column(qualifier, name, position)),
@@ -345,6 +347,14 @@ impl Binder<'_> {
 
     pub(crate) fn note_column_access(&mut self, column: &NamedColumn) {
         self.column_is_read(&column.origin);
+    }
+
+    /// Notes that a column of a block is referred to, if it is part of an aggregate.
+    fn note_aggregated(&mut self, block: usize) {
+        if self.aggregate_depth > 0 {
+            let seen_from = self.blocks.len().saturating_sub(1);
+            self.aggregated.push(AggregatedColumn { block, seen_from });
+        }
     }
 
     /// A common table by name.

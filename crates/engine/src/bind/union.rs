@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, arithmetic, isc};
 
-use crate::bind::binder::Binder;
+use crate::bind::binder::{AggregatesAllowed, Binder};
 use crate::bind::data_type::collation_of;
 use crate::bind::derived::{references_to, refers_to};
 use crate::bind::error::{dsql, sqlcode, unsupported};
@@ -26,11 +26,14 @@ impl Binder<'_> {
         let mut members = Vec::new();
         union_members(body, &mut members);
         let mut bound = Vec::with_capacity(members.len());
+        // Aggregates over columns from outside leave the members as they leave any other query.
+        self.block().aggregates_allowed = AggregatesAllowed::Yes;
         for member in &members {
             let mut select = self.bind_member(member)?;
             self.describe_items(&mut select.items)?;
             bound.push(select);
         }
+        self.block().aggregates_allowed = AggregatesAllowed::No;
         let columns = union_columns(&bound)?;
         let all: Vec<bool> = members.iter().map(|member| member.all).collect();
         let (plan, captures) = self.plan_union(bound, &columns, &all)?;
