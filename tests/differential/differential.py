@@ -13,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "drivers"))
 
+import features  # noqa: E402
 import known  # noqa: E402
 from generator import Case, Generator  # noqa: E402
 from server import Farbird, default_binary  # noqa: E402
@@ -32,7 +33,7 @@ class Comparison:
 
     def __init__(self, ours, theirs):
         self.ours, self.theirs = ours, theirs
-        self.passed, self.failed, self.lost, self.refused = 0, 0, 0, 0
+        self.passed, self.failed, self.lost, self.refused, self.known = 0, 0, 0, 0, 0
 
     def differences(self, cases):
         """For each of some cases with the same tables the first question that is answered differently, with both answers;
@@ -67,12 +68,22 @@ class Comparison:
             return None
         self.refused += "error" in theirs[0] and "error" in ours[0]
         for question, our, their in zip(questions, ours, theirs):
-            if not same(our, their, case.ordered) and not known.is_known(question, our, their):
+            if same(our, their, case.ordered):
+                continue
+            if not known.is_known(question, our, their):
                 return question, our, their
+            self.known += 1
         return None
 
+    def smallest(self, case, found):
+        """The smallest case that still differs, with what differs. What is tried on the way counts as nothing."""
+        counts = self.passed, self.failed, self.lost, self.refused, self.known
+        small = self.shrink(case)
+        found = self.difference(small) or found
+        self.passed, self.failed, self.lost, self.refused, self.known = counts
+        return small, found
+
     def shrink(self, case):
-        """The smallest case found that still differs."""
         steps = 0
         while steps < SHRINK_STEPS_MAX:
             for candidate in candidates(case):
@@ -151,7 +162,7 @@ def arguments():
     parser.add_argument("--count", type=int, default=1500, help="how many statements (default 1500)")
     parser.add_argument("--seed", type=int, help="the first case's seed; the next ones count on")
     parser.add_argument("--seconds", type=float, default=0, help="stop after so many seconds")
-    parser.add_argument("--target", help="another Firebird: host/port:file; without it the embedded one")
+    parser.add_argument("--target", help="another Firebird: HOST/PORT:FILE; without it Debian's Firebird 3")
     parser.add_argument("--user", default="SYSDBA")
     parser.add_argument("--password", default="masterkey", help="of the target")
     parser.add_argument("--print", action="store_true", help="only print the cases")
@@ -162,29 +173,33 @@ def main():
     options = arguments()
     first = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
     print(f"seed {first}", flush=True)
-    if options.print:
-        for seed in range(first, first + options.count):
-            cases = Generator(random.Random(seed)).cases(QUESTIONS)
-            asked = [question for case in cases for question in case.questions()]
-            print("\n".join(f"{statement};" for statement in cases[0].setup() + asked))
-        return 0
-    server = Farbird(default_binary(), "SYSDBA", PASSWORD)
-    server.start()
     folder = tempfile.TemporaryDirectory(prefix="farbird-differential-")
     target = options.target or os.path.join(folder.name, "reference.fdb")
-    # The lock files of an embedded Firebird of our own.
-    os.environ.setdefault("FIREBIRD_LOCK", folder.name)
+    # An engine inside of a process keeps its lock files with its database: it shares nothing with a server of this machine.
+    os.environ["FIREBIRD_LOCK"] = folder.name
+    server = Farbird(default_binary(), "SYSDBA", PASSWORD)
     ours = Side(f"inet://{server.host}:{server.port}/differential.fbd", "SYSDBA", PASSWORD)
     theirs = Side(target, options.user, options.password if options.target else "")
     comparison = Comparison(ours, theirs)
     try:
-        run(options, first, comparison)
+        version = theirs.version()
+        print(f"the reference is Firebird {version[0]}.{version[1]}", flush=True)
+        asked = range(first, first + max(options.count // QUESTIONS, 1))
+        made = ((seed, Generator(random.Random(seed), features.of(version)).cases(QUESTIONS)) for seed in asked)
+        if options.print:
+            return show(made)
+        server.start()
+        run(made, options.seconds, comparison)
+    except Lost as lost:
+        print(f"the reference does not answer: {lost}")
+        return 1
     finally:
         ours.close()
         theirs.close()
         server.close()
         folder.cleanup()
-    print(f"{comparison.refused} refused by both, {comparison.lost} lost in the reference")
+    print(f"{comparison.refused} refused by both, {comparison.known} answered otherwise for known reasons, "
+          f"{comparison.lost} lost in the reference")
     print(f"{comparison.passed} passed, {comparison.failed} failed")
     if comparison.lost > comparison.passed:
         print("the reference answers too little to compare with")
@@ -192,12 +207,18 @@ def main():
     return 1 if comparison.failed else 0
 
 
-def run(options, first, comparison):
-    deadline = time.monotonic() + options.seconds if options.seconds else None
-    for seed in range(first, first + max(options.count // QUESTIONS, 1)):
+def show(made):
+    for _, cases in made:
+        asked = [question for case in cases for question in case.questions()]
+        print("\n".join(f"{statement};" for statement in cases[0].setup() + asked))
+    return 0
+
+
+def run(made, seconds, comparison):
+    deadline = time.monotonic() + seconds if seconds else None
+    for seed, cases in made:
         if deadline and time.monotonic() > deadline:
             return
-        cases = Generator(random.Random(seed)).cases(QUESTIONS)
         for case, found in zip(cases, comparison.differences(cases)):
             if found is None:
                 comparison.passed += 1
@@ -206,8 +227,8 @@ def run(options, first, comparison):
             if comparison.failed > REPORTS_MAX:
                 print(f"-- seed {seed} differs too: {found[0]}", flush=True)
                 continue
-            small = comparison.shrink(case)
-            print(script(small, seed, comparison.difference(small) or found), "\n", flush=True)
+            small, found = comparison.smallest(case, found)
+            print(script(small, seed, found), "\n", flush=True)
 
 
 if __name__ == "__main__":

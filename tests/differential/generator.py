@@ -1,4 +1,4 @@
-"""Random schemas, rows, queries and changes, as trees. The same seed gives the same case.
+"""Random schemas, rows, queries and changes, as trees. The same seed gives the same case to the same version of Firebird.
 
 What is made is meant to have one right answer: no order among equals decides it (FIRST comes with a complete ORDER BY,
 window frames of ROWS too), and texts in columns that ignore case are all written in one case.
@@ -118,8 +118,10 @@ class Scope:
 
 
 class Generator:
-    def __init__(self, random):
+    def __init__(self, random, features):
+        """`features`: the names in features.py of what may be asked."""
         self.random = random
+        self.features = features
         self.aliases = 0
         self.tables = []
 
@@ -130,6 +132,8 @@ class Generator:
         self.tables = [self.table(f"t{number}") for number in range(self.random.randint(2, 4))]
         if self.chance(0.25):
             self.add_reference()
+        if any(column.lower_case for table in self.tables for column in table.columns):
+            self.drop_indexes_of_another_collation()
         return [self.case() for _ in range(count)]
 
     def case(self):
@@ -159,8 +163,15 @@ class Generator:
         for column in columns[1:]:
             if not column.computed and self.chance(0.3):
                 direction = random.choice(["", " descending"])
-                indexes.append(f"create{direction} index {name}_{column.name} on {name} ({column.name})")
+                some = " where id > 3" if self.may("partial index", 0.3) else ""
+                indexes.append(f"create{direction} index {name}_{column.name} on {name} ({column.name}){some}")
         return Table(name, columns, rows, [], indexes)
+
+    def drop_indexes_of_another_collation(self):
+        """Firebird, up to 5, looks for a text that ignores case in an index that does not, and misses rows."""
+        for table in self.tables:
+            apart = [f"({column.name})" for column in table.columns if column.type == "text" and not column.lower_case]
+            table.indexes = [index for index in table.indexes if not any(name in index for name in apart)]
 
     def column(self, name, kind):
         declared = self.random.choice(DECLARED[kind])
@@ -285,7 +296,7 @@ class Generator:
         for _ in range(count - 1):
             kind = self.random.choice(["join", "left join", "left join", "right join", "full join", "cross join", ","])
             before = list(scope.tables)
-            if kind in ("join", "left join", "cross join", ",") and depth < 2 and self.chance(0.25):
+            if kind in ("join", "left join", "cross join", ",") and depth < 2 and self.may("lateral", 0.25):
                 tree = self.lateral(tree, scope, depth, kind)
                 continue
             leaf = self.from_leaf(scope, depth, before)
@@ -414,7 +425,7 @@ class Generator:
         value = self.value(kind, scope, max(depth + 1, DEPTH_MAX - 1))
         simplest = LITERALS[kind][0]
         condition = ()
-        if self.chance(0.15):
+        if self.may("aggregate filter", 0.15):
             condition = (self.truth(scope, DEPTH_MAX),)
         tail = Several(condition, " filter (where ", " and ", ")")
         if kind == "truth":
@@ -440,16 +451,17 @@ class Generator:
         over = [" over (", Several(partition, "partition by "), order]
         frames = ["", " rows between 1 preceding and 1 following", " rows between unbounded preceding and current row",
                   " rows between current row and unbounded following", " rows between 2 preceding and 1 preceding"]
+        frame = random.choice(frames) if self.may("window frames", 1.0) else ""
         value = self.value(kind, scope, DEPTH_MAX - 1)
         simplest = LITERALS[kind][0]
         if kind in ("int", "big") and self.chance(0.4):
-            name = random.choice(["row_number()", "rank()", "dense_rank()", "ntile(2)"])
+            name = random.choice(["row_number()", "rank()", "dense_rank()"] + ["ntile(2)"] * self.may("ntile", 1.0))
             return node(kind, name, *over, ")", simplest=simplest)
         if self.chance(0.3):
             name = random.choice(["lag", "lead"])
             return node(kind, f"{name}(", value, f", {random.choice([1, 2])})", *over, ")", simplest=simplest)
         name = random.choice(["sum", "min", "max", "count", "avg", "first_value", "last_value"])
-        return node(kind, f"{name}(", value, ")", *over, random.choice(frames), ")", simplest=simplest)
+        return node(kind, f"{name}(", value, ")", *over, frame, ")", simplest=simplest)
 
     # -- conditions
 
@@ -562,6 +574,8 @@ class Generator:
             values = [node("int", "x.id + 200")] + [
                 node("int", "null") if column.name == "ref" else self.fitting(column, only_source) for column in target.stored()[1:]]
             branches.append(node("branch", f" when not matched then insert ({names}) values (", Several(tuple(values), least=len(values)), ")"))
+        if self.may("merge by source", 0.2):
+            branches.append(node("branch", " when not matched by source then delete"))
         link = node("truth", "t.id = x.id + ", self.random.choice(["0", "1", "2"]))
         return node("query", f"merge into {target.name} t using {source.name} x on ", link, Several(tuple(branches), "", "", least=1))
 
@@ -571,6 +585,10 @@ class Generator:
         values = [node("int", str(self.random.randint(1, 15)))] + [
             node("null", "null") if column.name == "ref" else self.fitting(column, Scope()) for column in table.stored()[1:]]
         return node("query", f"update or insert into {table.name} ({names}) values (", Several(tuple(values), least=len(values)), ") matching (id)")
+
+    def may(self, feature, part):
+        """Whether to ask for a feature: never where the reference lacks it."""
+        return feature in self.features and self.chance(part)
 
     def chance(self, part):
         return self.random.random() < part

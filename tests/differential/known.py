@@ -18,7 +18,16 @@ def both_fail(question, ours, theirs):
     return "error" in ours and "error" in theirs
 
 
-KNOWN = [value_errors, both_fail]
+# isc_funmismat
+FUNCTION_MISMATCH = 335544439
+
+
+def position_in_query(question, ours, theirs):
+    """POSITION('a' IN (SELECT ...)): Firebird, up to 5, takes its argument for a condition, and finds no such function."""
+    return FUNCTION_MISMATCH in theirs.get("error", ()) and "position('a' in (select" in question
+
+
+KNOWN = [value_errors, both_fail, position_in_query]
 
 
 def is_known(question, ours, theirs):

@@ -4,8 +4,8 @@
 //! server of its own and compares. The answers are recorded by this same program:
 //!
 //! ```sh
-//! FARBIRD_RECORD_5=SYSDBA:masterkey@localhost/3055:/tmp/db \
-//! FARBIRD_RECORD_3=SYSDBA:masterkey@localhost/3050:/tmp \
+//! FARBIRD_RECORD_5=USER:PASSWORD@HOST/PORT:FOLDER \
+//! FARBIRD_RECORD_3=USER:PASSWORD@HOST/PORT:FOLDER \
 //!     cargo test -p farbird --test privileges
 //! ```
 //!
