@@ -265,12 +265,27 @@ pub struct Deadline {
     pub reason: StopReason,
 }
 
+/// Names what a session runs: the work up to the end of its next execution or fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecutionNumber(u64);
+
+/// Where a session is in the row of its executions.
+#[derive(Debug, Default)]
+struct ExecutionState {
+    /// How many have ended.
+    ended: u64,
+    /// Somebody has cancelled the one that runs.
+    is_cancelled: bool,
+}
+
 /// Stops a session's running statement from another thread: lock waits end at once, loops at their next look.
 pub struct Interrupt {
     /// The store's own flag: it wakes those who wait for locks.
     pub cancel: Arc<CancelFlag>,
     reason: AtomicU8,
     disabled: AtomicU32,
+    /// What a cancel of one execution is compared with.
+    execution: Mutex<ExecutionState>,
     deadline: Mutex<Option<Deadline>>,
     /// Whether there is a deadline: most statements have none, and leave its lock alone.
     is_timed: AtomicBool,
@@ -285,6 +300,7 @@ impl Interrupt {
             cancel: CancelFlag::new(),
             reason: AtomicU8::new(0),
             disabled: AtomicU32::new(0),
+            execution: Mutex::default(),
             deadline: Mutex::new(None),
             is_timed: AtomicBool::new(false),
             on_close: Mutex::new(None),
@@ -304,6 +320,29 @@ impl Interrupt {
                 on_close();
             }
         }
+    }
+
+    /// What runs now, or next if nothing does. Read it before looking whether something runs
+    /// ([`Session::is_running`]).
+    pub fn execution(&self) -> ExecutionNumber {
+        ExecutionNumber(self.execution.lock().ended)
+    }
+
+    /// Cancels an execution. If it has ended by now nothing happens: what runs next is not what was meant.
+    pub fn cancel_execution(&self, execution: ExecutionNumber) {
+        // Under the lock, so that its end takes the request with it.
+        let mut state = self.execution.lock();
+        if state.ended == execution.0 {
+            state.is_cancelled = true;
+            self.raise(StopReason::Cancelled);
+        }
+    }
+
+    /// An execution has ended; gives whether it was cancelled by [`Interrupt::cancel_execution`].
+    fn end_execution(&self) -> bool {
+        let mut state = self.execution.lock();
+        state.ended += 1;
+        std::mem::take(&mut state.is_cancelled)
     }
 
     /// Sets what is called when the session is told to end, from the thread that tells it: whoever keeps a session at
@@ -344,8 +383,14 @@ impl Interrupt {
         }
     }
 
-    /// Nothing runs any more: a cancel or a timeout that came too late is forgotten. A shutdown is not.
+    /// Nothing runs any more: a cancel or a timeout that came too late is forgotten. A shutdown is not. Whoever shows what
+    /// runs ([`Session::is_running`]) shows its end before.
     pub fn end(&self) {
+        self.end_execution();
+        self.forget();
+    }
+
+    fn forget(&self) {
         self.set_deadline(None);
         let reason = self.reason.load(Ordering::Acquire);
         let is_final = StopReason::of(reason).is_some_and(StopReason::is_final);
@@ -364,11 +409,11 @@ impl Interrupt {
         *self.deadline.lock()
     }
 
-    /// A row was delivered, and the next one may be asked for: a cancel that came meanwhile is for that. A timeout is its
-    /// cursor's own, and comes again with it.
+    /// A row was delivered, and the next one may be asked for: a cancel that came meanwhile is for that, unless it was for this
+    /// execution alone. A timeout is its cursor's own, and comes again with it.
     pub fn pause(&self) {
-        if self.reason().is_some_and(StopReason::is_timeout) {
-            self.end();
+        if self.end_execution() || self.reason().is_some_and(StopReason::is_timeout) {
+            self.forget();
         } else {
             self.set_deadline(None);
         }
@@ -392,5 +437,43 @@ impl Interrupt {
 impl Default for Interrupt {
     fn default() -> Self {
         Interrupt::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancel_of_an_execution_that_has_ended_is_for_nobody() {
+        let interrupt = Interrupt::new();
+        let first = interrupt.execution();
+        interrupt.begin(None);
+        interrupt.end();
+        interrupt.begin(None);
+        interrupt.cancel_execution(first);
+        assert!(interrupt.check().is_ok(), "the next one was not meant");
+        interrupt.cancel_execution(interrupt.execution());
+        assert_eq!(interrupt.check().unwrap_err().gds_code(), isc::CANCELLED);
+        interrupt.end();
+        interrupt.begin(None);
+        assert!(interrupt.check().is_ok());
+    }
+
+    #[test]
+    fn a_cancel_that_came_too_late_for_its_fetch_is_not_for_what_follows() {
+        let interrupt = Interrupt::new();
+        interrupt.cancel_execution(interrupt.execution());
+        interrupt.pause();
+        assert!(interrupt.check().is_ok());
+        // One that is for whatever the session does stays, and so does the end of the session.
+        interrupt.raise(StopReason::Cancelled);
+        interrupt.pause();
+        assert!(interrupt.check().is_err());
+        interrupt.end();
+        interrupt.cancel_execution(interrupt.execution());
+        interrupt.raise(StopReason::AttachmentClosed);
+        interrupt.end();
+        assert!(interrupt.check().unwrap_err().has(isc::ATT_SHUTDOWN));
     }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_engine::engine::Engine;
 use tokio::net::{TcpListener, TcpStream};
@@ -13,6 +14,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::location::Locations;
 use crate::security::SecurityDatabase;
+use crate::service::RunningServices;
 use crate::session::waiting::WaitingThreads;
 use crate::throttle::Throttle;
 
@@ -29,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) login_work: Arc<Semaphore>,
     /// Threads that wait for their clients' next requests.
     pub(crate) waiting_threads: WaitingThreads,
+    /// Backups and restores that run.
+    pub(crate) services: RunningServices,
     /// Turns true when the server is asked to stop.
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -123,6 +127,7 @@ impl Server {
             throttle: Throttle::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
             waiting_threads: WaitingThreads::new(),
+            services: RunningServices::new(),
             stopping,
         });
         let accepting = tokio::spawn(accept(listener, shared));
@@ -134,7 +139,7 @@ impl Server {
         self.local_address
     }
 
-    /// Stops: no new connections; running statements may finish within the grace time, then they are cancelled;
+    /// Stops: no new connections; running statements, backups and restores may finish within the grace time, then they are cancelled;
     /// everything that is not committed is rolled back and the databases are closed.
     pub async fn shutdown(self) {
         tracing::info!("shutting down");
@@ -158,7 +163,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 Err(error) => {
                     // Usually out of file descriptors: wait for some to come back instead of spinning.
                     tracing::error!(%error, "cannot accept a connection");
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
             Some(ended) = connections.join_next() => report(ended),
@@ -166,9 +171,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         }
     }
     drop(listener);
-    while let Some(ended) = connections.join_next().await {
-        report(ended);
-    }
+    // At the same time: a connection may wait for its service.
+    let join_connections = async {
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    };
+    tokio::join!(shared.services.stop(shared.config.shutdown_grace), join_connections);
+    // What a connection has started last.
+    shared.services.stop(Duration::ZERO).await;
 }
 
 fn admit(connections: &mut JoinSet<()>, shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {

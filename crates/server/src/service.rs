@@ -6,6 +6,7 @@
 mod backup;
 mod command_line;
 mod pipe;
+mod running;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use farbird_wire::packet::{BufferLength, Reply, Request, Response};
 
 use self::backup::{Arguments, Running};
 use self::pipe::Ready;
+pub(crate) use self::running::RunningServices;
 use crate::handshake::Identity;
 use crate::server::Shared;
 use crate::session::output::Output;

@@ -574,6 +574,11 @@ impl Attachment {
             }
         };
         let is_open = matches!(result, Ok(Execution::CursorOpened));
+        match &slot.activity {
+            Some(activity) if is_open => activity.set_state(StatementState::Stalled),
+            Some(activity) => activity.end(),
+            None => {}
+        }
         // A cancel that comes while a cursor is opened is for its rows.
         if is_open {
             self.session.interrupt.pause()
@@ -584,11 +589,6 @@ impl Attachment {
             && prepared.gives_blobs
         {
             self.known_blobs.note_row(row, &prepared.blob_source(transaction_handle));
-        }
-        match &slot.activity {
-            Some(activity) if is_open => activity.set_state(StatementState::Stalled),
-            Some(activity) => activity.end(),
-            None => {}
         }
         result
     }
@@ -650,13 +650,13 @@ impl Attachment {
         if open.scroll.is_none() && to != Scroll::Next {
             return Err(Error::new(isc::INVALID_FETCH_OPTION).with(scroll_name(to)));
         }
-        if let Some(activity) = &slot.activity {
-            activity.set_state(StatementState::Active);
-        }
         self.session.interrupt.begin(open.deadline);
         if let Err(stopped) = self.session.interrupt.check() {
             self.session.interrupt.end();
             return Err(stopped);
+        }
+        if let Some(activity) = &slot.activity {
+            activity.set_state(StatementState::Active);
         }
         // A query goes on with the view that it was opened with; what a routine does next sees what it did before.
         let view = match &open.source {

@@ -98,18 +98,27 @@ pub(crate) fn is_live(relation: &Relation) -> bool {
 /// # Errors
 /// `read_only` for the other tables.
 pub(crate) fn stop(context: &ExecutionContext<'_>, relation: &Relation, row: &[Value]) -> Result<()> {
-    let reason = match relation.name.as_str() {
-        "MON$ATTACHMENTS" => StopReason::AttachmentClosed,
-        "MON$STATEMENTS" => StopReason::Cancelled,
+    let ends_session = match relation.name.as_str() {
+        "MON$ATTACHMENTS" => true,
+        "MON$STATEMENTS" => false,
         _ => return Err(Error::new(isc::READ_ONLY)),
     };
     let slot = relation.column("MON$ATTACHMENT_ID").map(|column| usize::from(column.field_id));
     let Some(Value::Integer { unscaled, .. }) = slot.and_then(|slot| row.get(slot)) else { return Ok(()) };
     let session = context.database.attachments.lock().get(&unscaled.unsigned_abs()).cloned();
     let Some(session) = session.filter(|session| session.id != context.session.id) else { return Ok(()) };
-    if reason == StopReason::AttachmentClosed || session.is_running() {
-        tracing::info!(by = context.session.options.user, attachment = session.id, ?reason, "told to stop");
-        session.interrupt.raise(reason);
+    let interrupt = &session.interrupt;
+    let told = |what: &str| {
+        tracing::info!(by = context.session.options.user, attachment = session.id, "told to stop {what}");
+    };
+    // Should what runs end meanwhile, it is not what runs next that is cancelled.
+    let execution = interrupt.execution();
+    if ends_session {
+        told("its session");
+        interrupt.raise(StopReason::AttachmentClosed);
+    } else if session.is_running() {
+        told("its statement");
+        interrupt.cancel_execution(execution);
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! The services that back a database up and restore it (isc_action_svc_backup, isc_action_svc_restore).
 //!
 //! They run on a thread of their own; the client asks for what they say. A backup goes to a file of the server or to the
-//! client (`stdout`), and is restored from either (`stdin`); files of the server are where databases may be.
+//! client (`stdout`), and is restored from either (`stdin`); files of the server are where databases may be. The server's
+//! end stops them, as does DELETE of a backup's attachment from MON$ATTACHMENTS (a restore has none).
 //! Source: FirebirdSQL/firebird doc/README.services_extension; wire-protocol.md, 11.5.
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
     BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, pending_backup,
 };
+use farbird_engine::session::{Interrupt, StopReason};
 use farbird_engine::users::UserDirectory;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::clumplet::{StartItem, StartValue, spb};
@@ -34,7 +36,7 @@ const CLIENT_BUFFER_BYTES: usize = 32 << 10;
 /// A service that runs, or has something left to say.
 pub(super) struct Running {
     pub(super) pipe: Arc<Pipe>,
-    cancel: Arc<CancelFlag>,
+    interrupt: Arc<Interrupt>,
     /// Whether it is of no use without its client.
     needs_client: bool,
 }
@@ -43,7 +45,7 @@ impl Drop for Running {
     /// A backup to a file of the server goes on when its client leaves, as in Firebird.
     fn drop(&mut self) {
         if self.needs_client {
-            self.cancel.cancel();
+            self.interrupt.raise(StopReason::Cancelled);
         }
         self.pipe.abandon();
     }
@@ -154,7 +156,7 @@ pub(super) fn start_backup(
             let text = "a backup to the client cannot be verbose: its bytes take the place of lines";
             return Err(Error::new(isc::RANDOM).with(text));
         }
-        return Ok(run(true, move |pipe, cancel| {
+        return Ok(run(shared, true, attachment.interrupt(), move |pipe, cancel| {
             let out = BufWriter::with_capacity(CLIENT_BUFFER_BYTES, PipeOutput(Arc::clone(pipe)));
             back_up(&attachment, out, &file, cancel, None).map(|_| ())
         }));
@@ -167,7 +169,7 @@ pub(super) fn start_backup(
         Ok(pending) => pending,
     };
     let out = BufWriter::with_capacity(FILE_BUFFER_BYTES, pending.create()?);
-    Ok(run(false, move |pipe, cancel| {
+    Ok(run(shared, false, attachment.interrupt(), move |pipe, cancel| {
         let mut messages = Messages::new(pipe, verbose, "writing");
         let summary = back_up(&attachment, out, &file, cancel, Some(&mut messages))?;
         pending.publish()?;
@@ -212,7 +214,7 @@ pub(super) fn start_restore(
     };
     let options = RestoreOptions { replace: options & spb::restore::REPLACE != 0, read_only, page_size };
     let engine = Arc::clone(&shared.engine);
-    Ok(run(from_client, move |pipe, cancel| {
+    Ok(run(shared, from_client, Arc::new(Interrupt::new()), move |pipe, cancel| {
         let input: Box<dyn Read> = match source {
             Some(source) => Box::new(BufReader::with_capacity(FILE_BUFFER_BYTES, source)),
             None => Box::new(PipeInput(Arc::clone(pipe))),
@@ -251,22 +253,36 @@ fn attach_options(identity: &Identity) -> AttachOptions {
     }
 }
 
-/// Runs a service on a thread of its own.
+/// Runs a service on a thread of its own. `interrupt` stops it: that of its attachment, if it has one.
 fn run(
+    shared: &Shared,
     needs_client: bool,
+    interrupt: Arc<Interrupt>,
     service: impl FnOnce(&Arc<Pipe>, &Arc<CancelFlag>) -> Result<()> + Send + 'static,
 ) -> Running {
-    let running = Running { pipe: Arc::default(), cancel: CancelFlag::new(), needs_client };
-    let (pipe, cancel) = (Arc::clone(&running.pipe), Arc::clone(&running.cancel));
+    let running = Running { pipe: Arc::default(), interrupt, needs_client };
+    let (pipe, interrupt) = (Arc::clone(&running.pipe), Arc::clone(&running.interrupt));
+    // It may wait for its client, where it looks at no flag.
+    interrupt.set_on_close({
+        let pipe = Arc::clone(&pipe);
+        move || pipe.abandon()
+    });
+    let registered = shared.services.register(&interrupt);
     std::thread::spawn(move || {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| service(&pipe, &cancel)));
-        let outcome = done.unwrap_or_else(|_| {
-            Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more"))
-        });
+        let cancel = &interrupt.cancel;
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| service(&pipe, cancel)));
+        let outcome = match done {
+            // Whatever it met then, that is why.
+            Ok(Err(_)) if interrupt.is_closing() => Err(interrupt.error()),
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more")),
+        };
         if let Err(error) = &outcome {
             tracing::warn!(%error, "a backup or restore failed");
         }
         pipe.end(outcome);
+        // By now it has let go of its files.
+        drop(registered);
     });
     running
 }

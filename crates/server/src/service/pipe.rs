@@ -33,7 +33,7 @@ struct State {
     input_ended: bool,
     /// How the service ended.
     outcome: Option<Result<()>>,
-    /// The client is gone.
+    /// The client is gone, or the service is to stop.
     abandoned: bool,
 }
 
@@ -102,7 +102,7 @@ impl Pipe {
         self.changed.notify_all();
     }
 
-    /// The client is gone: output is dropped from now on, and there is no more input.
+    /// The client is gone or the service is to stop: output is dropped from now on, and there is no more input.
     pub(super) fn abandon(&self) {
         self.state.lock().abandoned = true;
         self.changed.notify_all();

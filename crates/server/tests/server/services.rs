@@ -253,6 +253,87 @@ fn finish(client: &mut Client) {
     while ask_sending(client, &[2], &[spb::info::LINE]).unwrap() != [spb::info::LINE, 0, 0, 1] {}
 }
 
+/// A database with more in it than a service keeps for a client that does not ask.
+fn large_database(server: &TestServer) -> Client {
+    let mut owner = server.create("t.fbd");
+    owner.run("CREATE TABLE T (ID INTEGER PRIMARY KEY, B CHAR(64) CHARACTER SET OCTETS)");
+    owner.run(
+        "EXECUTE BLOCK AS DECLARE I INTEGER = 0; BEGIN WHILE (I < 10000) DO BEGIN \
+         INSERT INTO T VALUES (:I, GEN_UUID() || GEN_UUID() || GEN_UUID() || GEN_UUID()); I = I + 1; END END",
+    );
+    owner
+}
+
+/// How a service ends whose output is taken.
+fn end_of(client: &mut Client) -> Error {
+    loop {
+        match ask(client, &[spb::info::TO_EOF]) {
+            Ok(answer) => assert_ne!(answer, [spb::info::TO_EOF, 0, 0, 1], "it came to its end"),
+            Err(error) => return error,
+        }
+    }
+}
+
+#[test]
+fn deleting_its_row_of_mon_attachments_stops_a_backup() {
+    use spb::action;
+    let server = TestServer::start();
+    let mut owner = large_database(&server);
+    let mut client = manager(&server, &Login::default());
+    start(&mut client, action::BACKUP, "t.fbd", "stdout", &[]).unwrap();
+    assert_eq!(owner.value("SELECT COUNT(*) FROM MON$ATTACHMENTS"), Value::integer(2));
+    owner.run("DELETE FROM MON$ATTACHMENTS");
+    // Nobody takes its output, and yet it lets go of the database.
+    while owner.value("SELECT COUNT(*) FROM MON$ATTACHMENTS") != Value::integer(1) {}
+    let error = end_of(&mut client);
+    assert!(error.has(isc::ATT_SHUTDOWN) && error.has(isc::ATT_SHUT_KILLED), "{error}");
+
+    // One to a file leaves none behind; should it have been quicker, the file is whole.
+    start(&mut client, action::BACKUP, "t.fbd", "t.fbk", &[spb::VERBOSE]).unwrap();
+    owner.run("DELETE FROM MON$ATTACHMENTS");
+    while owner.value("SELECT COUNT(*) FROM MON$ATTACHMENTS") != Value::integer(1) {}
+    let ended = loop {
+        match ask_sending(&mut client, &[2], &[spb::info::LINE]) {
+            Ok(answer) if answer == [spb::info::LINE, 0, 0, 1] => break Ok(()),
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    assert_eq!(server.data().join("t.fbk").exists(), ended.is_ok(), "{ended:?}");
+    assert_eq!(incomplete_files(&server), [""; 0]);
+
+    start(&mut client, action::BACKUP, "t.fbd", "t.fbk", &[spb::VERBOSE]).unwrap();
+    finish(&mut client);
+}
+
+fn incomplete_files(server: &TestServer) -> Vec<String> {
+    let entries = std::fs::read_dir(server.data()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".incomplete")).collect()
+}
+
+/// What SIGTERM does, past its time of grace.
+#[test]
+fn the_servers_end_stops_services() {
+    use spb::action;
+    let mut server = TestServer::with(|config| config.shutdown_grace = std::time::Duration::ZERO);
+    drop(large_database(&server));
+    let mut to_file = manager(&server, &Login::default());
+    let mut to_client = manager(&server, &Login::default());
+    let mut from_client = manager(&server, &Login::default());
+    start(&mut to_client, action::BACKUP, "t.fbd", "stdout", &[]).unwrap();
+    start(&mut from_client, action::RESTORE, "r.fbd", "stdin", &[]).unwrap();
+    start(&mut to_file, action::BACKUP, "t.fbd", "t.fbk", &[]).unwrap();
+    // A backup to a file needs no client.
+    drop(to_file);
+    server.shut_down();
+    assert_eq!(incomplete_files(&server), [""; 0]);
+    assert!(!server.data().join("r.fbd").exists());
+
+    server.start_again();
+    assert_eq!(server.attach("t.fbd").value("SELECT COUNT(*) FROM T"), Value::integer(10_000));
+}
+
 #[test]
 fn a_restore_does_what_it_is_told_or_says_that_it_cannot() {
     use spb::{action, backup, restore};
