@@ -523,3 +523,29 @@ fn users_and_roles_count() -> Outcome {
     );
     Ok(())
 }
+
+/// A connection that rests in the midst of a transaction, when somebody deletes its row of MON$ATTACHMENTS: its locks go at
+/// once, and its program is told when it asks again.
+#[test]
+fn a_connection_at_rest_that_was_ended_holds_nothing() -> Outcome {
+    let database = Database::in_memory()?;
+    let (victim, observer) = (database.connect()?, database.connect()?);
+    victim.execute("create table t (id int primary key)", ())?;
+    victim.execute("insert into t values (1)", ())?;
+    let transaction = victim.transaction()?;
+    transaction.execute("update t set id = 2", ())?;
+    let others = "from mon$attachments where mon$attachment_id <> current_connection";
+    observer.execute(&format!("delete {others}"), ())?;
+    assert_eq!(observer.query_one::<i64>(&format!("select count(*) {others}"), ())?, 0);
+    let without_waiting = TransactionOptions::new().no_wait();
+    let other = observer.transaction_with(&without_waiting)?;
+    other.execute("update t set id = 3", ())?;
+    other.commit()?;
+    let error = transaction.execute("update t set id = 4", ()).expect_err("the session is over");
+    assert_eq!(error.gds_code(), farbird::isc::ATT_SHUTDOWN);
+    drop(transaction);
+    let error = victim.query_one::<i32>("select id from t", ()).expect_err("the session is over");
+    assert_eq!(error.gds_code(), farbird::isc::ATT_SHUTDOWN);
+    assert_eq!(observer.query_one::<i32>("select id from t", ())?, 3);
+    Ok(())
+}

@@ -52,7 +52,7 @@ pub struct Connection {
 
 /// What a connection, its transactions and its statements share.
 pub(super) struct Shared {
-    /// `None` once closed.
+    /// `None` once closed, by whomever.
     attachment: Mutex<Option<Attachment>>,
     interrupt: Arc<Interrupt>,
     /// Statements prepared from SQL text, between their uses.
@@ -65,14 +65,32 @@ impl Shared {
     /// # Errors
     /// That the connection is closed, and those of the call.
     pub(super) fn with<T>(&self, call: impl FnOnce(&mut Attachment) -> Result<T>) -> Result<T> {
-        let mut attachment = self.attachment.lock();
-        call(attachment.as_mut().ok_or(Fault::Closed)?)
+        let result = match self.attachment.lock().as_mut() {
+            Some(attachment) => call(attachment),
+            None if self.interrupt.is_closing() => Err(self.interrupt.error().into()),
+            None => Err(Fault::Closed.into()),
+        };
+        self.detach_if_ended();
+        result
     }
 
     /// Calls the engine where nothing can be done about a failure: from a destructor.
     pub(super) fn with_if_open(&self, call: impl FnOnce(&mut Attachment)) {
         if let Some(attachment) = self.attachment.lock().as_mut() {
             call(attachment);
+        }
+        self.detach_if_ended();
+    }
+
+    /// Once somebody has ended the session (DELETE FROM MON$ATTACHMENTS), its transactions are rolled back and their locks
+    /// go: at once if it rests, or else when the call that runs returns.
+    fn detach_if_ended(&self) {
+        if self.interrupt.is_closing()
+            && let Some(mut attachment) = self.attachment.try_lock()
+            && let Some(attachment) = attachment.take()
+            && let Err(error) = attachment.detach()
+        {
+            tracing::warn!(%error, "closing the database failed");
         }
     }
 
@@ -115,7 +133,14 @@ impl Connection {
             interrupt,
             cache: Mutex::new(StatementCache::default()),
         };
-        Connection { shared: Arc::new(shared) }
+        let shared = Arc::new(shared);
+        let weak = Arc::downgrade(&shared);
+        shared.interrupt.set_on_close(move || {
+            if let Some(shared) = weak.upgrade() {
+                shared.detach_if_ended();
+            }
+        });
+        Connection { shared }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
