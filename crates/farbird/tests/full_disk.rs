@@ -103,6 +103,21 @@ fn add_row(client: &mut Connection, number: i32) -> Result<(), Error> {
     done
 }
 
+/// Runs a statement in a transaction of its own.
+fn run(client: &mut Connection, sql: &str) -> Result<(), Error> {
+    let transaction = begin(client);
+    let done = client.run(&transaction, sql).and_then(|()| client.commit_retaining(&transaction));
+    client.rollback(transaction).expect("rollback");
+    done
+}
+
+/// The program, as a client of the server.
+fn farbird(arguments: &[&str]) -> Command {
+    let mut command = Command::new(FARBIRD);
+    command.args(arguments).env("ISC_USER", "SYSDBA").env("ISC_PASSWORD", PASSWORD);
+    command
+}
+
 fn assert_names_the_file(error: &Error) {
     let item = error.items().iter().find(|item| item.gds_code == isc::IO_ERROR);
     let item = item.unwrap_or_else(|| panic!("no isc_io_error: {error}"));
@@ -145,6 +160,21 @@ fn a_full_disk_stops_writers_only_and_only_for_as_long_as_it_is_full() {
     let mut another = Connection::attach(&server.database(), &login()).expect("who only reads comes in");
     assert_eq!(count(&mut another), acknowledged);
 
+    // docs/store.md, "When the disk is full": no room is made by what takes some itself, and a backup goes elsewhere.
+    for sql in ["delete from t where a = 1", "drop table t"] {
+        let error = run(&mut client, sql).expect_err(sql);
+        assert_names_the_file(&error);
+    }
+    let backup = folder.path().join("elsewhere.fbb");
+    let made = farbird(&["backup", &server.database()]).arg(&backup).output().expect("runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let restored = folder.path().join("elsewhere.fbd");
+    let made = farbird(&["restore"]).args([&backup, &restored]).output().expect("runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let copy = farbird::Database::open(&restored).expect("opens").connect().expect("connects");
+    let rows: i32 = copy.query_one("select count(*) from t", ()).expect("a count");
+    assert_eq!(rows, acknowledged);
+
     server.limit_files("unlimited");
     let mut attempts = 0;
     while let Err(error) = add_row(&mut client, acknowledged) {
@@ -153,8 +183,20 @@ fn a_full_disk_stops_writers_only_and_only_for_as_long_as_it_is_full() {
         assert!(attempts < 1_000, "{error}");
     }
     acknowledged += 1;
+    run(&mut client, "delete from t where a = 1").expect("there is room again");
+    acknowledged -= 1;
     assert_eq!(count(&mut another), acknowledged);
     drop(server);
+
+    // A file that nobody has open is backed up without growing.
+    let size = std::fs::metadata(&path).expect("the file").len();
+    let made = Command::new("prlimit")
+        .args([&format!("--fsize={size}:"), "sh", "-c", "trap '' XFSZ; exec \"$0\" backup \"$1\" -", FARBIRD])
+        .arg(&path)
+        .output()
+        .expect("runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(!made.stdout.is_empty());
 
     let server = Server::start(folder.path());
     let mut client = Connection::attach(&server.database(), &login()).expect("attach");

@@ -238,6 +238,9 @@ pub fn back_up_file(
     let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
     let opened = open_file(database, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
     let made = opened.back_up(out, name, cancel, observer);
-    let closed = opened.store.close().map_err(|error| store_error(database, error));
-    made.and_then(|summary| closed.map(|()| summary))
+    // A disk that is full is a reason to back up: the backup is whole, and the file is no worse than it was.
+    if let Err(error) = opened.store.close() {
+        tracing::warn!(%error, database = %database.display(), "closing the file that was backed up failed");
+    }
+    made
 }
