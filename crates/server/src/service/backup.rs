@@ -275,7 +275,9 @@ fn run(
             // Whatever it met then, that is why.
             Ok(Err(_)) if interrupt.is_closing() => Err(interrupt.error()),
             Ok(outcome) => outcome,
-            Err(_) => Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more")),
+            Err(_) => {
+                Err(Error::new(isc::RANDOM).with("the service has failed; the server's log tells more"))
+            }
         };
         if let Err(error) = &outcome {
             tracing::warn!(%error, "a backup or restore failed");
