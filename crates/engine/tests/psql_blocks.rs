@@ -397,7 +397,14 @@ fn execute_statement_is_strict_about_inputs_and_outputs() {
             "execute statement ('select 1 from rdb$database where 1 = :a') (a := 1, b := 1) into x",
             "eds_input_prm_not_used(B)",
         ),
-        ("execute statement ('select 1 from rdb$database where 1 = :a') into x", "eds_input_prm_not_set(A)"),
+        (
+            "execute statement ('select 1 from rdb$database where :c = :a') (a := 1) into x",
+            "eds_input_prm_not_set(C)",
+        ),
+        (
+            "execute statement ('select 1 from rdb$database where 1 = :a') into x",
+            "dsql_error sqlerr(-206) dsql_field_err random(A) dsql_line_col_error(1, 38)",
+        ),
     ];
     for (statement, status) in cases {
         let got = session.error(&format!("execute block as declare x int; begin {statement}; end"));

@@ -281,6 +281,11 @@ fn merge_by_source() {
 }
 
 #[test]
+fn statuses_whole() {
+    check("statuses-whole");
+}
+
+#[test]
 fn outer_aggregates() {
     check("outer-aggregates");
 }

@@ -58,6 +58,9 @@ impl Binder<'_> {
             self.deeper(|binder| binder.in_new_block(false, |binder| binder.bind_parts(&derived.query)));
         self.namespace().hidden = hidden;
         let select = select?;
+        if !alias.is_empty() {
+            self.check_alias(&alias)?;
+        }
         let names = column_names(&select, &derived.columns, &alias)?;
         let description = format!("derived table {alias}");
         let (tree, named) = self.take_in(select, &alias, names, description, nullable)?;
@@ -74,6 +77,7 @@ impl Binder<'_> {
         if table.busy {
             return Err(cycle(&table.name));
         }
+        self.check_alias(alias)?;
         if let Some(working) = &table.working {
             let types = working.columns.iter().map(|(_, column)| column.sql_type).collect();
             let source =

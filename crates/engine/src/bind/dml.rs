@@ -630,11 +630,11 @@ fn matching_columns(
             let slot = relation.column(name).map(|column| usize::from(column.field_id));
             let given = slot.filter(|slot| columns.iter().any(|(_, known)| known == slot));
             given.ok_or_else(|| {
-                let code = match matching.is_empty() {
-                    true => isc::UPD_INS_DOESNT_MATCH_PK,
-                    false => isc::UPD_INS_DOESNT_MATCH_MATCHING,
-                };
-                Error::new(isc::DSQL_ERROR).and(code).with(relation.name.clone())
+                let error = Error::new(isc::DSQL_ERROR);
+                match matching.is_empty() {
+                    true => error.and(isc::UPD_INS_DOESNT_MATCH_PK).with(relation.name.clone()),
+                    false => error.and(isc::UPD_INS_DOESNT_MATCH_MATCHING),
+                }
             })
         })
         .collect()

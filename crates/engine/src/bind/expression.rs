@@ -9,11 +9,11 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
-use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::error::{dsql, sqlcode, unknown_column, unsupported};
 use crate::bind::inference::Shape;
 use crate::bind::literal::{self, constant};
 use crate::bind::query::BoundSubquery;
-use crate::bind::scope::{ComputedRow, unknown};
+use crate::bind::scope::ComputedRow;
 use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_domain_check_with_accesses};
 use crate::expression::{
     BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
@@ -52,9 +52,12 @@ impl Binder<'_> {
                 if let Some(bound) = self.resolve_column(qualifier.as_ref(), name.as_str(), position)? {
                     return Ok(bound);
                 }
-                self.variable(qualifier.as_ref(), name)
+                self.variable(qualifier.as_ref(), name, position)
             }
-            ExpressionKind::Variable { qualifier, name } => self.variable(qualifier.as_ref(), name),
+            // An error points to the colon.
+            ExpressionKind::Variable { qualifier, name } => {
+                self.variable(qualifier.as_ref(), name, value.position)
+            }
             ExpressionKind::RecordKey { qualifier, kind } => {
                 self.bind_record_key(qualifier.as_ref(), *kind, value.position)
             }
@@ -150,7 +153,12 @@ impl Binder<'_> {
         Ok(bound.converted(&target.sql_type).expression)
     }
 
-    fn variable(&mut self, qualifier: Option<&ast::Name>, name: &ast::Name) -> Result<Bound> {
+    fn variable(
+        &mut self,
+        qualifier: Option<&ast::Name>,
+        name: &ast::Name,
+        position: ast::Position,
+    ) -> Result<Bound> {
         if !self.inside_definition
             && let Some(qualifier) = qualifier
             && let Some(computed) = self.variables.computed_column(qualifier.as_str(), name.as_str())
@@ -159,7 +167,7 @@ impl Binder<'_> {
         }
         let found = self.variables.variable(qualifier.map(ast::Name::as_str), name.as_str());
         let Some(variable) = found.filter(|_| !self.inside_definition) else {
-            return Err(unknown(qualifier, name));
+            return Err(unknown_column(qualifier, name.as_str(), position));
         };
         let expression = Expression::Parameter(variable.slot);
         Ok(Bound::new(expression, variable.column_type.sql_type, variable.column_type.nullable))

@@ -174,7 +174,8 @@ impl Binder<'_> {
         function: &Arc<Routine>,
         arguments: &[ast::Expression],
     ) -> Result<Bound> {
-        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::FUNMISMAT).with(function.name.clone());
+        let mismatch =
+            || Error::new(isc::DSQL_ERROR).and(isc::FUN_PARAM_MISMATCH).with(function.name.clone());
         let required = function.inputs.iter().take_while(|input| input.default_source.is_none()).count();
         if arguments.len() < required || arguments.len() > function.inputs.len() {
             return Err(mismatch());
@@ -217,8 +218,9 @@ impl Binder<'_> {
         arguments: &[ast::Expression],
         nullable: bool,
     ) -> Result<Vec<Expression>> {
+        let mismatch = || Error::new(isc::DSQL_ERROR).and(isc::PRCMISMAT).with(routine.name.clone());
         if arguments.len() > routine.inputs.len() {
-            return Err(Error::new(isc::PRCMISMAT).with(routine.name.clone()));
+            return Err(mismatch());
         }
         let mut bound = Vec::with_capacity(routine.inputs.len());
         for (place, input) in routine.inputs.iter().enumerate() {
@@ -232,7 +234,7 @@ impl Binder<'_> {
                     self.inside_definition = inside;
                     value?
                 }
-                (None, None) => return Err(Error::new(isc::PRCMISMAT).with(routine.name.clone())),
+                (None, None) => return Err(mismatch()),
             };
             bound.push(value);
         }

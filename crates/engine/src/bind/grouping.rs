@@ -300,14 +300,17 @@ impl Binder<'_> {
                 Ok(SortKey { value: bound.expression, part })
             })
             .collect::<Result<Vec<_>>>()?;
+        let mut order_types = Vec::new();
         let order = specification
             .order_by
             .iter()
             .map(|item| {
                 let bound = self.bind_value(&item.value)?;
+                order_types.push(*bound.sql_type());
                 Ok(SortKey { part: key_part(item, &bound.column_type), value: bound.expression })
             })
             .collect::<Result<Vec<_>>>()?;
+        check_range(specification.frame.as_ref(), &order_types)?;
         let frame = self.bind_frame(specification.frame.as_ref(), order.is_empty())?;
         self.block().windows.push(BoundWindow { partition, order, call: WindowCall { function, frame } });
         let place = self.block().windows.len() - 1;
@@ -327,9 +330,7 @@ impl Binder<'_> {
         for _ in 0..=self.block().named_windows.len() {
             let Some(base) = refined.base.take() else { return Ok(refined) };
             let found = self.block().named_windows.iter().find(|window| window.name == base).cloned();
-            let Some(found) = found else {
-                return Err(agg_error(isc::DSQL_WINDOW_NOT_FOUND).with(base.as_str()));
-            };
+            let Some(found) = found else { return Err(window_not_found(base.as_str())) };
             let outer = found.specification;
             refined.base = outer.base;
             if refined.partition_by.is_empty() {
@@ -342,7 +343,7 @@ impl Binder<'_> {
                 refined.frame = outer.frame;
             }
         }
-        Err(agg_error(isc::DSQL_WINDOW_NOT_FOUND).with(""))
+        Err(window_not_found(""))
     }
 
     fn bind_frame(&mut self, frame: Option<&ast::WindowFrame>, unordered: bool) -> Result<WindowFrame> {
@@ -371,6 +372,10 @@ impl Binder<'_> {
         let mut value = |value: &ast::Expression| {
             let mut bound = self.bind_value(value)?;
             self.tell(&mut bound, Some(ColumnType { sql_type: SqlType::INTEGER, nullable: false }))?;
+            let is_parameter = bound.shape.is_some() || matches!(bound.expression, Expression::Parameter(_));
+            if !is_parameter && !is_number(bound.sql_type()) {
+                return Err(Error::new(isc::DSQL_WINDOW_FRAME_VALUE_INV_TYPE));
+            }
             Ok::<_, Error>(bound.expression)
         };
         Ok(match bound {
@@ -481,6 +486,36 @@ fn in_groups(expression: &mut Expression, keys: &[Expression], error: impl Fn() 
     if stray { Err(error()) } else { Ok(()) }
 }
 
+/// Refuses a RANGE with a distance over an order that nothing can be added to.
+fn check_range(frame: Option<&ast::WindowFrame>, order: &[SqlType]) -> Result<()> {
+    let Some(frame) = frame.filter(|frame| frame.unit != ast::FrameUnit::Rows) else { return Ok(()) };
+    let has_distance = std::iter::once(&frame.start)
+        .chain(&frame.end)
+        .any(|bound| matches!(bound, ast::FrameBound::Preceding(_) | ast::FrameBound::Following(_)));
+    if !has_distance {
+        return Ok(());
+    }
+    match order {
+        [_, _, ..] => Err(Error::new(isc::DSQL_WINDOW_RANGE_MULTI_KEY)),
+        [sql_type] if is_number(sql_type) || is_point_in_time(sql_type) => Ok(()),
+        _ => Err(Error::new(isc::DSQL_WINDOW_RANGE_INV_KEY_TYPE)),
+    }
+}
+
+fn is_number(sql_type: &SqlType) -> bool {
+    matches!(
+        sql_type,
+        SqlType::Exact { .. } | SqlType::Float | SqlType::Double | SqlType::DecFloat16 | SqlType::DecFloat34
+    )
+}
+
+fn is_point_in_time(sql_type: &SqlType) -> bool {
+    matches!(
+        sql_type,
+        SqlType::Date | SqlType::Time | SqlType::TimeTz | SqlType::Timestamp | SqlType::TimestampTz
+    )
+}
+
 /// Whether two calls are the same one: it is computed once then.
 fn same_call(left: &AggregateCall, right: &AggregateCall) -> bool {
     left.function.name == right.function.name
@@ -489,6 +524,10 @@ fn same_call(left: &AggregateCall, right: &AggregateCall) -> bool {
         && left.distinct == right.distinct
         && left.filter == right.filter
         && !left.arguments.iter().chain(&left.filter).any(Expression::is_volatile)
+}
+
+fn window_not_found(name: &str) -> Error {
+    dsql(sqlcode::UNKNOWN_TABLE).and(isc::DSQL_WINDOW_NOT_FOUND).with(name)
 }
 
 fn agg_error(code: u32) -> Error {

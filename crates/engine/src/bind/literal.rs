@@ -8,6 +8,7 @@ use farbird_types::{
 };
 
 use crate::bind::Environment;
+use crate::bind::error::{dsql, sqlcode};
 use crate::catalog::character_set_named;
 use crate::expression::Expression as BoundValue;
 
@@ -27,19 +28,16 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
         Literal::Exact { unscaled, scale, width } => exact(*unscaled, *scale, *width),
         Literal::Double(number) => (Value::Double(*number), SqlType::Double),
         Literal::DecFloat(text) => (cast(text, &SqlType::DecFloat34)?, SqlType::DecFloat34),
-        Literal::String { value, character_set: name } => {
-            let set = match name {
-                Some(name) => character_set_named(name)?,
-                None => environment.character_set,
-            };
-            text(Text::encode(value, set)?)
-        }
+        Literal::String { value, character_set: name } => match name {
+            Some(name) => text(Text::encode(value, character_set_named(name)?).map_err(|_| malformed())?),
+            None => text(Text::encode(value, environment.character_set)?),
+        },
         Literal::Binary { value, character_set: name } => {
             let set = match name {
                 Some(name) => character_set_named(name)?,
                 None => CharacterSet::OCTETS,
             };
-            set.check(value)?;
+            set.check(value).map_err(|_| malformed())?;
             text(Text::new(value.as_slice(), set))
         }
         Literal::Date(text) => (point_in_time(text, &SqlType::Date)?, SqlType::Date),
@@ -52,6 +50,11 @@ pub(crate) fn constant(environment: &Environment, literal: &Literal) -> Result<(
             (point_in_time(text, &sql_type)?, sql_type)
         }
     })
+}
+
+/// A text that is not of the character set before it.
+fn malformed() -> Error {
+    dsql(sqlcode::SYNTAX).and(isc::MALFORMED_STRING)
 }
 
 /// The lowest BIGINT or INT128, if that is what a minus before this value makes: without the minus the digits are beyond

@@ -493,7 +493,7 @@ impl BoundSubquery {
     /// Its only column, as a value.
     ///
     /// # Errors
-    /// `dsql_count_mismatch`-like if there are several.
+    /// `dsql_count_mismatch` if there are several.
     pub(crate) fn only_column(&self) -> Result<Bound> {
         match self.columns.as_slice() {
             [column] => Ok(Bound {
@@ -503,7 +503,7 @@ impl BoundSubquery {
                 // Nothing outside of the query reaches its parameters.
                 shape: column.shape.as_ref().map(|_| Box::new(Shape::unknown())),
             }),
-            _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_SUBSELECT_ERR)),
+            _ => Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_COMMAND_ERR).and(isc::DSQL_COUNT_MISMATCH)),
         }
     }
 }

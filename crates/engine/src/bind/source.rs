@@ -352,8 +352,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses an alias that is taken.
-    fn check_alias(&mut self, alias: &str) -> Result<()> {
+    /// Refuses an alias that is taken in the same FROM.
+    pub(super) fn check_alias(&mut self, alias: &str) -> Result<()> {
         if self.namespace().tables.iter().any(|table| table.name == alias) {
             return Err(alias_conflict(alias));
         }

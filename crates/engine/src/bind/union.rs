@@ -263,7 +263,7 @@ fn union_columns(members: &[BoundSelect]) -> Result<Vec<OutputColumn>> {
         let nullable = members
             .iter()
             .any(|member| member.items.get(place).is_some_and(|item| item.column_type.nullable));
-        let sql_type = arithmetic::common_type(&types)?;
+        let sql_type = arithmetic::common_type_in(&types, "UNION")?;
         // Aggregates stand here as columns of the grouping.
         let label = match item.expression {
             Expression::Column(_) => item.label.clone(),

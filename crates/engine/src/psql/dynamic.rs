@@ -22,6 +22,8 @@ use crate::psql::{autonomous, named_parameters};
 /// The rows of an executed text.
 pub(super) struct DynamicRows {
     source: RowSource,
+    /// How many columns its rows must have.
+    targets: usize,
     /// Its CURRENT_TIMESTAMP.
     started: TimestampTz,
 }
@@ -33,8 +35,17 @@ enum RowSource {
 }
 
 impl DynamicRows {
-    /// The next row's columns.
+    /// The next row's columns. As in Firebird it is a row that does not fit the targets, not the text: errors of computing
+    /// it come first.
     pub(super) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        let row = self.next_row(context)?;
+        if let Some(row) = &row {
+            check_columns(row.len(), self.targets)?;
+        }
+        Ok(row)
+    }
+
+    fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
         at(self.started, context, |context| match &mut self.source {
             RowSource::Query(cursor, width) => {
                 let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
@@ -109,7 +120,9 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         Value::Null => String::new(),
         text => releasing(context, |context| Ok(blob::text_of(&text, context)?.decode_lossy().into_owned()))?,
     };
-    let (sql, named) = named_parameters::replaced(&sql);
+    // Without named inputs a name with a colon is one that nobody knows.
+    let has_names = statement.parameters.iter().any(|parameter| parameter.name.is_some());
+    let (sql, named) = if has_names { named_parameters::replaced(&sql) } else { (sql, Vec::new()) };
     let inputs = inputs(statement, &named, context)?;
     let dialect = context.session.options.dialect;
     let options = farbird_sql::ParseOptions {
@@ -186,7 +199,7 @@ fn inputs(
         .collect()
 }
 
-/// Runs a text; what it gives must fit the targets. Its CURRENT_TIMESTAMP is its own, as of any statement.
+/// Runs a text; rows that it gives must fit the targets. Its CURRENT_TIMESTAMP is its own, as of any statement.
 fn run(
     statement: &DynamicStatement,
     parsed: &Parsed,
@@ -195,7 +208,7 @@ fn run(
 ) -> Result<DynamicRows> {
     let started = clock::now(context.now.zone);
     let source = at(started, context, |context| run_text(statement, parsed, inputs, context))?;
-    Ok(DynamicRows { source, started })
+    Ok(DynamicRows { source, targets: statement.targets.len(), started })
 }
 
 fn run_text(
@@ -219,14 +232,16 @@ fn run_text(
         StatementKind::ExecuteBlock(_) | StatementKind::ExecuteProcedure(_) => {
             let compiled = compile_statement(&parsed.environment, &parsed.statement)?;
             check_accesses(statement, parsed, compiled.accesses(), context)?;
-            check_columns(compiled.description.columns.len(), expected)?;
-            run_routine(&compiled, inputs, context)
+            let source = run_routine(&compiled, inputs, context)?;
+            check_gives_columns(compiled.description.columns.len(), expected)?;
+            Ok(source)
         }
         _ => {
             let prepared = bind::bind_statement(&parsed.environment, &parsed.statement, &NoVariables)?;
             check_accesses(statement, parsed, &prepared.accesses, context)?;
-            check_columns(prepared.columns.len(), expected)?;
-            run_plan(&prepared, inputs, context)
+            let source = run_plan(&prepared, inputs, context)?;
+            check_gives_columns(prepared.columns.len(), expected)?;
+            Ok(source)
         }
     }
 }
@@ -246,6 +261,11 @@ fn check_accesses(
 
 fn check_columns(columns: usize, expected: usize) -> Result<()> {
     if columns == expected { Ok(()) } else { Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH)) }
+}
+
+/// Refuses targets for what gives no rows at all.
+fn check_gives_columns(columns: usize, expected: usize) -> Result<()> {
+    if columns == 0 { check_columns(0, expected) } else { Ok(()) }
 }
 
 fn run_routine(

@@ -147,9 +147,10 @@ impl Partition {
     fn ntile(&self, buckets: &Expression, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
         let count = self.rows;
         let buckets = whole_number(&buckets.evaluate(self.values(0), context)?, context)?.unwrap_or(0);
-        let buckets = usize::try_from(buckets).ok().filter(|buckets| *buckets > 0).ok_or_else(|| {
-            Error::new(isc::EXPRESSION_EVAL_ERR).and(isc::SYSF_ARGNMUSTBE_POSITIVE).with(1).with("NTILE")
-        })?;
+        let buckets = usize::try_from(buckets)
+            .ok()
+            .filter(|buckets| *buckets > 0)
+            .ok_or_else(|| Error::new(isc::SYSF_ARGNMUSTBE_POSITIVE).with(1).with("NTILE"))?;
         // The first buckets take one row more than the others until nothing is left over.
         let (size, larger) = (count / buckets, count % buckets);
         Ok((0..count)
@@ -183,10 +184,7 @@ impl Partition {
             };
             let Ok(distance) = usize::try_from(distance) else {
                 let name = if forward { "LEAD" } else { "LAG" };
-                return Err(Error::new(isc::EXPRESSION_EVAL_ERR)
-                    .and(isc::SYSF_ARGNMUSTBE_NONNEG)
-                    .with(2)
-                    .with(name));
+                return Err(Error::new(isc::SYSF_ARGNMUSTBE_NONNEG).with(2).with(name));
             };
             let wanted = if forward { place.checked_add(distance) } else { place.checked_sub(distance) };
             results.push(match wanted.filter(|wanted| *wanted < self.rows) {
@@ -236,7 +234,7 @@ impl Partition {
     ) -> Result<Option<usize>> {
         let Some(number) = whole_number(number, context)? else { return Ok(None) };
         let Some(index) = usize::try_from(number).ok().and_then(|number| number.checked_sub(1)) else {
-            return Err(Error::new(isc::SYSF_ARGMUSTBE_POSITIVE).with("NTH_VALUE"));
+            return Err(Error::new(isc::SYSF_ARGNMUSTBE_POSITIVE).with(2).with("NTH_VALUE"));
         };
         let index = if from_last { rows.len().checked_sub(index + 1) } else { Some(index) };
         Ok(index.and_then(|index| rows.nth(index)))
