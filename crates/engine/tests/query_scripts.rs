@@ -286,6 +286,11 @@ fn statuses_whole() {
 }
 
 #[test]
+fn domain_subqueries() {
+    check("domain-subqueries");
+}
+
+#[test]
 fn outer_aggregates() {
     check("outer-aggregates");
 }

@@ -73,7 +73,10 @@ impl Binder<'_> {
                 Ok(Bound::new(Expression::ErrorContext(*item), error_type(*item), true))
             }
             ExpressionKind::DomainValue => match self.domain_value {
-                Some(sql_type) => Ok(Bound::new(Expression::Column(0), sql_type, true)),
+                Some(sql_type) => {
+                    let value = self.bring_in(0, Expression::Column(0));
+                    Ok(Bound::new(value, sql_type, true))
+                }
                 None => Err(dsql(sqlcode::VALUES).and(isc::DSQL_COMMAND_ERR)),
             },
             ExpressionKind::Unary { operator: UnaryOperator::Plus, operand } => self.bind_value(operand),

@@ -12,7 +12,7 @@ use crate::bind::source::{SourceColumn, is_not_null};
 use crate::bind::{Access, Environment, NoVariables};
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Column, ConstraintKind, Index, ReferentialAction, Relation, RelationKind, Trigger};
-use crate::expression::{BoundExpression, Expression};
+use crate::expression::{BoundExpression, Expression, SubqueryKind};
 use crate::plan::modification::{
     CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
 };
@@ -395,11 +395,36 @@ pub(crate) fn bind_domain_check(
     let mut binder = Binder::new(environment, &NoVariables);
     binder.inside_definition = true;
     binder.domain_value = Some(*domain_type);
-    let condition = binder.bind_condition(check)?;
+    let condition = quantified_to_truth(binder.bind_condition(check)?, false);
     let condition = BoundExpression {
         expression: Arc::new(condition),
         column_type: ColumnType { sql_type: SqlType::Boolean, nullable: true },
         frame: binder.frame,
     };
     Ok((condition, binder.accesses.into_iter().collect()))
+}
+
+/// A domain's condition (or its negation) with quantified subqueries that leave nothing unknown. Elsewhere a CHECK takes
+/// unknown for fulfilled, but Firebird 5 refuses NULL for `check (value in (select ...))` and `check (value not in
+/// (select ...))` alike: there unknown is false, whatever NOT stands before it.
+fn quantified_to_truth(condition: Expression, negated: bool) -> Expression {
+    let all = |parts: Vec<Expression>| {
+        parts.into_iter().map(|part| quantified_to_truth(part, negated)).collect::<Vec<_>>()
+    };
+    match condition {
+        Expression::Not(operand) => quantified_to_truth(*operand, !negated),
+        Expression::And(parts) if negated => Expression::Or(all(parts)),
+        Expression::And(parts) => Expression::And(all(parts)),
+        Expression::Or(parts) if negated => Expression::And(all(parts)),
+        Expression::Or(parts) => Expression::Or(all(parts)),
+        other => {
+            let is_quantified = matches!(&other, Expression::Subquery(subquery)
+                if matches!(subquery.kind, SubqueryKind::Quantified { .. }));
+            let other = if negated { Expression::Not(Box::new(other)) } else { other };
+            match is_quantified {
+                true => Expression::IsTruth { operand: Box::new(other), truth: ast::Truth::True },
+                false => other,
+            }
+        }
+    }
 }
