@@ -16,7 +16,7 @@ use crate::function::{Argument, Call, ScalarFunction, argument};
 /// What ENGINE_VERSION says: the version of Firebird whose language and catalog this is.
 pub const ENGINE_VERSION: &str = "5.0.4";
 /// What FARBIRD_VERSION says, a variable that Firebird does not have: who really answers.
-const FARBIRD_VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const FARBIRD_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Most variables of one namespace.
 const CONTEXT_VARIABLES_MAX: usize = 1_000;

@@ -58,6 +58,7 @@ pub fn rows(
         "MON$COMPILED_STATEMENTS" => monitor::compiled_statements(&mut rows),
         "MON$CONTEXT_VARIABLES" => monitor::context_variables(&mut rows),
         "MON$MEMORY_USAGE" => monitor::memory_usage(&mut rows),
+        "FARBIRD$SERVER" => tables::server(&mut rows),
         "FARBIRD$TEMPORARY_SPACE" => monitor::temporary_space(&mut rows),
         "MON$IO_STATS" | "MON$RECORD_STATS" => {
             let counters: Vec<&str> = relation

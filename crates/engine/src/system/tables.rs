@@ -7,13 +7,20 @@ use farbird_types::{CharacterSet, SqlType};
 
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
+use crate::function::context_variable;
 use crate::system::definitions::{SystemDomain, domains};
 use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
 /// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
-const VIRTUAL_TABLES: [&str; 5] =
-    ["RDB$TIME_ZONES", "RDB$CONFIG", "RDB$KEYWORDS", "FARBIRD$STORAGE", "FARBIRD$TEMPORARY_SPACE"];
+const VIRTUAL_TABLES: [&str; 6] = [
+    "RDB$TIME_ZONES",
+    "RDB$CONFIG",
+    "RDB$KEYWORDS",
+    "FARBIRD$SERVER",
+    "FARBIRD$STORAGE",
+    "FARBIRD$TEMPORARY_SPACE",
+];
 
 /// Relations in the order of their numbers. Our own system tables can be read, but are not listed among Firebird's: tools
 /// compare those with what they know.
@@ -78,6 +85,13 @@ pub(super) fn storage(rows: &mut RowSet<'_, '_, '_>) {
             .text("FARBIRD$CODEC", codec)
             .text("FARBIRD$SOURCE", source);
     }
+}
+
+/// FARBIRD$SERVER: who answers, and whose language it speaks.
+pub(super) fn server(rows: &mut RowSet<'_, '_, '_>) {
+    rows.row()
+        .text("FARBIRD$VERSION", context_variable::FARBIRD_VERSION)
+        .text("FARBIRD$FIREBIRD_VERSION", context_variable::ENGINE_VERSION);
 }
 
 pub(super) fn relations(rows: &mut RowSet<'_, '_, '_>) {

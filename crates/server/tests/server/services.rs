@@ -69,12 +69,14 @@ fn the_manager_tells_what_drivers_ask_first() {
     // What the manager says is what an attachment says, in the form that programs parse; who it really is says a variable.
     assert_eq!(version, "LI-V5.0.4.1812 Firebird 5.0");
     let context = |name: &str| format!("SELECT RDB$GET_CONTEXT('SYSTEM', '{name}') FROM RDB$DATABASE");
-    let mut value = |name: &str| match attached.value(&context(name)) {
+    let mut value = |query: &str| match attached.value(query) {
         Value::Text(text) => text.decode_lossy().into_owned(),
-        other => panic!("{name}: {other:?}"),
+        other => panic!("{query}: {other:?}"),
     };
-    assert_eq!(value("ENGINE_VERSION"), "5.0.4");
-    assert_eq!(value("FARBIRD_VERSION"), env!("CARGO_PKG_VERSION"));
+    assert_eq!(value(&context("ENGINE_VERSION")), "5.0.4");
+    assert_eq!(value(&context("FARBIRD_VERSION")), env!("CARGO_PKG_VERSION"));
+    assert_eq!(value("SELECT FARBIRD$VERSION FROM FARBIRD$SERVER"), env!("CARGO_PKG_VERSION"));
+    assert_eq!(value("SELECT FARBIRD$FIREBIRD_VERSION FROM FARBIRD$SERVER"), "5.0.4");
     let information =
         attached.information(Handle::NONE, &[database::FIREBIRD_VERSION, database::ISC_VERSION]);
     let answer = attached.ask(Request::DatabaseInformation(information)).unwrap().data;
