@@ -317,7 +317,7 @@ pub fn canonical(text: &Text, collation: Collation) -> (CharacterSet, Cow<'_, [u
     }
 }
 
-/// Whether [`canonical`] changes texts.
+/// Whether [`canonical()`] changes texts.
 pub fn is_insensitive(set: CharacterSet, collation: Collation) -> bool {
     attributes(set, collation) & (CASE_INSENSITIVE | ACCENT_INSENSITIVE) != 0
 }
