@@ -7,6 +7,8 @@ FIRST_VERSION = {
     "aggregate filter": (4, 0),
     "merge by source": (5, 0),
     "partial index": (5, 0),
+    # Firebird 3 answers NULL where one bound is NULL and the other one decides for FALSE.
+    "between NULLs": (4, 0),
 }
 
 

@@ -486,7 +486,10 @@ class Generator:
         if roll < 0.5:
             return make(value(), self.random.choice([" is null", " is not null"]))
         if roll < 0.58:
-            return make(value(), " between ", value(), " and ", value())
+            bounds = [value(), value()]
+            if "between NULLs" not in self.features:
+                bounds = [node("bound", "coalesce(", bound, f", {LITERALS[kind][0]})") for bound in bounds]
+            return make(value(), " between ", bounds[0], " and ", bounds[1])
         if roll < 0.66:
             return make(value(), self.random.choice([" in (", " not in ("]), Several((value(), value()), least=1), ")")
         if roll < 0.72:
