@@ -116,7 +116,10 @@ def answer(connection, question):
         if cursor.description is None:
             return {"done": True}
         names = [column[0] for column in cursor.description]
-        rows = [[shown(value) for value in row] for row in cursor.fetchmany(ROWS_MAX)]
+        rows = [[shown(value) for value in row] for row in cursor.fetchmany(ROWS_MAX + 1)]
+        if len(rows) > ROWS_MAX:
+            # Which of them come first is up to each side.
+            rows = [[f"more than {ROWS_MAX} rows"]]
         return {"names": names, "rows": rows}
     except driver.DatabaseError as error:
         return described(error)
