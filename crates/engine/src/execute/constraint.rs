@@ -108,13 +108,13 @@ pub(crate) fn check_foreign_keys(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     for rule in &target.foreign_keys {
-        let value = |row: &[Value], slot: usize| row.get(slot).cloned().unwrap_or_default();
-        let values: Vec<Value> = rule.slots.iter().map(|slot| value(new, *slot)).collect();
+        let values = key_values(new, &rule.slots)?;
         // A reference that is not complete refers to nothing.
         if values.iter().any(Value::is_null) {
             continue;
         }
-        if old.is_some_and(|old| rule.slots.iter().zip(&values).all(|(slot, new)| value(old, *slot) == *new))
+        if let Some(old) = old
+            && key_values(old, &rule.slots)? == values
         {
             continue;
         }
@@ -130,6 +130,14 @@ pub(crate) fn check_foreign_keys(
         }
     }
     Ok(())
+}
+
+/// The values of a key in a row, which has all its columns: a missing one must not pass for NULL.
+pub(crate) fn key_values(row: &[Value], slots: &[usize]) -> Result<Vec<Value>> {
+    let value = |slot: &usize| {
+        row.get(*slot).cloned().ok_or_else(|| Error::internal("a row without a column of its foreign key"))
+    };
+    slots.iter().map(value).collect()
 }
 
 fn parent_exists(

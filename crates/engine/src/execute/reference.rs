@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use farbird_store::{IndexScan, KeyRange, Projection, RowBatch, RowId, ScanDirection};
-use farbird_types::{Error, Value, convert, isc};
+use farbird_types::{Error, Result, Value, convert, isc};
 
 use crate::bind::table_target;
 use crate::catalog::ReferentialAction;
 use crate::execute::batch::BATCH_ROWS_MAX;
-use crate::execute::constraint::{in_doubt_as, key_text};
+use crate::execute::constraint::{in_doubt_as, key_text, key_values};
 use crate::execute::context::ExecutionContext;
 use crate::execute::row_change::{self, Change, Failure};
 use crate::plan::modification::{ReferenceRule, Target};
@@ -41,7 +41,7 @@ pub(crate) fn after_delete(
 ) -> Change<()> {
     let mut gone = Vec::new();
     for rule in &target.references {
-        let Some(old) = key_of(rule, old) else { continue };
+        let Some(old) = key_of(rule, old)? else { continue };
         let Some(keys) = child_keys(rule, &old, context) else { continue };
         let (action, trigger) = (rule.on_delete, rule.delete_trigger.as_deref());
         gone.push(GoneKey { rule, action, trigger, old, keys, new: None });
@@ -65,9 +65,9 @@ pub(crate) fn after_update(
         if rule.slots.iter().all(|slot| old.get(*slot) == new.get(*slot)) {
             continue;
         }
-        let Some(old) = key_of(rule, old) else { continue };
+        let Some(old) = key_of(rule, old)? else { continue };
         let Some(keys) = child_keys(rule, &old, context) else { continue };
-        let new = rule.slots.iter().map(|slot| value(new, *slot)).collect();
+        let new = key_values(new, &rule.slots)?;
         let (action, trigger) = (rule.on_update, rule.update_trigger.as_deref());
         gone.push(GoneKey { rule, action, trigger, old, keys, new: Some(new) });
     }
@@ -87,14 +87,10 @@ fn cascade_and_check(
     gone.iter().try_for_each(|key| check_unreferenced(key, target, row, context))
 }
 
-fn value(row: &[Value], slot: usize) -> Value {
-    row.get(slot).cloned().unwrap_or_default()
-}
-
 /// The key that others may refer to; nothing refers to one with NULLs.
-fn key_of(rule: &ReferenceRule, row: &[Value]) -> Option<Vec<Value>> {
-    let values: Vec<Value> = rule.slots.iter().map(|slot| value(row, *slot)).collect();
-    if values.iter().any(Value::is_null) { None } else { Some(values) }
+fn key_of(rule: &ReferenceRule, row: &[Value]) -> Result<Option<Vec<Value>>> {
+    let values = key_values(row, &rule.slots)?;
+    Ok((!values.iter().any(Value::is_null)).then_some(values))
 }
 
 fn cascade(key: &GoneKey<'_>, target: &Target, context: &mut ExecutionContext<'_>) -> Change<()> {
@@ -194,7 +190,8 @@ fn change_child(
     for (place, slot) in key.rule.child_slots.iter().enumerate() {
         let value = match (key.action, &key.new) {
             (ReferentialAction::Cascade, Some(new)) => {
-                let value = new.get(place).cloned().unwrap_or_default();
+                let missing = || Error::internal("a key without a value for a column that refers to it");
+                let value = new.get(place).cloned().ok_or_else(missing)?;
                 match child.columns.get(*slot) {
                     Some(Some(column)) => convert::cast(&value, &column.sql_type, &context.cast)?,
                     _ => value,
