@@ -58,9 +58,19 @@ impl Counters {
         self.out_packets += 1;
     }
 
+    /// So many packets were encoded.
+    pub fn packets_out(&mut self, packets: u64) {
+        self.out_packets += packets;
+    }
+
     /// A packet was decoded.
     pub fn packet_in(&mut self) {
         self.in_packets += 1;
+    }
+
+    /// So many packets were decoded: rows come many at a time.
+    pub fn packets_in(&mut self, packets: u64) {
+        self.in_packets += packets;
     }
 
     /// Bytes were handed to compression, or straight to the socket.

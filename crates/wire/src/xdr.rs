@@ -116,6 +116,11 @@ impl<'a> Reader<'a> {
         self.bytes.get(start..self.offset).unwrap_or_default()
     }
 
+    /// The bytes not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.offset..).unwrap_or_default()
+    }
+
     /// Takes `length` bytes as they are, without padding.
     pub fn raw(&mut self, length: usize) -> Result<&'a [u8], Stop> {
         let end = self.offset.checked_add(length).ok_or(Stop::NeedMore)?;

@@ -12,7 +12,7 @@ use crate::packet::{Execute, Request};
 use crate::protocol::{Handle, free_statement};
 use crate::xdr::{DecodeError, Reader, Stop};
 
-/// Most message descriptors remembered by one decoder, over all statements and requests: about 30 MB.
+/// Most message descriptors remembered by one decoder, over all statements and requests: about 60 MB.
 pub const DESCRIPTORS_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Limits, Memory, Stream};
-use crate::message::{MessageFormat, MessageType, parse_message_formats};
+use crate::message::{MessageForm, MessageFormat, MessageType, RowRun, RunLimits, parse_message_formats};
 use crate::operation::Operation;
 use crate::packet::{Reply, Request};
 use crate::protocol::ProtocolVersion;
@@ -108,6 +108,25 @@ impl ReplyDecoder {
         }
         let Some(reply) = self.stream.next(&mut self.memory, Reply::read)? else { return Ok(None) };
         self.answer(reply).map(Some).map_err(|error| self.stream.fail(error))
+    }
+
+    /// The rows that are here of the op_fetch or op_fetch_scroll whose turn it is, as far as they stand one behind the
+    /// other. `None` if something else comes next, or not even one row is whole: then [`ReplyDecoder::next_reply`] knows.
+    ///
+    /// Each row is a packet. The request is answered by what comes behind the rows.
+    ///
+    /// # Errors
+    /// As [`ReplyDecoder::next_reply`].
+    pub fn next_run(&mut self, limits: RunLimits) -> Result<Option<RowRun>, DecodeError> {
+        let Some(oldest) = self.expected.front() else { return Ok(None) };
+        let (Operation::Fetch | Operation::FetchScroll, Some(format)) = (oldest.operation, &oldest.row)
+        else {
+            return Ok(None);
+        };
+        let run = self.stream.next(&mut self.memory, |reader, context| {
+            RowRun::read(reader, format, MessageForm::of_sql(context.version), limits)
+        });
+        run.map(Option::flatten)
     }
 
     fn answer(&mut self, reply: Reply) -> Result<Answer, DecodeError> {

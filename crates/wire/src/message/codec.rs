@@ -189,32 +189,26 @@ impl MessageFormat {
 
     /// Moves the reader behind one message without looking at the values.
     pub(crate) fn skip(&self, form: MessageForm, reader: &mut Reader<'_>) -> Result<(), Stop> {
-        match form {
-            MessageForm::Packed => {
-                let nulls = reader.opaque(self.column_count().div_ceil(8))?;
-                for (column, kind) in self.columns().enumerate() {
-                    if !is_null(nulls, column) {
-                        skip_value(kind, reader)?;
-                    }
-                }
+        match (self.is_paired(), form) {
+            (true, form) => self.layout().skip(self.types(), form, reader),
+            (false, MessageForm::Unpacked) => {
+                self.types().iter().try_for_each(|kind| skip_value(kind, reader))
             }
-            MessageForm::Unpacked => {
-                for kind in self.types() {
-                    skip_value(kind, reader)?;
-                }
+            (false, MessageForm::Packed) => {
+                Err(DecodeError::BadValue { offset: reader.offset(), value: 0 }.into())
             }
         }
-        Ok(())
     }
 }
 
-fn is_null(nulls: &[u8], column: usize) -> bool {
+#[inline]
+pub(super) fn is_null(nulls: &[u8], column: usize) -> bool {
     nulls.get(column / 8).is_some_and(|byte| byte >> (column % 8) & 1 == 1)
 }
 
 /// Reads the length word of a varying item and checks it against the declared length. (Firebird clamps it and then
 /// reads the following value from the wrong place; refusing tells the peer sooner.)
-fn varying_length(declared: u16, reader: &mut Reader<'_>) -> Result<usize, Stop> {
+pub(super) fn varying_length(declared: u16, reader: &mut Reader<'_>) -> Result<usize, Stop> {
     let offset = reader.offset();
     let length = reader.u16()?;
     if length > declared {
@@ -273,6 +267,17 @@ fn decode_value(kind: &MessageType, reader: &mut Reader<'_>) -> Result<Value, St
     })
 }
 
+/// The value of checked content: of a text its bytes, of other types their wire form.
+pub(super) fn value_of(kind: &MessageType, content: &[u8]) -> Value {
+    match *kind {
+        MessageType::Text { charset, .. }
+        | MessageType::Varying { charset, .. }
+        | MessageType::Cstring { charset, .. } => text(content, charset),
+        // Checked content is whole.
+        _ => decode_value(kind, &mut Reader::new(content)).unwrap_or_default(),
+    }
+}
+
 fn text(bytes: &[u8], charset: Option<u16>) -> Value {
     let [character_set, _collation] = charset.unwrap_or(u16::from(DYNAMIC_CHARACTER_SET)).to_le_bytes();
     Value::Text(Text::new(bytes, CharacterSet(character_set)))
@@ -290,7 +295,11 @@ fn timestamp_tz(reader: &mut Reader<'_>) -> Result<TimestampTz, Stop> {
     Ok(TimestampTz { utc: timestamp(reader)?, zone: ZoneId(reader.u16()?) })
 }
 
-fn encode_value(kind: &MessageType, value: &Value, writer: &mut Writer<'_>) -> Result<(), EncodeFault> {
+pub(super) fn encode_value(
+    kind: &MessageType,
+    value: &Value,
+    writer: &mut Writer<'_>,
+) -> Result<(), EncodeFault> {
     match (kind, value) {
         (_, Value::Null) => encode_zeros(kind, writer),
         (MessageType::Text { length, charset }, Value::Text(text)) => {

@@ -306,6 +306,16 @@ impl MessageType {
         matches!(self, MessageType::Blob { .. } | MessageType::Quad { .. })
     }
 
+    /// Most bytes of a text; 0 for other types.
+    pub(crate) fn declared_length(&self) -> u16 {
+        match *self {
+            MessageType::Text { length, .. }
+            | MessageType::Varying { length, .. }
+            | MessageType::Cstring { length, .. } => length,
+            _ => 0,
+        }
+    }
+
     /// Bytes on the wire, padding included; `None` if each value has its own length.
     pub(crate) fn wire_length(&self) -> Option<usize> {
         Some(match *self {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use farbird_types::ColumnType;
 
 use super::descriptor::{MessageType, blr};
+use super::layout::RowLayout;
 use crate::xdr::DecodeError;
 
 /// What the items of a message are, in order. In SQL messages each value is followed by its NULL indicator (a
@@ -18,6 +19,8 @@ pub struct MessageFormat {
     types: Vec<MessageType>,
     length: u32,
     paired: bool,
+    /// Where the columns lie on the wire; of no columns if the items are not in pairs.
+    layout: RowLayout,
 }
 
 const INDICATOR: MessageType = MessageType::Short { scale: 0 };
@@ -31,7 +34,11 @@ impl MessageFormat {
         let (pairs, rest) = types.as_chunks::<2>();
         let paired =
             rest.is_empty() && pairs.iter().all(|[_, tail]| matches!(tail, MessageType::Short { .. }));
-        MessageFormat { number, types, length: u32::try_from(length).unwrap_or(u32::MAX), paired }
+        let layout = match paired {
+            true => RowLayout::of(pairs.iter().map(|[value, _]| value)),
+            false => RowLayout::default(),
+        };
+        MessageFormat { number, length: u32::try_from(length).unwrap_or(u32::MAX), paired, layout, types }
     }
 
     /// The format of an SQL message with these columns.
@@ -99,6 +106,18 @@ impl MessageFormat {
     /// The types of the columns, without indicators.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = &MessageType> {
         self.types.as_chunks::<2>().0.iter().map(|[value, _]| value)
+    }
+
+    /// The type of a column, from 0.
+    #[inline]
+    pub fn column_type(&self, column: usize) -> Option<&MessageType> {
+        self.types.as_chunks::<2>().0.get(column).map(|[value, _]| value)
+    }
+
+    /// Where the columns lie on the wire.
+    #[inline]
+    pub(super) fn layout(&self) -> &RowLayout {
+        &self.layout
     }
 
     /// Length of the message in memory: the end of its last item (fmt_length). op_batch_create carries it, and

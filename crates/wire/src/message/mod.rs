@@ -9,12 +9,17 @@
 //! Uses [`crate::xdr`] and `farbird_types`. Source: wire-protocol.md, 7.
 
 mod codec;
+mod columns;
 mod descriptor;
 mod format;
+mod layout;
+mod run;
 
 pub use codec::{EncodeError, EncodeFault};
+pub use columns::{ColumnData, ColumnSlice, RowsWritten};
 pub use descriptor::{DYNAMIC_CHARACTER_SET, MessageType, SqlDescription, sql_type};
 pub use format::{MessageFormat, parse_message_formats};
+pub use run::{Mark, RowRef, RowRun, RunLimits, WireValue};
 
 use std::sync::Arc;
 
