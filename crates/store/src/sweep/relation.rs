@@ -4,7 +4,6 @@
 //! looked at ([`super::watch`]), and a bounded number of changes is made. An interruption at any point leaves what the next
 //! portion finds again: dead images whose entries are gone already, versions that a block has too.
 
-use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,8 +36,6 @@ pub(super) struct Portion {
     /// How much is gathered together.
     bytes_max: usize,
     stage: Stage,
-    /// Rows with entries that had to stay.
-    skipped: HashSet<RowId>,
     useful: bool,
 }
 
@@ -81,7 +78,7 @@ impl Portion {
         {
             // What was written before is in the snapshots that follow, and what is written later is noticed.
             let _guard = inner.begin_write();
-            inner.sweeper.watch.begin(registered.layout.id, from);
+            inner.sweeper.watch.begin(&registered.layout, from);
         }
         Portion {
             registered: registered.clone(),
@@ -89,7 +86,6 @@ impl Portion {
             gathered: Gathered::from(from),
             bytes_max,
             stage: Stage::Gather,
-            skipped: HashSet::new(),
             useful: false,
         }
     }
@@ -165,7 +161,8 @@ impl Portion {
             return Ok(Outcome::Going);
         };
         // Looking them up brings their pages into memory, and leaves those alone that are gone already.
-        let (space, snapshot) = (Space::Index(*index), inner.snapshot());
+        let index = *index;
+        let (space, snapshot) = (Space::Index(index), inner.snapshot());
         let mut entries = list.take(paces.entries.items);
         if entries.is_empty() {
             *current = None;
@@ -190,13 +187,10 @@ impl Portion {
         let began = Instant::now();
         let mut batch = WriteBatch::new();
         let count = entries.len();
-        inner.sweeper.watch.with_touched(|is_touched| {
-            for entry in entries {
-                // Whoever has written to the row since may have added the entry again.
-                match keyspace::parse_entry(&entry) {
-                    Some((_, row)) if is_touched(row) => drop(self.skipped.insert(row)),
-                    _ => batch.delete(space, entry),
-                }
+        inner.sweeper.watch.with_entries(index, |is_put| {
+            // One that was put since belongs to a newer version of the row: it goes with that.
+            for entry in entries.into_iter().filter(|entry| !is_put(entry)) {
+                batch.delete(space, entry);
             }
         });
         self.write(inner, &guard, batch)?;
@@ -223,14 +217,9 @@ impl Portion {
             merging.deletable = std::mem::take(&mut stretch.dead);
             return Ok(Outcome::Going);
         }
-        let Some(mut next) = self.gathered.stretches.pop() else {
+        let Some(next) = self.gathered.stretches.pop() else {
             return Ok(Outcome::Done { next_row: self.gathered.next_row, useful: self.useful });
         };
-        if !self.skipped.is_empty() {
-            next.settled.retain(|(row, _)| !self.skipped.contains(row));
-            next.dead.retain(|(row, _)| !self.skipped.contains(row));
-            next.blobs.retain(|(row, _)| !self.skipped.contains(row));
-        }
         *merging = Merging { stretch: next, ..Merging::default() };
         Ok(Outcome::Going)
     }
@@ -479,5 +468,109 @@ fn push_version(writer: &mut BlockWriter<'_>, ((row, commit), value): &(VersionK
     match StoredVersion::decode(value, *row)?.content {
         VersionContent::Deleted => Ok(()),
         VersionContent::Row { format, bytes } => writer.push(row.0, *commit, format, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_record::RecordFormat;
+    use farbird_types::character_set::Collation;
+    use farbird_types::{SqlType, Value};
+
+    use super::*;
+    use crate::substrate::ALL_KEYS;
+    use crate::{
+        Access, CancelFlag, IndexDefinition, IndexScan, Isolation, KeyPart, KeyRange, KeySource, Projection,
+        RowBatch, ScanDirection, Store, StoreOptions, Transaction, TransactionOptions, Wait,
+    };
+
+    const INDEX: IndexId = IndexId(1);
+
+    /// A relation of one number, with an index.
+    fn numbers() -> Arc<RelationLayout> {
+        let parts = vec![KeyPart { source: KeySource::Column(0), collation: Collation(0) }];
+        let index = IndexDefinition {
+            id: INDEX,
+            unique: false,
+            descending: false,
+            parts,
+            condition: None,
+            active: true,
+        };
+        Arc::new(RelationLayout {
+            id: RelationId(128),
+            formats: vec![RecordFormat::new(vec![SqlType::BIGINT])],
+            current: 0,
+            added_defaults: Vec::new(),
+            codec: None,
+            indexes: vec![index],
+        })
+    }
+
+    fn begin(store: &Store) -> Transaction {
+        let options = TransactionOptions {
+            isolation: Isolation::Snapshot,
+            access: Access::ReadWrite,
+            wait: Wait::No,
+            snapshot_at: None,
+        };
+        store.begin(options, CancelFlag::new()).expect("begin")
+    }
+
+    fn set(store: &Store, layout: &RelationLayout, row: RowId, number: i64) {
+        let transaction = begin(store);
+        let view = transaction.view().expect("view");
+        transaction.update(layout, &view, row, &mut [Value::integer(number)]).expect("update");
+        transaction.commit().expect("commit");
+    }
+
+    /// How many rows an index finds under a number.
+    fn found(transaction: &Transaction, layout: &Arc<RelationLayout>, number: i64) -> usize {
+        let view = transaction.view().expect("view");
+        let range = KeyRange::equal(vec![Value::integer(number)]);
+        let ascending = ScanDirection::Ascending;
+        let mut scan = IndexScan::new(Arc::clone(layout), INDEX, range, ascending, view, Projection::all())
+            .expect("scan");
+        let mut batch = RowBatch::new();
+        scan.next_batch(transaction, 10, &mut batch).expect("read");
+        batch.len()
+    }
+
+    #[test]
+    fn old_versions_of_a_row_that_is_changed_during_the_sweep_go() {
+        let store = Store::in_memory(StoreOptions { background_sweep: false, ..StoreOptions::default() })
+            .expect("open");
+        let layout = numbers();
+        store.register_layout(Arc::clone(&layout));
+        let transaction = begin(&store);
+        let row = transaction.insert(&layout, &mut [Value::integer(0)]).expect("insert");
+        transaction.commit().expect("commit");
+        for number in 1..=50 {
+            set(&store, &layout, row, number);
+        }
+        let inner = &store.inner;
+        let registered = inner.registered_layout(layout.id).expect("layout");
+        let registered = inner
+            .layouts()
+            .iter()
+            .find(|known| Arc::ptr_eq(&known.layout, &registered))
+            .cloned()
+            .expect("layout");
+        let mut portion = Portion::begin(inner, &registered, RowId(0), usize::MAX);
+        portion.gather(inner).expect("gather");
+        assert!(matches!(portion.stage, Stage::Forget(_)));
+        // An old key comes back, and goes again.
+        set(&store, &layout, row, 7);
+        let reader = begin(&store);
+        set(&store, &layout, row, 51);
+        let mut paces = Paces::default();
+        while portion.advance(inner, &mut paces).expect("sweep") == Outcome::Going {}
+        inner.sweeper.watch.end();
+        let count = |space| inner.snapshot().scan(space, ALL_KEYS, Direction::Forward).expect("scan").count();
+        // 50 may have been settled.
+        assert!(count(Space::Versions(layout.id)) <= 3);
+        assert_eq!(count(Space::Index(INDEX)), 3);
+        assert_eq!([7, 50, 51].map(|number| found(&reader, &layout, number)), [1, 0, 0]);
+        assert_eq!([7, 50, 51].map(|number| found(&begin(&store), &layout, number)), [0, 0, 1]);
     }
 }

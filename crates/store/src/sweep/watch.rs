@@ -1,16 +1,18 @@
 //! Notices what others write to a relation while the sweep prepares its own changes of it, so that preparing needs no right
 //! to write.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::substrate::{Space, WriteBatch};
-use crate::{RelationId, RowId, keyspace};
+use crate::{IndexId, RelationId, RelationLayout, RowId, keyspace};
 
-/// Rows touched that are remembered; with more of them the work is given up.
-const TOUCHED_MAX: usize = 1 << 18;
+/// Memory for what is remembered, in bytes; with more of it the work is given up.
+const REMEMBERED_BYTES_MAX: usize = 32 << 20;
+/// What remembering an entry takes beside its bytes, more or less.
+const ENTRY_BYTES: usize = 64;
 
 /// The relation that is watched, if any. All writes of the store pass by, one at a time.
 #[derive(Debug, Default)]
@@ -25,10 +27,14 @@ struct Watched {
     relation: RelationId,
     /// Rows from this one on.
     from: RowId,
-    /// Rows that have got a version or a change, and blocks (by their first row) that were written.
-    touched: HashSet<u64>,
+    /// Index entries that were put, of each index of the relation. By entry and not by row: of a row that is changed all the
+    /// time the old entries can go all the same.
+    entries: HashMap<IndexId, HashSet<Vec<u8>>>,
+    /// Blocks (by their first row) that were written.
     blocks_touched: Vec<u64>,
-    /// Whether more has happened than can be told row by row.
+    /// Memory that those take.
+    bytes: usize,
+    /// Whether more has happened than can be told one by one.
     is_lost: bool,
     /// Whether it is the sweep that writes.
     is_own: bool,
@@ -36,12 +42,13 @@ struct Watched {
 
 impl Watch {
     /// Begins anew. What is written before, or at the same time, is noticed or not.
-    pub(super) fn begin(&self, relation: RelationId, from: RowId) {
+    pub(super) fn begin(&self, layout: &RelationLayout, from: RowId) {
         let watched = Watched {
-            relation,
+            relation: layout.id,
             from,
-            touched: HashSet::new(),
+            entries: layout.indexes.iter().map(|index| (index.id, HashSet::new())).collect(),
             blocks_touched: Vec::new(),
+            bytes: 0,
             is_lost: false,
             is_own: false,
         };
@@ -71,17 +78,17 @@ impl Watch {
         }
     }
 
-    /// Whether the rows touched are not known any more.
+    /// Whether what others have written is not known any more.
     pub(super) fn is_lost(&self) -> bool {
         self.state.lock().as_ref().is_none_or(|watched| watched.is_lost)
     }
 
-    /// Runs with a question about rows: whether others have written to them.
-    pub(super) fn with_touched<T>(&self, run: impl FnOnce(&dyn Fn(RowId) -> bool) -> T) -> T {
+    /// Runs with a question about entries of an index: whether others have put them.
+    pub(super) fn with_entries<T>(&self, index: IndexId, run: impl FnOnce(&dyn Fn(&[u8]) -> bool) -> T) -> T {
         let state = self.state.lock();
-        match &*state {
-            Some(watched) if watched.touched.is_empty() => run(&|_| false),
-            Some(watched) => run(&|row| watched.touched.contains(&row.0)),
+        match state.as_ref().and_then(|watched| watched.entries.get(&index)) {
+            Some(entries) if entries.is_empty() => run(&|_| false),
+            Some(entries) => run(&|entry| entries.contains(entry)),
             None => run(&|_| true),
         }
     }
@@ -97,18 +104,27 @@ impl Watch {
 impl Watched {
     fn note(&mut self, batch: &WriteBatch) {
         let relation = self.relation;
-        let is_mine = |space: Space| matches!(space, Space::Versions(id) | Space::Changes(id) | Space::Blocks(id) if id == relation);
-        self.is_lost |= batch.cleared().iter().any(|space| is_mine(*space));
-        for (space, changes) in batch.changes().filter(|(space, _)| is_mine(*space)) {
-            for (key, _) in changes {
-                let row = key.get(..8).and_then(keyspace::number).unwrap_or(0);
-                match space {
-                    Space::Blocks(_) => self.blocks_touched.push(row),
-                    _ if row >= self.from.0 => drop(self.touched.insert(row)),
-                    _ => {}
+        let is_mine = |space: &Space| matches!(space, Space::Versions(id) | Space::Changes(id) | Space::Blocks(id) if *id == relation);
+        self.is_lost |= batch.cleared().iter().any(is_mine);
+        for (space, changes) in batch.changes() {
+            match space {
+                Space::Blocks(id) if id == relation => {
+                    let first = |key: &[u8]| key.get(..8).and_then(keyspace::number).unwrap_or(0);
+                    self.blocks_touched.extend(changes.iter().map(|(key, _)| first(key)));
+                    self.bytes += changes.len() * size_of::<u64>();
                 }
+                Space::Index(index) => {
+                    let Some(entries) = self.entries.get_mut(&index) else { continue };
+                    for (entry, _) in changes.iter().filter(|(_, value)| value.is_some()) {
+                        let row = keyspace::parse_entry(entry).map(|(_, row)| row);
+                        if row.is_none_or(|row| row >= self.from) && entries.insert(entry.clone()) {
+                            self.bytes += entry.len() + ENTRY_BYTES;
+                        }
+                    }
+                }
+                _ => {}
             }
         }
-        self.is_lost |= self.touched.len().max(self.blocks_touched.len()) > TOUCHED_MAX;
+        self.is_lost |= self.bytes > REMEMBERED_BYTES_MAX;
     }
 }
