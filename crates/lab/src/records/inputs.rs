@@ -9,7 +9,7 @@ use farbird_types::{
     Date, ExactSubtype, ExactWidth, SqlType, Text, Time, Timestamp, TimestampTz, Value, ZoneId,
 };
 
-use super::random::Random;
+use crate::random::Random;
 
 /// The first chapters of Jane Austen's "Pride and Prejudice" (1813), a paragraph a line, from Project Gutenberg's text
 /// 1342. In the public domain.

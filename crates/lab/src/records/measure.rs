@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use farbird_record::{BlockFill, CodecId, ColumnSet, ColumnVector, EncodedRows, RecordFormat, codec};
 
 use super::inputs::Input;
-use super::random::Random;
+use crate::random::Random;
 
 /// What is measured.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 
 mod inputs;
 mod measure;
-mod random;
 
 pub use farbird_record::CodecId;
 pub use inputs::{Input, UnknownInput};
