@@ -8,11 +8,11 @@ use farbird_wire::blob_stream::{ALIGNMENT, BlobStreamItem, BlobStreamPortion, HE
 use farbird_wire::clumplet::{ClumpletWriter, batch, bpb};
 use farbird_wire::message::{MessageFormat, MessageRun};
 use farbird_wire::packet::{BatchBlobs, BatchCreate, BatchMessages, Reply, Request};
+use farbird_wire::protocol::Handle;
 
 use crate::connection::Connection;
-use crate::conversation::Ticket;
+use crate::core::{ObjectRef, Question, Shared, checked};
 use crate::error;
-use crate::link::checked;
 use crate::pipeline::Outcome;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
@@ -29,10 +29,12 @@ const STREAM_BPB: [u8; 4] = [bpb::VERSION1, bpb::TYPE, 1, bpb::TYPE_STREAM];
 ///
 /// After a row that fails, the others are executed all the same.
 #[derive(Debug)]
-pub struct Batch<'c> {
-    connection: &'c mut Connection,
-    transaction: &'c Transaction,
-    statement: &'c Statement,
+pub struct Batch {
+    shared: Shared,
+    transaction: ObjectRef,
+    /// Keeps the statement prepared.
+    _statement: Statement,
+    handle: Handle,
     rows: MessageRun,
     /// Bytes that the server holds, rows and BLOBs.
     held_rows: usize,
@@ -42,10 +44,10 @@ pub struct Batch<'c> {
     /// Rows sent and not executed.
     waiting: u64,
     /// Executions under way, each with the position of its first row.
-    under_way: VecDeque<(Ticket, u64)>,
+    under_way: VecDeque<(Question, u64)>,
     sent: u64,
     /// Packets whose answers tell only of failures.
-    packets: VecDeque<Ticket>,
+    packets: VecDeque<Question>,
     outcome: Outcome,
 }
 
@@ -57,23 +59,21 @@ impl Connection {
     ///
     /// # Errors
     /// `isc_wish_list` if the server's protocol has no batches (before Firebird 4), or the statement no parameters.
-    pub fn batch<'c>(
-        &'c mut self,
-        transaction: &'c Transaction,
-        statement: &'c Statement,
-    ) -> Result<Batch<'c>> {
+    pub async fn batch(&self, transaction: &Transaction, statement: &Statement) -> Result<Batch> {
         let format = statement.input_format().filter(|_| self.version().has_statement_timeout());
         let Some(format) = format.map(Arc::clone) else {
             return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(
                 "batches need protocol 16 (Firebird 4) and a statement with parameters; use a pipeline",
             ));
         };
-        self.send_releases()?;
-        let packets = VecDeque::from([self.link.send(&create(statement, &format))?]);
+        transaction.handle(&self.shared).await?;
+        let handle = statement.handle(&self.shared).await?;
+        let packets = VecDeque::from([self.shared.ask(&create(handle, &format))?]);
         Ok(Batch {
-            connection: self,
-            transaction,
-            statement,
+            shared: self.shared.clone(),
+            transaction: ObjectRef::clone(transaction.object()),
+            _statement: statement.clone(),
+            handle,
             row_bytes: format.aligned_length() as usize,
             rows: MessageRun::new(format),
             held_rows: 0,
@@ -88,12 +88,12 @@ impl Connection {
     }
 }
 
-fn create(statement: &Statement, format: &Arc<MessageFormat>) -> Request {
+fn create(statement: Handle, format: &Arc<MessageFormat>) -> Request {
     let mut parameters = ClumpletWriter::batch();
     parameters.integer(batch::MULTIERROR, 1);
     parameters.integer(batch::BLOB_POLICY, i32::from(batch::BLOB_STREAM));
     Request::BatchCreate(BatchCreate {
-        statement: statement.handle(),
+        statement,
         blr: format.to_blr(),
         message_length: format.length(),
         parameters: parameters.into_bytes(),
@@ -101,18 +101,18 @@ fn create(statement: &Statement, format: &Arc<MessageFormat>) -> Request {
     })
 }
 
-impl Batch<'_> {
+impl Batch {
     /// Adds a row. Its values must be of the parameters' own types: nothing is converted.
     ///
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
-    pub fn add(&mut self, values: &[Value]) -> Result<()> {
+    pub async fn add(&mut self, values: &[Value]) -> Result<()> {
         self.rows.push(values)?;
         let rows_bytes = self.held_rows + self.rows.count() as usize * self.row_bytes;
         if rows_bytes >= EXECUTE_BYTES || self.held_blobs >= EXECUTE_BYTES {
-            self.execute()?;
+            self.execute().await?;
         } else if self.rows.wire().len() >= PACKET_BYTES {
-            self.send_rows()?;
+            self.send_rows().await?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// A BLOB of more than 4 GiB, or a lost connection.
-    pub fn add_blob(&mut self, contents: &[u8]) -> Result<Value> {
+    pub async fn add_blob(&mut self, contents: &[u8]) -> Result<Value> {
         let too_long = || Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG);
         let length = u32::try_from(contents.len() + STREAM_BPB.len()).map_err(|_| too_long())?;
         self.blobs += 1;
@@ -142,7 +142,8 @@ impl Batch<'_> {
                 items: std::mem::take(&mut items),
             };
             self.held_blobs += portion.length as usize;
-            self.send(&Request::BatchBlobStream(BatchBlobs { statement: self.statement.handle(), portion }))?;
+            self.send(&Request::BatchBlobStream(BatchBlobs { statement: self.handle, portion }))?;
+            self.shared.room().await?;
             head_bytes = 0;
             if pieces.peek().is_none() {
                 return Ok(Value::Blob(id));
@@ -151,12 +152,11 @@ impl Batch<'_> {
     }
 
     fn send(&mut self, request: &Request) -> Result<()> {
-        let ticket = self.connection.link.send(request)?;
-        self.packets.push_back(ticket);
+        self.packets.push_back(self.shared.ask(request)?);
         Ok(())
     }
 
-    fn send_rows(&mut self) -> Result<()> {
+    async fn send_rows(&mut self) -> Result<()> {
         if self.rows.count() == 0 {
             return Ok(());
         }
@@ -164,33 +164,32 @@ impl Batch<'_> {
         let rows = std::mem::replace(&mut self.rows, next);
         self.held_rows += rows.count() as usize * self.row_bytes;
         self.waiting += u64::from(rows.count());
-        self.send(&Request::BatchMessages(BatchMessages { statement: self.statement.handle(), rows }))
+        self.send(&Request::BatchMessages(BatchMessages { statement: self.handle, rows }))?;
+        self.shared.room().await
     }
 
     /// Has the server execute what it holds; takes the answers of earlier times.
-    fn execute(&mut self) -> Result<()> {
-        self.send_rows()?;
+    async fn execute(&mut self) -> Result<()> {
+        self.send_rows().await?;
         if self.waiting == 0 {
             return Ok(());
         }
-        let request = Request::BatchExecute {
-            statement: self.statement.handle(),
-            transaction: self.transaction.handle(),
-        };
-        let ticket = self.connection.link.send(&request)?;
-        self.connection.link.flush()?;
-        self.under_way.push_back((ticket, self.sent));
+        let request =
+            Request::BatchExecute { statement: self.handle, transaction: self.transaction.handle().await? };
+        let question = self.shared.ask(&request)?;
+        self.shared.lock().flush();
+        self.under_way.push_back((question, self.sent));
         self.sent += self.waiting;
         (self.waiting, self.held_rows, self.held_blobs) = (0, 0, 0);
-        self.wait_until(1)
+        self.wait_until(1).await
     }
 
-    fn wait_until(&mut self, most: usize) -> Result<()> {
+    async fn wait_until(&mut self, most: usize) -> Result<()> {
         while self.under_way.len() > most
-            && let Some((ticket, first)) = self.under_way.pop_front()
+            && let Some((mut question, first)) = self.under_way.pop_front()
         {
-            self.wait_for_packets(Some(ticket))?;
-            match self.connection.link.next(ticket)? {
+            self.wait_for_packets(&question).await?;
+            match question.next().await? {
                 Reply::BatchCompletion(completion) => {
                     self.outcome.executed += u64::from(completion.record_count);
                     for (row, status) in completion.errors {
@@ -201,23 +200,22 @@ impl Batch<'_> {
                 }
                 Reply::Response(response) => {
                     return Err(match checked(response) {
-                        Err(error) => error,
-                        Ok(_) => error::unexpected("op_batch_exec"),
+                        Err(error) => self.transaction.explain(error),
+                        Ok(_) => self.shared.lock().fail(error::unexpected("op_batch_exec")),
                     });
                 }
-                _ => return Err(error::unexpected("op_batch_exec")),
+                _ => return Err(self.shared.lock().fail(error::unexpected("op_batch_exec"))),
             }
         }
         Ok(())
     }
 
-    /// Takes the answers to the packets before an execution, or to all.
-    fn wait_for_packets(&mut self, before: Option<Ticket>) -> Result<()> {
-        while let Some(ticket) = self.packets.front().copied()
-            && before.is_none_or(|before| ticket < before)
+    /// Takes the answers to the packets before an execution.
+    async fn wait_for_packets(&mut self, before: &Question) -> Result<()> {
+        while self.packets.front().is_some_and(|packet| packet.is_before(before))
+            && let Some(packet) = self.packets.pop_front()
         {
-            self.packets.pop_front();
-            self.connection.link.response(ticket)?;
+            packet.response().await?;
         }
         Ok(())
     }
@@ -226,19 +224,16 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// What the server says of the batch as a whole. What it says of single rows is in the [`Outcome`].
-    pub fn finish(mut self) -> Result<Outcome> {
-        self.execute()?;
-        self.wait_until(0)?;
+    pub async fn finish(mut self) -> Result<Outcome> {
+        self.execute().await?;
+        self.wait_until(0).await?;
         Ok(std::mem::take(&mut self.outcome))
     }
 }
 
-impl Drop for Batch<'_> {
+impl Drop for Batch {
     fn drop(&mut self) {
-        let releases = &self.connection.releases;
-        for ticket in self.packets.drain(..).chain(self.under_way.drain(..).map(|(ticket, _)| ticket)) {
-            releases.abandon(ticket);
-        }
-        releases.add(Request::BatchRelease(self.statement.handle()));
+        // A connection that has failed has no batch to release.
+        let _ = self.shared.send(&Request::BatchRelease(self.handle));
     }
 }

@@ -1,15 +1,15 @@
 //! BLOBs: written in segments that are not waited for, read with the next piece already on its way.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
+use std::io::Read;
 
-use farbird_types::{BlobId, Error, Result};
+use farbird_types::{BlobId, Result};
 use farbird_wire::clumplet::{ClumpletWriter, bpb};
 use farbird_wire::packet::{OpenBlob, Request, Response, Segment};
 use farbird_wire::protocol::{Handle, segment_state};
 
 use crate::connection::Connection;
-use crate::conversation::Ticket;
+use crate::core::{Kind, Object, Question, Shared};
 use crate::transaction::Transaction;
 
 /// Bytes of one segment that we write.
@@ -37,76 +37,77 @@ impl BlobOptions {
     }
 }
 
+/// Segments under way while a BLOB is written.
+const PUTS_MAX: usize = 64;
+
 impl Connection {
-    /// Creates a BLOB to be written through [`std::io::Write`]; its id is given by [`BlobWriter::finish`].
+    /// Creates a BLOB to be written piece by piece; its id is given by [`BlobWriter::finish`].
     ///
     /// # Round trips
-    /// One; writing waits for nothing, and finishing takes one.
+    /// None; finishing takes one. With [`Tuning::predict_handles`] off one here as well.
+    ///
+    /// [`Tuning::predict_handles`]: crate::Tuning::predict_handles
     ///
     /// # Errors
-    /// What the server says.
-    pub fn create_blob(&mut self, transaction: &Transaction, options: BlobOptions) -> Result<BlobWriter<'_>> {
-        let open =
-            OpenBlob { bpb: options.to_bpb(), transaction: transaction.handle(), blob: BlobId::default() };
-        let response = self.ask(&Request::CreateBlob2(open))?;
+    /// The connection is lost; what the server says comes with [`BlobWriter::finish`].
+    pub async fn create_blob(&self, transaction: &Transaction, options: BlobOptions) -> Result<BlobWriter> {
+        let open = OpenBlob {
+            bpb: options.to_bpb(),
+            transaction: transaction.handle(&self.shared).await?,
+            blob: BlobId::default(),
+        };
+        let within = Some(transaction.object());
+        let (object, created) = self.shared.ask_for(Kind::NewBlob, within, &Request::CreateBlob2(open))?;
         Ok(BlobWriter {
-            connection: self,
-            handle: response.object,
-            id: response.blob,
+            shared: self.shared.clone(),
+            object,
+            created,
             pending: Vec::new(),
             puts: VecDeque::new(),
-            is_open: true,
         })
     }
 
     /// Writes a BLOB whole. Give the id to a parameter as [`farbird_types::Value::Blob`] in the same transaction.
     ///
     /// # Round trips
-    /// Two.
+    /// One up to two megabytes, then one for about every two more.
     ///
     /// # Errors
     /// What the server says.
-    pub fn write_blob(&mut self, transaction: &Transaction, contents: &[u8]) -> Result<BlobId> {
-        let mut writer = self.create_blob(transaction, BlobOptions::default())?;
-        writer.put(contents)?;
-        writer.finish()
+    pub async fn write_blob(&self, transaction: &Transaction, contents: &[u8]) -> Result<BlobId> {
+        let mut writer = self.create_blob(transaction, BlobOptions::default()).await?;
+        writer.put(contents).await?;
+        writer.finish().await
     }
 
-    /// Opens a BLOB to be read through [`std::io::Read`].
+    /// Opens a BLOB to be read piece by piece.
     ///
     /// # Round trips
     /// None if it came with its row; else one, which brings the first pieces.
     ///
     /// # Errors
     /// What the server says.
-    pub fn open_blob(&mut self, transaction: &Transaction, id: BlobId) -> Result<BlobReader<'_>> {
-        let mut reader = BlobReader {
-            handle: Handle::NONE,
-            pieces: VecDeque::new(),
-            data: Vec::new(),
-            taken: 0,
-            at_end: true,
-            connection: self,
+    pub async fn open_blob(&self, transaction: &Transaction, id: BlobId) -> Result<BlobReader> {
+        let handle = transaction.handle(&self.shared).await?;
+        let kept = self.shared.lock().take_blob(handle, id);
+        if let Some(segments) = kept {
+            let mut data = Vec::new();
+            append_segments(&segments, &mut data);
+            return Ok(BlobReader { data, taken: 0, source: None });
+        }
+        let open = OpenBlob { bpb: Vec::new(), transaction: handle, blob: id };
+        let (object, opened, first) = {
+            // Nothing may come between the two: the second names what the first opened.
+            let mut core = self.shared.lock();
+            let opened = core.ask(&Request::OpenBlob2(open))?;
+            let id = core.allocate(Kind::OpenBlob, Some(transaction.object().id()), opened);
+            let first = core.ask(&get_segment(Handle::LATEST));
+            drop(core);
+            (self.shared.object(id), self.shared.question(opened), self.shared.question(first?))
         };
-        if let Some(segments) = reader.connection.inline_blobs.take(transaction.handle(), id) {
-            append_segments(&segments, &mut reader.data);
-            return Ok(reader);
-        }
-        let connection = &mut *reader.connection;
-        connection.send_releases()?;
-        let open = OpenBlob { bpb: Vec::new(), transaction: transaction.handle(), blob: id };
-        let open = connection.link.send(&Request::OpenBlob2(open))?;
-        let first = connection.link.send(&get_segment(Handle::LATEST))?;
-        match connection.link.response(open) {
-            Ok(response) => reader.handle = response.object,
-            Err(error) => {
-                connection.link.abandon(first);
-                return Err(error);
-            }
-        }
-        reader.pieces.push_back(first);
-        reader.at_end = false;
-        Ok(reader)
+        transaction.explain(opened.response().await)?;
+        let source = Source { shared: self.shared.clone(), object, pieces: VecDeque::from([first]) };
+        Ok(BlobReader { data: Vec::new(), taken: 0, source: Some(source) })
     }
 
     /// Reads a BLOB to its end.
@@ -116,13 +117,10 @@ impl Connection {
     ///
     /// # Errors
     /// What the server says.
-    pub fn read_blob(&mut self, transaction: &Transaction, id: BlobId) -> Result<Vec<u8>> {
-        let mut reader = self.open_blob(transaction, id)?;
+    pub async fn read_blob(&self, transaction: &Transaction, id: BlobId) -> Result<Vec<u8>> {
+        let mut reader = self.open_blob(transaction, id).await?;
         let mut contents = Vec::new();
-        while reader.fill()? {
-            contents.extend_from_slice(reader.unread());
-            reader.taken = reader.data.len();
-        }
+        reader.read_to_end(&mut contents).await?;
         Ok(contents)
     }
 }
@@ -133,165 +131,170 @@ fn get_segment(blob: Handle) -> Request {
 
 /// A BLOB being written. Dropped before [`BlobWriter::finish`] it is thrown away.
 #[derive(Debug)]
-pub struct BlobWriter<'c> {
-    connection: &'c mut Connection,
-    handle: Handle,
-    id: BlobId,
+pub struct BlobWriter {
+    shared: Shared,
+    object: Object,
+    /// Its answer has the id.
+    created: Question,
     /// Bytes that are no whole segment yet.
     pending: Vec<u8>,
     /// Segments that are not answered yet.
-    puts: VecDeque<Ticket>,
-    is_open: bool,
+    puts: VecDeque<Question>,
 }
 
-/// Segments under way while a BLOB is written.
-const PUTS_MAX: usize = 64;
-
-impl BlobWriter<'_> {
+impl BlobWriter {
     /// Adds bytes.
+    ///
+    /// # Round trips
+    /// None for the first two megabytes, then one for about every two more.
+    ///
+    /// # Cancel safety
+    /// None: when the future is dropped, a part of the bytes may have been added.
     ///
     /// # Errors
     /// What the server said of earlier ones.
-    pub fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
+    pub async fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
         while self.pending.len() + bytes.len() >= SEGMENT_BYTES {
             let (head, rest) = bytes.split_at(SEGMENT_BYTES - self.pending.len());
             self.pending.extend_from_slice(head);
-            self.send_segment()?;
+            self.send_segment().await?;
             bytes = rest;
         }
         self.pending.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn send_segment(&mut self) -> Result<()> {
+    async fn send_segment(&mut self) -> Result<()> {
+        let blob = self.object.handle().await?;
         let data = std::mem::take(&mut self.pending);
         let length = u16::try_from(data.len()).unwrap_or(u16::MAX);
-        let request = Request::PutSegment(Segment { blob: self.handle, length, data });
-        let ticket = self.connection.link.send(&request)?;
-        self.puts.push_back(ticket);
-        self.wait_until(PUTS_MAX)
+        let request = Request::PutSegment(Segment { blob, length, data });
+        self.puts.push_back(self.shared.ask(&request)?);
+        self.shared.room().await?;
+        self.wait_until(PUTS_MAX).await
     }
 
-    fn wait_until(&mut self, most: usize) -> Result<()> {
+    async fn wait_until(&mut self, most: usize) -> Result<()> {
         while self.puts.len() > most
-            && let Some(ticket) = self.puts.pop_front()
+            && let Some(put) = self.puts.pop_front()
         {
-            self.connection.link.response(ticket)?;
+            put.response().await.map_err(|error| self.object.explain(error))?;
         }
         Ok(())
     }
 
     /// Completes the BLOB; gives its id.
     ///
+    /// # Round trips
+    /// One.
+    ///
     /// # Errors
     /// What the server says.
-    pub fn finish(mut self) -> Result<BlobId> {
+    pub async fn finish(mut self) -> Result<BlobId> {
         if !self.pending.is_empty() {
-            self.send_segment()?;
+            self.send_segment().await?;
         }
-        let close = self.connection.link.send(&Request::CloseBlob(self.handle))?;
-        self.wait_until(0)?;
-        self.connection.link.response(close)?;
-        self.is_open = false;
-        Ok(self.id)
-    }
-}
-
-impl Write for BlobWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.put(bytes).map_err(io_error)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.connection.link.flush().map_err(io_error)
-    }
-}
-
-impl Drop for BlobWriter<'_> {
-    fn drop(&mut self) {
-        for ticket in self.puts.drain(..) {
-            self.connection.releases.abandon(ticket);
-        }
-        if self.is_open {
-            self.connection.releases.add(Request::CancelBlob(self.handle));
-        }
+        let close = Request::CloseBlob(self.object.handle().await?);
+        let closed = self.object.ask_to_end(&close)?;
+        self.wait_until(0).await?;
+        closed.response().await.map_err(|error| self.object.explain(error))?;
+        Ok(self.created.response().await?.blob)
     }
 }
 
 /// A BLOB being read.
 #[derive(Debug)]
-pub struct BlobReader<'c> {
-    connection: &'c mut Connection,
-    /// Zero for a BLOB that came with its row.
-    handle: Handle,
-    /// Pieces under way.
-    pieces: VecDeque<Ticket>,
+pub struct BlobReader {
     data: Vec<u8>,
     /// Bytes of `data` already given out.
     taken: usize,
-    at_end: bool,
+    /// Where more comes from; none at the end, or for a BLOB that came with its row.
+    source: Option<Source>,
 }
 
-impl BlobReader<'_> {
+/// An open BLOB on the server.
+#[derive(Debug)]
+struct Source {
+    shared: Shared,
+    object: Object,
+    /// Pieces under way.
+    pieces: VecDeque<Question>,
+}
+
+impl Source {
+    /// Sees to it that pieces are on their way.
+    async fn read_ahead(&mut self) -> Result<()> {
+        if self.pieces.len() > PIECES_AHEAD / 2 {
+            return Ok(());
+        }
+        let handle = self.object.handle().await?;
+        while self.pieces.len() < PIECES_AHEAD {
+            self.pieces.push_back(self.shared.ask(&get_segment(handle))?);
+        }
+        self.shared.lock().flush();
+        Ok(())
+    }
+}
+
+impl BlobReader {
     fn unread(&self) -> &[u8] {
         self.data.get(self.taken..).unwrap_or_default()
     }
 
     /// Sees to it that there are unread bytes; false at the end.
-    fn fill(&mut self) -> Result<bool> {
+    async fn fill(&mut self) -> Result<bool> {
         while self.unread().is_empty() {
-            if self.at_end {
-                return Ok(false);
-            }
-            let Some(ticket) = self.pieces.pop_front() else { return Ok(false) };
-            let Response { object, data, .. } = self.connection.link.response(ticket)?;
+            let Some(source) = &mut self.source else { return Ok(false) };
+            let Some(piece) = source.pieces.front_mut() else { return Ok(false) };
+            let reply = piece.next().await?;
+            source.pieces.pop_front();
+            let Response { object, data, .. } = source.shared.response_of(reply)?;
             self.data.clear();
             self.taken = 0;
             append_segments(&data, &mut self.data);
-            self.at_end = object.0 == segment_state::END_OF_BLOB;
-            self.read_ahead()?;
+            if object.0 == segment_state::END_OF_BLOB {
+                // What is under way behind the end is passed over, and the BLOB is closed with the next flight.
+                self.source = None;
+            } else {
+                source.read_ahead().await?;
+            }
         }
         Ok(true)
     }
 
-    /// Sees to it that pieces are on their way. Short BLOBs have ended by now and ask for none.
-    fn read_ahead(&mut self) -> Result<()> {
-        if self.at_end || self.pieces.len() > PIECES_AHEAD / 2 {
-            return Ok(());
-        }
-        while self.pieces.len() < PIECES_AHEAD {
-            let ticket = self.connection.link.send(&get_segment(self.handle))?;
-            self.pieces.push_back(ticket);
-        }
-        self.connection.link.flush()
-    }
-}
-
-impl Read for BlobReader<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if !self.fill().map_err(io_error)? {
+    /// Reads into `out`; gives the number of bytes, 0 at the end.
+    ///
+    /// # Round trips
+    /// None while pieces read ahead are there; one for about every four pieces of 64 KiB.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped loses nothing.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if !self.fill().await? {
             return Ok(0);
         }
-        let count = self.unread().read(out)?;
+        let count = self.unread().read(out).unwrap_or_default();
         self.taken += count;
         Ok(count)
     }
-}
 
-impl Drop for BlobReader<'_> {
-    fn drop(&mut self) {
-        for ticket in self.pieces.drain(..) {
-            self.connection.releases.abandon(ticket);
+    /// Appends everything up to the end to `out`.
+    ///
+    /// # Round trips
+    /// As [`BlobReader::read`].
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn read_to_end(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        while self.fill().await? {
+            out.extend_from_slice(self.unread());
+            self.taken = self.data.len();
         }
-        if self.handle != Handle::NONE {
-            self.connection.releases.add(Request::CloseBlob(self.handle));
-        }
+        Ok(())
     }
-}
-
-fn io_error(error: Error) -> std::io::Error {
-    std::io::Error::other(error)
 }
 
 /// Appends what segments behind their lengths hold together. A segment that is cut short ends the data.

@@ -1,67 +1,54 @@
-//! From an address to a link on which an object (a database, the services manager) is attached.
+//! From a fresh connection to one on which an object (a database, the services manager) is attached.
 
-use std::net::{TcpStream, ToSocketAddrs};
-
-use farbird_types::{Error, Result, isc};
+use farbird_types::Result;
 use farbird_wire::packet::{CryptKeyCallback, Reply, Request, Response};
 
+use crate::core::{Question, Shared, checked};
 use crate::error;
-use crate::link::{Link, checked};
 use crate::login::{Login, Step};
 use crate::options::ConnectOptions;
 
-/// Connects and logs in, as far as that is possible before an attach. The login that is given back goes on there.
+/// Logs in, as far as that is possible before an attach. The login that is given back goes on there.
 ///
 /// `file` is what will be attached.
 ///
 /// # Round trips
 /// Two, and one more if the line is encrypted.
-pub(crate) fn log_in<'o>(
-    host: &str,
-    port: u16,
+pub(crate) async fn log_in<'o>(
+    shared: &Shared,
     file: &str,
     options: &'o ConnectOptions,
-) -> Result<(Link, Option<Login<'o>>)> {
-    let stream = open(host, port, options)?;
-    let mut link = Link::new(stream, host.to_owned(), options.read_timeout)?;
+) -> Result<Option<Login<'o>>> {
     let mut login = Login::new(options)?;
-    let mut ticket = link.send(&login.connect_request(file))?;
+    let mut question = shared.ask(&login.connect_request(file))?;
     loop {
-        let reply = link.next(ticket)?;
-        if answer_key_question(&mut link, &reply)? {
-            continue;
-        }
-        match login.next(reply)? {
-            Step::Send(request) => ticket = link.send(&request)?,
+        match login.next(next_reply(shared, &mut question).await?)? {
+            Step::Send(request) => question = shared.ask(&request)?,
             Step::Done => {
-                encrypt(&mut link, &login)?;
-                return Ok((link, None));
+                encrypt(shared, &login).await?;
+                return Ok(None);
             }
-            Step::AtAttach => return Ok((link, Some(login))),
+            Step::AtAttach => return Ok(Some(login)),
         }
     }
 }
 
 /// Sends the request that attaches, and whatever the login still has to say.
-pub(crate) fn attach(link: &mut Link, login: Option<Login<'_>>, request: &Request) -> Result<Response> {
+pub(crate) async fn attach(shared: &Shared, login: Option<Login<'_>>, request: &Request) -> Result<Response> {
     let mut login = login;
-    let mut ticket = link.send(request)?;
+    let mut question = shared.ask(request)?;
     loop {
-        let reply = link.next(ticket)?;
-        if answer_key_question(link, &reply)? {
-            continue;
-        }
-        match (reply, &mut login) {
+        match (next_reply(shared, &mut question).await?, &mut login) {
             (Reply::Response(response), login) => {
                 let response = checked(response)?;
                 if let Some(login) = login {
                     login.take_keys(&response.data)?;
-                    encrypt(link, login)?;
+                    encrypt(shared, login).await?;
                 }
                 return Ok(response);
             }
             (reply, Some(login)) => match login.next(reply)? {
-                Step::Send(request) => ticket = link.send(&request)?,
+                Step::Send(request) => question = shared.ask(&request)?,
                 Step::Done | Step::AtAttach => return Err(error::unexpected("an attach")),
             },
             (_, None) => return Err(error::unexpected("an attach")),
@@ -69,33 +56,22 @@ pub(crate) fn attach(link: &mut Link, login: Option<Login<'_>>, request: &Reques
     }
 }
 
-fn open(host: &str, port: u16, options: &ConnectOptions) -> Result<TcpStream> {
-    let failed = |error: &std::io::Error| error::network(host, isc::NET_CONNECT_ERR, error);
-    let addresses = (host, port).to_socket_addrs().map_err(|error| failed(&error))?;
-    let mut result = Err(Error::new(isc::NETWORK_ERROR).with(host).and(isc::NET_CONNECT_ERR));
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, options.connect_timeout) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => result = Err(failed(&error)),
-        }
+/// The next packet of the login. A server that opens an encrypted database may ask for its key in between: we hold none,
+/// and say so.
+async fn next_reply(shared: &Shared, question: &mut Question) -> Result<Reply> {
+    loop {
+        let key_question = match question.next().await? {
+            Reply::CryptKeyCallback(key_question) => key_question,
+            reply => return Ok(reply),
+        };
+        let answer = CryptKeyCallback { data: Vec::new(), reply_length: key_question.reply_length };
+        shared.send(&Request::CryptKeyCallback(answer))?;
+        shared.lock().flush();
     }
-    result
 }
 
-/// A server that opens an encrypted database may ask for its key. We hold none, and say so.
-fn answer_key_question(link: &mut Link, reply: &Reply) -> Result<bool> {
-    let Reply::CryptKeyCallback(question) = reply else { return Ok(false) };
-    link.send_and_forget(&Request::CryptKeyCallback(CryptKeyCallback {
-        data: Vec::new(),
-        reply_length: question.reply_length,
-    }))?;
-    link.flush()?;
-    Ok(true)
-}
-
-fn encrypt(link: &mut Link, login: &Login<'_>) -> Result<()> {
+async fn encrypt(shared: &Shared, login: &Login<'_>) -> Result<()> {
     let Some(cipher) = login.cipher()? else { return Ok(()) };
-    let ticket = link.conversation().send_crypt(cipher.plugin, cipher.key, cipher.data)?;
-    link.expect(ticket);
-    link.response(ticket).map(|_| ())
+    let ticket = shared.lock().ask_crypt(cipher.plugin, cipher.key, cipher.data)?;
+    shared.question(ticket).response().await.map(|_| ())
 }

@@ -4,81 +4,94 @@ use std::collections::VecDeque;
 
 use farbird_types::{Result, Value};
 use farbird_wire::packet::{Fetch, FetchResponse, Output, Reply, Request};
-use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, ProtocolVersion, free_statement};
+use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
-use crate::connection::Connection;
-use crate::conversation::Ticket;
+use crate::core::{ObjectRef, Question, Shared, checked};
 use crate::error;
-use crate::inline_blobs::InlineBlobs;
-use crate::link::{Link, checked};
-use crate::releases::Releases;
 use crate::statement::Statement;
+use crate::transaction::Transaction;
 
-/// An open cursor of one connection. Dropped, it is closed with the next flight.
+/// The rows of a query. Dropped, it is closed with the next flight.
 #[derive(Debug)]
 pub struct Cursor {
-    transaction: Handle,
-    statement: Handle,
+    shared: Shared,
+    transaction: ObjectRef,
+    /// Keeps the statement prepared.
+    statement: Statement,
+    handle: Handle,
     output: Output,
+    /// The execute, until its answer was seen.
+    executed: Option<Question>,
     /// Rows to ask for at a time.
     batch_rows: u16,
     /// Rows of the oldest batch under way that have been given out.
     given: u16,
     /// Batches under way, oldest first.
-    batches: VecDeque<Ticket>,
+    batches: VecDeque<Question>,
     at_end: bool,
+    /// Whether the server has a cursor to close.
     is_open: bool,
-    releases: Releases,
 }
 
 impl Cursor {
-    pub(crate) fn new(
-        transaction: Handle,
+    /// The cursor that an execute opens; asks for the first rows.
+    pub(crate) async fn open(
+        shared: &Shared,
+        transaction: &Transaction,
         statement: &Statement,
-        version: ProtocolVersion,
-        releases: &Releases,
-    ) -> Cursor {
-        Cursor {
-            transaction,
-            statement: statement.handle(),
+        executed: Question,
+    ) -> Result<Cursor> {
+        let mut cursor = Cursor {
+            shared: shared.clone(),
+            transaction: ObjectRef::clone(transaction.object()),
+            handle: statement.handle(shared).await?,
             output: statement.output(),
-            batch_rows: statement.fetch_count(version),
+            batch_rows: statement.fetch_count(shared.version()),
+            statement: statement.clone(),
+            executed: Some(executed),
             given: 0,
             batches: VecDeque::new(),
             at_end: false,
             is_open: true,
-            releases: releases.clone(),
-        }
+        };
+        cursor.ask()?;
+        Ok(cursor)
+    }
+
+    /// The statement whose rows these are.
+    pub fn statement(&self) -> &Statement {
+        &self.statement
     }
 
     /// Queues a request for the next batch.
-    pub(crate) fn ask(&mut self, link: &mut Link) -> Result<()> {
+    fn ask(&mut self) -> Result<()> {
         let (output, count) = (self.output.clone(), self.batch_rows);
-        let ticket = link.send(&Request::Fetch(Fetch { statement: self.statement, output, count }))?;
-        self.batches.push_back(ticket);
+        let request = Request::Fetch(Fetch { statement: self.handle, output, count });
+        self.batches.push_back(self.shared.ask(&request)?);
         Ok(())
     }
 
-    /// The execute failed: there is nothing to close.
-    pub(crate) fn was_not_opened(mut self) {
-        self.is_open = false;
-    }
-
-    pub(crate) fn next_row(
-        &mut self,
-        link: &mut Link,
-        inline_blobs: &mut InlineBlobs,
-    ) -> Result<Option<Vec<Value>>> {
+    /// The next row; `None` at the end. After an error there are no more.
+    ///
+    /// # Round trips
+    /// None while rows read ahead are there; one per batch (up to 1,000 rows) if the reader is faster than the line.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped loses no row.
+    ///
+    /// # Errors
+    /// What the server says; rows before the failure have been given.
+    pub async fn next(&mut self) -> Result<Option<Vec<Value>>> {
+        self.opened().await?;
         while !self.at_end {
-            let Some(ticket) = self.batches.front().copied() else {
-                self.ask(link)?;
+            let Some(batch) = self.batches.front_mut() else {
+                self.ask()?;
                 continue;
             };
-            match link.next(ticket)? {
-                Reply::InlineBlob(blob) => inline_blobs.keep(self.transaction, blob),
+            match batch.next().await? {
                 Reply::FetchResponse(FetchResponse { message: Some(message), .. }) => {
                     self.given = self.given.saturating_add(1);
-                    self.read_ahead(link)?;
+                    self.read_ahead()?;
                     return message.values().map(Some).map_err(|error| error::broken(&error));
                 }
                 Reply::FetchResponse(FetchResponse { status, message: None }) => {
@@ -89,33 +102,57 @@ impl Cursor {
                     }
                 }
                 Reply::Response(response) => {
-                    self.batches.pop_front();
                     self.end();
                     return Err(match checked(response) {
                         Err(error) => error,
-                        Ok(_) => error::unexpected("op_fetch"),
+                        Ok(_) => self.shared.lock().fail(error::unexpected("op_fetch")),
                     });
                 }
-                _ => return Err(error::unexpected("op_fetch")),
+                _ => return Err(self.shared.lock().fail(error::unexpected("op_fetch"))),
             }
         }
         Ok(None)
     }
 
-    /// Asks for the next batch when half of this one has been given out, so that it arrives in time.
-    fn read_ahead(&mut self, link: &mut Link) -> Result<()> {
-        if self.given == self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
-            self.ask(link)?;
-            link.flush()?;
+    /// Waits until the server has executed the query, without taking a row. Calling it is never necessary: it is for those
+    /// who want to know of an error before they read.
+    ///
+    /// # Round trips
+    /// One, which brings the first rows as well; none after a row was read.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped changes nothing.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn opened(&mut self) -> Result<()> {
+        let Some(executed) = &mut self.executed else { return Ok(()) };
+        let response = match executed.next().await? {
+            Reply::Response(response) => checked(response),
+            _ => Err(self.shared.lock().fail(error::unexpected("op_execute"))),
+        };
+        self.executed = None;
+        if let Err(error) = response {
+            self.is_open = false;
+            self.end();
+            return Err(self.transaction.explain(error));
         }
         Ok(())
     }
 
+    /// Asks for the next batch when half of this one has been given out, so that it arrives in time.
+    fn read_ahead(&mut self) -> Result<()> {
+        if self.given == self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
+            self.ask()?;
+            self.shared.lock().flush();
+        }
+        Ok(())
+    }
+
+    /// There are no more rows: what is under way for them is passed over.
     fn end(&mut self) {
         self.at_end = true;
-        for ticket in self.batches.drain(..) {
-            self.releases.abandon(ticket);
-        }
+        self.batches.clear();
     }
 }
 
@@ -123,23 +160,9 @@ impl Drop for Cursor {
     fn drop(&mut self) {
         self.end();
         if self.is_open {
-            let option = free_statement::CLOSE;
-            self.releases.add(Request::FreeStatement { statement: self.statement, option });
+            let request = Request::FreeStatement { statement: self.handle, option: free_statement::CLOSE };
+            // A connection that has failed has no cursor to close.
+            let _ = self.shared.send(&request);
         }
-    }
-}
-
-/// The rows of a query, one by one. After an error there are no more.
-#[derive(Debug)]
-pub struct Rows<'c> {
-    pub(crate) connection: &'c mut Connection,
-    pub(crate) cursor: Cursor,
-}
-
-impl Iterator for Rows<'_> {
-    type Item = Result<Vec<Value>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.connection.fetch(&mut self.cursor).transpose()
     }
 }

@@ -1,11 +1,12 @@
 //! The driver: connects to any server that speaks the Firebird protocol, 13 to 20 (Firebird 3 and later, Farbird).
 //!
 //! ```no_run
-//! use farbird_client::{ConnectOptions, Connection, TransactionOptions, Value};
+//! use farbird_client::blocking::Connection;
+//! use farbird_client::{ConnectOptions, TransactionOptions, Value};
 //!
 //! # fn main() -> farbird_client::Result<()> {
 //! let options = ConnectOptions::new("SYSDBA", "masterkey");
-//! let mut connection = Connection::attach("db.example.com:/data/app.fdb", &options)?;
+//! let connection = Connection::attach("db.example.com:/data/app.fdb", &options)?;
 //! let transaction = connection.begin(&TransactionOptions::default())?;
 //! let statement = connection.prepare(&transaction, "select id, name from customer where id < ?")?;
 //! for row in connection.query(&transaction, &statement, &[Value::integer(10)])? {
@@ -26,7 +27,7 @@
 //! - each call says what it costs under *Round trips*, and [`Connection::counters`] shows it.
 //!
 //! # Place
-//! Uses `types` and `wire`; knows nothing of the engine. [`conversation::Conversation`] does no I/O; the rest blocks.
+//! Uses `types` and `wire`; knows nothing of the engine. [`core`] does no I/O.
 //!
 //! # Not there yet
 //! An asynchronous face, cancelling, events, arrays, scrolling, protocols 10 to 12.
@@ -34,25 +35,26 @@
 
 mod batch;
 mod blob;
+pub mod blocking;
 mod connect;
 mod connection;
-pub mod conversation;
+pub mod core;
 mod cursor;
 mod error;
-mod inline_blobs;
-mod link;
+mod execute;
 mod login;
 mod options;
 mod pipeline;
-mod releases;
+mod prepare;
 mod service;
 mod statement;
 mod transaction;
+mod tuning;
 
 pub use batch::Batch;
 pub use blob::{BlobOptions, BlobReader, BlobWriter};
 pub use connection::Connection;
-pub use cursor::{Cursor, Rows};
+pub use cursor::Cursor;
 pub use farbird_types::{BlobId, Error, Result, Value};
 pub use farbird_wire::auth::AuthPlugin;
 pub use farbird_wire::counters::Counters;
@@ -62,3 +64,4 @@ pub use pipeline::{Outcome, Pipeline};
 pub use service::{Heard, Services};
 pub use statement::{Column, Counts, Statement};
 pub use transaction::{Isolation, Transaction, TransactionOptions, Wait};
+pub use tuning::Tuning;

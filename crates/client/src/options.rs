@@ -9,6 +9,8 @@ use farbird_wire::crypt::CryptPlugin;
 pub use farbird_wire::negotiation::WireCrypt;
 pub use farbird_wire::protocol::ProtocolVersion;
 
+use crate::tuning::Tuning;
+
 /// The port of servers that name none.
 pub const DEFAULT_PORT: u16 = 3050;
 
@@ -80,6 +82,8 @@ pub struct ConnectOptions {
     pub connect_timeout: Duration,
     /// How long to wait for an answer; `None`: as long as it takes.
     pub read_timeout: Option<Duration>,
+    /// What is done to save round trips.
+    pub tuning: Tuning,
     /// Name of the program, shown in MON$ATTACHMENTS.
     pub program: String,
 }
@@ -99,6 +103,7 @@ impl ConnectOptions {
             inline_blob_bytes: 65_535,
             connect_timeout: Duration::from_secs(20),
             read_timeout: None,
+            tuning: Tuning::default(),
             program: std::env::args().next().unwrap_or_default(),
         }
     }

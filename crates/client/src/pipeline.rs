@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use farbird_types::{Error, Result, Value};
 
 use crate::connection::Connection;
-use crate::conversation::Ticket;
+use crate::core::{ObjectRef, Question};
 use crate::statement::Statement;
 use crate::transaction::Transaction;
 
@@ -50,36 +50,31 @@ impl Outcome {
 /// An execution that fails does not keep the later ones from being executed: they may be under way already. Roll the
 /// transaction back if that is not what you want.
 #[derive(Debug)]
-pub struct Pipeline<'c> {
-    connection: &'c mut Connection,
-    transaction: &'c Transaction,
-    statement: &'c Statement,
-    under_way: VecDeque<Ticket>,
+pub struct Pipeline {
+    connection: Connection,
+    transaction: ObjectRef,
+    statement: Statement,
+    under_way: VecDeque<Question>,
     outcome: Outcome,
 }
 
 impl Connection {
     /// Begins to execute a statement many times: see [`Pipeline`].
     ///
-    /// # Errors
-    /// The connection has failed.
-    pub fn pipeline<'c>(
-        &'c mut self,
-        transaction: &'c Transaction,
-        statement: &'c Statement,
-    ) -> Result<Pipeline<'c>> {
-        self.send_releases()?;
-        Ok(Pipeline {
-            connection: self,
-            transaction,
-            statement,
+    /// # Round trips
+    /// None.
+    pub fn pipeline(&self, transaction: &Transaction, statement: &Statement) -> Pipeline {
+        Pipeline {
+            connection: self.clone(),
+            transaction: ObjectRef::clone(transaction.object()),
+            statement: statement.clone(),
             under_way: VecDeque::new(),
             outcome: Outcome::default(),
-        })
+        }
     }
 }
 
-impl Pipeline<'_> {
+impl Pipeline {
     /// Queues one execution. Rows that it gives are passed over.
     ///
     /// # Round trips
@@ -88,11 +83,13 @@ impl Pipeline<'_> {
     /// # Errors
     /// Parameters that do not suit the statement (the execution is then not queued), or a lost connection. What the
     /// server says of executions is in the [`Outcome`].
-    pub fn execute(&mut self, parameters: &[Value]) -> Result<()> {
-        let ticket = self.connection.send_execute(self.transaction.handle(), self.statement, parameters)?;
-        self.under_way.push_back(ticket);
+    pub async fn execute(&mut self, parameters: &[Value]) -> Result<()> {
+        let transaction = self.transaction.handle().await?;
+        let question = self.connection.ask_execute(transaction, &self.statement, parameters).await?;
+        self.under_way.push_back(question);
+        self.connection.shared.room().await?;
         if self.under_way.len() >= WINDOW {
-            self.wait_until(WINDOW / 2)?;
+            self.wait_until(WINDOW / 2).await?;
         }
         Ok(())
     }
@@ -101,34 +98,28 @@ impl Pipeline<'_> {
     ///
     /// # Errors
     /// The connection is lost.
-    pub fn finish(mut self) -> Result<Outcome> {
-        self.wait_until(0)?;
+    pub async fn finish(mut self) -> Result<Outcome> {
+        self.wait_until(0).await?;
         Ok(std::mem::take(&mut self.outcome))
     }
 
     /// Waits until no more than so many are under way.
-    fn wait_until(&mut self, most: usize) -> Result<()> {
-        self.connection.link.flush()?;
+    async fn wait_until(&mut self, most: usize) -> Result<()> {
+        self.connection.shared.lock().flush();
         while self.under_way.len() > most
-            && let Some(ticket) = self.under_way.pop_front()
+            && let Some(question) = self.under_way.pop_front()
         {
-            let result = self.connection.executed(ticket, self.transaction.handle());
+            let result = self.connection.executed(question).await;
             let position = self.outcome.executed;
             self.outcome.executed += 1;
             if let Err(error) = result {
                 // A lost connection repeats its failure, others are this execution's own.
-                self.connection.link.conversation().check()?;
-                self.outcome.fail(position, error);
+                if let Some(lost) = self.connection.shared.lock().failure() {
+                    return Err(lost);
+                }
+                self.outcome.fail(position, self.transaction.explain(error));
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Pipeline<'_> {
-    fn drop(&mut self) {
-        for ticket in self.under_way.drain(..) {
-            self.connection.releases.abandon(ticket);
-        }
     }
 }

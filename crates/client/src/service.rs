@@ -11,9 +11,8 @@ use farbird_wire::packet::{Attach, BufferLength, Request};
 use farbird_wire::protocol::Handle;
 
 use crate::connect;
-use crate::conversation::Ticket;
+use crate::core::{Question, Shared};
 use crate::error;
-use crate::link::Link;
 use crate::options::ConnectOptions;
 
 /// What is attached.
@@ -41,19 +40,20 @@ pub enum Heard<'a> {
 /// A connection with a server's services manager. One service runs at a time.
 #[derive(Debug)]
 pub struct Services {
-    link: Link,
+    shared: Shared,
 }
 
 impl Services {
-    /// Connects and logs in.
+    /// Attaches the services manager on a connection whose bytes are moved by a driver of the caller's: see
+    /// [`crate::core`].
     ///
     /// # Round trips
     /// Four, or three if the line is not encrypted.
     ///
     /// # Errors
-    /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.
-    pub fn attach(host: &str, port: u16, options: &ConnectOptions) -> Result<Services> {
-        let (mut link, login) = connect::log_in(host, port, SERVICE_MANAGER, options)?;
+    /// `isc_login` for a wrong password.
+    pub async fn attach_over(shared: &Shared, options: &ConnectOptions) -> Result<Services> {
+        let login = connect::log_in(shared, SERVICE_MANAGER, options).await?;
         let mut items = ClumpletWriter::spb_attach();
         items.text(spb::USER_NAME, &options.user);
         if let Some(role) = &options.role {
@@ -68,8 +68,8 @@ impl Services {
             file: SERVICE_MANAGER.as_bytes().to_vec(),
             parameters: items.into_bytes(),
         });
-        connect::attach(&mut link, login, &request)?;
-        Ok(Services { link })
+        connect::attach(shared, login, &request).await?;
+        Ok(Services { shared: shared.clone() })
     }
 
     /// Backs a database of the server up; `take` gets the backup's bytes in order.
@@ -80,24 +80,23 @@ impl Services {
     /// # Errors
     /// What the server says of the database or the user's privileges; those of `take`, after which the connection is of
     /// no more use.
-    pub fn back_up<E: From<farbird_types::Error>>(
-        &mut self,
+    pub async fn back_up<E: From<farbird_types::Error>>(
+        &self,
         database: &str,
         mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        self.start(spb::action::BACKUP, database, STDOUT, 0, false)?;
+        self.start(spb::action::BACKUP, database, STDOUT, 0, false).await?;
         let mut questions = VecDeque::new();
         loop {
             while questions.len() < QUESTIONS_AHEAD {
                 questions.push_back(self.ask_service(Vec::new(), &[spb::info::TO_EOF])?);
             }
             let Some(oldest) = questions.pop_front() else { continue };
-            let answer = self.answer(oldest)?;
+            let answer = self.answer(oldest).await?;
             if !answer.bytes.is_empty() {
                 take(&answer.bytes)?;
             } else if !answer.goes_on {
-                // Those asked ahead have the same answer.
-                questions.into_iter().for_each(|question| self.link.abandon(question));
+                // Those asked ahead have the same answer, which is passed over.
                 return Ok(());
             }
         }
@@ -112,21 +111,21 @@ impl Services {
     /// # Errors
     /// What the server says of the backup or the database; those of `read` and `hear`, after which the connection is of
     /// no more use.
-    pub fn restore<E: From<farbird_types::Error>>(
-        &mut self,
+    pub async fn restore<E: From<farbird_types::Error>>(
+        &self,
         database: &str,
         replace: bool,
         mut read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
         mut hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<u64, E> {
         let options = if replace { spb::restore::REPLACE } else { spb::restore::CREATE };
-        self.start(spb::action::RESTORE, database, STDIN, options, true)?;
+        self.start(spb::action::RESTORE, database, STDIN, options, true).await?;
         let mut sent = 0;
         let mut input = Vec::new();
         loop {
             let question = self.ask_service(input, &[spb::info::STDIN, spb::info::LINE])?;
             input = Vec::new();
-            let answer = self.answer(question)?;
+            let answer = self.answer(question).await?;
             if !answer.bytes.is_empty() {
                 hear(Heard::Line(&String::from_utf8_lossy(&answer.bytes)))?;
             }
@@ -146,13 +145,14 @@ impl Services {
     ///
     /// # Errors
     /// What the server says.
-    pub fn close(mut self) -> Result<()> {
-        self.link.ask(&Request::ServiceDetach(Handle::NONE))?;
-        self.link.send_and_forget(&Request::Disconnect)?;
-        self.link.flush()
+    pub async fn close(self) -> Result<()> {
+        self.shared.response(&Request::ServiceDetach(Handle::NONE)).await?;
+        self.shared.send(&Request::Disconnect)?;
+        self.shared.lock().flush();
+        Ok(())
     }
 
-    fn start(&mut self, action: u8, database: &str, file: &str, options: u32, verbose: bool) -> Result<()> {
+    async fn start(&self, action: u8, database: &str, file: &str, options: u32, verbose: bool) -> Result<()> {
         let mut block = vec![action];
         for (tag, text) in [(spb::DBNAME, database), (spb::backup::FILE, file)] {
             let length =
@@ -166,25 +166,24 @@ impl Services {
         if verbose {
             block.push(spb::VERBOSE);
         }
-        self.link
-            .ask(&Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block })
-            .map(|_| ())
+        let request = Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block };
+        self.shared.response(&request).await.map(|_| ())
     }
 
-    fn ask_service(&mut self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Ticket> {
-        let ticket = self.link.send(&Request::ServiceInformation {
+    fn ask_service(&self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Question> {
+        let question = self.shared.ask(&Request::ServiceInformation {
             service: Handle::NONE,
             incarnation: 0,
             send_items,
             receive_items: receive_items.to_vec(),
             buffer_length: ROOM,
         })?;
-        self.link.flush()?;
-        Ok(ticket)
+        self.shared.lock().flush();
+        Ok(question)
     }
 
-    fn answer(&mut self, question: Ticket) -> Result<Answer> {
-        let response = self.link.response(question)?;
+    async fn answer(&self, question: Question) -> Result<Answer> {
+        let response = question.response().await?;
         Answer::parse(&response.data).ok_or_else(|| error::unexpected("a service"))
     }
 }

@@ -1,15 +1,15 @@
 //! Prepared statements: what the server says of them, and how values become their parameters.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use farbird_types::{Error, Result, Value, isc};
 use farbird_wire::info::{RecordCounts, StatementInformation, Variable, statement_type};
 use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, MessageType};
-use farbird_wire::packet::{Execute, Output, Request};
-use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement, prepare_reply};
+use farbird_wire::packet::{Execute, Output};
+use farbird_wire::protocol::{Handle, ProtocolVersion, prepare_reply};
 
-use crate::releases::Releases;
+use crate::core::{Object, Shared};
 
 /// A column of a result, or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,14 @@ pub struct Column {
     pub nullable: bool,
 }
 
-/// A prepared statement of one connection. Dropped, it is released on the server with the next flight.
+/// A prepared statement of one connection. When the last clone of it and the last of its cursors are dropped, it is
+/// released on the server with the next flight.
+#[derive(Debug, Clone)]
+pub struct Statement(Arc<Inner>);
+
 #[derive(Debug)]
-pub struct Statement {
-    handle: Handle,
+struct Inner {
+    object: Object,
     information: StatementInformation,
     parameters: Vec<Column>,
     columns: Vec<Column>,
@@ -37,7 +41,6 @@ pub struct Statement {
     output: Option<Arc<MessageFormat>>,
     /// One row at a time (SELECT ... FOR UPDATE).
     row_by_row: bool,
-    releases: Releases,
 }
 
 #[derive(Debug)]
@@ -45,17 +48,16 @@ struct Input {
     format: Arc<MessageFormat>,
     blr: Vec<u8>,
     /// Whether the server has been told this format last: then it need not be told again.
-    is_bound: Cell<bool>,
+    is_bound: AtomicBool,
 }
 
 impl Statement {
     /// What prepare answered.
     pub(crate) fn new(
-        handle: Handle,
+        object: Object,
         flags: u16,
         information: StatementInformation,
         version: ProtocolVersion,
-        releases: &Releases,
     ) -> Result<Statement> {
         let columns = |variables: &[Variable]| {
             variables.iter().map(|variable| column(variable, version)).collect::<Result<Vec<_>>>()
@@ -68,36 +70,35 @@ impl Statement {
         let input = format(&parameters).map(|format| Input {
             blr: format.to_blr(),
             format,
-            is_bound: Cell::new(false),
+            is_bound: AtomicBool::new(false),
         });
-        Ok(Statement {
-            handle,
+        Ok(Statement(Arc::new(Inner {
+            object,
             output: format(&outputs),
             input,
             parameters,
             columns: outputs,
             information,
             row_by_row: flags & prepare_reply::NO_BATCH != 0,
-            releases: releases.clone(),
-        })
+        })))
     }
 
     /// The parameters, in order.
     pub fn parameters(&self) -> &[Column] {
-        &self.parameters
+        &self.0.parameters
     }
 
     /// The columns of its rows.
     pub fn columns(&self) -> &[Column] {
-        &self.columns
+        &self.0.columns
     }
 
     /// Whether executing it opens a cursor, as opposed to giving one row or none.
     pub fn has_cursor(&self) -> bool {
-        match self.information.flags {
+        match self.0.information.flags {
             // Servers before Firebird 3 do not tell.
             0 => matches!(
-                u8::try_from(self.information.statement_type),
+                u8::try_from(self.0.information.statement_type),
                 Ok(statement_type::SELECT | statement_type::SELECT_FOR_UPD)
             ),
             flags => flags & HAS_CURSOR != 0,
@@ -106,25 +107,37 @@ impl Statement {
 
     /// Kind of the statement: a number of `isc_info_sql_stmt_*`.
     pub fn kind(&self) -> u32 {
-        self.information.statement_type
+        self.0.information.statement_type
     }
 
-    pub(crate) fn handle(&self) -> Handle {
-        self.handle
+    /// Whether executing it may end the transaction.
+    pub(crate) fn ends_transactions(&self) -> bool {
+        matches!(
+            u8::try_from(self.kind()),
+            Ok(statement_type::START_TRANS | statement_type::COMMIT | statement_type::ROLLBACK)
+        )
+    }
+
+    /// The number by which requests on this connection name it.
+    pub(crate) async fn handle(&self, shared: &Shared) -> Result<Handle> {
+        if !self.0.object.shared().is(shared) {
+            return Err(Error::new(isc::BAD_STMT_HANDLE));
+        }
+        self.0.object.handle().await
     }
 
     pub(crate) fn input_format(&self) -> Option<&Arc<MessageFormat>> {
-        self.input.as_ref().map(|input| &input.format)
+        self.0.input.as_ref().map(|input| &input.format)
     }
 
     pub(crate) fn output(&self) -> Output {
-        Output::new(self.output.clone())
+        Output::new(self.0.output.clone())
     }
 
     /// Rows to ask for at a time.
     pub(crate) fn fetch_count(&self, version: ProtocolVersion) -> u16 {
-        match &self.output {
-            Some(format) if !self.row_by_row => format.fetch_count(version.has_packed_messages()),
+        match &self.0.output {
+            Some(format) if !self.0.row_by_row => format.fetch_count(version.has_packed_messages()),
             _ => 1,
         }
     }
@@ -135,6 +148,7 @@ impl Statement {
     /// `isc_dsql_sqlda_err` for another number of values than there are parameters.
     pub(crate) fn execute(
         &self,
+        statement: Handle,
         transaction: Handle,
         values: &[Value],
         version: ProtocolVersion,
@@ -142,7 +156,7 @@ impl Statement {
     ) -> Result<Execute> {
         let (input_blr, message) = self.message(values, MessageForm::of_sql(version))?;
         Ok(Execute {
-            statement: self.handle,
+            statement,
             transaction,
             input_blr,
             message_number: 0,
@@ -154,7 +168,7 @@ impl Statement {
     }
 
     fn message(&self, values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
-        let Some(input) = &self.input else {
+        let Some(input) = &self.0.input else {
             return match values.len() {
                 0 => Ok((Vec::new(), None)),
                 given => Err(wrong_count(0, given)),
@@ -162,7 +176,8 @@ impl Statement {
         };
         match Message::new(Arc::clone(&input.format), form, values) {
             Ok(message) => {
-                let blr = if input.is_bound.replace(true) { Vec::new() } else { input.blr.clone() };
+                let blr =
+                    if input.is_bound.swap(true, Ordering::Relaxed) { Vec::new() } else { input.blr.clone() };
                 Ok((blr, Some(message)))
             }
             Err(error) => match error.fault {
@@ -173,17 +188,11 @@ impl Statement {
                         input.format.columns().zip(values).map(|(wanted, value)| natural(value, *wanted));
                     let format = Arc::new(MessageFormat::from_columns(types));
                     let message = Message::new(Arc::clone(&format), form, values)?;
-                    input.is_bound.set(false);
+                    input.is_bound.store(false, Ordering::Relaxed);
                     Ok((format.to_blr(), Some(message)))
                 }
             },
         }
-    }
-}
-
-impl Drop for Statement {
-    fn drop(&mut self) {
-        self.releases.add(Request::FreeStatement { statement: self.handle, option: free_statement::DROP });
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::{ClumpletWriter, tpb};
 use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
-use crate::releases::Releases;
+use crate::core::{Kind, Object, ObjectRef, Shared};
 
 /// How much a transaction sees of others' commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,30 +70,30 @@ impl TransactionOptions {
 /// A running transaction of one connection. Dropped before its end it is rolled back with the next flight.
 #[derive(Debug)]
 pub struct Transaction {
-    handle: Handle,
-    releases: Releases,
-    has_ended: bool,
+    object: Object,
 }
 
 impl Transaction {
-    pub(crate) fn new(handle: Handle, releases: &Releases) -> Transaction {
-        Transaction { handle, releases: releases.clone(), has_ended: false }
+    /// Starts one; that it was refused shows when it is used.
+    pub(crate) fn start(shared: &Shared, options: &TransactionOptions) -> Result<Transaction> {
+        let request = Request::StartTransaction { database: Handle::NONE, tpb: options.to_tpb() };
+        Ok(Transaction { object: shared.send_for(Kind::Transaction, &request)? })
     }
 
-    pub(crate) fn handle(&self) -> Handle {
-        self.handle
-    }
-
-    /// The server knows it no more.
-    pub(crate) fn forget(mut self) {
-        self.has_ended = true;
-    }
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.releases.add(Request::Rollback(self.handle));
+    /// The number by which requests on this connection name it.
+    pub(crate) async fn handle(&self, shared: &Shared) -> Result<Handle> {
+        if !self.object.shared().is(shared) {
+            return Err(Error::new(isc::BAD_TRANS_HANDLE));
         }
+        self.object.handle().await
+    }
+
+    pub(crate) fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    /// Why a request on this transaction failed: perhaps because the transaction did not start.
+    pub(crate) fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| self.object.explain(error))
     }
 }

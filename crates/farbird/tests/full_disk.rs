@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use farbird::Value;
-use farbird_client::{ConnectOptions, Connection, CreateOptions, Transaction};
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, CreateOptions, Transaction};
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, isc};
 

@@ -40,8 +40,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use farbird_client::blocking::{Connection, Cursor};
 use farbird_client::{
-    ConnectOptions, Connection, CreateOptions, Cursor, Error, Isolation, Result, Statement, Transaction,
+    ConnectOptions, CreateOptions, Error, Isolation, Result, Statement, Transaction,
     TransactionOptions, Value, Wait,
 };
 use farbird_server::Server;
@@ -512,15 +513,18 @@ impl<'t> Stage<'t> {
         }
         let transaction = open.transaction.as_ref().unwrap();
         match verb {
-            "\\begin" => Ok("ok".to_owned()),
+            // The start travels with the first request.
+            "\\begin" => open.connection.ping().map(|()| "ok".to_owned()),
             "\\open" => {
                 let statement = open.connection.prepare(transaction, rest)?;
-                open.cursor = Some(open.connection.open_cursor(transaction, &statement, &[])?);
+                let mut cursor = open.connection.query(transaction, &statement, &[])?;
+                cursor.opened()?;
+                open.cursor = Some(cursor);
                 open.statement = Some(statement);
                 Ok("ok".to_owned())
             }
             "\\fetch" => {
-                let row = open.connection.fetch(open.cursor.as_mut().unwrap())?;
+                let row = open.cursor.as_mut().unwrap().next().transpose()?;
                 Ok(row.map_or_else(|| "end".to_owned(), |row| shown(&row)))
             }
             "\\prepare" => {

@@ -1,6 +1,7 @@
 //! The batch API.
 
-use farbird_client::{Connection, Value};
+use farbird_client::Value;
+use farbird_client::blocking::Connection;
 use farbird_types::isc;
 
 use crate::servers::{all, begin, run, value};

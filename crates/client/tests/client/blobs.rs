@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use farbird_client::{BlobOptions, Connection, Value};
+use farbird_client::blocking::Connection;
+use farbird_client::{BlobOptions, Value};
 
 use crate::servers::{all, begin, run};
 

@@ -1,8 +1,7 @@
 //! Logging in, with and without encryption and compression, and being refused.
 
-use farbird_client::{
-    AuthPlugin, ConnectOptions, Connection, CryptPlugin, ProtocolVersion, Value, WireCrypt,
-};
+use farbird_client::blocking::Connection;
+use farbird_client::{AuthPlugin, ConnectOptions, CryptPlugin, ProtocolVersion, Value, WireCrypt};
 use farbird_types::isc;
 
 use crate::servers::{TestServer, all, farbird, value};

@@ -13,7 +13,7 @@ fn thousands_of_executions_take_few_round_trips() {
         let transaction = begin(&mut connection);
         let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
         let before = connection.counters().round_trips;
-        let mut pipeline = connection.pipeline(&transaction, &insert).unwrap();
+        let mut pipeline = connection.pipeline(&transaction, &insert);
         for id in 0..5000 {
             pipeline.execute(&[Value::integer(id), Value::text("some name")]).unwrap();
         }
@@ -35,7 +35,7 @@ fn failures_are_told_with_their_positions() {
         run(&mut connection, &["create table t (id integer not null primary key)"]);
         let transaction = begin(&mut connection);
         let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
-        let mut pipeline = connection.pipeline(&transaction, &insert).unwrap();
+        let mut pipeline = connection.pipeline(&transaction, &insert);
         for id in [1, 2, 2, 3, 1] {
             pipeline.execute(&[Value::integer(id)]).unwrap();
         }
@@ -67,17 +67,17 @@ fn writing_much_while_rows_are_under_way_does_not_block() {
             connection.prepare(&transaction, wide).unwrap(),
             connection.prepare(&transaction, "insert into t values (?)").unwrap(),
         );
-        let mut cursor = connection.open_cursor(&transaction, &query, &[]).unwrap();
+        let mut cursor = connection.query(&transaction, &query, &[]).unwrap();
         for _ in 0..70 {
-            assert!(connection.fetch(&mut cursor).unwrap().is_some());
+            assert!(cursor.next().transpose().unwrap().is_some());
         }
-        let mut pipeline = connection.pipeline(&transaction, &insert).unwrap();
+        let mut pipeline = connection.pipeline(&transaction, &insert);
         for _ in 0..1000 {
             pipeline.execute(&[Value::text(&"y".repeat(8000))]).unwrap();
         }
         assert_eq!(pipeline.finish().unwrap().into_result().unwrap(), 1000);
         let mut rows = 70;
-        while connection.fetch(&mut cursor).unwrap().is_some() {
+        while cursor.next().transpose().unwrap().is_some() {
             rows += 1;
         }
         assert_eq!(rows, 3000);

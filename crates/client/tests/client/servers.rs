@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use farbird_client::{ConnectOptions, Connection, CreateOptions, Transaction, TransactionOptions, Value};
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
 use tempfile::TempDir;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use farbird_client::{ConnectOptions, Heard, Location, Services};
+use farbird_client::blocking::Services;
+use farbird_client::{ConnectOptions, Heard, Location};
 use farbird_types::{Error, isc};
 use indicatif::{ProgressBar, ProgressStyle};
 

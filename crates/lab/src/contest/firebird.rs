@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use farbird_client::{
-    ConnectOptions, Connection, CreateOptions, Statement, Transaction, TransactionOptions, Value,
-};
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, CreateOptions, Statement, Transaction, TransactionOptions, Value};
 
 use super::side::{
     About, Committer, Dialect, Failure, LoadWay, LoadedRow, PointReader, Result, Session, Side,
@@ -144,7 +143,7 @@ impl Session for FirebirdSession {
         });
         let outcome = match way {
             LoadWay::Execute => {
-                let mut pipeline = connection.pipeline(&transaction, &statement)?;
+                let mut pipeline = connection.pipeline(&transaction, &statement);
                 for row in rows {
                     pipeline.execute(&row)?;
                 }

@@ -20,8 +20,23 @@ use farbird_wire::protocol::ProtocolVersion;
 use crate::error;
 
 /// Names a question; later ones are greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket of the request after this one.
+    pub(crate) fn next(self) -> Ticket {
+        Ticket(self.0 + 1)
+    }
+}
+
+#[cfg(test)]
+impl Ticket {
+    /// Tickets of these numbers, for tests.
+    pub(crate) fn numbered(numbers: std::ops::Range<u64>) -> Vec<Ticket> {
+        numbers.map(Ticket).collect()
+    }
+}
 
 /// A packet from the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +47,8 @@ pub struct Answer {
     pub reply: Reply,
     /// Whether the question is answered with this.
     pub is_last: bool,
+    /// Bytes of the packet, before compression.
+    pub bytes: usize,
 }
 
 /// The client's side of one connection.
@@ -81,6 +98,16 @@ impl Conversation {
     /// How many questions are not answered.
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()
+    }
+
+    /// The oldest question that is not answered.
+    pub fn oldest_outstanding(&self) -> Option<Ticket> {
+        self.outstanding.front().copied()
+    }
+
+    /// The request queued last.
+    pub fn newest(&self) -> Ticket {
+        Ticket(self.asked)
     }
 
     /// Bytes that wait for [`Conversation::poll_output`].
@@ -159,6 +186,7 @@ impl Conversation {
     pub fn poll_answer(&mut self) -> Result<Option<Answer>> {
         self.check()?;
         loop {
+            let unread = self.replies.unread().len();
             let answer = match self.replies.next_reply() {
                 Ok(Some(answer)) => answer,
                 Ok(None) if self.incoming.has_more() => {
@@ -175,8 +203,9 @@ impl Conversation {
             if answer.is_last {
                 self.outstanding.pop_front();
             }
+            let bytes = unread - self.replies.unread().len();
             self.change_layers(ticket, &answer.reply)?;
-            return Ok(Some(Answer { ticket, reply: answer.reply, is_last: answer.is_last }));
+            return Ok(Some(Answer { ticket, reply: answer.reply, is_last: answer.is_last, bytes }));
         }
     }
 

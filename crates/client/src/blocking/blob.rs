@@ -1,0 +1,67 @@
+//! BLOBs through the traits of std.
+
+use std::io::{Read, Write};
+
+use farbird_types::{BlobId, Error, Result};
+
+use super::driver::Runner;
+
+/// A BLOB being written. Dropped before [`BlobWriter::finish`] it is thrown away.
+#[derive(Debug)]
+pub struct BlobWriter {
+    pub(super) inner: crate::BlobWriter,
+    pub(super) runner: Runner,
+}
+
+impl BlobWriter {
+    /// Adds bytes, as [`crate::BlobWriter::put`].
+    ///
+    /// # Round trips
+    /// None for the first two megabytes, then one for about every two more.
+    ///
+    /// # Errors
+    /// What the server said of earlier ones.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.runner.run(self.inner.put(bytes))
+    }
+
+    /// Completes the BLOB; gives its id.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn finish(self) -> Result<BlobId> {
+        self.runner.run(self.inner.finish())
+    }
+}
+
+impl Write for BlobWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.put(bytes).map_err(io_error)?;
+        Ok(bytes.len())
+    }
+
+    /// Does nothing: bytes leave when they are many, or with [`BlobWriter::finish`].
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A BLOB being read.
+#[derive(Debug)]
+pub struct BlobReader {
+    pub(super) inner: crate::BlobReader,
+    pub(super) runner: Runner,
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        self.runner.run(self.inner.read(out)).map_err(io_error)
+    }
+}
+
+fn io_error(error: Error) -> std::io::Error {
+    std::io::Error::other(error)
+}

@@ -1,0 +1,399 @@
+//! A connection with its database: see [`crate::Connection`], whose calls these are.
+
+use std::net::{TcpStream, ToSocketAddrs};
+
+use farbird_types::{BlobId, Error, Result, Value, isc};
+use farbird_wire::counters::Counters;
+use farbird_wire::protocol::ProtocolVersion;
+
+use super::driver::{Driver, Runner, Transport};
+use super::{Batch, BlobReader, BlobWriter, Cursor, Pipeline};
+use crate::blob::BlobOptions;
+use crate::core::Shared;
+use crate::error;
+use crate::options::{ConnectOptions, CreateOptions, Location};
+use crate::statement::{Counts, Statement};
+use crate::transaction::{Transaction, TransactionOptions};
+
+/// A connection with its database. Clones of it are the same connection; threads that share it wait for each other.
+///
+/// When the connection and everything that was made on it are dropped, it is closed without a word;
+/// [`Connection::close`] takes leave.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    inner: crate::Connection,
+    runner: Runner,
+}
+
+impl Connection {
+    /// Connects and attaches a database: `host/port:database`.
+    ///
+    /// # Round trips
+    /// Four, or three if the line is not encrypted.
+    ///
+    /// # Errors
+    /// `isc_network_error` if nobody answers, `isc_login` for a wrong password, what the server says of the database.
+    pub fn attach(database: &str, options: &ConnectOptions) -> Result<Connection> {
+        let Location { host, port, database } = Location::parse(database)?;
+        Connection::attach_over(open(&host, port, options)?, &host, &database, options)
+    }
+
+    /// Connects, creates a database and attaches it.
+    ///
+    /// # Round trips
+    /// As [`Connection::attach`].
+    ///
+    /// # Errors
+    /// As [`Connection::attach`]; `isc_db_or_file_exists` if there is one and `overwrite` is not set.
+    pub fn create(database: &str, create: &CreateOptions, options: &ConnectOptions) -> Result<Connection> {
+        let Location { host, port, database } = Location::parse(database)?;
+        let shared = Shared::new(options.tuning.clone());
+        let runner = runner(&shared, open(&host, port, options)?, &host, options)?;
+        let inner = runner.run(crate::Connection::create_over(&shared, &database, create, options))?;
+        Ok(Connection { inner, runner })
+    }
+
+    /// Attaches a database, known to the server by this name, over an open transport; `peer` is the server's name in
+    /// messages.
+    ///
+    /// # Round trips
+    /// As [`Connection::attach`].
+    ///
+    /// # Errors
+    /// As [`Connection::attach`].
+    pub fn attach_over(
+        transport: impl Transport + 'static,
+        peer: &str,
+        database: &str,
+        options: &ConnectOptions,
+    ) -> Result<Connection> {
+        let shared = Shared::new(options.tuning.clone());
+        let runner = runner(&shared, transport, peer, options)?;
+        let inner = runner.run(crate::Connection::attach_over(&shared, database, options))?;
+        Ok(Connection { inner, runner })
+    }
+
+    /// As [`crate::Connection::close`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn close(self) -> Result<()> {
+        self.runner.run(self.inner.close())
+    }
+
+    /// As [`crate::Connection::drop_database`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// `isc_obj_in_use` while others are attached.
+    pub fn drop_database(self) -> Result<()> {
+        self.runner.run(self.inner.drop_database())
+    }
+
+    /// The protocol in use.
+    pub fn version(&self) -> ProtocolVersion {
+        self.inner.version()
+    }
+
+    /// Packets, bytes and round trips since the first byte.
+    pub fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    /// As [`crate::Connection::server_version`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn server_version(&self) -> Result<String> {
+        self.runner.run(self.inner.server_version())
+    }
+
+    /// As [`crate::Connection::database_information`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn database_information(&self, items: &[u8]) -> Result<Vec<u8>> {
+        self.runner.run(self.inner.database_information(items))
+    }
+
+    /// Whether the server is there.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn ping(&self) -> Result<()> {
+        self.runner.run(self.inner.ping())
+    }
+
+    /// As [`crate::Connection::begin`].
+    ///
+    /// # Round trips
+    /// None: its start travels with the first request that uses it.
+    ///
+    /// # Errors
+    /// The connection is lost. That the server refuses it is told by the first call that uses it.
+    pub fn begin(&self, options: &TransactionOptions) -> Result<Transaction> {
+        self.runner.run(self.inner.begin(options))
+    }
+
+    /// As [`crate::Connection::commit`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says; the transaction is then rolled back.
+    pub fn commit(&self, transaction: Transaction) -> Result<()> {
+        self.runner.run(self.inner.commit(transaction))
+    }
+
+    /// As [`crate::Connection::rollback`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn rollback(&self, transaction: Transaction) -> Result<()> {
+        self.runner.run(self.inner.rollback(transaction))
+    }
+
+    /// As [`crate::Connection::commit_retaining`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn commit_retaining(&self, transaction: &Transaction) -> Result<()> {
+        self.runner.run(self.inner.commit_retaining(transaction))
+    }
+
+    /// As [`crate::Connection::rollback_retaining`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn rollback_retaining(&self, transaction: &Transaction) -> Result<()> {
+        self.runner.run(self.inner.rollback_retaining(transaction))
+    }
+
+    /// As [`crate::Connection::prepare`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says of the text.
+    pub fn prepare(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        self.runner.run(self.inner.prepare(transaction, text))
+    }
+
+    /// As [`crate::Connection::prepare_all`].
+    ///
+    /// # Round trips
+    /// One for all of them.
+    ///
+    /// # Errors
+    /// What the server says of the first text that it does not understand.
+    pub fn prepare_all(&self, transaction: &Transaction, texts: &[&str]) -> Result<Vec<Statement>> {
+        self.runner.run(self.inner.prepare_all(transaction, texts))
+    }
+
+    /// As [`crate::Connection::counts`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn counts(&self, statement: &Statement) -> Result<Counts> {
+        self.runner.run(self.inner.counts(statement))
+    }
+
+    /// As [`crate::Connection::plan`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn plan(&self, statement: &Statement) -> Result<String> {
+        self.runner.run(self.inner.plan(statement))
+    }
+
+    /// As [`crate::Connection::run`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn run(&self, transaction: &Transaction, text: &str) -> Result<()> {
+        self.runner.run(self.inner.run(transaction, text))
+    }
+
+    /// As [`crate::Connection::execute`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says; `isc_dsql_sqlda_err` for values that are not as many as the parameters.
+    pub fn execute(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        self.runner.run(self.inner.execute(transaction, statement, parameters))
+    }
+
+    /// As [`crate::Connection::execute_and_commit`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says, of the statement (nothing is then changed) or of the commit.
+    pub fn execute_and_commit(
+        &self,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        self.runner.run(self.inner.execute_and_commit(statement, parameters))
+    }
+
+    /// As [`crate::Connection::query`]. The cursor is an iterator over the rows.
+    ///
+    /// # Round trips
+    /// None; the first row costs one, shared by all that was asked for in the meantime.
+    ///
+    /// # Errors
+    /// `isc_dsql_sqlda_err` for values that are not as many as the parameters. What the server says comes with the first
+    /// row.
+    pub fn query(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Cursor> {
+        let cursor = self.runner.run(self.inner.query(transaction, statement, parameters))?;
+        Ok(Cursor { inner: cursor, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::query_all`].
+    ///
+    /// # Round trips
+    /// Two for few rows.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn query_all(&self, transaction: &Transaction, text: &str) -> Result<Vec<Vec<Value>>> {
+        self.runner.run(self.inner.query_all(transaction, text))
+    }
+
+    /// As [`crate::Connection::pipeline`].
+    ///
+    /// # Round trips
+    /// None.
+    pub fn pipeline(&self, transaction: &Transaction, statement: &Statement) -> Pipeline {
+        Pipeline { inner: self.inner.pipeline(transaction, statement), runner: self.runner.clone() }
+    }
+
+    /// As [`crate::Connection::batch`].
+    ///
+    /// # Round trips
+    /// None yet. All of a batch is one flight for every 4 MiB of rows.
+    ///
+    /// # Errors
+    /// `isc_wish_list` if the server's protocol has no batches (before Firebird 4), or the statement no parameters.
+    pub fn batch(&self, transaction: &Transaction, statement: &Statement) -> Result<Batch> {
+        let batch = self.runner.run(self.inner.batch(transaction, statement))?;
+        Ok(Batch { inner: batch, runner: self.runner.clone() })
+    }
+
+    /// Creates a BLOB to be written through [`std::io::Write`]; its id is given by [`BlobWriter::finish`].
+    ///
+    /// # Round trips
+    /// None; finishing takes one.
+    ///
+    /// # Errors
+    /// The connection is lost; what the server says comes with [`BlobWriter::finish`].
+    pub fn create_blob(&self, transaction: &Transaction, options: BlobOptions) -> Result<BlobWriter> {
+        let writer = self.runner.run(self.inner.create_blob(transaction, options))?;
+        Ok(BlobWriter { inner: writer, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::write_blob`].
+    ///
+    /// # Round trips
+    /// One up to two megabytes, then one for about every two more.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn write_blob(&self, transaction: &Transaction, contents: &[u8]) -> Result<BlobId> {
+        self.runner.run(self.inner.write_blob(transaction, contents))
+    }
+
+    /// Opens a BLOB to be read through [`std::io::Read`].
+    ///
+    /// # Round trips
+    /// None if it came with its row; else one, which brings the first pieces.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn open_blob(&self, transaction: &Transaction, id: BlobId) -> Result<BlobReader> {
+        let reader = self.runner.run(self.inner.open_blob(transaction, id))?;
+        Ok(BlobReader { inner: reader, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::read_blob`].
+    ///
+    /// # Round trips
+    /// As [`Connection::open_blob`], and one for about every four pieces of 64 KiB.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn read_blob(&self, transaction: &Transaction, id: BlobId) -> Result<Vec<u8>> {
+        self.runner.run(self.inner.read_blob(transaction, id))
+    }
+}
+
+pub(super) fn runner(
+    shared: &Shared,
+    transport: impl Transport + 'static,
+    peer: &str,
+    options: &ConnectOptions,
+) -> Result<Runner> {
+    Ok(Runner::new(Driver::new(shared, transport, peer, options.read_timeout)?))
+}
+
+/// A TCP connection with a server.
+pub(super) fn open(host: &str, port: u16, options: &ConnectOptions) -> Result<TcpStream> {
+    let failed = |error: &std::io::Error| error::network(host, isc::NET_CONNECT_ERR, error);
+    let addresses = (host, port).to_socket_addrs().map_err(|error| failed(&error))?;
+    let mut result = Err(Error::new(isc::NETWORK_ERROR).with(host).and(isc::NET_CONNECT_ERR));
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, options.connect_timeout) {
+            Ok(stream) => return stream.set_nodelay(true).map(|()| stream).map_err(|error| failed(&error)),
+            Err(error) => result = Err(failed(&error)),
+        }
+    }
+    result
+}

@@ -1,0 +1,225 @@
+//! The driver that blocks: it polls an operation, and while that waits, it writes, reads, and delivers.
+//!
+//! No thread and no runtime. While the server does not take our bytes we take its, so neither side can block the other
+//! for ever.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use farbird_types::{Error, Result, isc};
+
+use crate::core::{Driven, Shared};
+use crate::error;
+
+/// Bytes of one read.
+const READ_BYTES: usize = 128 * 1024;
+/// How long a write waits before we look whether the server waits for us to read.
+const WRITE_PATIENCE: Duration = Duration::from_millis(50);
+
+/// A stream of bytes to a server and back, such as a TCP connection.
+pub trait Transport: Read + Write + Send + std::fmt::Debug {
+    /// How long a read may wait; then it fails with [`ErrorKind::TimedOut`] or [`ErrorKind::WouldBlock`].
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn set_read_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()>;
+
+    /// How long a write may wait, as for reads.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn set_write_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()>;
+}
+
+impl Transport for TcpStream {
+    fn set_read_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()> {
+        TcpStream::set_read_timeout(self, timeout)
+    }
+
+    fn set_write_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()> {
+        TcpStream::set_write_timeout(self, timeout)
+    }
+}
+
+/// Moves the bytes of one connection while an operation is run.
+#[derive(Debug)]
+pub struct Driver {
+    driven: Driven,
+    transport: Box<dyn Transport>,
+    /// The peer, for messages.
+    peer: String,
+    /// Bytes on their way to the socket.
+    out: Vec<u8>,
+    buffer: Vec<u8>,
+    read_timeout: Option<Duration>,
+    start: Instant,
+}
+
+impl Driver {
+    /// A driver of this connection over an open transport. `peer` names the server in messages; `read_timeout` is how long
+    /// to wait for an answer.
+    ///
+    /// # Errors
+    /// The transport refuses the timeouts.
+    pub fn new(
+        shared: &Shared,
+        transport: impl Transport + 'static,
+        peer: &str,
+        read_timeout: Option<Duration>,
+    ) -> Result<Driver> {
+        let mut transport = Box::new(transport);
+        transport
+            .set_write_timeout(Some(WRITE_PATIENCE))
+            .and_then(|()| transport.set_read_timeout(read_timeout))
+            .map_err(|error| error::network(peer, isc::NET_CONNECT_ERR, &error))?;
+        Ok(Driver {
+            driven: shared.driven(),
+            transport,
+            peer: peer.to_owned(),
+            out: Vec::new(),
+            buffer: vec![0; READ_BYTES],
+            read_timeout,
+            start: Instant::now(),
+        })
+    }
+
+    /// Runs an operation of this connection to its end.
+    pub fn run<T>(&mut self, operation: impl Future<Output = T>) -> T {
+        let mut operation = pin!(operation);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let state = operation.as_mut().poll(&mut context);
+            let moved = match &state {
+                Poll::Ready(_) => self.finish(),
+                Poll::Pending => self.advance(),
+            };
+            if let Err(error) = moved {
+                self.driven.lock().fail(error);
+            }
+            if let Poll::Ready(result) = state {
+                return result;
+            }
+        }
+    }
+
+    /// Does what brings the operation on: an answer that is here, else what is queued leaves and the next bytes are waited
+    /// for.
+    fn advance(&mut self) -> Result<()> {
+        if self.deliver()? {
+            return Ok(());
+        }
+        self.write()?;
+        if self.driven.lock().somebody_waits() {
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Sends what an operation has left to be sent at once, and takes answers when too many are under way.
+    fn finish(&mut self) -> Result<()> {
+        self.write()?;
+        while self.driven.lock().is_crowded() {
+            self.driven.lock().flush();
+            self.write()?;
+            self.read()?;
+            while self.driven.lock().deliver_one()?.is_some() {}
+        }
+        Ok(())
+    }
+
+    /// Delivers the answers that are here until somebody is served; false if there is none for anybody.
+    fn deliver(&mut self) -> Result<bool> {
+        let mut core = self.driven.lock();
+        while let Some(delivered) = core.deliver_one()? {
+            if delivered.has_woken {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn write(&mut self) -> Result<()> {
+        {
+            let mut core = self.driven.lock();
+            core.set_now(self.start.elapsed());
+            core.take_output(&mut self.out)?;
+        }
+        let mut written = 0;
+        while let Some(rest) = self.out.get(written..).filter(|rest| !rest.is_empty()) {
+            match self.transport.write(rest) {
+                Ok(0) => return Err(error::closed(&self.peer)),
+                Ok(count) => {
+                    self.driven.lock().sent(count);
+                    written += count;
+                }
+                Err(error) if is_timeout(&error) => self.read_if_any()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.lost(isc::NET_WRITE_ERR, &error)),
+            }
+        }
+        self.out.clear();
+        Ok(())
+    }
+
+    /// One read from the transport.
+    fn read(&mut self) -> Result<()> {
+        let read = self.transport.read(&mut self.buffer);
+        match read {
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            read => self.feed(read),
+        }
+    }
+
+    /// One read from the transport if the server has sent something by now or does so shortly.
+    fn read_if_any(&mut self) -> Result<()> {
+        let timeout = self.read_timeout;
+        let patience = self.transport.set_read_timeout(Some(WRITE_PATIENCE));
+        patience.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?;
+        let read = self.transport.read(&mut self.buffer);
+        let restored = self.transport.set_read_timeout(timeout);
+        restored.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?;
+        match read {
+            Err(error) if is_timeout(&error) || error.kind() == ErrorKind::Interrupted => Ok(()),
+            read => self.feed(read),
+        }
+    }
+
+    fn feed(&mut self, read: std::io::Result<usize>) -> Result<()> {
+        match read {
+            Ok(0) => Err(error::closed(&self.peer)),
+            Ok(count) => {
+                let mut core = self.driven.lock();
+                core.set_now(self.start.elapsed());
+                core.feed(self.buffer.get_mut(..count).unwrap_or_default())
+            }
+            Err(error) => Err(self.lost(isc::NET_READ_ERR, &error)),
+        }
+    }
+
+    fn lost(&self, what: u32, error: &std::io::Error) -> Error {
+        error::network(&self.peer, what, error)
+    }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+/// The driver, shared by a connection and all that was made on it.
+#[derive(Debug, Clone)]
+pub(super) struct Runner(Arc<Mutex<Driver>>);
+
+impl Runner {
+    pub(super) fn new(driver: Driver) -> Runner {
+        Runner(Arc::new(Mutex::new(driver)))
+    }
+
+    pub(super) fn run<T>(&self, operation: impl Future<Output = T>) -> T {
+        // A panic in an operation leaves its connection as a dropped future does: in step.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).run(operation)
+    }
+}

@@ -1,0 +1,77 @@
+//! The services manager of a server: see [`crate::Services`], whose calls these are.
+
+use farbird_types::Result;
+
+use super::connection::{open, runner};
+use super::driver::Runner;
+use crate::core::Shared;
+use crate::options::ConnectOptions;
+use crate::service::Heard;
+
+/// A connection with a server's services manager. One service runs at a time.
+#[derive(Debug)]
+pub struct Services {
+    inner: crate::Services,
+    runner: Runner,
+}
+
+impl Services {
+    /// Connects and logs in.
+    ///
+    /// # Round trips
+    /// Four, or three if the line is not encrypted.
+    ///
+    /// # Errors
+    /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.
+    pub fn attach(host: &str, port: u16, options: &ConnectOptions) -> Result<Services> {
+        let shared = Shared::new(options.tuning.clone());
+        let runner = runner(&shared, open(host, port, options)?, host, options)?;
+        let inner = runner.run(crate::Services::attach_over(&shared, options))?;
+        Ok(Services { inner, runner })
+    }
+
+    /// As [`crate::Services::back_up`].
+    ///
+    /// # Round trips
+    /// One to start, then about one per megabyte.
+    ///
+    /// # Errors
+    /// What the server says of the database or the user's privileges; those of `take`, after which the connection is of
+    /// no more use.
+    pub fn back_up<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.runner.run(self.inner.back_up(database, take))
+    }
+
+    /// As [`crate::Services::restore`].
+    ///
+    /// # Round trips
+    /// One to start, then one for each 60,000 bytes and each line.
+    ///
+    /// # Errors
+    /// What the server says of the backup or the database; those of `read` and `hear`, after which the connection is of
+    /// no more use.
+    pub fn restore<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        replace: bool,
+        read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
+        hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        self.runner.run(self.inner.restore(database, replace, read, hear))
+    }
+
+    /// Takes leave.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn close(self) -> Result<()> {
+        self.runner.run(self.inner.close())
+    }
+}

@@ -1,0 +1,167 @@
+//! Executing statements.
+
+use farbird_types::{Result, Value};
+use farbird_wire::packet::{Execute2, Reply, Request};
+use farbird_wire::protocol::Handle;
+
+use crate::connection::Connection;
+use crate::core::{Question, checked};
+use crate::cursor::Cursor;
+use crate::error;
+use crate::prepare::statement_text;
+use crate::statement::Statement;
+use crate::transaction::{Isolation, Transaction, TransactionOptions};
+
+impl Connection {
+    /// Runs a statement without parameters and without rows, such as DDL.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn run(&self, transaction: &Transaction, text: &str) -> Result<()> {
+        let text = statement_text(transaction.handle(&self.shared).await?, Handle::NONE, text, &[]);
+        let question = {
+            let mut core = self.shared.lock();
+            let ticket = core.ask(&Request::ExecuteImmediate(text))?;
+            core.may_end(transaction.object().id(), ticket);
+            ticket
+        };
+        transaction.explain(self.shared.question(question).response().await).map(|_| ())
+    }
+
+    /// Executes a prepared statement to its end. Gives the row of statements that give one (EXECUTE PROCEDURE,
+    /// RETURNING); of a query the first one.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says; `isc_dsql_sqlda_err` for values that are not as many as the parameters.
+    pub async fn execute(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        if statement.has_cursor() {
+            return self.query(transaction, statement, parameters).await?.next().await;
+        }
+        let executed = self.send_execute(transaction, statement, parameters).await?;
+        transaction.explain(self.executed(executed).await)
+    }
+
+    /// Queues op_execute, or op_execute2 if there is a row to come.
+    pub(crate) async fn send_execute(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Question> {
+        let handle = transaction.handle(&self.shared).await?;
+        let question = self.ask_execute(handle, statement, parameters).await?;
+        if statement.ends_transactions() {
+            transaction.object().may_be_ended_by(&question);
+        }
+        Ok(question)
+    }
+
+    pub(crate) async fn ask_execute(
+        &self,
+        transaction: Handle,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Question> {
+        let handle = statement.handle(&self.shared).await?;
+        let (version, inline) = (self.version(), self.session.inline_blob_bytes);
+        // Statement and server agree about the parameters' format by the order of the executions, so making a request and
+        // queueing it is one step.
+        let mut core = self.shared.lock();
+        let execute = statement.execute(handle, transaction, parameters, version, inline)?;
+        let ticket = if statement.columns().is_empty() || statement.has_cursor() {
+            core.ask(&Request::Execute(execute))
+        } else {
+            core.ask(&Request::Execute2(Execute2 { execute, output: statement.output() }))
+        };
+        drop(core);
+        Ok(self.shared.question(ticket?))
+    }
+
+    /// Waits for the end of an execute; gives its row.
+    pub(crate) async fn executed(&self, mut question: Question) -> Result<Option<Vec<Value>>> {
+        let mut row = None;
+        loop {
+            match question.next().await? {
+                Reply::SqlResponse(response) => {
+                    let values = response.message.map(|message| message.values()).transpose();
+                    row = values.map_err(|error| error::broken(&error))?;
+                }
+                Reply::Response(response) => return checked(response).map(|_| row),
+                _ => return Err(self.shared.lock().fail(error::unexpected("op_execute"))),
+            }
+        }
+    }
+
+    /// Executes a statement in a transaction of its own and commits it. That transaction is READ COMMITTED.
+    ///
+    /// # Round trips
+    /// One: start, execute and commit travel together. With [`Tuning::predict_handles`] off two.
+    ///
+    /// [`Tuning::predict_handles`]: crate::Tuning::predict_handles
+    ///
+    /// # Errors
+    /// What the server says, of the statement (nothing is then changed) or of the commit.
+    pub async fn execute_and_commit(
+        &self,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        let options =
+            TransactionOptions { isolation: Isolation::ReadCommitted, ..TransactionOptions::default() };
+        let transaction = self.begin(&options).await?;
+        let executed = self.send_execute(&transaction, statement, parameters).await?;
+        let commit = Request::Commit(transaction.handle(&self.shared).await?);
+        let committed = transaction.object().ask_to_end(&commit)?;
+        let row = self.executed(executed).await;
+        let committed = committed.response().await;
+        let row = transaction.explain(row)?;
+        transaction.explain(committed).map(|_| row)
+    }
+
+    /// Executes a query and asks for its first rows, without waiting: the cursor that is given back waits when its first
+    /// row is asked for. Any number of cursors may be open, and are read in any order.
+    ///
+    /// # Round trips
+    /// None; the first row costs one, shared by all that was asked for in the meantime.
+    ///
+    /// # Errors
+    /// `isc_dsql_sqlda_err` for values that are not as many as the parameters. What the server says comes with the first
+    /// row.
+    pub async fn query(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Cursor> {
+        let executed = self.send_execute(transaction, statement, parameters).await?;
+        Cursor::open(&self.shared, transaction, statement, executed).await
+    }
+
+    /// Prepares a query without parameters and gives all its rows.
+    ///
+    /// # Round trips
+    /// Two for few rows.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn query_all(&self, transaction: &Transaction, text: &str) -> Result<Vec<Vec<Value>>> {
+        let statement = self.prepare(transaction, text).await?;
+        let mut cursor = self.query(transaction, &statement, &[]).await?;
+        let mut rows = Vec::new();
+        while let Some(row) = cursor.next().await? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+}

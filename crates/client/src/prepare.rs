@@ -1,0 +1,199 @@
+//! Preparing statements, and asking about them.
+
+use farbird_types::{Error, Result, isc};
+use farbird_wire::info::{Continuation, Section, StatementInformation, sql};
+use farbird_wire::packet::{Request, StatementText};
+use farbird_wire::protocol::Handle;
+
+use crate::connection::{Connection, INFORMATION_BYTES, SQL_DIALECT, information};
+use crate::core::{Kind, Object, Question};
+use crate::error;
+use crate::statement::{Counts, Statement};
+use crate::transaction::Transaction;
+
+/// What prepare is asked about a statement.
+const PREPARE_ITEMS: &[u8] = &[
+    sql::STMT_TYPE,
+    sql::STMT_FLAGS,
+    sql::SELECT,
+    sql::DESCRIBE_VARS,
+    sql::SQLDA_SEQ,
+    sql::TYPE,
+    sql::SUB_TYPE,
+    sql::SCALE,
+    sql::LENGTH,
+    sql::FIELD,
+    sql::RELATION,
+    sql::ALIAS,
+    sql::DESCRIBE_END,
+    sql::BIND,
+    sql::DESCRIBE_VARS,
+    sql::SQLDA_SEQ,
+    sql::TYPE,
+    sql::SUB_TYPE,
+    sql::SCALE,
+    sql::LENGTH,
+    sql::DESCRIBE_END,
+];
+/// What each variable of a truncated description is asked.
+const VARIABLE_ITEMS: &[u8] = &[
+    sql::DESCRIBE_VARS,
+    sql::SQLDA_SEQ,
+    sql::TYPE,
+    sql::SUB_TYPE,
+    sql::SCALE,
+    sql::LENGTH,
+    sql::FIELD,
+    sql::RELATION,
+    sql::ALIAS,
+    sql::DESCRIBE_END,
+];
+
+/// A statement that is being prepared.
+struct Preparing {
+    object: Object,
+    prepared: Question,
+}
+
+impl Connection {
+    /// Prepares a statement.
+    ///
+    /// # Round trips
+    /// One; one more for each 32,000 bytes of description of a very wide statement.
+    ///
+    /// # Errors
+    /// What the server says of the text.
+    pub async fn prepare(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        let preparing = self.send_prepare(transaction.handle(&self.shared).await?, text)?;
+        transaction.explain(self.prepared(preparing).await)
+    }
+
+    /// Prepares several statements.
+    ///
+    /// # Round trips
+    /// One for all of them.
+    ///
+    /// # Errors
+    /// What the server says of the first text that it does not understand.
+    pub async fn prepare_all(&self, transaction: &Transaction, texts: &[&str]) -> Result<Vec<Statement>> {
+        let handle = transaction.handle(&self.shared).await?;
+        let preparing: Vec<_> =
+            texts.iter().map(|text| self.send_prepare(handle, text)).collect::<Result<_>>()?;
+        let mut statements = Vec::with_capacity(preparing.len());
+        for preparing in preparing {
+            statements.push(transaction.explain(self.prepared(preparing).await)?);
+        }
+        Ok(statements)
+    }
+
+    fn send_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
+        // Nothing may come between the two: the second names what the first made.
+        let mut core = self.shared.lock();
+        let allocate = core.send(&Request::AllocateStatement(Handle::NONE))?;
+        let id = core.allocate(Kind::Statement, None, allocate);
+        let text = statement_text(transaction, Handle::LATEST, text, PREPARE_ITEMS);
+        let prepared = core.ask(&Request::Prepare(text));
+        drop(core);
+        Ok(Preparing { object: self.shared.object(id), prepared: self.shared.question(prepared?) })
+    }
+
+    /// What became of it.
+    async fn prepared(&self, preparing: Preparing) -> Result<Statement> {
+        let Preparing { object, prepared } = preparing;
+        let response = prepared.response().await.map_err(|error| object.explain(error))?;
+        let information = self.describe(&object, &response.data).await?;
+        Statement::new(object, response.object.0, information, self.version())
+    }
+
+    async fn describe(&self, statement: &Object, data: &[u8]) -> Result<StatementInformation> {
+        let mut description = StatementInformation::default();
+        let read = |description: &mut StatementInformation, data: &[u8]| {
+            description.read(data).map_err(|error| error::broken(&error))
+        };
+        let mut missing = read(&mut description, data)?;
+        let mut last = None;
+        while let Some(from) = missing {
+            if last == Some(from) {
+                return Err(
+                    Error::new(isc::RANDOM).with("a column's description is longer than 32,000 bytes")
+                );
+            }
+            last = Some(from);
+            let items = information(statement.handle().await?, continuation_items(from));
+            let more = self.response(&Request::StatementInformation(items)).await?;
+            missing = read(&mut description, &more.data)?;
+            // What is described comes in the order of the sections: behind the columns the parameters.
+            if missing.is_none() && from.section == Section::Outputs {
+                let from = Continuation { section: Section::Inputs, from: 1 };
+                missing = description.inputs.is_empty().then_some(from).filter(|_| last != Some(from));
+            }
+        }
+        Ok(description)
+    }
+
+    /// How many rows the last execution of a statement touched.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn counts(&self, statement: &Statement) -> Result<Counts> {
+        let reply = self.statement_information(statement, &[sql::RECORDS]).await?;
+        Ok(reply.records.unwrap_or_default().into())
+    }
+
+    /// The access plan of a statement, as `SET PLAN` shows it.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn plan(&self, statement: &Statement) -> Result<String> {
+        let reply = self.statement_information(statement, &[sql::GET_PLAN]).await?;
+        let plan = reply.plan.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&plan).trim().to_owned())
+    }
+
+    async fn statement_information(
+        &self,
+        statement: &Statement,
+        items: &[u8],
+    ) -> Result<StatementInformation> {
+        let handle = statement.handle(&self.shared).await?;
+        let request = Request::StatementInformation(information(handle, items.to_vec()));
+        let response = self.response(&request).await?;
+        let mut description = StatementInformation::default();
+        description.read(&response.data).map_err(|error| error::broken(&error))?;
+        Ok(description)
+    }
+}
+
+/// A text to be prepared or executed; `items` are asked about it.
+pub(crate) fn statement_text(
+    transaction: Handle,
+    statement: Handle,
+    text: &str,
+    items: &[u8],
+) -> StatementText {
+    StatementText {
+        transaction,
+        statement,
+        dialect: SQL_DIALECT,
+        sql: text.as_bytes().to_vec(),
+        items: items.to_vec(),
+        buffer_length: INFORMATION_BYTES,
+        flags: 0,
+    }
+}
+
+/// Items that go on with a truncated description.
+fn continuation_items(from: Continuation) -> Vec<u8> {
+    let section = match from.section {
+        Section::Inputs => sql::BIND,
+        Section::Outputs => sql::SELECT,
+    };
+    let [low, high, ..] = from.from.to_le_bytes();
+    [&[section, sql::SQLDA_START, 2, low, high], VARIABLE_ITEMS].concat()
+}
