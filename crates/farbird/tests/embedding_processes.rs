@@ -47,7 +47,7 @@ fn a_program_serves_the_database_that_it_works_with() -> Outcome {
 
     let port = server.local_address().port();
     let options = farbird_client::ConnectOptions::new("SYSDBA", "masterkey");
-    let mut client =
+    let client =
         farbird_client::blocking::Connection::attach(&format!("127.0.0.1/{port}:shared.fbd"), &options)?;
     let transaction = client.begin(&Default::default())?;
     assert_eq!(client.query_all(&transaction, "select a from t")?, [[Value::integer(1)]]);

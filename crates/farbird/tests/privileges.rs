@@ -42,8 +42,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use farbird_client::blocking::{Connection, Cursor};
 use farbird_client::{
-    ConnectOptions, CreateOptions, Error, Isolation, Result, Statement, Transaction,
-    TransactionOptions, Value, Wait,
+    ConnectOptions, CreateOptions, Error, Isolation, Result, Statement, Transaction, TransactionOptions,
+    Value, Wait,
 };
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};

@@ -107,7 +107,7 @@ impl<'a> ServerBackup<'a> {
     /// Writes the backup to `out`, called `name`; gives its size.
     pub(crate) fn write(&self, out: &mut impl Write, name: &str) -> anyhow::Result<u64> {
         let Location { host, port, database } = self.location;
-        let mut services = Services::attach(host, *port, self.options)?;
+        let services = Services::attach(host, *port, self.options)?;
         let bar = counter("backup");
         let mut bytes = 0;
         let made = services.back_up(database, |piece| {
@@ -148,7 +148,7 @@ impl<'a> ServerRestore<'a> {
     /// Sends the backup that `input`, called `name`, holds; gives its size.
     pub(crate) fn read(&self, mut input: impl Read, name: &str, bar: &ProgressBar) -> anyhow::Result<u64> {
         let Location { host, port, database } = self.location;
-        let mut services = Services::attach(host, *port, self.options)?;
+        let services = Services::attach(host, *port, self.options)?;
         let input = RefCell::new(&mut input);
         let restored = services.restore(
             database,
