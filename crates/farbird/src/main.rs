@@ -5,7 +5,6 @@
 mod backup;
 mod bench;
 mod check;
-mod lab;
 mod progress;
 mod restore;
 mod serve;
@@ -42,8 +41,6 @@ enum Command {
     Shrink(shrink::Arguments),
     /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
-    /// Try programs over a long link without leaving this machine.
-    Lab(lab::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -56,7 +53,6 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
-        Command::Lab(arguments) => lab::run(&arguments),
     };
     match result {
         Ok(code) => code,

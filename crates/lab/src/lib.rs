@@ -4,9 +4,14 @@
 //! Above the codecs and the client. Measures and returns figures; printing them is the binary's work. `unsafe` stands in
 //! one place, `kernel::tun`, which says why.
 
+pub mod articles;
 pub mod contest;
 pub mod endless;
+mod failure;
 pub mod kernel;
 pub mod link;
 mod random;
 pub mod records;
+pub mod report;
+
+pub use failure::{Failure, Result};

@@ -1,5 +1,7 @@
 //! `farbird bench`: measurements that anyone can run again.
 
+mod articles;
+mod own;
 mod records;
 mod stop;
 mod store;
@@ -17,8 +19,18 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
+    /// Measure rows with short and long BLOBs over a slow line, as each generation of clients reads them.
+    Blobs(articles::blobs::Arguments),
+    /// Measure how long it takes from nothing to the first row.
+    Connect(articles::connect::Arguments),
+    /// Measure how fast rows come: wide ones at several distances, narrow ones over loopback.
+    Fetch(articles::fetch::Arguments),
+    /// Measure a query with two inner queries for each of its rows over a slow line.
+    Nested(articles::nested::Arguments),
     /// Measure the record codecs: bytes per row, and how fast rows are packed and read.
     Records(records::Arguments),
+    /// Measure rows of NULL in a wide column: inserting, counting, bytes on disk.
+    Rows(articles::rows::Arguments),
     /// Measure how long statements go on after they are told to stop.
     Stop(stop::Arguments),
     /// Measure the store, beside a Firebird and a PostgreSQL server.
@@ -27,7 +39,12 @@ enum What {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
+        What::Blobs(arguments) => articles::blobs::run(arguments),
+        What::Connect(arguments) => articles::connect::run(arguments),
+        What::Fetch(arguments) => articles::fetch::run(arguments),
+        What::Nested(arguments) => articles::nested::run(arguments),
         What::Records(arguments) => records::run(arguments),
+        What::Rows(arguments) => articles::rows::run(arguments),
         What::Stop(arguments) => stop::run(arguments),
         What::Store(arguments) => store::run(arguments),
     }

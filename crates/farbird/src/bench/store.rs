@@ -6,19 +6,16 @@ mod embedded;
 mod report;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use farbird_client::ConnectOptions;
 use farbird_lab::contest::{self, Experiment, FirebirdSide, PostgresSide, Role, Scale, Side};
-use farbird_server::Server;
-use farbird_server::config::{Config, Overrides};
-use tokio::runtime::Runtime;
 
+use super::own::{OwnServer, WorkFolder, machine, password_of_file};
 use crate::progress;
 use embedded::EmbeddedSide;
 use report::Report;
@@ -109,21 +106,18 @@ enum Format {
 
 /// How long each run of what is counted per second takes.
 const RUN_TIME: Duration = Duration::from_secs(1);
-/// SYSDBA's password on the server that lives only as long as this command and listens only on loopback.
-const OWN_PASSWORD_BYTES: usize = 24;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let folder = arguments.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let folder = WorkFolder::create(&folder)?;
+    let folder = WorkFolder::create(arguments.folder.as_deref())?;
     let experiments: Vec<_> = match arguments.only.as_slice() {
         [] => Experiment::ALL.to_vec(),
         only => only.iter().map(|chosen| chosen.experiment()).collect(),
     };
     let wanted = |role: Role| experiments.iter().any(|experiment| experiment.roles().contains(&role));
 
-    let server = if wanted(Role::Served) { Some(OwnServer::start(&folder.path)?) } else { None };
+    let server = if wanted(Role::Served) { Some(OwnServer::start(folder.path())?) } else { None };
     let mut sides = BTreeMap::new();
-    let result = take_part(arguments, &folder.path, server.as_ref(), wanted, &mut sides)
+    let result = take_part(arguments, folder.path(), server.as_ref(), wanted, &mut sides)
         .and_then(|()| measure(arguments, &experiments, &mut sides));
     // Databases are dropped whether or not all went well; of several failures the first is the one to tell.
     let removed = remove(sides);
@@ -153,13 +147,13 @@ fn take_part(
         sides.insert(Role::Embedded, Box::new(side));
     }
     if let Some(server) = server {
-        let options = ConnectOptions::new("SYSDBA", &server.password);
-        let side = FirebirdSide::create(&server.location(), &options)
+        let options = ConnectOptions::new("SYSDBA", server.password());
+        let side = FirebirdSide::create(&format!("127.0.0.1/{}:bench.fbd", server.port()), &options)
             .context("cannot make a database on our own server")?;
         sides.insert(Role::Served, Box::new(side));
     }
     if let Some(location) = &arguments.firebird {
-        let password = firebird_password(arguments.firebird_password_file.as_deref())?;
+        let password = password_of_file(arguments.firebird_password_file.as_deref())?;
         let options = ConnectOptions::new(&arguments.firebird_user, password);
         let side = FirebirdSide::create(location, &options)
             .with_context(|| format!("cannot create {location} on the Firebird server"))?;
@@ -212,99 +206,4 @@ fn remove(sides: BTreeMap<Role, Box<dyn Side>>) -> anyhow::Result<()> {
         }
     }
     result
-}
-
-/// The password in a file, alone or as Debian's Firebird keeps it.
-fn firebird_password(file: Option<&Path>) -> anyhow::Result<String> {
-    let Some(file) = file else {
-        return Ok(std::env::var("FIREBIRD_PASSWORD").unwrap_or_else(|_| "masterkey".to_owned()));
-    };
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    match password_in(&text) {
-        Some(password) => Ok(password.to_owned()),
-        None => bail!("there is no password in {}", file.display()),
-    }
-}
-
-fn password_in(text: &str) -> Option<&str> {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let assigned = lines().find_map(|line| line.strip_prefix("ISC_PASSWORD="));
-    assigned.map(|password| password.trim_matches('"')).or_else(|| lines().next())
-}
-
-/// What the figures depend on besides the databases.
-fn machine() -> String {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = information
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or("unknown processor", |(_, model)| model.trim());
-    let build = if cfg!(debug_assertions) { ", DEBUG BUILD: figures mean nothing" } else { "" };
-    format!("{model}, {processors} cores, {}{build}", std::env::consts::OS)
-}
-
-/// A folder of our own, which goes with all that is in it.
-struct WorkFolder {
-    path: PathBuf,
-}
-
-impl WorkFolder {
-    fn create(parent: &Path) -> anyhow::Result<WorkFolder> {
-        let path = parent.join(format!("farbird-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(WorkFolder { path })
-    }
-}
-
-impl Drop for WorkFolder {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            eprintln!("farbird: cannot remove {}: {error}", self.path.display());
-        }
-    }
-}
-
-/// A Farbird server in this process, on loopback.
-struct OwnServer {
-    runtime: Runtime,
-    server: Server,
-    password: String,
-}
-
-impl OwnServer {
-    fn start(folder: &Path) -> anyhow::Result<OwnServer> {
-        let overrides = Overrides {
-            listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
-            data: Some(folder.join("server")),
-            ..Overrides::default()
-        };
-        let config = Config::load(None, overrides)?;
-        let mut random = [0; OWN_PASSWORD_BYTES];
-        getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
-        let password: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let (server, _) = runtime.block_on(Server::start(config, Some(password.clone())))?;
-        Ok(OwnServer { runtime, server, password })
-    }
-
-    fn location(&self) -> String {
-        format!("127.0.0.1/{}:bench.fbd", self.server.local_address().port())
-    }
-
-    fn stop(self) {
-        self.runtime.block_on(self.server.shutdown());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_found_alone_and_as_debian_keeps_them() {
-        assert_eq!(password_in("secret\n"), Some("secret"));
-        assert_eq!(password_in("# for root\n\nISC_USER=sysdba\nISC_PASSWORD=\"a b\"\n"), Some("a b"));
-        assert_eq!(password_in("# nothing\n"), None);
-    }
 }

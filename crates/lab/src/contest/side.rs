@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use crate::failure::{Failure, Result};
+
 /// Who takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -39,40 +41,6 @@ impl Role {
         }
     }
 }
-
-/// Why a side could not do its work.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// What Firebird or Farbird says.
-    #[error("{}", .0.message())]
-    Firebird(farbird_types::Error),
-    /// What PostgreSQL says.
-    #[error("{}", postgres_message(.0))]
-    Postgres(#[from] postgres::Error),
-    /// Files.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// Anything else.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl From<farbird_types::Error> for Failure {
-    fn from(error: farbird_types::Error) -> Failure {
-        Failure::Firebird(error)
-    }
-}
-
-fn postgres_message(error: &postgres::Error) -> String {
-    // The server's own words stand in the source; the error itself says only "db error".
-    match error.as_db_error() {
-        Some(told) => told.message().to_owned(),
-        None => error.to_string(),
-    }
-}
-
-/// Result of a side's work.
-pub type Result<T> = std::result::Result<T, Failure>;
 
 /// What a side says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::random::Random;
 
 /// The first chapters of Jane Austen's "Pride and Prejudice" (1813), a paragraph a line, from Project Gutenberg's text
 /// 1342. In the public domain.
-const TEXT: &str = include_str!("pride_and_prejudice.txt");
+pub(crate) const TEXT: &str = include_str!("pride_and_prejudice.txt");
 
 /// A kind of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,7 +237,7 @@ const CUSTOMER_COLUMNS: [Customer; 61] = {
     ]
 };
 
-const FIRST_NAMES: [&str; 12] = [
+pub(crate) const FIRST_NAMES: [&str; 12] = [
     "Anna",
     "Björn",
     "Carla",
@@ -251,7 +251,7 @@ const FIRST_NAMES: [&str; 12] = [
     "Krzysztof",
     "Lea",
 ];
-const LAST_NAMES: [&str; 12] = [
+pub(crate) const LAST_NAMES: [&str; 12] = [
     "Müller",
     "Smith",
     "García",
@@ -265,7 +265,7 @@ const LAST_NAMES: [&str; 12] = [
     "Østergaard",
     "van Dijk",
 ];
-const STREETS: [&str; 8] = [
+pub(crate) const STREETS: [&str; 8] = [
     "High Street",
     "Rua Augusta",
     "Hauptstraße",
@@ -275,10 +275,10 @@ const STREETS: [&str; 8] = [
     "Kärntner Ring",
     "Elm Road",
 ];
-const CITIES: [&str; 8] =
+pub(crate) const CITIES: [&str; 8] =
     ["London", "São Paulo", "Berlin", "Roma", "Санкт-Петербург", "Madrid", "Wien", "Boston"];
-const STATES: [&str; 5] = ["active", "suspended", "closed", "prospect", "under review"];
-const COUNTRIES: [&str; 8] = ["GB", "BR", "DE", "IT", "RU", "ES", "AT", "US"];
+pub(crate) const STATES: [&str; 5] = ["active", "suspended", "closed", "prospect", "under review"];
+pub(crate) const COUNTRIES: [&str; 8] = ["GB", "BR", "DE", "IT", "RU", "ES", "AT", "US"];
 
 impl Customer {
     fn sql_type(self) -> SqlType {

@@ -4,5 +4,6 @@ mod inputs;
 mod measure;
 
 pub use farbird_record::CodecId;
+pub(crate) use inputs::{CITIES, COUNTRIES, FIRST_NAMES, LAST_NAMES, STATES, STREETS, TEXT};
 pub use inputs::{Input, UnknownInput};
 pub use measure::{Figures, Measurement, Plan, measure};

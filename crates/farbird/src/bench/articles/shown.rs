@@ -1,0 +1,124 @@
+//! How figures of several experiments become tables and charts.
+
+use std::time::Duration;
+
+use farbird_lab::articles::{Preset, WireFigure};
+use farbird_lab::link::LinkOptions;
+use farbird_lab::report::{Bar, BarChart, BarKind, Cell, Group, Series, Tone, bytes, count, duration};
+
+/// A chart that is being filled: bars find their group and series by name.
+pub(super) struct Bars {
+    chart: BarChart,
+}
+
+impl Bars {
+    pub(super) fn new(title: impl Into<String>, axis: &str) -> Bars {
+        Bars {
+            chart: BarChart {
+                title: title.into(),
+                axis: axis.to_owned(),
+                series: Vec::new(),
+                groups: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a bar; its series and group are made when they are met first, in that order.
+    pub(super) fn add(&mut self, group: &str, series: &Series, bar: Bar) {
+        let BarChart { series: all, groups, .. } = &mut self.chart;
+        let place = all.iter().position(|one| one.name == series.name).unwrap_or_else(|| {
+            all.push(series.clone());
+            all.len() - 1
+        });
+        let at = groups.iter().position(|one| one.label == group).unwrap_or_else(|| {
+            groups.push(Group { label: group.to_owned(), bars: Vec::new() });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(at) {
+            if group.bars.len() <= place {
+                group.bars.resize(place + 1, None);
+            }
+            if let Some(slot) = group.bars.get_mut(place) {
+                *slot = Some(bar);
+            }
+        }
+    }
+
+    /// The chart, unless it has nothing to compare.
+    pub(super) fn finish(self) -> Option<BarChart> {
+        let bars = self.chart.groups.iter().flat_map(|group| &group.bars).flatten().count();
+        (bars > 1).then_some(self.chart)
+    }
+}
+
+/// A bar of milliseconds.
+pub(super) fn time_bar(milliseconds: f64, kind: BarKind) -> Bar {
+    let time = shown_ms(milliseconds);
+    let label = if kind == BarKind::Projected { format!("about {time}") } else { time };
+    Bar { value: milliseconds, label, kind }
+}
+
+/// A bar of round trips.
+pub(super) fn trips_bar(trips: u64) -> Bar {
+    Bar { value: trips as f64, label: count(trips), kind: BarKind::Measured }
+}
+
+/// Milliseconds as people read them.
+pub(super) fn shown_ms(milliseconds: f64) -> String {
+    duration(Duration::from_secs_f64(milliseconds.max(0.0) / 1e3))
+}
+
+pub(super) fn tone(preset: Preset) -> Tone {
+    match preset {
+        Preset::V2_0 => Tone::Generation(0),
+        Preset::V2_5 => Tone::Generation(1),
+        Preset::V5_0_1 => Tone::Generation(2),
+        Preset::V5_0_2 => Tone::Generation(3),
+        Preset::V5_0_3 => Tone::Generation(4),
+        Preset::Farbird => Tone::Accent,
+    }
+}
+
+/// The name of a client generation in a key: `5.0.3 client`.
+pub(super) fn client(preset: Preset) -> String {
+    match preset {
+        Preset::Farbird => "farbird client".to_owned(),
+        other => format!("{} client", other.name()),
+    }
+}
+
+/// Columns of wire statistics.
+pub(super) const WIRE_COLUMNS: [&str; 5] =
+    [">round trips", ">logical packets", ">logical bytes", ">physical packets", ">physical bytes"];
+
+/// Cells under them; what was sent stands before what was received.
+pub(super) fn wire_cells(wire: &WireFigure) -> [Cell; 5] {
+    let both = |sent: String, received: String| Cell::from(format!("{sent} / {received}"));
+    [
+        Cell::from(count(wire.round_trips)),
+        both(count(wire.logical_packets_sent), count(wire.logical_packets_received)),
+        both(bytes(wire.logical_bytes_sent), bytes(wire.logical_bytes_received)),
+        both(count(wire.physical_packets_sent), count(wire.physical_packets_received)),
+        both(bytes(wire.physical_bytes_sent), bytes(wire.physical_bytes_received)),
+    ]
+}
+
+/// The link in words.
+pub(super) fn link_text(link: &LinkOptions) -> String {
+    match *link == LinkOptions::default() {
+        true => "none in between".to_owned(),
+        false => format!("{link}, emulated in this process"),
+    }
+}
+
+/// How many times as long: `5.2x`.
+pub(super) fn ratio(value: f64, base: f64) -> String {
+    if base <= 0.0 {
+        return String::new();
+    }
+    match value / base {
+        r if r < 10.0 => format!("{r:.2}x"),
+        r if r < 100.0 => format!("{r:.1}x"),
+        r => format!("{r:.0}x"),
+    }
+}
