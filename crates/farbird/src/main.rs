@@ -5,6 +5,7 @@
 mod backup;
 mod bench;
 mod check;
+mod lab;
 mod progress;
 mod restore;
 mod serve;
@@ -41,6 +42,8 @@ enum Command {
     Shrink(shrink::Arguments),
     /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
+    /// Try programs over a long link without leaving this machine.
+    Lab(lab::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
     };
     match result {
         Ok(code) => code,

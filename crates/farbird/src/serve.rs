@@ -124,7 +124,7 @@ fn announce(server: &Server, data: &std::path::Path, first_start: Option<FirstSt
 }
 
 /// Waits for SIGTERM or SIGINT.
-async fn shutdown_signal() -> anyhow::Result<()> {
+pub(crate) async fn shutdown_signal() -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
