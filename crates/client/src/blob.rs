@@ -96,6 +96,15 @@ impl Connection {
             return Ok(BlobReader { data, taken: 0, source: None });
         }
         let open = OpenBlob { bpb: Vec::new(), transaction: handle, blob: id };
+        if !self.shared.tuning().joins_blob_open() {
+            let request = Request::OpenBlob2(open);
+            let (object, opened) =
+                self.shared.ask_for(Kind::OpenBlob, Some(transaction.object()), &request)?;
+            transaction.explain(opened.response().await)?;
+            let first = self.shared.ask(&get_segment(object.handle().await?))?;
+            let source = Source { shared: self.shared.clone(), object, pieces: VecDeque::from([first]) };
+            return Ok(BlobReader { data: Vec::new(), taken: 0, source: Some(source) });
+        }
         let (object, opened, first) = {
             // Nothing may come between the two: the second names what the first opened.
             let mut core = self.shared.lock();

@@ -1,9 +1,9 @@
 //! From a fresh connection to one on which an object (a database, the services manager) is attached.
 
 use farbird_types::Result;
-use farbird_wire::packet::{CryptKeyCallback, Reply, Request, Response};
+use farbird_wire::packet::{Reply, Request, Response};
 
-use crate::core::{Question, Shared, checked};
+use crate::core::{Shared, checked};
 use crate::error;
 use crate::login::{Login, Step};
 use crate::options::ConnectOptions;
@@ -22,7 +22,7 @@ pub(crate) async fn log_in<'o>(
     let mut login = Login::new(options)?;
     let mut question = shared.ask(&login.connect_request(file))?;
     loop {
-        match login.next(next_reply(shared, &mut question).await?)? {
+        match login.next(question.next().await?)? {
             Step::Send(request) => question = shared.ask(&request)?,
             Step::Done => {
                 encrypt(shared, &login).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn attach(shared: &Shared, login: Option<Login<'_>>, request: &
     let mut login = login;
     let mut question = shared.ask(request)?;
     loop {
-        match (next_reply(shared, &mut question).await?, &mut login) {
+        match (question.next().await?, &mut login) {
             (Reply::Response(response), login) => {
                 let response = checked(response)?;
                 if let Some(login) = login {
@@ -53,20 +53,6 @@ pub(crate) async fn attach(shared: &Shared, login: Option<Login<'_>>, request: &
             },
             (_, None) => return Err(error::unexpected("an attach")),
         }
-    }
-}
-
-/// The next packet of the login. A server that opens an encrypted database may ask for its key in between: we hold none,
-/// and say so.
-async fn next_reply(shared: &Shared, question: &mut Question) -> Result<Reply> {
-    loop {
-        let key_question = match question.next().await? {
-            Reply::CryptKeyCallback(key_question) => key_question,
-            reply => return Ok(reply),
-        };
-        let answer = CryptKeyCallback { data: Vec::new(), reply_length: key_question.reply_length };
-        shared.send(&Request::CryptKeyCallback(answer))?;
-        shared.lock().flush();
     }
 }
 

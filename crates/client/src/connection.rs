@@ -2,7 +2,8 @@
 //!
 //! What is done with statements is in [`crate::prepare`] and [`crate::execute`], BLOBs in [`crate::blob`].
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 
 use farbird_types::Result;
 use farbird_wire::clumplet::{ClumpletWriter, dpb};
@@ -12,10 +13,11 @@ use farbird_wire::packet::{Attach, BufferLength, Information, Request, Response}
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::connect;
-use crate::core::Shared;
+use crate::core::{Question, Shared};
 use crate::error;
 use crate::login::Login;
 use crate::options::{ConnectOptions, CreateOptions};
+use crate::statement_cache::StatementCache;
 use crate::transaction::{Transaction, TransactionOptions};
 
 /// Room for an answer of information.
@@ -38,6 +40,7 @@ pub struct Connection {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) inline_blob_bytes: u32,
+    pub(crate) statements: Mutex<StatementCache>,
 }
 
 impl Connection {
@@ -54,6 +57,21 @@ impl Connection {
         database: &str,
         options: &ConnectOptions,
     ) -> Result<Connection> {
+        Connection::connect_over(shared, database, options).await?.attached().await
+    }
+
+    /// As [`Connection::attach_over`], but gives the connection as soon as the attach is on its way: see [`Connector`].
+    ///
+    /// # Round trips
+    /// Three, or two if the line is not encrypted.
+    ///
+    /// # Errors
+    /// `isc_login` for a wrong password. What the server says of the database comes with [`Connector::attached`].
+    pub async fn connect_over(
+        shared: &Shared,
+        database: &str,
+        options: &ConnectOptions,
+    ) -> Result<Connector> {
         Connection::open(shared, database, options, |file, parameters| {
             Request::Attach(Attach { database: Handle::NONE, file, parameters: parameters.into_bytes() })
         })
@@ -85,6 +103,8 @@ impl Connection {
             }
             Request::Create(Attach { database: Handle::NONE, file, parameters: parameters.into_bytes() })
         })
+        .await?
+        .attached()
         .await
     }
 
@@ -93,13 +113,24 @@ impl Connection {
         database: &str,
         options: &ConnectOptions,
         request: impl FnOnce(Vec<u8>, ClumpletWriter) -> Request,
-    ) -> Result<Connection> {
+    ) -> Result<Connector> {
         let login = connect::log_in(shared, database, options).await?;
         let parameters = attach_parameters(options, login.as_ref());
         let request = request(database.as_bytes().to_vec(), parameters);
-        connect::attach(shared, login, &request).await?;
-        let session = Arc::new(Session { inline_blob_bytes: options.inline_blob_bytes });
-        Ok(Connection { shared: shared.clone(), session })
+        let attach = match login {
+            None => Some(shared.ask_to_attach(&request)?),
+            // What is sent behind it would be taken for a part of the login.
+            Some(login) => {
+                connect::attach(shared, Some(login), &request).await?;
+                None
+            }
+        };
+        let tuning = shared.tuning();
+        let session = Arc::new(Session {
+            inline_blob_bytes: if tuning.inline_blobs { options.inline_blob_bytes } else { 0 },
+            statements: Mutex::new(StatementCache::new(tuning.statement_cache)),
+        });
+        Ok(Connector { connection: Connection { shared: shared.clone(), session }, attach })
     }
 
     /// Takes leave. Transactions that run are rolled back by the server. Whatever else is asked on this connection then
@@ -201,8 +232,7 @@ impl Connection {
     /// The connection is lost.
     pub async fn begin(&self, options: &TransactionOptions) -> Result<Transaction> {
         let transaction = Transaction::start(&self.shared, options)?;
-        let is_predicting = self.shared.lock().tuning().predict_handles;
-        if !is_predicting {
+        if !self.shared.tuning().predict_handles {
             transaction.handle(&self.shared).await?;
         }
         Ok(transaction)
@@ -261,6 +291,40 @@ impl Connection {
     /// Asks and waits.
     pub(crate) async fn response(&self, request: &Request) -> Result<Response> {
         self.shared.response(request).await
+    }
+}
+
+/// A connection whose attach is on its way. It is a [`Connection`] already: what is begun, prepared and asked on it leaves
+/// with the attach, so that a program's first work costs no round trip of its own.
+///
+/// If the server refuses the attach, everything asked behind it fails with the reason for that.
+#[derive(Debug)]
+pub struct Connector {
+    connection: Connection,
+    attach: Option<Question>,
+}
+
+impl Connector {
+    /// Waits until the database is attached.
+    ///
+    /// # Round trips
+    /// One, together with everything that was asked in the meantime; none if an answer to that has come.
+    ///
+    /// # Errors
+    /// What the server says of the database.
+    pub async fn attached(self) -> Result<Connection> {
+        if let Some(attach) = self.attach {
+            attach.response().await?;
+        }
+        Ok(self.connection)
+    }
+}
+
+impl Deref for Connector {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
     }
 }
 

@@ -54,7 +54,12 @@ impl Cursor {
             at_end: false,
             is_open: true,
         };
-        cursor.ask()?;
+        if shared.tuning().join_fetch {
+            cursor.ask()?;
+        }
+        if !shared.tuning().lazy_queries {
+            cursor.opened().await?;
+        }
         Ok(cursor)
     }
 
@@ -142,6 +147,9 @@ impl Cursor {
 
     /// Asks for the next batch when half of this one has been given out, so that it arrives in time.
     fn read_ahead(&mut self) -> Result<()> {
+        if !self.shared.tuning().fetch_ahead {
+            return Ok(());
+        }
         if self.given == self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
             self.ask()?;
             self.shared.lock().flush();
@@ -161,8 +169,7 @@ impl Drop for Cursor {
         self.end();
         if self.is_open {
             let request = Request::FreeStatement { statement: self.handle, option: free_statement::CLOSE };
-            // A connection that has failed has no cursor to close.
-            let _ = self.shared.send(&request);
+            self.shared.lock().tell_release(&request);
         }
     }
 }

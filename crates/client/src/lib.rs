@@ -48,12 +48,15 @@ mod pipeline;
 mod prepare;
 mod service;
 mod statement;
+mod statement_cache;
+#[cfg(feature = "tokio")]
+mod task;
 mod transaction;
 mod tuning;
 
 pub use batch::Batch;
 pub use blob::{BlobOptions, BlobReader, BlobWriter};
-pub use connection::Connection;
+pub use connection::{Connection, Connector};
 pub use cursor::Cursor;
 pub use farbird_types::{BlobId, Error, Result, Value};
 pub use farbird_wire::auth::AuthPlugin;
@@ -63,5 +66,7 @@ pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, Protoco
 pub use pipeline::{Outcome, Pipeline};
 pub use service::{Heard, Services};
 pub use statement::{Column, Counts, Statement};
+#[cfg(feature = "tokio")]
+pub use task::drive;
 pub use transaction::{Isolation, Transaction, TransactionOptions, Wait};
-pub use tuning::Tuning;
+pub use tuning::{PRESETS, Tuning};

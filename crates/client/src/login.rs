@@ -10,8 +10,8 @@ use farbird_wire::clumplet::{ClumpletWriter, dpb, spb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::{UserIdentification, WireCrypt, offers};
-use farbird_wire::packet::{AcceptWithData, Connect, ContinueAuthentication, Reply, Request};
-use farbird_wire::protocol::ProtocolVersion;
+use farbird_wire::packet::{AcceptWithData, Connect, ContinueAuthentication, ProtocolOffer, Reply, Request};
+use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType, ProtocolVersion};
 
 use crate::error;
 use crate::options::ConnectOptions;
@@ -90,8 +90,19 @@ impl<'o> Login<'o> {
             architecture: 1,
             file: file.as_bytes().to_vec(),
             user_identification: identification.to_bytes(),
-            offers: offers(ProtocolVersion::V13, self.options.newest, self.options.compress),
+            offers: self.offers(),
         })
+    }
+
+    fn offers(&self) -> Vec<ProtocolOffer> {
+        let mut offers = offers(ProtocolVersion::V13, self.options.newest, self.options.compress);
+        if !self.options.tuning.deferred_packets {
+            // Servers hold the answers to some requests back if packets are deferred.
+            for offer in &mut offers {
+                offer.type_max = offer.type_max & !CONNECTION_TYPE_MASK | ConnectionType::BatchSend as u16;
+            }
+        }
+        offers
     }
 
     /// Takes the server's next packet.

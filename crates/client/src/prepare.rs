@@ -1,5 +1,7 @@
 //! Preparing statements, and asking about them.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use farbird_types::{Error, Result, isc};
 use farbird_wire::info::{Continuation, Section, StatementInformation, sql};
 use farbird_wire::packet::{Request, StatementText};
@@ -9,6 +11,7 @@ use crate::connection::{Connection, INFORMATION_BYTES, SQL_DIALECT, information}
 use crate::core::{Kind, Object, Question};
 use crate::error;
 use crate::statement::{Counts, Statement};
+use crate::statement_cache::StatementCache;
 use crate::transaction::Transaction;
 
 /// What prepare is asked about a statement.
@@ -64,8 +67,35 @@ impl Connection {
     /// # Errors
     /// What the server says of the text.
     pub async fn prepare(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
-        let preparing = self.send_prepare(transaction.handle(&self.shared).await?, text)?;
+        let handle = transaction.handle(&self.shared).await?;
+        let preparing = self.start_to_prepare(handle, text).await?;
         transaction.explain(self.prepared(preparing).await)
+    }
+
+    /// As [`Connection::prepare`], but a statement that was prepared for the same text before, and is not in use, is used
+    /// again: the last [`Tuning::statement_cache`] of them are kept.
+    ///
+    /// [`Tuning::statement_cache`]: crate::Tuning::statement_cache
+    ///
+    /// # Round trips
+    /// None if there is one; else as [`Connection::prepare`].
+    ///
+    /// # Errors
+    /// What the server says of the text.
+    pub async fn prepare_cached(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        if let Some(statement) = self.statements().take(text) {
+            return Ok(statement);
+        }
+        let statement = self.prepare(transaction, text).await?;
+        let put_out = self.statements().keep(text, &statement);
+        // Outside of the lock: dropping it takes the lock of the core.
+        drop(put_out);
+        Ok(statement)
+    }
+
+    fn statements(&self) -> MutexGuard<'_, StatementCache> {
+        // A panic inside leaves at worst a statement too many or too few.
+        self.session.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prepares several statements.
@@ -77,13 +107,22 @@ impl Connection {
     /// What the server says of the first text that it does not understand.
     pub async fn prepare_all(&self, transaction: &Transaction, texts: &[&str]) -> Result<Vec<Statement>> {
         let handle = transaction.handle(&self.shared).await?;
-        let preparing: Vec<_> =
-            texts.iter().map(|text| self.send_prepare(handle, text)).collect::<Result<_>>()?;
+        let mut preparing = Vec::with_capacity(texts.len());
+        for text in texts {
+            preparing.push(self.start_to_prepare(handle, text).await?);
+        }
         let mut statements = Vec::with_capacity(preparing.len());
         for preparing in preparing {
             statements.push(transaction.explain(self.prepared(preparing).await)?);
         }
         Ok(statements)
+    }
+
+    async fn start_to_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
+        match self.shared.tuning().joins_prepare() {
+            true => self.send_prepare(transaction, text),
+            false => self.prepare_step_by_step(transaction, text).await,
+        }
     }
 
     fn send_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
@@ -95,6 +134,15 @@ impl Connection {
         let prepared = core.ask(&Request::Prepare(text));
         drop(core);
         Ok(Preparing { object: self.shared.object(id), prepared: self.shared.question(prepared?) })
+    }
+
+    /// Waits for the statement's handle before preparing it, as clients before 2.1 did.
+    async fn prepare_step_by_step(&self, transaction: Handle, text: &str) -> Result<Preparing> {
+        let request = Request::AllocateStatement(Handle::NONE);
+        let (object, allocated) = self.shared.ask_for(Kind::Statement, None, &request)?;
+        let statement = allocated.response().await?.object;
+        let text = statement_text(transaction, statement, text, PREPARE_ITEMS);
+        Ok(Preparing { object, prepared: self.shared.ask(&Request::Prepare(text))? })
     }
 
     /// What became of it.

@@ -83,6 +83,11 @@ impl Statement {
         })))
     }
 
+    /// Whether somebody besides the caller holds it.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// The parameters, in order.
     pub fn parameters(&self) -> &[Column] {
         &self.0.parameters

@@ -1,18 +1,155 @@
 //! What the client does to save round trips, each a switch.
 
-/// What takes round trips away. Everything is on unless one asks for a preset of an older generation of clients.
+use farbird_types::{Error, Result, isc};
+
+/// What takes round trips away, each a switch. [`Tuning::default`] has everything on that keeps the contract of the calls.
+///
+/// [`Tuning::preset`] gives what generations of Firebird's client library did, so that the history of the protocol can be
+/// measured; the methods change one switch each:
+///
+/// ```
+/// use farbird_client::Tuning;
+///
+/// let tuning = Tuning::preset("2.5")?.lazy_queries(true).statement_cache(16);
+/// assert!(tuning.join_prepare && !tuning.predict_handles);
+/// # Ok::<(), farbird_client::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tuning {
     /// Name objects by the handles that the server is going to give them, so that what uses them need not wait for the
     /// reply: a transaction's start costs no round trip.
     pub predict_handles: bool,
+    /// Agree on deferred packets (lazy_send): what was closed or dropped is told to the server with the next flight. Off:
+    /// the next request waits for the answer first, and nothing can be joined: [`Tuning::join_prepare`] and
+    /// [`Tuning::join_blob_open`] have no effect.
+    pub deferred_packets: bool,
+    /// Allocate and prepare a statement in one flight.
+    pub join_prepare: bool,
+    /// Execute a query and ask for its first rows in one flight.
+    pub join_fetch: bool,
+    /// A query's execute waits for nothing; its error comes with the first row.
+    pub lazy_queries: bool,
+    /// Ask for more rows while those that are here are read.
+    pub fetch_ahead: bool,
+    /// Open a BLOB and ask for its first piece in one flight.
+    pub join_blob_open: bool,
+    /// Let small BLOBs travel with their rows (protocol 19), up to [`ConnectOptions::inline_blob_bytes`].
+    ///
+    /// [`ConnectOptions::inline_blob_bytes`]: crate::ConnectOptions::inline_blob_bytes
+    pub inline_blobs: bool,
+    /// Most statements kept prepared for [`Connection::prepare_cached`].
+    ///
+    /// [`Connection::prepare_cached`]: crate::Connection::prepare_cached
+    pub statement_cache: usize,
     /// Most bytes of answers that are kept before somebody asks for them: rows read ahead.
     pub read_ahead_bytes: usize,
 }
 
+/// The generations that [`Tuning::preset`] knows, oldest first.
+pub const PRESETS: [&str; 6] = ["2.0", "2.5", "5.0.1", "5.0.2", "5.0.3", "farbird"];
+
+impl Tuning {
+    /// Does as a generation of clients did:
+    ///
+    /// | name | as |
+    /// |---|---|
+    /// | `2.0` | Firebird 2.0: each request waits for its answer |
+    /// | `2.5` | Firebird 2.1 to 5.0.0: deferred packets: allocate with prepare, a query's execute with its first fetch, closing with what comes next |
+    /// | `5.0.1` | fetches are asked for ahead |
+    /// | `5.0.2` | a BLOB is opened and its first piece read in one flight |
+    /// | `5.0.3` | small BLOBs travel with their rows |
+    /// | `farbird` | everything, as [`Tuning::default`] |
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn preset(name: &str) -> Result<Tuning> {
+        let generation = PRESETS.iter().position(|preset| *preset == name).ok_or_else(|| {
+            let known = PRESETS.join(", ");
+            Error::new(isc::RANDOM).with(format!("there is no preset {name}; there are {known}"))
+        })?;
+        let since = |preset: usize| generation >= preset;
+        Ok(Tuning {
+            predict_handles: since(5),
+            deferred_packets: since(1),
+            join_prepare: since(1),
+            join_fetch: since(1),
+            lazy_queries: since(1),
+            fetch_ahead: since(2),
+            join_blob_open: since(3),
+            inline_blobs: since(4),
+            statement_cache: 64,
+            read_ahead_bytes: 16 * 1024 * 1024,
+        })
+    }
+}
+
+impl Tuning {
+    /// Whether a statement is allocated and prepared in one flight.
+    pub(crate) fn joins_prepare(&self) -> bool {
+        self.join_prepare && self.deferred_packets
+    }
+
+    /// Whether a BLOB is opened and read in one flight.
+    pub(crate) fn joins_blob_open(&self) -> bool {
+        self.join_blob_open && self.deferred_packets
+    }
+}
+
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { predict_handles: true, read_ahead_bytes: 16 * 1024 * 1024 }
+        Tuning {
+            predict_handles: true,
+            deferred_packets: true,
+            join_prepare: true,
+            join_fetch: true,
+            lazy_queries: true,
+            fetch_ahead: true,
+            join_blob_open: true,
+            inline_blobs: true,
+            statement_cache: 64,
+            read_ahead_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// A method for each switch, so that options are written in one expression.
+macro_rules! switches {
+    ($($name:ident: $type:ty),+ $(,)?) => {
+        impl Tuning {
+            $(
+                #[doc = concat!("Sets [`Tuning::", stringify!($name), "`](#structfield.", stringify!($name), ").")]
+                #[must_use]
+                pub fn $name(self, $name: $type) -> Tuning {
+                    Tuning { $name, ..self }
+                }
+            )+
+        }
+    };
+}
+
+switches! {
+    predict_handles: bool,
+    deferred_packets: bool,
+    join_prepare: bool,
+    join_fetch: bool,
+    lazy_queries: bool,
+    fetch_ahead: bool,
+    join_blob_open: bool,
+    inline_blobs: bool,
+    statement_cache: usize,
+    read_ahead_bytes: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_known_by_name_and_the_last_is_the_default() {
+        assert_eq!(Tuning::preset("farbird").unwrap(), Tuning::default());
+        assert!(Tuning::preset("1.0").is_err());
+        let oldest = Tuning::preset("2.0").unwrap();
+        assert!(!oldest.join_prepare && !oldest.fetch_ahead && !oldest.inline_blobs);
     }
 }

@@ -1,6 +1,7 @@
 //! A connection with its database: see [`crate::Connection`], whose calls these are.
 
 use std::net::{TcpStream, ToSocketAddrs};
+use std::ops::Deref;
 
 use farbird_types::{BlobId, Error, Result, Value, isc};
 use farbird_wire::counters::Counters;
@@ -34,8 +35,24 @@ impl Connection {
     /// # Errors
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password, what the server says of the database.
     pub fn attach(database: &str, options: &ConnectOptions) -> Result<Connection> {
+        Connection::connect(database, options)?.attached()
+    }
+
+    /// As [`Connection::attach`], but gives the connection as soon as the attach is on its way: see [`Connector`].
+    ///
+    /// # Round trips
+    /// Three, or two if the line is not encrypted.
+    ///
+    /// # Errors
+    /// `isc_network_error` if nobody answers, `isc_login` for a wrong password. What the server says of the database comes
+    /// with [`Connector::attached`].
+    pub fn connect(database: &str, options: &ConnectOptions) -> Result<Connector> {
         let Location { host, port, database } = Location::parse(database)?;
-        Connection::attach_over(open(&host, port, options)?, &host, &database, options)
+        let shared = Shared::new(options.tuning.clone());
+        let runner = runner(&shared, open(&host, port, options)?, &host, options)?;
+        let inner = runner.run(crate::Connection::connect_over(&shared, &database, options))?;
+        let connection = Connection { inner: crate::Connection::clone(&inner), runner };
+        Ok(Connector { connection, inner })
     }
 
     /// Connects, creates a database and attaches it.
@@ -215,6 +232,17 @@ impl Connection {
         self.runner.run(self.inner.prepare_all(transaction, texts))
     }
 
+    /// As [`crate::Connection::prepare_cached`].
+    ///
+    /// # Round trips
+    /// None if it is prepared already; else one.
+    ///
+    /// # Errors
+    /// What the server says of the text.
+    pub fn prepare_cached(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        self.runner.run(self.inner.prepare_cached(transaction, text))
+    }
+
     /// As [`crate::Connection::counts`].
     ///
     /// # Round trips
@@ -372,6 +400,35 @@ impl Connection {
     /// What the server says.
     pub fn read_blob(&self, transaction: &Transaction, id: BlobId) -> Result<Vec<u8>> {
         self.runner.run(self.inner.read_blob(transaction, id))
+    }
+}
+
+/// A connection whose attach is on its way: see [`crate::Connector`].
+#[derive(Debug)]
+pub struct Connector {
+    connection: Connection,
+    inner: crate::Connector,
+}
+
+impl Connector {
+    /// As [`crate::Connector::attached`].
+    ///
+    /// # Round trips
+    /// One, together with everything that was asked in the meantime; none if an answer to that has come.
+    ///
+    /// # Errors
+    /// What the server says of the database.
+    pub fn attached(self) -> Result<Connection> {
+        self.connection.runner.run(self.inner.attached())?;
+        Ok(self.connection)
+    }
+}
+
+impl Deref for Connector {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
     }
 }
 

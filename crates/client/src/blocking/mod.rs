@@ -29,7 +29,7 @@ mod service;
 
 pub use blob::{BlobReader, BlobWriter};
 pub use bulk::{Batch, Pipeline};
-pub use connection::Connection;
+pub use connection::{Connection, Connector};
 pub use cursor::Cursor;
 pub use driver::{Driver, Transport};
 pub use service::Services;

@@ -32,11 +32,12 @@ use std::time::Duration;
 use farbird_types::{BlobId, Error, Result};
 use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
-use farbird_wire::packet::{Reply, Request};
+use farbird_wire::packet::{CryptKeyCallback, Reply, Request};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
+use crate::error;
 use crate::tuning::Tuning;
-use conversation::{Conversation, Ticket};
+use conversation::{Answer, Conversation, Ticket};
 use handles::{Handles, Known};
 pub(crate) use handles::{Kind, ObjectId};
 use inline_blobs::InlineBlobs;
@@ -91,6 +92,10 @@ pub struct Core {
     /// The newest request that has left.
     departed: Ticket,
     wants_flush: bool,
+    /// The attach, while it is under way: if it fails, so has the connection.
+    attach: Option<Ticket>,
+    /// The newest release that the next request has to wait for.
+    barrier: Option<Ticket>,
     now: Duration,
     driver: Option<Waker>,
     is_abandoned: bool,
@@ -110,6 +115,8 @@ impl Core {
             urgent: Ticket::default(),
             departed: Ticket::default(),
             wants_flush: false,
+            attach: None,
+            barrier: None,
             now: Duration::ZERO,
             driver: None,
             is_abandoned: false,
@@ -184,7 +191,14 @@ impl Core {
         }
         match answer.reply {
             Reply::InlineBlob(blob) => self.inline_blobs.keep(blob.transaction, blob),
-            _ => has_woken |= self.mailboxes.deliver(answer),
+            Reply::CryptKeyCallback(question) => self.answer_key_question(&question)?,
+            _ => {
+                let refusal = self.refused_attach(&answer);
+                has_woken |= self.mailboxes.deliver(answer);
+                if let Some(error) = refusal {
+                    self.fail(error);
+                }
+            }
         }
         Ok(Some(Delivered { ticket, is_last, has_woken, bytes }))
     }
@@ -250,11 +264,6 @@ impl Core {
 
 /// For operations.
 impl Core {
-    /// How the connection is tuned.
-    pub(crate) fn tuning(&self) -> &Tuning {
-        &self.tuning
-    }
-
     /// Queues a request whose answer will be asked for.
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Ticket> {
         let ticket = self.conversation.send(request)?;
@@ -376,17 +385,49 @@ impl Core {
         }
     }
 
-    fn tell_release(&mut self, request: &Request) {
+    /// Tells the server with the next flight what is no longer needed.
+    pub(crate) fn tell_release(&mut self, request: &Request) {
         if let Request::Rollback(transaction) = request {
             self.inline_blobs.forget(*transaction);
         }
         // A connection that has failed holds nothing on the server.
-        let _ = self.send(request);
+        if let Ok(ticket) = self.send(request)
+            && !self.tuning.deferred_packets
+        {
+            self.barrier = Some(ticket);
+        }
+    }
+
+    /// The release that has to be answered before anything else is asked, if releases are not deferred.
+    pub(crate) fn barrier(&mut self) -> Option<Ticket> {
+        self.barrier.take()
     }
 
     /// Takes the contents of a BLOB that came with its row out of the cache.
     pub(crate) fn take_blob(&mut self, transaction: Handle, id: BlobId) -> Option<Vec<u8>> {
         self.inline_blobs.take(transaction, id)
+    }
+
+    /// The question is the attach: what is queued behind it fails as it does.
+    pub(crate) fn attaches(&mut self, ticket: Ticket) {
+        self.attach = Some(ticket);
+    }
+
+    /// Why the attach failed, if this is its answer.
+    fn refused_attach(&mut self, answer: &Answer) -> Option<Error> {
+        self.attach.take_if(|attach| *attach == answer.ticket && answer.is_last)?;
+        match &answer.reply {
+            Reply::Response(response) => response.status.error(),
+            _ => Some(error::unexpected("an attach")),
+        }
+    }
+
+    /// A server that opens an encrypted database may ask for its key. We hold none, and say so.
+    fn answer_key_question(&mut self, question: &CryptKeyCallback) -> Result<()> {
+        let answer = CryptKeyCallback { data: Vec::new(), reply_length: question.reply_length };
+        self.send(&Request::CryptKeyCallback(answer))?;
+        self.flush();
+        Ok(())
     }
 
     fn settle(&mut self, ticket: Ticket, reply: &Reply) -> Result<()> {

@@ -23,11 +23,14 @@ use crate::tuning::Tuning;
 pub struct Shared(Arc<Owner>);
 
 #[derive(Debug)]
-struct Owner(Driven);
+struct Owner {
+    driven: Driven,
+    tuning: Tuning,
+}
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.lock().abandon_all();
+        self.driven.lock().abandon_all();
     }
 }
 
@@ -47,17 +50,23 @@ impl Driven {
 impl Shared {
     /// A connection that has not begun.
     pub fn new(tuning: Tuning) -> Shared {
-        Shared(Arc::new(Owner(Driven(Arc::new(Mutex::new(Core::new(tuning)))))))
+        let driven = Driven(Arc::new(Mutex::new(Core::new(tuning.clone()))));
+        Shared(Arc::new(Owner { driven, tuning }))
     }
 
     /// What a driver needs.
     pub fn driven(&self) -> Driven {
-        self.0.0.clone()
+        self.0.driven.clone()
     }
 
     /// The core, for a moment.
     pub fn lock(&self) -> MutexGuard<'_, Core> {
-        self.0.0.lock()
+        self.0.driven.lock()
+    }
+
+    /// How the connection is tuned.
+    pub fn tuning(&self) -> &Tuning {
+        &self.0.tuning
     }
 
     pub(crate) fn is(&self, other: &Shared) -> bool {
@@ -71,6 +80,15 @@ impl Shared {
     /// Queues a request whose answer will be asked for.
     pub(crate) fn ask(&self, request: &Request) -> Result<Question> {
         let ticket = self.lock().ask(request)?;
+        Ok(self.question(ticket))
+    }
+
+    /// Queues the attach.
+    pub(crate) fn ask_to_attach(&self, request: &Request) -> Result<Question> {
+        let mut core = self.lock();
+        let ticket = core.ask(request)?;
+        core.attaches(ticket);
+        drop(core);
         Ok(self.question(ticket))
     }
 
@@ -292,6 +310,10 @@ impl ObjectRef {
     /// # Errors
     /// Why the server refused it; that it has ended.
     pub(crate) async fn handle(&self) -> Result<Handle> {
+        let barrier = self.shared.lock().barrier();
+        if let Some(ticket) = barrier {
+            Settled { shared: &self.shared, ticket }.await?;
+        }
         loop {
             let known = self.shared.lock().handle(self.id)?;
             match known {

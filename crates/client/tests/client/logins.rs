@@ -89,7 +89,7 @@ fn nobody_at_the_address_is_a_network_error() {
 #[test]
 fn the_server_says_who_it_is() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         let version = connection.server_version().unwrap();
         assert!(version.contains("Firebird") || version.contains("Farbird"), "{version}");
         connection.ping().unwrap();

@@ -12,3 +12,5 @@ mod logins;
 mod pipelines;
 mod servers;
 mod statements;
+mod tasks;
+mod trips;
