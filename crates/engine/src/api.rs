@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use farbird_types::{BlobId, CharacterSet, ColumnType, Value};
+use farbird_types::{BlobId, CharacterSet, ColumnType, Result, Value};
+
+pub use crate::execute::ColumnRows;
+pub use farbird_record::{ColumnValues, ColumnVector};
 
 /// A transaction of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -252,6 +255,12 @@ impl Rows {
         self.values.extend_from_slice(row);
     }
 
+    /// Adds a row, taking its values.
+    pub(crate) fn take(&mut self, row: &mut [Value]) {
+        debug_assert_eq!(row.len(), self.width, "rows of one buffer are of one width");
+        self.values.extend(row.iter_mut().map(std::mem::take));
+    }
+
     /// How many rows there are. Rows of no columns do not exist in SQL.
     pub fn len(&self) -> usize {
         self.values.len().checked_div(self.width).unwrap_or(0)
@@ -271,6 +280,49 @@ impl Rows {
     /// The rows in order.
     pub fn iter(&self) -> impl Iterator<Item = &[Value]> {
         self.values.chunks_exact(self.width.max(1))
+    }
+}
+
+/// Rows on their way out in whichever way they come: row by row, or by columns.
+#[derive(Debug, Default)]
+pub struct FetchedRows {
+    /// The rows, unless they are in `columns`.
+    pub rows: Rows,
+    /// The rows, unless they are in `rows`.
+    pub columns: ColumnRows,
+}
+
+impl FetchedRows {
+    /// Empties it, for rows of `width` values.
+    pub fn reset(&mut self, width: usize) {
+        self.rows.reset(width);
+        self.columns.clear();
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len() + self.columns.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.columns.is_empty()
+    }
+
+    /// Whether the rows are by columns.
+    pub fn by_columns(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// Makes rows of columns, from a row on; those before it are dropped.
+    ///
+    /// # Errors
+    /// A column is damaged.
+    pub fn make_rows(&mut self, from: usize) -> Result<()> {
+        let FetchedRows { rows, columns } = self;
+        let made = columns.for_each_row(from..columns.len(), rows.width, |row| rows.push(row));
+        columns.clear();
+        made
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod psql_support;
 
+use farbird_engine::api::{ExecuteOptions, FetchEnd, FetchedRows, TransactionParameters};
 use farbird_types::{Result, Value};
 use proptest::prelude::*;
 use psql_support::{Session, described};
@@ -237,4 +238,53 @@ fn many_groups_come_in_order() {
 
 fn place_list(keys: &str) -> &'static str {
     if keys == "k, t" { "1, 2" } else { "1" }
+}
+
+/// What a query hands out by columns, and what by rows.
+fn handed_out(session: &mut Session, query: &str) -> (Vec<Vec<Value>>, usize) {
+    let attachment = session.attachment();
+    let transaction = attachment.start_transaction(TransactionParameters::default()).unwrap();
+    let statement = attachment.allocate_statement().unwrap();
+    let description = attachment.prepare(statement, Some(transaction), query, 3).unwrap();
+    attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default()).unwrap();
+    let (mut fetched, mut found, mut by_columns) = (FetchedRows::default(), Vec::new(), 0);
+    loop {
+        let end = attachment.fetch_by_columns(statement, 300, &mut fetched).unwrap();
+        if fetched.by_columns() {
+            by_columns += fetched.len();
+            let columns = description.columns.len();
+            assert!((0..columns).all(|column| fetched.columns.column(column).is_some()));
+            fetched.make_rows(0).unwrap();
+        }
+        found.extend(fetched.rows.iter().map(<[Value]>::to_vec));
+        if end == FetchEnd::EndOfCursor {
+            break;
+        }
+        assert!(!fetched.is_empty());
+    }
+    attachment.drop_statement(statement).unwrap();
+    attachment.rollback(transaction).unwrap();
+    (found, by_columns)
+}
+
+#[test]
+fn rows_of_a_table_are_handed_out_by_columns() {
+    let mut session = session();
+    session.commit();
+    for (query, by_columns) in [
+        ("select id from t", true),
+        ("select v, id, d, ts, v from t", true),
+        ("select * from t", true),
+        ("select first 500 skip 100 id, i from t", true),
+        ("select i from t where n > 0", true),
+        ("select a from (select id a, n b from t) where b < 10", true),
+        // Some rows of many, and what is computed.
+        ("select i from t where id = 7", false),
+        ("select i + 1 from t", false),
+        ("select id from t order by i", false),
+    ] {
+        let (found, columns) = handed_out(&mut session, query);
+        assert_eq!(found, session.run(query).unwrap(), "{query}");
+        assert_eq!(columns > found.len() / 2, by_columns, "{query}: {columns} of {} rows", found.len());
+    }
 }

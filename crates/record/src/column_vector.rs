@@ -200,6 +200,12 @@ impl NullBits {
         self.words.get(index).copied().unwrap_or(0)
     }
 
+    /// All bits: of the value at `index` bit `index % 64` of word `index / 64`. Words at the end without a set bit may be
+    /// missing.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     fn clear(&mut self) {
         self.length = 0;
         self.count = 0;

@@ -133,6 +133,14 @@ impl ColumnBatch {
         rows
     }
 
+    /// The number of one of its rows.
+    pub fn row_id(&self, row: usize) -> Option<RowId> {
+        match &self.detached {
+            Some(rows) => rows.get(row).copied(),
+            None => self.row_ids().get(row).copied(),
+        }
+    }
+
     /// Decodes columns, by position in the projection, that are not decoded yet.
     ///
     /// # Errors
@@ -223,6 +231,11 @@ impl ColumnBatch {
         self.columns.get(position).filter(|column| column.loaded).map(|column| &column.vector)
     }
 
+    /// The type of a column decoded before, by position in the projection.
+    pub fn column_type(&self, position: usize) -> Option<&SqlType> {
+        self.columns.get(position).filter(|column| column.loaded).map(|column| &column.sql_type)
+    }
+
     /// A value of a column decoded before.
     pub fn value(&self, row: usize, position: usize) -> Option<Value> {
         let column = self.columns.get(position).filter(|column| column.loaded)?;
@@ -234,6 +247,9 @@ impl ColumnBatch {
     /// # Errors
     /// As [`ColumnBatch::load`].
     pub fn detach(&mut self) -> Result<()> {
+        if self.detached.is_some() {
+            return Ok(());
+        }
         self.load(0..self.width)?;
         self.detached = Some(self.row_ids());
         self.let_go();

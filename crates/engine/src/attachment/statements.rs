@@ -9,8 +9,8 @@ use farbird_types::convert::CastContext;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::api::{
-    ColumnDescription, ExecuteOptions, Execution, FetchEnd, RecordCounts, Rows, RowsWanted, Scroll,
-    StatementDescription, StatementHandle, StatementKind, TransactionHandle,
+    ColumnDescription, ExecuteOptions, Execution, FetchEnd, FetchedRows, RecordCounts, Rows, RowsWanted,
+    Scroll, StatementDescription, StatementHandle, StatementKind, TransactionHandle,
 };
 use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::client_cursors::ClientCursors;
@@ -23,7 +23,8 @@ use crate::catalog::privileges::Actor;
 use crate::catalog::{Catalog, authority};
 use crate::clock;
 use crate::ddl;
-use crate::execute::{BufferedRows, Cursor, ExecutionContext};
+use crate::execute::operator::ByColumns;
+use crate::execute::{BufferedRows, ColumnRows, Cursor, ExecutionContext};
 use crate::psql;
 use crate::session::binding::ShownType;
 use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
@@ -31,6 +32,8 @@ use crate::watchdog;
 
 /// How often a statement runs again because others' DDL came between its binding and its first lock.
 const METADATA_RESTARTS_MAX: usize = 100;
+/// Rows that are fetched at a time where they do not come by columns: what is fetched is held in memory.
+const ROWS_AT_A_TIME: usize = 200;
 
 /// A statement and what it is doing.
 pub(super) struct StatementSlot {
@@ -88,6 +91,15 @@ struct OpenCursor {
     scroll: Option<ScrollBuffer>,
     /// When its last row must have been fetched, until it has.
     deadline: Option<Deadline>,
+}
+
+/// How far a cursor has come in one run.
+#[derive(Default)]
+struct Progress {
+    /// Rows that it gave.
+    rows: u64,
+    /// Whether it is at its end.
+    ended: bool,
 }
 
 enum RowSource {
@@ -224,7 +236,70 @@ impl Attachment {
 
     /// Fills `rows` with up to `rows_max` rows of the statement's cursor. On an error the rows before it are there.
     pub fn fetch(&mut self, handle: StatementHandle, rows_max: usize, rows: &mut Rows) -> Result<FetchEnd> {
-        self.fetch_many(handle, Scroll::Next, rows_max, rows)
+        if !self.may_fetch_many(handle)? {
+            return self.fetch_many(handle, Scroll::Next, rows_max, rows);
+        }
+        self.run_cursor(handle, Scroll::Next, |open, width, context, progress| {
+            open.append_rows(width, rows_max, context, rows, progress)
+        })
+    }
+
+    /// As [`Attachment::fetch`], but the rows may come by columns, and fewer than asked for (though some) if more are to
+    /// come. What is in `rows` is forgotten.
+    ///
+    /// # Errors
+    /// As [`Attachment::fetch`].
+    pub fn fetch_by_columns(
+        &mut self,
+        handle: StatementHandle,
+        rows_max: usize,
+        rows: &mut FetchedRows,
+    ) -> Result<FetchEnd> {
+        rows.reset(self.describe(handle)?.columns.len());
+        if !self.may_fetch_many(handle)? {
+            return self.fetch_many(handle, Scroll::Next, rows_max, &mut rows.rows);
+        }
+        let end = self.run_cursor(handle, Scroll::Next, |open, width, context, progress| {
+            match open.next_columns(rows_max, context, &mut rows.columns, progress)? {
+                // One row, and what came with it: those behind may come by columns.
+                ByColumns::Unavailable => {
+                    match open.append_rows(width, 1, context, &mut rows.rows, progress)? {
+                        FetchEnd::EndOfCursor => Ok(FetchEnd::EndOfCursor),
+                        FetchEnd::MoreToCome => {
+                            let more =
+                                open.rows_at_hand().min(rows_max.min(ROWS_AT_A_TIME).saturating_sub(1));
+                            open.append_rows(width, more, context, &mut rows.rows, progress)
+                        }
+                    }
+                }
+                ByColumns::Rows => Ok(FetchEnd::MoreToCome),
+                ByColumns::End => Ok(FetchEnd::EndOfCursor),
+            }
+        })?;
+        if rows.by_columns() && !self.are_as_described(handle, &rows.columns)? {
+            rows.make_rows(0)?;
+        }
+        Ok(end)
+    }
+
+    /// Whether columns are of the types that the statement's description gives.
+    fn are_as_described(&self, handle: StatementHandle, columns: &ColumnRows) -> Result<bool> {
+        let description = self.describe(handle)?;
+        let mut described = description.columns.iter().enumerate();
+        Ok(described.all(|(index, described)| {
+            columns.column(index).is_some_and(|(sql_type, _)| *sql_type == described.column_type.sql_type)
+        }))
+    }
+
+    /// Whether nothing has to be done for each row of the open cursor but to fetch it.
+    fn may_fetch_many(&self, handle: StatementHandle) -> Result<bool> {
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        let open = slot.open.as_ref().ok_or_else(cursor_not_open)?;
+        let transaction = self.transactions.get(&open.transaction).ok_or_else(bad_transaction)?;
+        Ok(matches!(open.source, RowSource::Query(_))
+            && open.scroll.is_none()
+            && !transaction.transaction.parameters.auto_commit
+            && slot.prepared.as_ref().is_some_and(|prepared| !prepared.gives_blobs))
     }
 
     /// As [`Attachment::fetch`], backwards: the end is before the first row.
@@ -641,6 +716,36 @@ impl Attachment {
     }
 
     fn move_cursor(&mut self, handle: StatementHandle, to: Scroll) -> Result<Option<Vec<Value>>> {
+        let mut row = self.run_cursor(handle, to, |open, width, context, progress| {
+            let mut next = || next_row(&mut open.source, width, context);
+            let row = match &mut open.scroll {
+                None => next(),
+                Some(buffer) => buffer.go(to, next),
+            }?;
+            progress.ended = row.is_none();
+            progress.rows = u64::from(row.is_some());
+            Ok(row.map(|mut row| {
+                open.row_numbers = row.split_off(width.min(row.len()));
+                row
+            }))
+        })?;
+        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
+        if let (Some(row), Some(prepared), Some(open)) = (&mut row, &slot.prepared, &slot.open) {
+            prepared.blob_texts.mark(row);
+            if prepared.gives_blobs {
+                self.known_blobs.note_row(row, &prepared.blob_source(open.transaction));
+            }
+        }
+        Ok(row)
+    }
+
+    /// Lets an open cursor run, in its transaction and with its view.
+    fn run_cursor<T>(
+        &mut self,
+        handle: StatementHandle,
+        to: Scroll,
+        run: impl FnOnce(&mut OpenCursor, usize, &mut ExecutionContext<'_>, &mut Progress) -> Result<T>,
+    ) -> Result<T> {
         let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let open = slot.open.as_mut().ok_or_else(cursor_not_open)?;
@@ -668,38 +773,23 @@ impl Attachment {
             ExecutionContext::new(&database, &self.session, transaction, view, open.now, given, budget);
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
-        let mut next = || next_row(&mut open.source, width, &mut context);
-        let result = match &mut open.scroll {
-            None => next(),
-            Some(buffer) => buffer.go(to, next),
-        };
-        let result = result.map(|row| {
-            row.map(|mut row| {
-                open.row_numbers = row.split_off(width.min(row.len()));
-                row
-            })
-        });
+        let mut progress = Progress::default();
+        let result = run(open, width, &mut context, &mut progress);
         slot.counts = context.counts;
+        slot.counts.selected += progress.rows;
         if let Some(activity) = &slot.activity {
             activity.set_state(StatementState::Stalled);
         }
         match result {
-            Ok(mut row) => {
+            Ok(result) => {
                 self.session.interrupt.pause();
-                if row.is_none()
+                if progress.ended
                     && open.deadline.take().is_some()
                     && let Some(activity) = &slot.activity
                 {
                     activity.stop_timer();
                 }
-                slot.counts.selected += u64::from(row.is_some());
-                if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
-                    prepared.blob_texts.mark(row);
-                    if prepared.gives_blobs {
-                        self.known_blobs.note_row(row, &prepared.blob_source(open.transaction));
-                    }
-                }
-                Ok(row)
+                Ok(result)
             }
             Err(error) => {
                 let interrupted = self.session.interrupt.check();
@@ -718,6 +808,64 @@ impl Prepared {
 }
 
 impl OpenCursor {
+    /// Appends the next rows of a query.
+    fn append_rows(
+        &mut self,
+        width: usize,
+        rows_max: usize,
+        context: &mut ExecutionContext<'_>,
+        rows: &mut Rows,
+        progress: &mut Progress,
+    ) -> Result<FetchEnd> {
+        let RowSource::Query(cursor) = &mut self.source else { return Err(cursor_not_open()) };
+        let plan = Arc::clone(cursor.plan());
+        for _ in 0..rows_max {
+            context.check_interrupt()?;
+            let Some(row) = cursor.next_mut(context)? else {
+                progress.ended = true;
+                return Ok(FetchEnd::EndOfCursor);
+            };
+            self.row_numbers.clear();
+            self.row_numbers.extend(
+                plan.row_numbers.iter().map(|column| row.get(column.position).cloned().unwrap_or_default()),
+            );
+            rows.take(row.get_mut(..width).unwrap_or_default());
+            progress.rows += 1;
+        }
+        Ok(FetchEnd::MoreToCome)
+    }
+
+    /// How many rows of a query wait to be handed out row by row.
+    fn rows_at_hand(&self) -> usize {
+        match &self.source {
+            RowSource::Query(cursor) => cursor.rows_at_hand(),
+            RowSource::Routine(_) | RowSource::Finished(_) => 0,
+        }
+    }
+
+    /// The next rows of a query by columns, if they are at hand so.
+    fn next_columns(
+        &mut self,
+        rows_max: usize,
+        context: &mut ExecutionContext<'_>,
+        rows: &mut ColumnRows,
+        progress: &mut Progress,
+    ) -> Result<ByColumns> {
+        let RowSource::Query(cursor) = &mut self.source else { return Ok(ByColumns::Unavailable) };
+        let found = cursor.next_columns(context, rows_max, rows)?;
+        match found {
+            ByColumns::Unavailable => {}
+            ByColumns::End => progress.ended = true,
+            ByColumns::Rows => {
+                progress.rows = rows.len() as u64;
+                let numbers = cursor.plan().row_numbers.iter();
+                self.row_numbers.clear();
+                self.row_numbers.extend(numbers.map(|column| rows.last_value(column.position)));
+            }
+        }
+        Ok(found)
+    }
+
     /// The number of a relation's row that was fetched last.
     fn row_number(&self, relation: &str) -> Option<&Value> {
         let RowSource::Query(cursor) = &self.source else { return None };

@@ -3,9 +3,10 @@
 use farbird_types::Result;
 
 use crate::execute::batch::Batch;
+use crate::execute::column_rows::ColumnRows;
 use crate::execute::column_source::{COLUMN_ROWS_MAX, ColumnSource};
 use crate::execute::context::ExecutionContext;
-use crate::execute::operator::Operator;
+use crate::execute::operator::{ByColumns, Operator};
 
 /// How many more rows are looked at with each batch.
 const GROWTH: usize = 4;
@@ -13,6 +14,12 @@ const GROWTH: usize = 4;
 const ROWS_KEPT_MAX: usize = 1_024;
 /// Most values that are kept.
 const VALUES_KEPT_MAX: usize = 1 << 14;
+/// Rows that are looked at first for rows by columns: few, so that the first rows come soon.
+const COLUMN_ROWS_FIRST: usize = 512;
+/// Most values that are handed out by columns.
+const COLUMN_VALUES_MAX: usize = 1 << 16;
+/// If fewer rows than one in so many are selected they are handed out as rows: their columns are worth no decoding.
+const SPARSE_ROWS: usize = 32;
 
 /// Reads a table in row order, with the conditions on its rows.
 pub(crate) struct ColumnScanOperator {
@@ -21,11 +28,21 @@ pub(crate) struct ColumnScanOperator {
     place: usize,
     /// How many rows to look at next; nothing yet: as many as are asked for.
     rows_next: Option<usize>,
+    /// How many rows to look at next for rows by columns.
+    column_rows_next: usize,
+    /// Whether most of the rows looked at by columns were selected.
+    is_dense: bool,
 }
 
 impl ColumnScanOperator {
     pub(crate) fn new(source: ColumnSource) -> ColumnScanOperator {
-        ColumnScanOperator { source, place: 0, rows_next: None }
+        ColumnScanOperator {
+            source,
+            place: 0,
+            rows_next: None,
+            column_rows_next: COLUMN_ROWS_FIRST,
+            is_dense: true,
+        }
     }
 
     /// Hands out selected rows at hand, as many as the batch still takes.
@@ -49,6 +66,8 @@ impl Operator for ColumnScanOperator {
         self.source.open(context);
         self.place = 0;
         self.rows_next = None;
+        self.column_rows_next = COLUMN_ROWS_FIRST;
+        self.is_dense = true;
         Ok(())
     }
 
@@ -62,9 +81,9 @@ impl Operator for ColumnScanOperator {
             }
             let selected = self.source.selection().len();
             self.rows_next = Some(self.grown(rows, selected, batch.limit()));
-            if selected > batch.limit() {
-                self.source.detach()?;
-            }
+        }
+        if self.source.selection().len() > self.place + batch.limit() {
+            self.source.detach()?;
         }
         self.hand_out(batch)?;
         if self.place >= self.source.selection().len() {
@@ -72,5 +91,31 @@ impl Operator for ColumnScanOperator {
             self.place = 0;
         }
         Ok(true)
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        let rows_max = rows_max.min(COLUMN_VALUES_MAX / self.source.width().max(1)).max(1);
+        if self.place >= self.source.selection().len() {
+            self.place = 0;
+            let wanted =
+                if self.is_dense { self.column_rows_next.min(rows_max) } else { self.column_rows_next };
+            if !self.source.next(context, wanted)? {
+                return Ok(ByColumns::End);
+            }
+            self.is_dense = self.source.selection().len() * GROWTH > self.source.looked_at();
+            self.column_rows_next = (self.column_rows_next * GROWTH).min(COLUMN_ROWS_MAX);
+        }
+        let left = self.source.selection().len() - self.place;
+        // The rows stay at hand, and are handed out row by row.
+        if left > rows_max || left < self.source.looked_at() / SPARSE_ROWS {
+            return Ok(ByColumns::Unavailable);
+        }
+        self.source.hand_over(std::mem::take(&mut self.place), rows)?;
+        Ok(ByColumns::Rows)
     }
 }

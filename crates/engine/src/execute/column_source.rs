@@ -9,6 +9,7 @@ use std::sync::Arc;
 use farbird_store::{ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
 
+use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
 use crate::execute::scan::row_number;
 use crate::expression::Expression;
@@ -142,6 +143,20 @@ impl ColumnSource {
     /// Decodes the rows at hand and lets go of everything else: between two calls nothing is held.
     pub(crate) fn detach(&mut self) -> Result<()> {
         Ok(self.batch.detach()?)
+    }
+
+    /// How many rows were looked at for those at hand.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Gives the rows at hand away, from a place in the selection on, in exchange for memory.
+    pub(crate) fn hand_over(&mut self, from: usize, rows: &mut ColumnRows) -> Result<()> {
+        self.detach()?;
+        self.selection.drain(..from);
+        rows.exchange(&mut self.batch, &mut self.selection);
+        self.clear();
+        Ok(())
     }
 
     /// Appends some of the rows at hand, whole, row after row: those at a range of places in the selection.

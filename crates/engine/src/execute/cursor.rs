@@ -7,9 +7,10 @@ use farbird_types::{Result, Value};
 
 use crate::api::ColumnDescription;
 use crate::execute::batch::{BATCH_ROWS_FIRST, BATCH_ROWS_MAX, Batch};
+use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
 use crate::execute::frame::Frame;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{ByColumns, Operator, build};
 use crate::plan::SelectPlan;
 
 /// How much larger each batch is than the one before, up to the largest.
@@ -99,6 +100,43 @@ impl Cursor {
         let row = self.batch.take_row(self.place);
         self.place += 1;
         Ok(Some(row))
+    }
+
+    /// As [`Cursor::next`]; the row may be taken apart.
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub(crate) fn next_mut(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<&mut [Value]>> {
+        if self.place >= self.batch.len() && !self.fill(context)? {
+            return Ok(None);
+        }
+        let row = self.batch.row_mut(self.place);
+        self.place += 1;
+        Ok(Some(row))
+    }
+
+    /// How many rows [`Cursor::next`] gives without asking the plan for more.
+    pub(crate) fn rows_at_hand(&self) -> usize {
+        self.batch.len().saturating_sub(self.place)
+    }
+
+    /// The next rows by columns, if they are at hand so: [`Operator::next_columns`].
+    ///
+    /// # Errors
+    /// As [`Cursor::next`].
+    pub(crate) fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        if self.place < self.batch.len() || self.ended {
+            return Ok(ByColumns::Unavailable);
+        }
+        context.check_interrupt()?;
+        let found = self.inside(context, |cursor, context| cursor.root.next_columns(context, rows_max, rows));
+        self.ended = !matches!(found, Ok(ByColumns::Rows | ByColumns::Unavailable));
+        found
     }
 
     /// Gets the next batch; false at the end.

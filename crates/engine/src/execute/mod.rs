@@ -8,6 +8,7 @@
 //! | `context`, `frame`, `batch` | what running plans share: surroundings, state, rows |
 //! | `cursor` | an open query |
 //! | `operator` | the operators' common face, and how plans become operators |
+//! | `column_rows` | rows on their way out by columns |
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
 //! | `row_source` | procedures, system tables, recursion |
@@ -26,6 +27,7 @@ mod aggregate;
 pub mod batch;
 mod blob_keys;
 mod bounds;
+mod column_rows;
 mod column_scan;
 mod column_source;
 mod constraint;
@@ -57,6 +59,7 @@ pub mod subquery;
 mod window;
 
 pub use batch::Batch;
+pub use column_rows::ColumnRows;
 pub(crate) use constraint::key_text;
 pub use context::ExecutionContext;
 pub use cursor::Cursor;

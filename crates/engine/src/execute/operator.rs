@@ -4,6 +4,7 @@ use farbird_types::{Error, Result};
 
 use crate::execute::aggregate::AggregateOperator;
 use crate::execute::batch::Batch;
+use crate::execute::column_rows::ColumnRows;
 use crate::execute::column_scan::ColumnScanOperator;
 use crate::execute::column_source::ColumnSource;
 use crate::execute::context::ExecutionContext;
@@ -33,6 +34,31 @@ pub trait Operator: Send {
     /// Those of the rows, after the rows before them: those are handed out by the call before. The operator is not used
     /// after an error.
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool>;
+
+    /// As [`Operator::next`] for the next rows by columns, about as many as `rows_max` at most, if they are at hand so.
+    /// Whoever is told that they are not asks for them with [`Operator::next`]; both may be used in turns.
+    ///
+    /// # Errors
+    /// As [`Operator::next`].
+    fn next_columns(
+        &mut self,
+        _context: &mut ExecutionContext<'_>,
+        _rows_max: usize,
+        _rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        Ok(ByColumns::Unavailable)
+    }
+}
+
+/// What came of asking for rows by columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByColumns {
+    /// The next rows come row by row.
+    Unavailable,
+    /// There are some.
+    Rows,
+    /// There are no more.
+    End,
 }
 
 /// Makes the operators of a plan. Nothing runs before [`Operator::open`].
@@ -93,6 +119,18 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
                 Ok(true)
             }
             result => result,
+        }
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.operator.next_columns(context, rows_max, rows),
         }
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 use crate::execute::batch::Batch;
+use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{ByColumns, Operator, build};
 use crate::expression::Expression;
 use crate::plan::{Filter, Limit, Project, Union};
 
@@ -67,11 +68,22 @@ pub(crate) struct ProjectOperator {
     project: Arc<Project>,
     input: Box<dyn Operator>,
     rows: Batch,
+    /// The input's columns that the new rows are made of, if they are made of nothing else.
+    columns: Option<Vec<usize>>,
 }
 
 impl ProjectOperator {
     pub(crate) fn new(project: &Arc<Project>) -> ProjectOperator {
-        ProjectOperator { input: build(&project.input), rows: Batch::default(), project: project.clone() }
+        let column = |item: &Expression| match item {
+            Expression::Column(position) => Some(*position),
+            _ => None,
+        };
+        ProjectOperator {
+            input: build(&project.input),
+            rows: Batch::default(),
+            columns: project.items.iter().map(column).collect(),
+            project: project.clone(),
+        }
     }
 }
 
@@ -91,6 +103,20 @@ impl Operator for ProjectOperator {
             batch.try_push(self.project.items.iter().map(|item| item.evaluate(row, context)))?;
         }
         Ok(true)
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        let Some(columns) = &self.columns else { return Ok(ByColumns::Unavailable) };
+        let found = self.input.next_columns(context, rows_max, rows)?;
+        if found == ByColumns::Rows {
+            rows.project(columns);
+        }
+        Ok(found)
     }
 }
 
@@ -168,6 +194,27 @@ impl Operator for LimitOperator {
         let result = self.next_within(context, batch);
         batch.set_limit(limit);
         result
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        if self.to_skip > 0 {
+            return Ok(ByColumns::Unavailable);
+        }
+        if self.to_hand_out == 0 {
+            return Ok(ByColumns::End);
+        }
+        let left = usize::try_from(self.to_hand_out).unwrap_or(usize::MAX);
+        let found = self.input.next_columns(context, rows_max.min(left), rows)?;
+        if found == ByColumns::Rows {
+            rows.truncate(left);
+            self.to_hand_out -= rows.len() as u64;
+        }
+        Ok(found)
     }
 }
 

@@ -75,6 +75,11 @@ impl Session {
         session
     }
 
+    /// The attachment itself.
+    pub(crate) fn attachment(&mut self) -> &mut Attachment {
+        &mut self.attachment
+    }
+
     fn transaction(&mut self) -> TransactionHandle {
         match self.transaction {
             Some(transaction) => transaction,

@@ -80,6 +80,11 @@ impl RowConversion {
         Ok(RowConversion { identity: steps.iter().all(|step| *step == Step::AsIs), steps })
     }
 
+    /// Whether all values go as they are.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.identity
+    }
+
     /// Converts a row into `scratch`, or gives it back as it is.
     ///
     /// # Errors

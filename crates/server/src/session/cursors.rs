@@ -1,20 +1,24 @@
 //! Cursors: fetching rows, in whatever direction.
 //!
-//! Rows go from the engine straight into the output buffer, a few hundred at a time. When a batch has been answered and
+//! Rows go from the engine straight into the output buffer, a few hundred at a time: by columns where the engine has them so
+//! and the client takes them as they are, else by a row of values each. When a batch has been answered and
 //! the client is silent, the next rows are fetched ahead; a client that then turns round must not notice, so that a cursor
 //! knows how far the engine is ahead of what its client was told.
 //! Source: wire-protocol.md, 8.3 to 8.5; the order of checks: Firebird's server.cpp, rem_port::fetch.
 
-use farbird_engine::api::{FetchEnd, Rows, Scroll, StatementKind};
+use farbird_engine::api::{ColumnRows, ColumnValues, FetchEnd, FetchedRows, Scroll, StatementKind};
 use farbird_types::{Error, Result, Value, isc};
+use farbird_wire::message::{ColumnData, ColumnSlice, RowsWritten};
 use farbird_wire::packet::{Fetch, FetchResponse, FetchScroll, Reply, encode_fetch_row};
 use farbird_wire::protocol::{Handle, scroll};
 
 use super::Session;
 use super::output::FLUSH_BYTES;
 
-/// Rows taken from the engine at a time.
+/// Rows taken from the engine at a time, and sent before it is looked whether the batch is to end.
 const ROWS_AT_A_TIME: usize = 200;
+/// Memory for rows taken from the engine by columns at a time, in bytes; an estimate from the message's length.
+const COLUMNS_BYTES_MAX: usize = 1 << 20;
 /// Rows answered at least before a batch may end early because much has been sent (Firebird's rule).
 const ROWS_BEFORE_EARLY_END: usize = 10;
 /// Buffers sent after which a batch may end early (Firebird's rule).
@@ -30,7 +34,7 @@ pub(crate) struct OpenCursor {
     /// Which way the rows ahead were fetched.
     direction: Direction,
     /// Fetched, not yet sent.
-    ahead: Rows,
+    ahead: FetchedRows,
     /// Rows of `ahead` already sent.
     sent: usize,
     /// What came after the rows ahead: the end, or an error; none if more may come.
@@ -54,7 +58,7 @@ impl OpenCursor {
         scrollable: bool,
         inline_blob_bytes: u32,
     ) -> OpenCursor {
-        let mut ahead = Rows::default();
+        let mut ahead = FetchedRows::default();
         ahead.reset(width);
         OpenCursor {
             transaction,
@@ -222,7 +226,7 @@ impl Session {
         loop {
             let cursor = self.cursor(handle)?;
             if cursor.sent < cursor.ahead.len() {
-                sent += self.send_ahead(handle, wanted - sent)?;
+                sent += self.send_ahead(handle, (wanted - sent).min(ROWS_AT_A_TIME))?;
                 sends += usize::try_from((self.output.sent_bytes() - bytes_before) / FLUSH_BYTES as u64)
                     .unwrap_or(0);
                 bytes_before = self.output.sent_bytes();
@@ -233,9 +237,7 @@ impl Session {
                         return Ok((sent, FetchEnd::EndOfCursor));
                     }
                     Some(Err(error)) => return Err(error),
-                    Some(Ok(FetchEnd::MoreToCome)) | None => {
-                        self.fetch_rows(handle, (wanted - sent).min(ROWS_AT_A_TIME))?
-                    }
+                    Some(Ok(FetchEnd::MoreToCome)) | None => self.fetch_rows(handle, wanted - sent)?,
                 }
                 continue;
             }
@@ -251,17 +253,25 @@ impl Session {
 
     /// Takes up to `count` rows from the engine into the cursor's rows ahead; what came after them is kept there.
     fn fetch_rows(&mut self, handle: Handle, count: usize) -> Result<()> {
+        let version = self.output.version();
         let statement = self.objects.statement(handle)?;
         let engine = statement.engine;
         let width = statement.prepared()?.columns.len();
+        let row = statement.row.as_ref();
+        let by_columns = row.filter(|row| row.goes_by_columns && version.has_packed_messages());
+        let columns_max = by_columns.map(|row| (COLUMNS_BYTES_MAX / row.bytes()).max(1));
         let cursor = statement.cursor.as_mut().ok_or_else(cursor_not_open)?;
         let direction = cursor.direction;
         let mut rows = std::mem::take(&mut cursor.ahead);
         rows.reset(width);
         let attachment = self.attachment()?;
-        let end = match direction {
-            Direction::Next => attachment.fetch(engine, count.max(1), &mut rows),
-            Direction::Prior => attachment.fetch_prior(engine, count.max(1), &mut rows),
+        let rows_max = count.clamp(1, ROWS_AT_A_TIME);
+        let end = match (direction, columns_max) {
+            (Direction::Next, Some(most)) => {
+                attachment.fetch_by_columns(engine, count.clamp(1, most), &mut rows)
+            }
+            (Direction::Next, None) => attachment.fetch(engine, rows_max, &mut rows.rows),
+            (Direction::Prior, _) => attachment.fetch_prior(engine, rows_max, &mut rows.rows),
         };
         let cursor = self.cursor(handle)?;
         cursor.ahead = rows;
@@ -276,6 +286,44 @@ impl Session {
 
     /// Encodes up to `count` of the rows ahead; gives how many.
     fn send_ahead(&mut self, handle: Handle, count: usize) -> Result<usize> {
+        match self.cursor(handle)?.ahead.by_columns() {
+            true => self.send_columns_ahead(handle, count),
+            false => self.send_rows_ahead(handle, count),
+        }
+    }
+
+    /// As [`Session::send_ahead`], with rows by columns. One that does not fit becomes a row of values, and those behind it.
+    fn send_columns_ahead(&mut self, handle: Handle, count: usize) -> Result<usize> {
+        let Session { objects, output, .. } = self;
+        let statement = objects.statement(handle)?;
+        let (Some(row), Some(cursor)) = (&statement.row, &mut statement.cursor) else {
+            return Err(cursor_not_open());
+        };
+        let columns: Vec<ColumnSlice<'_>> =
+            (0..row.format.column_count()).map_while(|index| slice(&cursor.ahead.columns, index)).collect();
+        let end = cursor.ahead.len().min(cursor.sent.saturating_add(count));
+        let first = cursor.sent;
+        while cursor.sent < end {
+            let places = cursor.ahead.columns.places().get(cursor.sent..end).unwrap_or_default();
+            let mut written = RowsWritten { rows: 0, error: None };
+            let room = output.room();
+            output.encode(|out| {
+                written = row.format.encode_fetch_columns(&columns, places, room, out);
+                Ok::<_, Error>(written.rows as u64)
+            })?;
+            cursor.sent += written.rows;
+            if written.error.is_some() || written.rows == 0 {
+                let sent = cursor.sent - first;
+                cursor.ahead.make_rows(cursor.sent)?;
+                cursor.sent = 0;
+                return Ok(sent);
+            }
+        }
+        Ok(cursor.sent - first)
+    }
+
+    /// As [`Session::send_ahead`], with rows of values.
+    fn send_rows_ahead(&mut self, handle: Handle, count: usize) -> Result<usize> {
         let context = self.attachment()?.cast_context();
         let statement = self.objects.statement(handle)?;
         let (Some(row), Some(mut cursor)) = (statement.row.take(), statement.cursor.take()) else {
@@ -286,7 +334,7 @@ impl Session {
         let end = cursor.ahead.len().min(cursor.sent.saturating_add(count));
         let first = cursor.sent;
         while cursor.sent < end && result.is_ok() {
-            let values = cursor.ahead.row(cursor.sent);
+            let values = cursor.ahead.rows.row(cursor.sent);
             let crossed = match self.crossed(&row.crossings, cursor.transaction, values) {
                 Ok(crossed) => crossed,
                 Err(error) => {
@@ -315,7 +363,7 @@ impl Session {
         let width = values.len();
         let cursor = self.cursor(handle)?;
         cursor.discard_ahead(width);
-        cursor.ahead.push(values);
+        cursor.ahead.rows.push(values);
         let limit = cursor.inline_blob_bytes;
         if !with_blobs {
             cursor.inline_blob_bytes = 0;
@@ -337,13 +385,23 @@ impl Session {
         if cursor.sent < cursor.ahead.len() || cursor.after.is_some() {
             return;
         }
-        let per_row = usize::try_from(row.format.length()).unwrap_or(usize::MAX).max(1);
-        let count = rows.min(ROWS_AT_A_TIME).min(READ_AHEAD_BYTES_MAX / per_row);
+        let count = rows.min(ROWS_AT_A_TIME).min(READ_AHEAD_BYTES_MAX / row.bytes());
         if count > 0 {
             // An error is kept with the cursor and reported in its place; a missing cursor fails again on fetch.
             let _ = self.fetch_rows(handle, count);
         }
     }
+}
+
+/// A column for the wire.
+fn slice(columns: &ColumnRows, index: usize) -> Option<ColumnSlice<'_>> {
+    let (_, column) = columns.column(index)?;
+    let values = match column.values() {
+        ColumnValues::Numbers(numbers) => ColumnData::Numbers(numbers),
+        ColumnValues::Doubles(doubles) => ColumnData::Doubles(doubles),
+        ColumnValues::Values(values) => ColumnData::Values(values),
+    };
+    Some(ColumnSlice { values, nulls: column.nulls().words() })
 }
 
 fn cursor_not_open() -> Error {

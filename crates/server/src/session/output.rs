@@ -154,6 +154,11 @@ impl Output {
         Ok(())
     }
 
+    /// Bytes until the buffer goes out by itself.
+    pub(crate) fn room(&self) -> usize {
+        FLUSH_BYTES.saturating_sub(self.buffer.len())
+    }
+
     /// Sends what is in the buffer.
     pub(crate) fn flush(&mut self) {
         let packets = std::mem::take(&mut self.packets);
@@ -172,7 +177,7 @@ impl Output {
     fn send(&mut self, packets: u64) {
         let passed = {
             let counters = &mut *self.input.counters();
-            (0..packets).for_each(|_| counters.packet_out());
+            counters.packets_out(packets);
             self.layers.send_in_place(&mut self.buffer, counters)
         };
         if let Err(error) = passed {

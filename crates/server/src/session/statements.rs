@@ -52,6 +52,8 @@ pub(super) struct RowFormat {
     blobs: Vec<usize>,
     /// Columns that are BLOBs here and texts to the client, or the other way round.
     pub(super) crossings: Vec<Crossing>,
+    /// Whether rows that the engine has by columns may go out so: nothing is converted, and no BLOB goes with them.
+    pub(super) goes_by_columns: bool,
 }
 
 impl Statement {
@@ -459,9 +461,15 @@ impl RowFormat {
         character_set: farbird_types::CharacterSet,
     ) -> Result<RowFormat> {
         let conversion = RowConversion::new(columns, &format, character_set)?;
-        let blobs =
+        let blobs: Vec<usize> =
             format.columns().enumerate().filter(|(_, t)| t.is_blob()).map(|(index, _)| index).collect();
         let crossings = Crossing::all(columns, &format);
-        Ok(RowFormat { format, conversion, blobs, crossings })
+        let goes_by_columns = conversion.is_identity() && crossings.is_empty() && blobs.is_empty();
+        Ok(RowFormat { format, conversion, blobs, crossings, goes_by_columns })
+    }
+
+    /// Bytes of a row, about: the length of its message in memory.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.format.length()).unwrap_or(usize::MAX).max(1)
     }
 }

@@ -7,6 +7,7 @@ mod attach;
 mod batches;
 mod bindings;
 mod blobs;
+mod column_fetches;
 mod counters;
 mod fairness;
 mod files;

@@ -76,7 +76,7 @@ impl MessageFormat {
         match self.layout().packed_length() {
             Some(length) if is_plain => {
                 let length = FETCH_HEAD.len() + length;
-                let count = places.len().min((bytes_max / length).max(1));
+                let count = places.len().min(bytes_max.div_ceil(length).max(1));
                 self.write_plain(columns, places.get(..count).unwrap_or_default(), length, out)
             }
             _ => self.write_rows(columns, places, bytes_max, out),
