@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use farbird_types::{Result, Value};
+use farbird_types::{Error, Result, Value};
 use farbird_wire::packet::{Fetch, FetchResponse, Output, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
@@ -20,6 +20,8 @@ pub struct Cursor {
     statement: Statement,
     handle: Handle,
     output: Output,
+    /// The prepare, if it was not waited for, until its answer was seen.
+    prepared: Option<Question>,
     /// The execute, until its answer was seen.
     executed: Option<Question>,
     /// Rows to ask for at a time.
@@ -40,6 +42,7 @@ impl Cursor {
         transaction: &Transaction,
         statement: &Statement,
         executed: Question,
+        prepared: Option<Question>,
     ) -> Result<Cursor> {
         let mut cursor = Cursor {
             shared: shared.clone(),
@@ -48,6 +51,7 @@ impl Cursor {
             output: statement.output(),
             batch_rows: statement.fetch_count(shared.version()),
             statement: statement.clone(),
+            prepared,
             executed: Some(executed),
             given: 0,
             batches: VecDeque::new(),
@@ -131,18 +135,28 @@ impl Cursor {
     /// # Errors
     /// What the server says.
     pub async fn opened(&mut self) -> Result<()> {
+        if let Some(prepared) = &mut self.prepared {
+            let response = prepared.next().await.and_then(|reply| self.shared.response_of(reply));
+            self.prepared = None;
+            if let Err(error) = response {
+                return Err(self.refused(error));
+            }
+        }
         let Some(executed) = &mut self.executed else { return Ok(()) };
         let response = match executed.next().await? {
             Reply::Response(response) => checked(response),
             _ => Err(self.shared.lock().fail(error::unexpected("op_execute"))),
         };
         self.executed = None;
-        if let Err(error) = response {
-            self.is_open = false;
-            self.end();
-            return Err(self.transaction.explain(error));
-        }
-        Ok(())
+        response.map(|_| ()).map_err(|error| self.refused(error))
+    }
+
+    /// There is no cursor on the server.
+    fn refused(&mut self, error: Error) -> Error {
+        self.executed = None;
+        self.is_open = false;
+        self.end();
+        self.transaction.explain(error)
     }
 
     /// Asks for the next batch when half of this one has been given out, so that it arrives in time.

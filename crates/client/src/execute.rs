@@ -1,6 +1,7 @@
 //! Executing statements.
 
 use farbird_types::{Result, Value};
+use farbird_wire::message::MessageType;
 use farbird_wire::packet::{Execute2, Reply, Request};
 use farbird_wire::protocol::Handle;
 
@@ -8,7 +9,7 @@ use crate::connection::Connection;
 use crate::core::{Question, checked};
 use crate::cursor::Cursor;
 use crate::error;
-use crate::prepare::statement_text;
+use crate::prepare::{Preparing, statement_text};
 use crate::statement::Statement;
 use crate::transaction::{Isolation, Transaction, TransactionOptions};
 
@@ -145,7 +146,34 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Cursor> {
         let executed = self.send_execute(transaction, statement, parameters).await?;
-        Cursor::open(&self.shared, transaction, statement, executed).await
+        Cursor::open(&self.shared, transaction, statement, executed, None).await
+    }
+
+    /// Prepares and executes a query whose columns are known, and asks for its first rows in the given types, all without
+    /// waiting: the server's description of the query is not needed. The server converts what has another type.
+    /// Parameters travel in their own types.
+    ///
+    /// # Round trips
+    /// None; the first row costs one, shared by all that was asked for in the meantime: the start of the transaction, and
+    /// the attach if the connection is a [`Connector`](crate::Connector). With [`Tuning::predict_handles`] off one here.
+    ///
+    /// [`Tuning::predict_handles`]: crate::Tuning::predict_handles
+    ///
+    /// # Errors
+    /// The connection is lost. What the server says of the text, or of another number of columns than it has,
+    /// comes with the first row.
+    pub async fn query_typed(
+        &self,
+        transaction: &Transaction,
+        text: &str,
+        parameters: &[Value],
+        columns: &[MessageType],
+    ) -> Result<Cursor> {
+        let handle = transaction.handle(&self.shared).await?;
+        let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
+        let statement = Statement::assumed(object, columns);
+        let executed = self.send_execute(transaction, &statement, parameters).await?;
+        Cursor::open(&self.shared, transaction, &statement, executed, Some(prepared)).await
     }
 
     /// Prepares a query without parameters and gives all its rows.

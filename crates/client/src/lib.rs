@@ -1,5 +1,34 @@
 //! The driver: connects to any server that speaks the Firebird protocol, 13 to 20 (Firebird 3 and later, Farbird).
 //!
+//! # Two faces
+//! The types of the crate's root are asynchronous; a task of tokio moves the bytes of each connection (feature `tokio`, on
+//! by default). Clones of a [`Connection`] are the same connection, all calls take `&self`, and what is asked together
+//! travels together:
+//!
+#![cfg_attr(feature = "tokio", doc = "```no_run")]
+#![cfg_attr(not(feature = "tokio"), doc = "```ignore")]
+//! use farbird_client::{ConnectOptions, Connection, TransactionOptions, Value};
+//!
+//! # async fn example() -> farbird_client::Result<()> {
+//! let options = ConnectOptions::new("SYSDBA", "masterkey");
+//! let connection = Connection::attach("db.example.com:/data/app.fdb", &options).await?;
+//! let transaction = connection.begin(&TransactionOptions::default()).await?;
+//! let texts = ["select id, name from customer where id < ?", "select count(*) from invoice"];
+//! let statements = connection.prepare_all(&transaction, &texts).await?;
+//! // Nothing is waited for until the first row is asked for: it brings the first rows of both.
+//! let mut customers = connection.query(&transaction, &statements[0], &[Value::integer(10)]).await?;
+//! let mut count = connection.query(&transaction, &statements[1], &[]).await?;
+//! while let Some(row) = customers.next().await? {
+//!     println!("{row:?} of {:?}", count.next().await?);
+//! }
+//! connection.commit(transaction).await?;
+//! connection.close().await
+//! # }
+//! ```
+//!
+//! [`blocking`] has the same calls without `async`: they run the same operations on the calling thread, without tokio and
+//! without another thread.
+//!
 //! ```no_run
 //! use farbird_client::blocking::Connection;
 //! use farbird_client::{ConnectOptions, TransactionOptions, Value};
@@ -17,20 +46,41 @@
 //! # }
 //! ```
 //!
-//! Latency is what this driver is built against. Requests are queued and leave together; answers are matched by their
-//! order, so that any number of requests may be under way:
-//! - what is dropped (statements, cursors, transactions) is released with the next flight, and nobody waits for it;
-//! - a statement is allocated and prepared in one flight, executed and its first rows fetched in another; the next rows
-//!   are asked for while those that are here are read; small BLOBs come with their rows;
+//! [`Transaction`] and [`Statement`] are the same types in both. Under both lies [`core`], a connection without I/O, which
+//! a program can drive over a transport or a clock of its own.
+//!
+//! # Round trips
+//! Latency is what this driver is built against. Requests are queued and leave together, when somebody waits for an
+//! answer; answers are matched by their order, so that any number of requests may be under way. Each call says what it
+//! costs under *Round trips*, and [`Connection::counters`] shows it:
+//! - a transaction's start and a query's execute wait for nothing: they leave with what is waited for next;
+//! - what is dropped (statements, cursors, transactions) is released with the next flight;
+//! - a statement is allocated and prepared in one flight, and any number of them by [`Connection::prepare_all`];
+//!   [`Connection::prepare_cached`] keeps them;
+//! - the next rows are asked for while those that are here are read; small BLOBs come with their rows;
 //! - [`Pipeline`] executes a statement any number of times without waiting for each answer, [`Batch`] sends many rows
 //!   in one packet where the server knows how;
-//! - each call says what it costs under *Round trips*, and [`Connection::counters`] shows it.
+//! - a [`Connector`] takes work before the attach is answered.
+//!
+//! Each of these is a switch of [`Tuning`], whose presets do as older generations of clients did.
+//!
+//! # Cancel safety
+//! Any future may be dropped at any time: the answer is passed over, and objects that were made for it are released. The
+//! request itself may have been done by the server. Where dropping loses something, the call says so.
 //!
 //! # Place
-//! Uses `types` and `wire`; knows nothing of the engine. [`core`] does no I/O.
+//! Uses `types` and `wire`; knows nothing of the engine.
+//!
+//! | a new operation | goes to |
+//! |---|---|
+//! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
+//! | about a statement, or executing it | `prepare.rs`, `execute.rs` |
+//! | on rows | `cursor.rs`, `blocking/cursor.rs` |
+//! | that makes an object on the server | a kind in `core/handles.rs` |
+//! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! An asynchronous face, cancelling, events, arrays, scrolling, protocols 10 to 12.
+//! Cancelling, events, arrays, scrolling, two-phase commit, protocols 10 to 12, a pool.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -62,6 +112,7 @@ pub use farbird_types::{BlobId, Error, Result, Value};
 pub use farbird_wire::auth::AuthPlugin;
 pub use farbird_wire::counters::Counters;
 pub use farbird_wire::crypt::CryptPlugin;
+pub use farbird_wire::message::MessageType;
 pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, ProtocolVersion, WireCrypt};
 pub use pipeline::{Outcome, Pipeline};
 pub use service::{Heard, Services};

@@ -53,9 +53,9 @@ const VARIABLE_ITEMS: &[u8] = &[
 ];
 
 /// A statement that is being prepared.
-struct Preparing {
-    object: Object,
-    prepared: Question,
+pub(crate) struct Preparing {
+    pub(crate) object: Object,
+    pub(crate) prepared: Question,
 }
 
 impl Connection {
@@ -118,7 +118,8 @@ impl Connection {
         Ok(statements)
     }
 
-    async fn start_to_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
+    /// Asks for a statement and its description.
+    pub(crate) async fn start_to_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
         match self.shared.tuning().joins_prepare() {
             true => self.send_prepare(transaction, text),
             false => self.prepare_step_by_step(transaction, text).await,

@@ -41,6 +41,8 @@ struct Inner {
     output: Option<Arc<MessageFormat>>,
     /// One row at a time (SELECT ... FOR UPDATE).
     row_by_row: bool,
+    /// What it is was not told by the server but by the caller: its parameters travel in their own types.
+    is_assumed: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,30 @@ impl Statement {
             columns: outputs,
             information,
             row_by_row: flags & prepare_reply::NO_BATCH != 0,
+            is_assumed: false,
         })))
+    }
+
+    /// A query whose rows are wanted in these types, before the server has said anything about it.
+    pub(crate) fn assumed(object: Object, columns: &[MessageType]) -> Statement {
+        let column = |message_type: &MessageType| Column {
+            label: String::new(),
+            name: String::new(),
+            relation: String::new(),
+            message_type: *message_type,
+            nullable: true,
+        };
+        let output = MessageFormat::from_columns(columns.iter().copied());
+        Statement(Arc::new(Inner {
+            object,
+            information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
+            parameters: Vec::new(),
+            columns: columns.iter().map(column).collect(),
+            input: None,
+            output: Some(Arc::new(output)),
+            row_by_row: false,
+            is_assumed: true,
+        }))
     }
 
     /// Whether somebody besides the caller holds it.
@@ -174,6 +199,9 @@ impl Statement {
 
     fn message(&self, values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
         let Some(input) = &self.0.input else {
+            if self.0.is_assumed && !values.is_empty() {
+                return own_types(values, form);
+            }
             return match values.len() {
                 0 => Ok((Vec::new(), None)),
                 given => Err(wrong_count(0, given)),
@@ -238,6 +266,15 @@ fn column(variable: &Variable, version: ProtocolVersion) -> Result<Column> {
         message_type,
         nullable: variable.description.sql_type & 1 != 0,
     })
+}
+
+/// The values as they are, with their description.
+fn own_types(values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
+    // Of NULL nothing but itself travels, so any type will do.
+    let any = MessageType::Varying { length: 1, charset: None };
+    let format = Arc::new(MessageFormat::from_columns(values.iter().map(|value| natural(value, any))));
+    let message = Message::new(Arc::clone(&format), form, values)?;
+    Ok((format.to_blr(), Some(message)))
 }
 
 /// The type in which a value travels as it is; NULL travels as what is wanted.

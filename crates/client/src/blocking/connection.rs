@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use farbird_types::{BlobId, Error, Result, Value, isc};
 use farbird_wire::counters::Counters;
+use farbird_wire::message::MessageType;
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::driver::{Driver, Runner, Transport};
@@ -322,6 +323,24 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Cursor> {
         let cursor = self.runner.run(self.inner.query(transaction, statement, parameters))?;
+        Ok(Cursor { inner: cursor, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::query_typed`].
+    ///
+    /// # Round trips
+    /// None; the first row costs one, shared by all that was asked for in the meantime.
+    ///
+    /// # Errors
+    /// The connection is lost. What the server says of the text comes with the first row.
+    pub fn query_typed(
+        &self,
+        transaction: &Transaction,
+        text: &str,
+        parameters: &[Value],
+        columns: &[MessageType],
+    ) -> Result<Cursor> {
+        let cursor = self.runner.run(self.inner.query_typed(transaction, text, parameters, columns))?;
         Ok(Cursor { inner: cursor, runner: self.runner.clone() })
     }
 

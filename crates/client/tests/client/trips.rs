@@ -2,7 +2,9 @@
 //! prepared, and the same under the tuning of every generation.
 
 use farbird_client::blocking::Connection;
-use farbird_client::{BlobId, ConnectOptions, CreateOptions, PRESETS, Transaction, Tuning, Value};
+use farbird_client::{
+    BlobId, ConnectOptions, CreateOptions, MessageType, PRESETS, Transaction, Tuning, Value,
+};
 use farbird_types::isc;
 
 use crate::servers::{TestServer, all, begin, run, value};
@@ -76,6 +78,35 @@ fn work_behind_the_attach_costs_nothing_of_its_own() {
         let error = connector.prepare(&transaction, ONE).unwrap_err();
         assert_eq!(error.gds_code(), isc::IO_ERROR, "{error}");
         assert_eq!(connector.attached().unwrap_err().gds_code(), isc::IO_ERROR);
+    }
+}
+
+#[test]
+fn a_query_of_known_columns_has_its_first_row_with_the_attach() {
+    let columns = [MessageType::Int64 { scale: 0 }, MessageType::Varying { length: 40, charset: Some(4) }];
+    let text = "select n, 'text' from (select 7 as n from rdb$database) where n = ? or n = ?";
+    for place in all() {
+        let location = place.location();
+        Connection::create(&location, &CreateOptions::default(), &place.options).unwrap().close().unwrap();
+        let alone = Connection::attach(&location, &place.options).unwrap();
+        let connector = Connection::connect(&location, &place.options).unwrap();
+        let transaction = connector.begin(&Default::default()).unwrap();
+        let parameters = [Value::integer(7), Value::Null];
+        let mut cursor = connector.query_typed(&transaction, text, &parameters, &columns).unwrap();
+        assert_eq!(cursor.next().unwrap().unwrap(), [Value::integer(7), Value::text("text")]);
+        assert_eq!(connector.counters().round_trips, alone.counters().round_trips);
+        drop(cursor);
+        let connection = connector.attached().unwrap();
+        for (text, columns) in [("select", &columns[..]), (ONE, &columns[..])] {
+            let mut cursor = connection.query_typed(&transaction, text, &[], columns).unwrap();
+            let error = cursor.next().unwrap().unwrap_err();
+            assert!(error.gds_code() != isc::NETWORK_ERROR && error.sql_code() < 0, "{error}");
+            assert!(cursor.next().is_none());
+        }
+        assert_eq!(connection.query_all(&transaction, ONE).unwrap(), [[Value::integer(1)]]);
+        drop(transaction);
+        alone.close().unwrap();
+        connection.drop_database().unwrap();
     }
 }
 
