@@ -184,6 +184,10 @@ impl BlobWriter {
     }
 
     async fn wait_until(&mut self, most: usize) -> Result<()> {
+        if self.puts.len() > most {
+            // While the oldest answer is waited for, the newest requests are on their way as well.
+            self.shared.lock().flush();
+        }
         while self.puts.len() > most
             && let Some(put) = self.puts.pop_front()
         {

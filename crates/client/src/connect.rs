@@ -13,7 +13,7 @@ use crate::options::ConnectOptions;
 /// `file` is what will be attached.
 ///
 /// # Round trips
-/// Two, and one more if the line is encrypted.
+/// Three if the line is encrypted, else one; one more for each authentication plugin that the server does not know.
 pub(crate) async fn log_in<'o>(
     shared: &Shared,
     file: &str,

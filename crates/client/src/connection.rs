@@ -48,7 +48,7 @@ impl Connection {
     /// `database` is the path or alias, as the server knows it.
     ///
     /// # Round trips
-    /// Four, or three if the line is not encrypted.
+    /// Four, or two if the line is not encrypted; one more for each authentication plugin that the server does not know.
     ///
     /// # Errors
     /// `isc_login` for a wrong password, what the server says of the database.

@@ -103,6 +103,8 @@ mod statement_cache;
 mod task;
 mod transaction;
 mod tuning;
+#[cfg(feature = "testing")]
+pub mod virtual_clock;
 
 pub use batch::Batch;
 pub use blob::{BlobOptions, BlobReader, BlobWriter};

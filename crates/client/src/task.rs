@@ -27,7 +27,7 @@ impl Connection {
     /// from then on.
     ///
     /// # Round trips
-    /// Four, or three if the line is not encrypted.
+    /// Four, or two if the line is not encrypted; one more for each authentication plugin that the server does not know.
     ///
     /// # Errors
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password, what the server says of the database.
@@ -81,7 +81,7 @@ impl Services {
     /// bytes from then on.
     ///
     /// # Round trips
-    /// Four, or three if the line is not encrypted.
+    /// Four, or two if the line is not encrypted; one more for each authentication plugin that the server does not know.
     ///
     /// # Errors
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.

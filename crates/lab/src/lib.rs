@@ -15,3 +15,5 @@ pub mod records;
 pub mod report;
 
 pub use failure::{Failure, Result};
+/// The driver on a virtual clock: exact round trips and times, without a link that really delays.
+pub use farbird_client::virtual_clock;

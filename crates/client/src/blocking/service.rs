@@ -19,7 +19,7 @@ impl Services {
     /// Connects and logs in.
     ///
     /// # Round trips
-    /// Four, or three if the line is not encrypted.
+    /// Four, or two if the line is not encrypted; one more for each authentication plugin that the server does not know.
     ///
     /// # Errors
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password.

@@ -173,6 +173,11 @@ impl Core {
         self.conversation.handle_input(bytes).inspect_err(|_| self.wake_all())
     }
 
+    /// The question whose answer comes next: the oldest that is not answered.
+    pub fn oldest_question(&self) -> Option<Ticket> {
+        self.conversation.oldest_outstanding()
+    }
+
     /// Takes one answer to whoever asked for it; `None` if none is here.
     ///
     /// # Errors

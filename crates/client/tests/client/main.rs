@@ -10,6 +10,7 @@ mod batches;
 mod blobs;
 mod logins;
 mod pipelines;
+mod round_trips;
 mod servers;
 mod statements;
 mod tasks;

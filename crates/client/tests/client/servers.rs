@@ -79,6 +79,12 @@ impl TestServer {
         self.create_with(&self.options)
     }
 
+    /// A new database at this location.
+    pub(crate) fn create_at(&self, location: &str) -> Connection {
+        Connection::create(location, &CreateOptions::default(), &self.options)
+            .unwrap_or_else(|error| panic!("{location}: {error}"))
+    }
+
     /// A new database through other options.
     pub(crate) fn create_with(&self, options: &ConnectOptions) -> Connection {
         Connection::create(&self.location(), &CreateOptions::default(), options)
