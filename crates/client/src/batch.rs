@@ -196,7 +196,9 @@ impl Batch {
                         let error = status.error().unwrap_or_else(|| Error::new(isc::RANDOM));
                         self.outcome.fail(first + u64::from(row), error);
                     }
-                    self.outcome.failed += completion.errors_without_detail.len() as u64;
+                    for row in completion.errors_without_detail {
+                        self.outcome.fail_without_detail(first + u64::from(row));
+                    }
                 }
                 Reply::Response(response) => {
                     return Err(match checked(response) {
@@ -218,6 +220,16 @@ impl Batch {
             packet.response().await?;
         }
         Ok(())
+    }
+
+    /// How many rows are known to have been executed, failures included.
+    pub fn executed(&self) -> u64 {
+        self.outcome.executed
+    }
+
+    /// What has become of rows so far; each failure is told once, here or by [`Batch::finish`].
+    pub fn take_outcome(&mut self) -> Outcome {
+        self.outcome.take()
     }
 
     /// Executes what is left and waits for everything.

@@ -209,6 +209,11 @@ impl Connection {
         Ok(self.response(&request).await?.data)
     }
 
+    /// The connection as its driver holds it.
+    pub(crate) fn driven(&self) -> crate::core::Driven {
+        self.shared.driven()
+    }
+
     /// Whether the server is there.
     ///
     /// # Round trips

@@ -80,7 +80,7 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Cancelling, events, arrays, scrolling, two-phase commit, protocols 10 to 12, a pool.
+//! Cancelling in the asynchronous face, events, arrays, scrolling, two-phase commit, protocols 10 to 12, a pool.
 #![forbid(unsafe_code)]
 
 mod batch;

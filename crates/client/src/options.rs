@@ -14,7 +14,10 @@ use crate::tuning::Tuning;
 /// The port of servers that name none.
 pub const DEFAULT_PORT: u16 = 3050;
 
-/// A database on a server: `host:database`, `host/port:database`, `[::1]/3050:database`.
+/// A database on a server: `host:database`, `host/port:database`, `[::1]/3050:database`, `inet://host:port/database`.
+///
+/// Behind the slash of the last form comes an alias or a path of another operating system; a path that begins at the root
+/// needs a second slash. Source: wire-protocol.md, 12.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// Name or address of the machine.
@@ -36,23 +39,61 @@ impl Location {
                 .with("connect")
                 .with(text)
                 .and(isc::RANDOM)
-                .with("a database on a server is written host:database or host/port:database")
+                .with("a database on a server is written host:database, host/port:database or inet://host:port/database")
         };
-        let (host, rest) = match text.strip_prefix('[') {
-            Some(bracketed) => bracketed.split_once(']').ok_or_else(bad)?,
-            None => text.split_at(text.find(['/', ':']).ok_or_else(bad)?),
-        };
-        let (port, database) = match rest.strip_prefix('/') {
-            Some(rest) => {
-                let (port, database) = rest.split_once(':').ok_or_else(bad)?;
-                (port.parse().map_err(|_| bad())?, database)
-            }
-            None => (DEFAULT_PORT, rest.strip_prefix(':').ok_or_else(bad)?),
-        };
+        let (host, port, database) = match after_scheme(text) {
+            Some(rest) => url(rest),
+            None => classic(text),
+        }
+        .ok_or_else(bad)?;
         if host.is_empty() || database.is_empty() {
             return Err(bad());
         }
         Ok(Location { host: host.to_owned(), port, database: database.to_owned() })
+    }
+}
+
+/// What follows `inet://`; the address family is the resolver's affair.
+fn after_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    ["inet", "inet4", "inet6"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(rest)
+}
+
+/// `host:port/database`; without a host it is this machine, and the database's path begins at the root.
+fn url(rest: &str) -> Option<(&str, u16, &str)> {
+    if rest.starts_with('/') {
+        return Some(("localhost", DEFAULT_PORT, rest));
+    }
+    let (server, database) = rest.split_once('/')?;
+    let (host, port) = match server.strip_prefix('[') {
+        Some(bracketed) => {
+            let (host, port) = bracketed.split_once(']')?;
+            (host, port.strip_prefix(':'))
+        }
+        None => match server.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (server, None),
+        },
+    };
+    let port = match port {
+        Some(port) => port.parse().ok()?,
+        None => DEFAULT_PORT,
+    };
+    Some((host, port, database))
+}
+
+/// `host:database`, `host/port:database`.
+fn classic(text: &str) -> Option<(&str, u16, &str)> {
+    let (host, rest) = match text.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None => text.split_at(text.find(['/', ':'])?),
+    };
+    match rest.strip_prefix('/') {
+        Some(rest) => {
+            let (port, database) = rest.split_once(':')?;
+            Some((host, port.parse().ok()?, database))
+        }
+        None => Some((host, DEFAULT_PORT, rest.strip_prefix(':')?)),
     }
 }
 
@@ -159,7 +200,22 @@ mod tests {
         assert_eq!(location("db:app"), is("db", 3050, "app"));
         assert_eq!(location("127.0.0.1/3054:/data/app.fdb"), is("127.0.0.1", 3054, "/data/app.fdb"));
         assert_eq!(location("[::1]/3051:C:\\app.fdb"), is("::1", 3051, "C:\\app.fdb"));
-        for bad in ["app", "db:", ":app", "db/x:app", "db/3050", "[::1:app", ""] {
+        assert_eq!(location("inet://db/emp"), is("db", 3050, "emp"));
+        assert_eq!(location("INET4://db:3051//data/app.fdb"), is("db", 3051, "/data/app.fdb"));
+        assert_eq!(location("inet6://[::1]:3052/C:\\app.fdb"), is("::1", 3052, "C:\\app.fdb"));
+        assert_eq!(location("inet:///data/app.fdb"), is("localhost", 3050, "/data/app.fdb"));
+        for bad in [
+            "inet://db",
+            "inet://db:x/app",
+            "xnet://app",
+            "app",
+            "db:",
+            ":app",
+            "db/x:app",
+            "db/3050",
+            "[::1:app",
+            "",
+        ] {
             assert!(Location::parse(bad).is_err(), "{bad}");
         }
     }

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub failed: u64,
     /// The first failures: position from 0, and why.
     pub failures: Vec<(u64, Error)>,
+    /// The positions of further failures.
+    pub further: Vec<u64>,
 }
 
 impl Outcome {
@@ -41,7 +43,21 @@ impl Outcome {
         self.failed += 1;
         if self.failures.len() < FAILURES_MAX {
             self.failures.push((position, error));
+        } else {
+            self.further.push(position);
         }
+    }
+
+    /// One of which nothing more is known.
+    pub(crate) fn fail_without_detail(&mut self, position: u64) {
+        self.failed += 1;
+        self.further.push(position);
+    }
+
+    /// Hands out what is known, but for the number of executions, which goes on.
+    pub(crate) fn take(&mut self) -> Outcome {
+        let executed = self.executed;
+        std::mem::replace(self, Outcome { executed, ..Outcome::default() })
     }
 }
 
@@ -92,6 +108,16 @@ impl Pipeline {
             self.wait_until(WINDOW / 2).await?;
         }
         Ok(())
+    }
+
+    /// How many executions are known to have happened, failures included.
+    pub fn executed(&self) -> u64 {
+        self.outcome.executed
+    }
+
+    /// What has become of executions so far; each failure is told once, here or by [`Pipeline::finish`].
+    pub fn take_outcome(&mut self) -> Outcome {
+        self.outcome.take()
     }
 
     /// Waits for the answers to all that was queued.

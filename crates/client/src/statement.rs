@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Error, Result, SqlType, Value, isc};
 use farbird_wire::info::{RecordCounts, StatementInformation, Variable, statement_type};
 use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, MessageType};
 use farbird_wire::packet::{Execute, Output};
@@ -24,6 +24,13 @@ pub struct Column {
     pub message_type: MessageType,
     /// Whether it may be NULL.
     pub nullable: bool,
+}
+
+impl Column {
+    /// Its SQL type, as far as its values tell: NUMERIC and DECIMAL are not told apart.
+    pub fn sql_type(&self) -> SqlType {
+        self.message_type.sql_type()
+    }
 }
 
 /// A prepared statement of one connection. When the last clone of it and the last of its cursors are dropped, it is

@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, words to stderr. Exit codes: 0 done, 1 a statement failed or the answer is no, 2 could not run.
 
+mod access;
 mod backup;
 mod bench;
 mod check;
@@ -9,6 +10,7 @@ mod lab;
 mod progress;
 mod restore;
 mod serve;
+mod session;
 mod shell;
 mod shrink;
 
@@ -18,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 /// Farbird: a Firebird-compatible SQL database.
 ///
-/// Every Firebird driver connects to `farbird serve`. `farbird sql` works on a database file directly.
+/// Every Firebird driver connects to `farbird serve`. `farbird sql` works with any of them, or on a file directly.
 #[derive(Parser)]
 #[command(name = "farbird", version, propagate_version = true, arg_required_else_help = true)]
 struct Arguments {
@@ -30,7 +32,7 @@ struct Arguments {
 enum Command {
     /// Serve databases to Firebird drivers.
     Serve(serve::Arguments),
-    /// Run SQL on a database file: a shell, a script or one command.
+    /// Run SQL on a database file or on a server: a shell, a script or one command.
     Sql(shell::Arguments),
     /// Copy a database as of one moment, while others work in it.
     Backup(backup::Arguments),

@@ -13,10 +13,8 @@ use farbird_engine::backup::{BackupProgress, BackupStage, RestoreOptions, verify
 use farbird_engine::engine::Engine;
 use indicatif::ProgressBar;
 
-use crate::backup::{
-    BUFFER_BYTES, Credentials, DatabaseAddress, Format, Interrupt, Outcome, PIPE, ServerRestore,
-    explain_existing,
-};
+use crate::access::{Credentials, DatabaseAddress};
+use crate::backup::{BUFFER_BYTES, Format, Interrupt, Outcome, PIPE, ServerRestore, explain_existing};
 use crate::progress;
 
 /// Make a database of a backup.

@@ -46,6 +46,25 @@ impl<'a> Iterator for ScriptStatements<'a> {
 }
 
 impl<'a> ScriptStatements<'a> {
+    /// The same, with another terminator in force at the beginning than `;`.
+    pub fn with_terminator(self, terminator: &'a str) -> ScriptStatements<'a> {
+        ScriptStatements { terminator, ..self }
+    }
+
+    /// What is left of the script, without the spaces and comments before it. What it says of another language, such as
+    /// a shell's commands, can be taken with [`ScriptStatements::take_line`].
+    pub fn upcoming(&mut self) -> &'a str {
+        self.skip_spaces();
+        self.rest()
+    }
+
+    /// The rest of this line, which is not handed out as a statement, and its number.
+    pub fn take_line(&mut self) -> (&'a str, u32) {
+        let (line, number) = (self.rest().lines().next().unwrap_or_default(), self.line);
+        self.skip(line.len());
+        (line, number)
+    }
+
     /// The terminator now in force.
     pub fn terminator(&self) -> &'a str {
         self.terminator
@@ -154,6 +173,16 @@ mod tests {
     fn set_term_changes_the_terminator() {
         let script = "SET TERM ^ ;\nexecute block as begin exit; end^\nset term ;^\nselect 1 from t;";
         assert_eq!(texts(script), [("execute block as begin exit; end", 2), ("select 1 from t", 4)]);
+    }
+
+    #[test]
+    fn lines_of_another_language_can_be_taken_out() {
+        let mut statements =
+            split_script("-- note\n\\x on; no statement\nselect 1^ select 2^").with_terminator("^");
+        assert!(statements.upcoming().starts_with("\\x"));
+        assert_eq!(statements.take_line(), ("\\x on; no statement", 2));
+        let rest: Vec<_> = statements.map(|statement| (statement.text, statement.line)).collect();
+        assert_eq!(rest, [("select 1", 3), ("select 2", 3)]);
     }
 
     #[test]

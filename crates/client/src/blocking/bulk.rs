@@ -13,6 +13,16 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// As [`crate::Pipeline::executed`].
+    pub fn executed(&self) -> u64 {
+        self.inner.executed()
+    }
+
+    /// As [`crate::Pipeline::take_outcome`].
+    pub fn take_outcome(&mut self) -> Outcome {
+        self.inner.take_outcome()
+    }
+
     /// As [`crate::Pipeline::execute`].
     ///
     /// # Round trips
@@ -45,6 +55,16 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// As [`crate::Batch::executed`].
+    pub fn executed(&self) -> u64 {
+        self.inner.executed()
+    }
+
+    /// As [`crate::Batch::take_outcome`].
+    pub fn take_outcome(&mut self) -> Outcome {
+        self.inner.take_outcome()
+    }
+
     /// As [`crate::Batch::add`].
     ///
     /// # Round trips

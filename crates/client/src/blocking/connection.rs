@@ -9,7 +9,7 @@ use farbird_wire::message::MessageType;
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::driver::{Driver, Runner, Transport};
-use super::{Batch, BlobReader, BlobWriter, Cursor, Pipeline};
+use super::{Batch, BlobReader, BlobWriter, Canceller, Cursor, Pipeline};
 use crate::blob::BlobOptions;
 use crate::core::Shared;
 use crate::error;
@@ -111,6 +111,13 @@ impl Connection {
     /// `isc_obj_in_use` while others are attached.
     pub fn drop_database(self) -> Result<()> {
         self.runner.run(self.inner.drop_database())
+    }
+
+    /// What stops, from other threads, what this connection waits for. From then on its calls look every 50 ms, while they
+    /// wait, whether they are to be stopped.
+    pub fn canceller(&self) -> Canceller {
+        self.runner.watch();
+        Canceller { driven: self.inner.driven() }
     }
 
     /// The protocol in use.

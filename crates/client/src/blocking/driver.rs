@@ -6,6 +6,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -56,6 +57,10 @@ pub struct Driver {
     out: Vec<u8>,
     buffer: Vec<u8>,
     read_timeout: Option<Duration>,
+    /// How long the transport's reads wait at present.
+    patience: Option<Duration>,
+    /// Whether other threads may queue requests while this one waits for an answer.
+    is_watched: Arc<AtomicBool>,
     start: Instant,
 }
 
@@ -83,6 +88,8 @@ impl Driver {
             out: Vec::new(),
             buffer: vec![0; READ_BYTES],
             read_timeout,
+            patience: read_timeout,
+            is_watched: Arc::default(),
             start: Instant::now(),
         })
     }
@@ -165,27 +172,54 @@ impl Driver {
         Ok(())
     }
 
+    /// Has reads look from now on, while they wait, whether another thread has something to be sent.
+    fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
     /// One read from the transport.
     fn read(&mut self) -> Result<()> {
-        let read = self.transport.read(&mut self.buffer);
-        match read {
+        if self.is_watched.load(Ordering::Relaxed) {
+            return self.read_and_look();
+        }
+        self.set_patience(self.read_timeout)?;
+        match self.transport.read(&mut self.buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             read => self.feed(read),
         }
     }
 
+    /// The same, sending meanwhile what other threads queue.
+    fn read_and_look(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let is_over = |timeout: Option<Duration>| timeout.is_some_and(|timeout| start.elapsed() >= timeout);
+        loop {
+            self.set_patience(Some(WRITE_PATIENCE))?;
+            match self.transport.read(&mut self.buffer) {
+                Err(error) if is_timeout(&error) && !is_over(self.read_timeout) => self.write()?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => return self.feed(read),
+            }
+        }
+    }
+
     /// One read from the transport if the server has sent something by now or does so shortly.
     fn read_if_any(&mut self) -> Result<()> {
-        let timeout = self.read_timeout;
-        let patience = self.transport.set_read_timeout(Some(WRITE_PATIENCE));
-        patience.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?;
-        let read = self.transport.read(&mut self.buffer);
-        let restored = self.transport.set_read_timeout(timeout);
-        restored.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?;
-        match read {
+        self.set_patience(Some(WRITE_PATIENCE))?;
+        match self.transport.read(&mut self.buffer) {
             Err(error) if is_timeout(&error) || error.kind() == ErrorKind::Interrupted => Ok(()),
             read => self.feed(read),
         }
+    }
+
+    /// How long reads wait from now on.
+    fn set_patience(&mut self, patience: Option<Duration>) -> Result<()> {
+        if self.patience != patience {
+            let set = self.transport.set_read_timeout(patience);
+            set.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?;
+            self.patience = patience;
+        }
+        Ok(())
     }
 
     fn feed(&mut self, read: std::io::Result<usize>) -> Result<()> {
@@ -216,6 +250,11 @@ pub(super) struct Runner(Arc<Mutex<Driver>>);
 impl Runner {
     pub(super) fn new(driver: Driver) -> Runner {
         Runner(Arc::new(Mutex::new(driver)))
+    }
+
+    /// Has calls that wait send what other threads queue.
+    pub(super) fn watch(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).watch();
     }
 
     pub(super) fn run<T>(&self, operation: impl Future<Output = T>) -> T {

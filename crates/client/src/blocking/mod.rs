@@ -22,6 +22,7 @@
 
 mod blob;
 mod bulk;
+mod cancel;
 mod connection;
 mod cursor;
 mod driver;
@@ -29,6 +30,7 @@ mod service;
 
 pub use blob::{BlobReader, BlobWriter};
 pub use bulk::{Batch, Pipeline};
+pub use cancel::Canceller;
 pub use connection::{Connection, Connector};
 pub use cursor::Cursor;
 pub use driver::{Driver, Transport};

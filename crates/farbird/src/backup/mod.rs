@@ -20,8 +20,9 @@ use indicatif::ProgressBar;
 
 pub(crate) use interrupt::Interrupt;
 pub(crate) use outcome::{Format, Outcome};
-pub(crate) use remote::{Credentials, DatabaseAddress, ServerBackup, ServerRestore};
+pub(crate) use remote::{ServerBackup, ServerRestore};
 
+use crate::access::{Credentials, DatabaseAddress};
 use crate::progress;
 
 /// Bytes gathered before they are written to the backup.

@@ -133,6 +133,21 @@ impl<'r> Rows<'r> {
         self.statement.get().description.columns.iter().map(Column)
     }
 
+    /// What kind of statement gives them.
+    pub fn kind(&self) -> StatementKind {
+        self.statement.get().description.kind
+    }
+
+    /// How many rows the statement has inserted, updated and deleted so far.
+    ///
+    /// # Errors
+    /// That the connection is closed.
+    pub fn changed(&self) -> Result<u64> {
+        let counts =
+            self.shared.with(|attachment| Ok(attachment.record_counts(self.statement.get().handle)?))?;
+        Ok(counts.inserted + counts.updated + counts.deleted)
+    }
+
     /// Appends up to `rows_max` rows to those fetched, in order.
     fn fetch(&mut self, rows_max: usize) {
         let handle = self.statement.get().handle;

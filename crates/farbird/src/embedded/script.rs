@@ -116,6 +116,11 @@ impl<'c> Script<'c> {
         })
     }
 
+    /// Whether a transaction is open: a statement has begun one and nothing has ended it.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
     /// The transaction that goes on, or a new one.
     fn transaction(&mut self) -> Result<TransactionHandle> {
         let shared = self.connection.shared();

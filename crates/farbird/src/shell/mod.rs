@@ -1,33 +1,39 @@
-//! `farbird sql`: statements from a terminal, a script or the command line, on a database file.
+//! `farbird sql`: statements from a terminal, a script or the command line, for a database file or a database of a server.
 //!
-//! Works on the embedded engine: no server is involved, and the file must not be open in one. Statements run in one
-//! transaction after another, as in isql: DDL commits by itself (`SET AUTODDL OFF` changes that), the rest waits for
-//! COMMIT or ROLLBACK. A script stops at its first error; a person goes on.
+//! Statements run in one transaction after another, as in isql: DDL commits by itself (`SET AUTODDL OFF` changes that), the
+//! rest waits for COMMIT or ROLLBACK. A script stops at its first error; a person goes on.
 
+mod command;
+mod editor;
+mod help;
 mod output;
 mod runner;
+mod running;
+mod settings;
+mod show;
 
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
-use farbird::{Connection, Database};
+use clap::Args;
 
-use runner::Runner;
+use crate::access::{Credentials, Line};
+use crate::session::{Attached, Opening, Session};
+use editor::{Editor, Names};
+pub(crate) use output::Format;
+use runner::{Flow, Runner};
+use running::Running;
+use settings::Settings;
 
-/// Run SQL on a database file: a shell, a script or one command.
-///
-/// Examples:
-///   farbird sql app.fbd                                a shell
-///   farbird sql app.fbd -i schema.sql                  a script, SET TERM and all
-///   farbird sql app.fbd -c "select * from t" --format json
+/// Run SQL on a database file or on a server: a shell, a script or one command.
 #[derive(Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The database file. Made if it does not exist and --create is given.
-    database: Option<PathBuf>,
+    /// The database: a file, or a database of a server as host:name, host/port:name or inet://host:port/name.
+    database: Option<String>,
     /// Make the database if there is none.
     #[arg(long)]
     create: bool,
@@ -37,67 +43,66 @@ pub(crate) struct Arguments {
     /// Run statements and end.
     #[arg(short, long, value_name = "SQL")]
     command: Option<String>,
+    /// Go on behind the errors of a script.
+    #[arg(long = "continue")]
+    go_on: bool,
     /// How results look.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    credentials: Credentials,
+    #[command(flatten)]
+    line: Line,
 }
 
-/// How results look.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Aligned columns for people.
-    Table,
-    /// One JSON object per row.
-    Json,
-    /// Comma-separated values with a header line per result.
-    Csv,
-}
+const EXAMPLES: &str = "\
+Examples:
+  farbird sql app.fbd                                a shell; HELP explains it
+  farbird sql localhost:app.fbd                      on a server, asking for SYSDBA's password
+  farbird sql app.fbd -i schema.sql                  a script, SET TERM and all
+  farbird sql app.fbd -c \"select * from t\" --format json
+
+Exit codes: 0 done, 1 a statement failed, 2 could not run, 130 interrupted.";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some(database) = &arguments.database else {
-        bail!("which database? Name a file: farbird sql app.fbd --create");
+        bail!("which database? Name a file or a server's database: farbird sql app.fbd --create");
     };
-    if let Some((host, file)) = remote(&database.to_string_lossy()) {
-        bail!(
-            "{host}:{file} names a server; this shell works on files. Use a Firebird client for servers, for example: \
-             isql-fb -u SYSDBA '{host}:{file}'"
-        );
-    }
-    let connection = connect(database, arguments.create)?;
-    let mut runner = Runner::new(&connection, arguments.format);
-    match (&arguments.command, &arguments.input) {
-        (Some(command), _) => finish(runner.run_script(command)?, runner),
-        (None, Some(path)) => finish(runner.run_script(&read_script(path)?)?, runner),
-        (None, None) if std::io::stdin().is_terminal() => {
-            converse(&mut runner)?;
-            finish(true, runner)
-        }
-        (None, None) => finish(runner.run_script(&read_script(&PathBuf::from("-"))?)?, runner),
-    }
+    let opening = Opening { create: arguments.create };
+    let mut attached = Attached::open(database, &arguments.credentials, &arguments.line, &opening)?;
+    let code = attached.with(|session| work(arguments, session))?;
+    attached.close()?;
+    Ok(code)
 }
 
-fn connect(database: &Path, create: bool) -> anyhow::Result<Connection> {
-    let opened = if create { Database::open_or_create(database) } else { Database::open(database) };
-    opened
-        .and_then(|database| database.connect())
-        .map_err(|error| anyhow::anyhow!("{}", error.message()))
-        .with_context(|| format!("cannot open {}", database.display()))
+fn work(arguments: &Arguments, session: &mut dyn Session) -> anyhow::Result<ExitCode> {
+    let is_person =
+        arguments.command.is_none() && arguments.input.is_none() && std::io::stdin().is_terminal();
+    let mut settings = Settings::new(arguments.format);
+    settings.bail = !arguments.go_on;
+    settings.style.color =
+        is_person && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    settings.count = is_person;
+    let running = Running::watch(session.canceller(), is_person)?;
+    let mut runner = Runner::new(session, settings, Arc::clone(&running), is_person);
+    let flow = match (&arguments.command, &arguments.input) {
+        (Some(command), _) => runner.run_script(command)?,
+        (None, Some(path)) => runner.run_script(&read_script(path)?)?,
+        (None, None) if is_person => converse(&mut runner)?,
+        (None, None) => runner.run_script(&read_script(Path::new("-"))?)?,
+    };
+    // Behind errors that a script went over what came right is kept.
+    let commit = match flow {
+        Flow::Next => true,
+        Flow::Stop => arguments.go_on,
+        Flow::Leave { commit } => commit,
+    };
+    runner.finish(commit).map_err(|error| anyhow::anyhow!("{}", error.message()))?;
+    Ok(if flow == Flow::Stop { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Commits what is left if all went well, and says so by the exit code.
-fn finish(all_well: bool, runner: Runner<'_>) -> anyhow::Result<ExitCode> {
-    runner.finish(all_well).map_err(|error| anyhow::anyhow!("{}", error.message()))?;
-    Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// `host:name` or `host/port:name`, if that is what it is.
-fn remote(database: &str) -> Option<(&str, &str)> {
-    let (host, file) = database.split_once(':')?;
-    // A single letter is a drive of another operating system, not a host.
-    (host.len() > 1 && !host.starts_with(['.', '/'])).then_some((host, file))
-}
-
-fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
+/// A script's text; `-` is standard input.
+fn read_script(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
@@ -107,56 +112,37 @@ fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
-/// Reads statements from a terminal and runs each when its terminator comes.
-fn converse(runner: &mut Runner<'_>) -> anyhow::Result<()> {
+/// Reads statements from a person and runs each when its terminator comes.
+fn converse(runner: &mut Runner<'_>) -> anyhow::Result<Flow> {
+    for (name, value) in runner.session().about().unwrap_or_default() {
+        eprintln!("{name:<9} {value}");
+    }
     eprintln!(
-        "farbird {}: end statements with ;  HELP shows more, QUIT or Ctrl-D ends",
+        "farbird {}: end statements with ;  HELP or \\? shows more, Tab completes, Ctrl-D leaves",
         env!("CARGO_PKG_VERSION")
     );
-    let mut pending = String::new();
+    let context = editor::Context::default();
+    let mut editor = Editor::new(&context);
     loop {
-        eprint!("{}", if pending.is_empty() { "SQL> " } else { "CON> " });
-        std::io::stderr().flush()?;
-        let mut line = String::new();
-        if std::io::stdin().lock().read_line(&mut line)? == 0 {
-            eprintln!();
-            return Ok(());
-        }
-        if pending.is_empty() {
-            match line.trim().trim_end_matches(';').to_uppercase().as_str() {
-                "QUIT" | "EXIT" => return Ok(()),
-                "HELP" => {
-                    eprintln!("{HELP}");
-                    continue;
-                }
-                _ => {}
+        if runner.take_catalog_changed() {
+            // Without them completion knows the keywords only.
+            match Names::read(runner.session()) {
+                Ok(names) => context.set_names(names),
+                Err(error) => tracing::debug!(%error, "no names to complete"),
             }
         }
-        pending.push_str(&line);
-        if runner.is_complete(&pending) {
-            runner.run_script(&std::mem::take(&mut pending))?;
+        context.set_terminator(runner.terminator());
+        match editor.read(runner.has_changes())? {
+            editor::Line::Entered(text) => {
+                if let Flow::Leave { commit } = runner.run_script(&text)? {
+                    if !commit && runner.has_changes() {
+                        eprintln!("rolled back what was not committed");
+                    }
+                    return Ok(Flow::Leave { commit });
+                }
+            }
+            editor::Line::Cleared => {}
+            editor::Line::End => return Ok(Flow::Leave { commit: true }),
         }
-    }
-}
-
-const HELP: &str = "\
-SELECT ...;  INSERT ...;  CREATE TABLE ...;   any statement of Firebird's SQL
-COMMIT;  ROLLBACK;                            end the transaction; DDL commits by itself
-SET TERM ^;                                   change the terminator, for PSQL bodies
-SET AUTODDL OFF;                              leave DDL uncommitted too
-SHOW TABLES;  SHOW TABLE name;                what there is
-QUIT                                          commit and leave";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_told_from_files() {
-        assert_eq!(remote("db.example.com:app"), Some(("db.example.com", "app")));
-        assert_eq!(remote("localhost/3051:/data/app.fdb"), Some(("localhost/3051", "/data/app.fdb")));
-        assert_eq!(remote("app.fbd"), None);
-        assert_eq!(remote("./a:b.fbd"), None);
-        assert_eq!(remote("C:/data/app.fbd"), None);
     }
 }

@@ -1,154 +1,508 @@
-//! Runs the statements of a script or a conversation, one transaction after another.
+//! Runs the statements and commands of a script or a conversation, one after another.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use farbird::{Connection, Error, Row, Rows, Script, Value};
-use farbird_types::convert::to_display_text;
+use farbird_types::error::StatusArgument;
+use farbird_types::{Error, Value, isc};
 
-use super::Format;
-use super::output::{Cell, Heading, Printer};
+use super::command::{self, Command, Set};
+use super::output::{Format, Printer, Screen};
+use super::running::Running;
+use super::settings::{Plan, Settings};
+use super::{help, show};
+use crate::session::{Blobs, Column, Failure, Kind, Session, Sink, WireCounters};
 
-/// Longest BLOB that is shown; the rest is said to be there.
-const BLOB_BYTES_SHOWN: u64 = 1 << 20;
-/// What SHOW TABLES asks.
-const SHOW_TABLES: &str = "select trim(rdb$relation_name) as table_name,
-    case when rdb$view_blr is null then 'TABLE' else 'VIEW' end as kind
-    from rdb$relations where coalesce(rdb$system_flag, 0) = 0 order by 1";
-/// What SHOW TABLE asks.
-const SHOW_TABLE: &str = "select trim(rf.rdb$field_name) as column_name, trim(t.rdb$type_name) as type,
-    f.rdb$field_length as bytes, iif(coalesce(rf.rdb$null_flag, 0) = 1, 'NOT NULL', '') as nullability
-    from rdb$relation_fields rf join rdb$fields f on f.rdb$field_name = rf.rdb$field_source
-    left join rdb$types t on t.rdb$field_name = 'RDB$FIELD_TYPE' and t.rdb$type = f.rdb$field_type
-    where rf.rdb$relation_name = ? order by rf.rdb$field_position";
+/// Scripts that may run from within one another.
+const INPUT_DEPTH_MAX: usize = 32;
 
 /// What the shell remembers between statements.
-pub(super) struct Runner<'c> {
-    script: Script<'c>,
-    format: Format,
+pub(super) struct Runner<'s> {
+    session: &'s mut dyn Session,
+    pub(super) settings: Settings,
     terminator: String,
+    /// Somebody sits in front of it.
+    is_person: bool,
+    /// Where results go instead of standard output.
+    output: Option<BufWriter<File>>,
+    input_depth: usize,
+    running: Arc<Running>,
+    /// Something was changed and not committed.
+    has_changes: bool,
+    /// The catalog may have become another.
+    catalog_changed: bool,
 }
 
-/// Why a statement did not do what was asked.
-enum Failure {
-    /// The database says so.
-    Statement(Error),
-    /// Standard output cannot be written to.
-    Output(io::Error),
+/// How it goes on behind a statement or a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    Next,
+    /// A statement failed, and what comes behind it does not run.
+    Stop,
+    /// EXIT, or QUIT, which undoes what is not committed.
+    Leave {
+        commit: bool,
+    },
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Statement(error)
+/// Why a statement or command did not do what was asked.
+enum Trouble {
+    Failure(Failure),
+    /// The shell says so.
+    Words(String),
+}
+
+impl<F: Into<Failure>> From<F> for Trouble {
+    fn from(failure: F) -> Self {
+        Trouble::Failure(failure.into())
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Failure::Output(error)
-    }
-}
-
-impl<'c> Runner<'c> {
+impl<'s> Runner<'s> {
     /// Nothing has run yet.
-    pub(super) fn new(connection: &'c Connection, format: Format) -> Runner<'c> {
-        let mut script = Script::new(connection);
-        script.commit_definitions(true);
-        Runner { script, format, terminator: ";".to_owned() }
+    pub(super) fn new(
+        session: &'s mut dyn Session,
+        settings: Settings,
+        running: Arc<Running>,
+        is_person: bool,
+    ) -> Runner<'s> {
+        Runner {
+            session,
+            settings,
+            terminator: ";".to_owned(),
+            is_person,
+            output: None,
+            input_depth: 0,
+            running,
+            has_changes: false,
+            catalog_changed: true,
+        }
     }
 
-    /// Whether a text ends with the terminator, so that its statements can run.
-    pub(super) fn is_complete(&self, text: &str) -> bool {
-        text.trim_end().ends_with(self.terminator.as_str())
+    pub(super) fn session(&mut self) -> &mut dyn Session {
+        self.session
     }
 
-    /// Runs statements until one fails. Says what failed on stderr; false then.
+    /// What ends a statement now.
+    pub(super) fn terminator(&self) -> &str {
+        &self.terminator
+    }
+
+    /// Whether something was changed and not committed.
+    pub(super) fn has_changes(&self) -> bool {
+        self.has_changes
+    }
+
+    /// Whether the catalog may have become another since this was asked last.
+    pub(super) fn take_catalog_changed(&mut self) -> bool {
+        std::mem::take(&mut self.catalog_changed)
+    }
+
+    /// Runs statements until one fails, or all of them if errors do not end scripts. Says what failed on stderr.
     ///
     /// # Errors
     /// That the output cannot be written. A closed pipe ends the shell quietly, as its reader wanted.
-    pub(super) fn run_script(&mut self, text: &str) -> anyhow::Result<bool> {
-        // The splitter begins each script with `;`: tell it what this conversation has set.
-        let prefix =
-            if self.terminator == ";" { String::new() } else { format!("SET TERM {} ;", self.terminator) };
-        let script = prefix + text;
-        let mut statements = farbird_sql::split_script(&script);
-        for statement in statements.by_ref() {
-            match self.run_statement(statement.text) {
-                Ok(()) => {}
-                Err(Failure::Statement(error)) => {
-                    eprintln!("Statement failed, SQLSTATE = {}", error.sql_state());
-                    eprintln!("{}", error.message());
-                    eprintln!("At line {}", statement.line);
-                    return Ok(false);
+    pub(super) fn run_script(&mut self, text: &str) -> anyhow::Result<Flow> {
+        let terminator = self.terminator.clone();
+        let mut statements = farbird_sql::split_script(text).with_terminator(&terminator);
+        let mut end = Flow::Next;
+        loop {
+            let (statement, line) = match statements.upcoming().starts_with('\\') {
+                true => statements.take_line(),
+                false => match statements.next() {
+                    Some(statement) => (statement.text, statement.line),
+                    None => break,
+                },
+            };
+            match self.run_statement(statement) {
+                Ok(Flow::Next) => {}
+                Ok(Flow::Stop) if self.settings.bail => {
+                    end = Flow::Stop;
+                    break;
                 }
-                Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    std::process::exit(0);
+                Ok(Flow::Stop) => end = Flow::Stop,
+                Ok(leave) => {
+                    end = leave;
+                    break;
                 }
-                Err(Failure::Output(error)) => return Err(error.into()),
+                Err(trouble) => {
+                    self.tell(&trouble, statement, line)?;
+                    end = Flow::Stop;
+                    if self.settings.bail {
+                        break;
+                    }
+                }
             }
         }
         self.terminator = statements.terminator().to_owned();
-        Ok(true)
+        Ok(end)
+    }
+
+    /// Says what went wrong.
+    fn tell(&self, trouble: &Trouble, statement: &str, line: u32) -> anyhow::Result<()> {
+        match trouble {
+            Trouble::Failure(Failure::Statement(error)) => {
+                eprintln!("Statement failed, SQLSTATE = {}", error.sql_state());
+                eprintln!("{}", error.message());
+                match self.is_person {
+                    true => point_at(error, statement),
+                    false => eprintln!("At line {line}"),
+                }
+            }
+            Trouble::Failure(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                std::process::exit(0);
+            }
+            Trouble::Failure(Failure::Output(error)) => {
+                return Err(io::Error::new(error.kind(), error.to_string()).into());
+            }
+            Trouble::Failure(Failure::Enough) => {}
+            Trouble::Words(words) if self.is_person => eprintln!("{words}"),
+            Trouble::Words(words) => eprintln!("{words}\nAt line {line}"),
+        }
+        Ok(())
     }
 
     /// Commits what is open, or rolls it back.
     pub(super) fn finish(mut self, commit: bool) -> Result<(), Error> {
-        if commit { self.script.commit() } else { self.script.rollback() }
+        if let Some(output) = &mut self.output
+            && let Err(error) = output.flush()
+        {
+            eprintln!("farbird: cannot write the output file: {error}");
+        }
+        if commit { self.session.commit() } else { self.session.rollback() }
     }
 
-    fn run_statement(&mut self, sql: &str) -> Result<(), Failure> {
-        let words: Vec<String> = sql.split_whitespace().take(4).map(str::to_uppercase).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            [] => Ok(()),
-            ["SET", "AUTODDL", rest @ ..] => {
-                self.script.commit_definitions(!matches!(rest, ["OFF"]));
-                Ok(())
+    fn run_statement(&mut self, text: &str) -> Result<Flow, Trouble> {
+        if self.settings.echo {
+            let echoed = format!("{text}{}\n", self.terminator);
+            self.print_words(&echoed)?;
+        }
+        match command::parse(text) {
+            Some(command) => self.run_command(command.map_err(Trouble::Words)?),
+            None => self.run_sql(text).map(|()| Flow::Next),
+        }
+    }
+
+    fn run_command(&mut self, command: Command) -> Result<Flow, Trouble> {
+        match command {
+            Command::Help(topic) => self.print_words(&help::about(&topic))?,
+            Command::Leave { commit } => return Ok(Flow::Leave { commit }),
+            Command::Input(path) => return self.run_file(Path::new(&path)),
+            Command::Output(path) => self.redirect(path.as_deref())?,
+            Command::Show(wanted) => {
+                let sections = show::sections(self.session, &wanted).map_err(Trouble::from)?;
+                let sections = sections.map_err(Trouble::Words)?;
+                self.print_sections(&sections)?;
             }
-            ["SHOW", "TABLES", ..] => print(self.format, self.script.query(SHOW_TABLES, ())?),
-            ["SHOW", "TABLE", name] => print(self.format, self.script.query(SHOW_TABLE, (*name,))?),
-            _ => print(self.format, self.script.query(sql, ())?),
+            Command::Explain(sql) => {
+                let plan = self.session.describe(&sql)?.plan;
+                let plan = if plan.is_empty() { "no plan" } else { plan.trim() };
+                self.print_words(&format!("{plan}\n"))?;
+            }
+            Command::ConnectionInformation => {
+                let transaction = match (self.session.is_in_transaction(), self.has_changes) {
+                    (false, _) => "none",
+                    (true, false) => "open, nothing to commit",
+                    (true, true) => "open, with changes that are not committed",
+                };
+                let mut facts = self.session.about()?;
+                facts.push(("Transaction", transaction.to_owned()));
+                self.print_facts(&facts)?;
+            }
+            Command::Set(set) => self.set(set)?,
+        }
+        Ok(Flow::Next)
+    }
+
+    fn set(&mut self, set: Set) -> Result<(), Trouble> {
+        let settings = &mut self.settings;
+        let flip = |on: Option<bool>, setting: &mut bool| *setting = on.unwrap_or(!*setting);
+        match set {
+            Set::List => {
+                let list = settings.list();
+                return self.print_facts(&list);
+            }
+            Set::Autoddl(on) => {
+                flip(on, &mut settings.autoddl);
+                let autoddl = settings.autoddl;
+                self.session.commit_definitions(autoddl);
+            }
+            Set::Bail(on) => flip(on, &mut settings.bail),
+            Set::Blobs(blobs) => settings.style.blobs = blobs,
+            Set::Count(on) => flip(on, &mut settings.count),
+            Set::Echo(on) => flip(on, &mut settings.echo),
+            Set::Expanded(on) => {
+                settings.expand(on.unwrap_or(settings.style.format != Format::Expanded));
+            }
+            Set::Format(format) => settings.style.format = format,
+            Set::Heading(on) => flip(on, &mut settings.style.heading),
+            Set::Null(text) => settings.style.null = text,
+            Set::Pager(on) => flip(on, &mut settings.pager),
+            Set::Plan(on) => {
+                let on = on.unwrap_or(settings.plan == Plan::Off);
+                settings.plan = if on { Plan::On } else { Plan::Off };
+            }
+            Set::PlanOnly(on) => {
+                let on = on.unwrap_or(settings.plan != Plan::Only);
+                settings.plan = if on { Plan::Only } else { Plan::Off };
+            }
+            Set::RowsMax(rows) => settings.rows_max = rows,
+            Set::Timing(on) => flip(on, &mut settings.timing),
+            Set::Wire(on) => {
+                flip(on, &mut settings.wire);
+                if settings.wire && self.session.counters().is_none() {
+                    return Err(Trouble::Words("there is no wire: the database is a file".to_owned()));
+                }
+            }
+            Set::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// INPUT: runs a script within this one.
+    fn run_file(&mut self, path: &Path) -> Result<Flow, Trouble> {
+        let text = super::read_script(path).map_err(|error| Trouble::Words(format!("{error:#}")))?;
+        if self.input_depth == INPUT_DEPTH_MAX {
+            return Err(Trouble::Words("too many scripts run one another".to_owned()));
+        }
+        self.input_depth += 1;
+        let was_person = std::mem::replace(&mut self.is_person, false);
+        let flow = self.run_script(&text);
+        self.is_person = was_person;
+        self.input_depth -= 1;
+        match flow {
+            // EXIT and QUIT of a script end that script.
+            Ok(Flow::Leave { .. }) => Ok(Flow::Next),
+            Ok(flow) => Ok(flow),
+            Err(error) => Err(Trouble::Words(format!("{error:#}"))),
+        }
+    }
+
+    /// OUTPUT: results go to the end of a file, or to standard output again.
+    fn redirect(&mut self, path: Option<&str>) -> Result<(), Trouble> {
+        if let Some(mut output) = self.output.take() {
+            output.flush()?;
+        }
+        if let Some(path) = path {
+            let file = File::options().create(true).append(true).open(path);
+            let file = file.map_err(|error| Trouble::Words(format!("cannot write {path}: {error}")))?;
+            self.output = Some(BufWriter::new(file));
+        }
+        Ok(())
+    }
+
+    fn run_sql(&mut self, sql: &str) -> Result<(), Trouble> {
+        if self.settings.plan != Plan::Off {
+            let plan = self.session.describe(sql)?.plan;
+            if !plan.trim().is_empty() {
+                self.print_words(&format!("{}\n", plan.trim()))?;
+            }
+            if self.settings.plan == Plan::Only {
+                return Ok(());
+            }
+        }
+        let counters = self.session.counters();
+        let started = Instant::now();
+        self.running.begin();
+        let result = self.run_and_print(sql);
+        let elapsed = started.elapsed();
+        // A cancel that came behind the end must not stop the next statement.
+        let was_cancelled = self.running.end();
+        let stopped = matches!(&result, Err(Failure::Statement(error)) if error.has(isc::CANCELLED));
+        if was_cancelled && !stopped {
+            self.session.forget_cancel();
+        }
+        let told = result?;
+        self.remember(told.kind);
+        self.tell_outcome(&told);
+        self.tell_cost(elapsed, counters);
+        Ok(())
+    }
+
+    fn remember(&mut self, kind: Kind) {
+        match kind {
+            Kind::Query => {}
+            Kind::Change | Kind::Other => self.has_changes = true,
+            Kind::Definition => {
+                self.has_changes = !self.settings.autoddl;
+                self.catalog_changed = true;
+            }
+            Kind::Transaction => self.has_changes = false,
+        }
+        if !self.session.is_in_transaction() {
+            self.has_changes = false;
+        }
+    }
+
+    fn tell_outcome(&self, told: &Told) {
+        let rows = |count: u64| if count == 1 { "row" } else { "rows" };
+        if let Some(count) = told.rows
+            && self.settings.style.format.is_for_people()
+            && self.output.is_none()
+        {
+            eprintln!("({count} {}{})", rows(count), if told.cut { ", and more" } else { "" });
+        }
+        if let Some(changed) = told.changed {
+            eprintln!("{changed} {} changed", rows(changed));
+        }
+    }
+
+    fn tell_cost(&self, elapsed: Duration, before: Option<WireCounters>) {
+        if self.settings.timing {
+            eprintln!("Time: {}", duration(elapsed));
+        }
+        if self.settings.wire
+            && let (Some(before), Some(after)) = (before, self.session.counters())
+        {
+            eprintln!("Wire: {}", wire(&before, &after));
+        }
+    }
+
+    /// Runs a statement for the database and prints its rows as they come.
+    fn run_and_print(&mut self, sql: &str) -> Result<Told, Failure> {
+        let count = self.settings.count;
+        let (session, settings) = (&mut *self.session, &self.settings);
+        let mut told = Told { kind: Kind::Other, rows: None, changed: None, cut: false };
+        to_output(&mut self.output, self.is_person && settings.pager, |out| {
+            let mut printer = Printer::new(&settings.style, out);
+            let mut limited = Limited { sink: &mut printer, left: settings.rows_max };
+            match session.run(sql, count, &mut limited) {
+                Ok(ran) => (told.kind, told.changed) = (ran.kind, ran.changed),
+                Err(Failure::Enough) => (told.kind, told.cut) = (Kind::Query, true),
+                // The rows before the error have been seen by now.
+                Err(error) => {
+                    if printer.rows() > 0 {
+                        printer.finish()?;
+                    }
+                    return Err(error);
+                }
+            }
+            told.rows = printer.finish()?;
+            Ok(())
+        })?;
+        Ok(told)
+    }
+
+    fn print_words(&mut self, words: &str) -> Result<(), Trouble> {
+        let pages = self.is_person && self.settings.pager;
+        Ok(to_output(&mut self.output, pages, |out| Ok(out.write_all(words.as_bytes())?))?)
+    }
+
+    fn print_facts(&mut self, facts: &[(&'static str, String)]) -> Result<(), Trouble> {
+        let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        let words: String = facts.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect();
+        self.print_words(&words)
+    }
+
+    fn print_sections(&mut self, sections: &[show::Section]) -> Result<(), Trouble> {
+        let pages = self.is_person && self.settings.pager;
+        let style = &self.settings.style;
+        Ok(to_output(&mut self.output, pages, |out| show::print(sections, style, out))?)
+    }
+}
+
+/// What is to be told of a statement that has run.
+struct Told {
+    kind: Kind,
+    /// Rows shown, if it is a statement that gives any.
+    rows: Option<u64>,
+    changed: Option<u64>,
+    /// Whether there are more rows than were shown.
+    cut: bool,
+}
+
+/// Has something written to the file, the screen or standard output.
+fn to_output(
+    file: &mut Option<BufWriter<File>>,
+    pages: bool,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if let Some(file) = file {
+        write(file)?;
+        return Ok(file.flush()?);
+    }
+    match console::Term::stdout().size_checked().filter(|_| pages) {
+        Some((lines, columns)) => {
+            let mut screen = Screen::new(usize::from(lines), usize::from(columns));
+            let written = write(&mut screen);
+            let is_paging = screen.is_paging();
+            screen.finish()?;
+            match written {
+                // The reader has left the pager.
+                Err(Failure::Output(error)) if is_paging && error.kind() == io::ErrorKind::BrokenPipe => {
+                    Err(Failure::Enough)
+                }
+                other => other,
+            }
+        }
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            let written = write(&mut out);
+            out.flush()?;
+            written
         }
     }
 }
 
-/// Prints the rows of a statement, if it is one that has any.
-fn print(format: Format, rows: Rows<'_>) -> Result<(), Failure> {
-    let headings: Vec<Heading> = rows
-        .columns()
-        .map(|column| Heading { name: column.name().to_owned(), sql_type: column.sql_type() })
-        .collect();
-    if headings.is_empty() {
-        return Ok(());
-    }
-    let mut printer = Printer::new(format, &headings, io::stdout().lock());
-    for row in rows {
-        let row = row?;
-        printer.row(row.values(), cells(&row)?)?;
-    }
-    let count = printer.finish()?;
-    if format == Format::Table {
-        eprintln!("({count} row{})", if count == 1 { "" } else { "s" });
-    }
-    Ok(())
+/// Lets only so many rows through.
+struct Limited<'a> {
+    sink: &'a mut dyn Sink,
+    left: Option<u64>,
 }
 
-/// The texts of a row's values; BLOBs by their contents.
-fn cells(row: &Row<'_>) -> Result<Vec<Cell>, Failure> {
-    let cell = |(index, value): (usize, &Value)| match value {
-        Value::Null => Ok(None),
-        Value::Blob(_) => blob_text(row, index).map(Some),
-        other => Ok(Some(to_display_text(other))),
+impl Sink for Limited<'_> {
+    fn columns(&mut self, columns: &[Column]) -> Result<(), Failure> {
+        self.sink.columns(columns)
+    }
+
+    fn row(&mut self, values: &[Value], blobs: &mut dyn Blobs) -> Result<(), Failure> {
+        match &mut self.left {
+            Some(0) => return Err(Failure::Enough),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.sink.row(values, blobs)
+    }
+}
+
+/// Shows the line of a statement that an error names, with a mark under the place.
+fn point_at(error: &Error, statement: &str) {
+    let names_a_place =
+        |code| [isc::DSQL_LINE_COL_ERROR, isc::DSQL_TOKEN_UNK_ERR, isc::COMMAND_END_ERR2].contains(&code);
+    let Some(item) = error.items().iter().find(|item| names_a_place(item.gds_code)) else { return };
+    let number = |argument: Option<&StatusArgument>| match argument {
+        Some(StatusArgument::Number(number)) => usize::try_from(*number).ok(),
+        _ => None,
     };
-    row.values().iter().enumerate().map(cell).collect()
+    if let (Some(line), Some(column)) = (number(item.arguments.first()), number(item.arguments.get(1)))
+        && let Some(text) = statement.lines().nth(line.saturating_sub(1))
+    {
+        eprintln!("  {text}\n  {}^", " ".repeat(column.saturating_sub(1)));
+    }
 }
 
-fn blob_text(row: &Row<'_>, index: usize) -> Result<String, Failure> {
-    let mut blob = row.open_blob(index)?;
-    let mut bytes = Vec::new();
-    blob.by_ref().take(BLOB_BYTES_SHOWN).read_to_end(&mut bytes)?;
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if blob.len() > BLOB_BYTES_SHOWN {
-        text.push_str(&format!(" ... ({} bytes)", blob.len()));
-    }
-    Ok(text)
+fn duration(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    if seconds < 1.0 { format!("{:.3} ms", seconds * 1000.0) } else { format!("{seconds:.3} s") }
+}
+
+/// What the wire carried between two moments.
+fn wire(before: &WireCounters, after: &WireCounters) -> String {
+    let trips = after.round_trips - before.round_trips;
+    format!(
+        "{trips} round trip{}, sent {} packets in {} writes ({} bytes, {} before compression), received {} packets in \
+         {} reads ({} bytes, {} after decompression)",
+        if trips == 1 { "" } else { "s" },
+        after.out_packets - before.out_packets,
+        after.send_packets - before.send_packets,
+        after.send_bytes - before.send_bytes,
+        after.out_bytes - before.out_bytes,
+        after.in_packets - before.in_packets,
+        after.receive_packets - before.receive_packets,
+        after.receive_bytes - before.receive_bytes,
+        after.in_bytes - before.in_bytes,
+    )
 }

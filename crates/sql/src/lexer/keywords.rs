@@ -505,6 +505,11 @@ const KEYWORDS: &[(&str, bool)] = &[
     ("ZONE", false),
 ];
 
+/// All words that mean something, in upper case and in the order of their text.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
+    KEYWORDS.iter().map(|(text, _)| *text)
+}
+
 /// The keyword that a word in upper case is, with whether it is reserved.
 pub(crate) fn keyword(word: &str) -> Option<(&'static str, bool)> {
     let index = KEYWORDS.binary_search_by(|(text, _)| text.cmp(&word)).ok()?;

@@ -8,6 +8,7 @@ mod number;
 mod token;
 
 use keywords::keyword;
+pub use keywords::keywords;
 pub(crate) use token::{Token, TokenKind};
 
 use crate::Dialect;

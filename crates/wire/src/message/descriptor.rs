@@ -2,7 +2,7 @@
 //!
 //! Uses `farbird_types`. Source: wire-protocol.md, 7.1, 7.6 and 11.7.
 
-use farbird_types::{ColumnType, ExactWidth, SqlType};
+use farbird_types::{CharacterSet, Collation, ColumnType, ExactSubtype, ExactWidth, SqlType, TextType};
 
 use crate::protocol::ProtocolVersion;
 
@@ -213,6 +213,54 @@ impl MessageType {
             SqlType::Blob { subtype, character_set, collation } => {
                 MessageType::Blob { subtype, charset: charset_word(character_set.0, collation.number()) }
             }
+        }
+    }
+
+    /// The type whose values travel in this descriptor: the reverse of [`MessageType::natural`], but that NUMERIC and
+    /// DECIMAL are known by their scale only.
+    pub fn sql_type(&self) -> SqlType {
+        let exact = |width, scale: i8| {
+            let subtype = if scale == 0 { ExactSubtype::Integer } else { ExactSubtype::Numeric };
+            SqlType::Exact { width, scale, subtype }
+        };
+        let character_set = |charset: Option<u16>| {
+            let [low, ..] = charset.unwrap_or_default().to_le_bytes();
+            CharacterSet::by_id(low).unwrap_or(CharacterSet::NONE)
+        };
+        let text = |varying, length: u16, charset| {
+            let character_set = character_set(charset);
+            SqlType::Text(TextType {
+                varying,
+                length_chars: u32::from(length) / u32::from(character_set.bytes_per_character()).max(1),
+                character_set,
+                collation: Collation(0),
+            })
+        };
+        match *self {
+            MessageType::Text { length, charset } => text(false, length, charset),
+            MessageType::Varying { length, charset } | MessageType::Cstring { length, charset } => {
+                text(true, length, charset)
+            }
+            MessageType::Short { scale } => exact(ExactWidth::Short, scale),
+            MessageType::Long { scale } => exact(ExactWidth::Long, scale),
+            MessageType::Int64 { scale } => exact(ExactWidth::Int64, scale),
+            MessageType::Int128 { scale } => exact(ExactWidth::Int128, scale),
+            MessageType::Quad { .. } => SqlType::BLOB_BINARY,
+            MessageType::Float => SqlType::Float,
+            MessageType::Double | MessageType::DFloat => SqlType::Double,
+            MessageType::Date => SqlType::Date,
+            MessageType::Time => SqlType::Time,
+            MessageType::Timestamp => SqlType::Timestamp,
+            MessageType::Blob { subtype, charset } => SqlType::Blob {
+                subtype,
+                character_set: character_set(Some(charset)),
+                collation: Collation(0),
+            },
+            MessageType::Boolean => SqlType::Boolean,
+            MessageType::DecFloat16 => SqlType::DecFloat16,
+            MessageType::DecFloat34 => SqlType::DecFloat34,
+            MessageType::TimeTz | MessageType::ExtendedTimeTz => SqlType::TimeTz,
+            MessageType::TimestampTz | MessageType::ExtendedTimestampTz => SqlType::TimestampTz,
         }
     }
 

@@ -1,0 +1,261 @@
+//! One attachment as the commands of the binary use it, whether it is to a file or to a database of a server.
+//!
+//! Statements run in one transaction after another, as in isql: one begins when a statement needs it and lasts until
+//! COMMIT or ROLLBACK; definitions commit by themselves unless that is switched off. Rows are handed to a [`Sink`] one by
+//! one, so that the memory that a result takes does not grow with it.
+
+#![allow(dead_code, reason = "loads are for import, which comes next")]
+#![allow(unused_imports, reason = "loads are for import, which comes next")]
+
+mod embedded;
+mod load;
+mod remote;
+
+use std::io;
+use std::path::Path;
+
+use anyhow::Context;
+use farbird_client::{ConnectOptions, Counters};
+use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value};
+
+pub(crate) use embedded::EmbeddedSession;
+pub(crate) use load::{Load, LoadRow};
+pub(crate) use remote::RemoteSession;
+
+use crate::access::{Credentials, DatabaseAddress, Line};
+
+/// A column of a result, or a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Column {
+    /// Its label: the alias, or the name.
+    pub(crate) name: String,
+    /// The table it comes from, or nothing.
+    pub(crate) table: String,
+    /// Its type.
+    pub(crate) sql_type: SqlType,
+    /// Whether it may be NULL.
+    pub(crate) nullable: bool,
+}
+
+/// What a statement is, as far as the commands care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// SELECT, and what else opens a cursor.
+    Query,
+    /// INSERT, UPDATE, DELETE and their relatives.
+    Change,
+    /// CREATE, ALTER, DROP and the like.
+    Definition,
+    /// COMMIT, ROLLBACK, SET TRANSACTION.
+    Transaction,
+    /// EXECUTE PROCEDURE, EXECUTE BLOCK, savepoints, settings of the session.
+    Other,
+}
+
+/// What is known of a statement without running it.
+#[derive(Debug, Clone)]
+pub(crate) struct Description {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) parameters: Vec<Column>,
+    /// The access plan; empty if there is none.
+    pub(crate) plan: String,
+}
+
+/// What became of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) kind: Kind,
+    /// Rows inserted, updated and deleted; only if that was asked for.
+    pub(crate) changed: Option<u64>,
+}
+
+/// Why a statement did not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The database says so.
+    Statement(Error),
+    /// What takes the rows cannot.
+    Output(io::Error),
+    /// What takes the rows wants no more of them.
+    Enough,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Statement(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+impl From<Failure> for anyhow::Error {
+    fn from(failure: Failure) -> anyhow::Error {
+        match failure {
+            Failure::Statement(error) => error.into(),
+            Failure::Output(error) => error.into(),
+            Failure::Enough => anyhow::anyhow!("no more rows are wanted"),
+        }
+    }
+}
+
+/// Takes the rows of a statement.
+pub(crate) trait Sink {
+    /// The columns, before the first row; not called for statements without any.
+    fn columns(&mut self, columns: &[Column]) -> Result<(), Failure>;
+
+    /// A row. Its BLOBs can be read now.
+    fn row(&mut self, values: &[Value], blobs: &mut dyn Blobs) -> Result<(), Failure>;
+}
+
+/// Contents of a BLOB, or as many of them as were wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) bytes: Vec<u8>,
+    /// There is more.
+    pub(crate) cut: bool,
+}
+
+/// Reads BLOBs of the row at hand.
+pub(crate) trait Blobs {
+    /// Reads at most `bytes_max` bytes of a BLOB.
+    fn read(&mut self, id: BlobId, bytes_max: usize) -> Result<Contents, Error>;
+}
+
+/// Stops, from another thread, what a session runs. Only while it runs something: an early cancel would stop the next
+/// statement.
+pub(crate) type Canceller = Box<dyn Fn() + Send + Sync>;
+
+/// What the wire carried, of a session with a server.
+pub(crate) type WireCounters = Counters;
+
+/// An attachment.
+pub(crate) trait Session {
+    /// Runs a statement and hands its rows to `sink`. `count`: how many rows it changes is of interest.
+    fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure>;
+
+    /// All rows of a short query about the catalog: in the transaction that is open, else in one of its own. BLOBs come as
+    /// texts.
+    fn look_up(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Vec<Value>>, Error>;
+
+    /// What is known of a statement without running it.
+    fn describe(&mut self, sql: &str) -> Result<Description, Error>;
+
+    /// Runs a statement for each row of a source, in transactions of their own: one for every `rows_per_commit` rows, or
+    /// one for all.
+    fn load(&mut self, sql: &str, rows_per_commit: Option<u64>, source: &mut dyn Load)
+    -> Result<(), Failure>;
+
+    /// Makes permanent what was done since the last COMMIT.
+    fn commit(&mut self) -> Result<(), Error>;
+
+    /// Undoes what was done since the last COMMIT.
+    fn rollback(&mut self) -> Result<(), Error>;
+
+    /// Whether a transaction is open.
+    fn is_in_transaction(&self) -> bool;
+
+    /// Whether definitions commit at once.
+    fn commit_definitions(&mut self, at_once: bool);
+
+    /// What stops a running statement.
+    fn canceller(&self) -> Canceller;
+
+    /// Has a cancel that came too late for its statement not stop the next one.
+    fn forget_cancel(&mut self);
+
+    /// Packets and bytes so far, of a session with a server.
+    fn counters(&self) -> Option<WireCounters>;
+
+    /// Where it is, for people: file or server, its version, protocol and encryption.
+    fn about(&mut self) -> Result<Vec<(&'static str, String)>, Error>;
+}
+
+/// What an attachment is opened with.
+pub(crate) struct Opening {
+    /// Make the database if there is none.
+    pub(crate) create: bool,
+}
+
+/// An attachment that is open, from which a [`Session`] is got.
+pub(crate) enum Attached {
+    File(farbird::Connection),
+    Server(Box<RemoteSession>),
+}
+
+impl Attached {
+    /// Attaches a database.
+    ///
+    /// # Errors
+    /// That there is none, or it cannot be reached or opened; that the user is not let in.
+    pub(crate) fn open(
+        address: &str,
+        credentials: &Credentials,
+        line: &Line,
+        opening: &Opening,
+    ) -> anyhow::Result<Attached> {
+        match DatabaseAddress::parse(address)? {
+            DatabaseAddress::File(path) => open_file(&path, opening).map(Attached::File),
+            DatabaseAddress::Server(_) => {
+                let options = line.apply(credentials.options()?);
+                open_server(address, &options, opening).map(|session| Attached::Server(Box::new(session)))
+            }
+        }
+    }
+
+    /// Works in a session with it. A transaction that is left open at the end of a file's session is rolled back.
+    pub(crate) fn with<T>(&mut self, work: impl FnOnce(&mut dyn Session) -> T) -> T {
+        match self {
+            Attached::File(connection) => work(&mut EmbeddedSession::new(connection)),
+            Attached::Server(session) => work(&mut **session),
+        }
+    }
+
+    /// Takes leave.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        match self {
+            Attached::File(connection) => Ok(connection.close().map_err(|error| embedded::status(&error))?),
+            Attached::Server(session) => Ok(session.close()?),
+        }
+    }
+}
+
+fn open_file(path: &Path, opening: &Opening) -> anyhow::Result<farbird::Connection> {
+    let opened = match opening.create {
+        true => farbird::Database::open_or_create(path),
+        false => farbird::Database::open(path),
+    };
+    opened
+        .and_then(|database| database.connect())
+        .map_err(|error| anyhow::anyhow!("{}", error.message()))
+        .with_context(|| format!("cannot open {}", path.display()))
+}
+
+fn open_server(address: &str, options: &ConnectOptions, opening: &Opening) -> anyhow::Result<RemoteSession> {
+    RemoteSession::open(address, options, opening.create)
+        .map_err(|error| anyhow::anyhow!("{}", error.message()))
+        .with_context(|| format!("cannot open {address}"))
+}
+
+/// The text of a BLOB's contents, or of a text value: in its own character set, hexadecimal if it has none and is no
+/// UTF-8.
+pub(crate) fn text_of_bytes(bytes: &[u8], character_set: CharacterSet) -> String {
+    match character_set {
+        CharacterSet::NONE | CharacterSet::OCTETS | CharacterSet::UTF8 => match std::str::from_utf8(bytes) {
+            Ok(text) if character_set != CharacterSet::OCTETS => text.to_owned(),
+            _ if character_set == CharacterSet::UTF8 => String::from_utf8_lossy(bytes).into_owned(),
+            _ => hexadecimal(bytes),
+        },
+        other => other.decode_lossy(bytes).into_owned(),
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |index: u8| char::from(DIGITS.get(usize::from(index)).copied().unwrap_or_default());
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
