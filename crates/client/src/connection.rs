@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use farbird_types::Result;
 use farbird_wire::clumplet::{ClumpletWriter, dpb};
 use farbird_wire::counters::Counters;
-use farbird_wire::info::{InfoReader, database};
+use farbird_wire::info::{InfoReader, InfoWriter, common, database};
 use farbird_wire::packet::{Attach, BufferLength, Information, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
@@ -199,14 +199,44 @@ impl Connection {
 
     /// Asks about the database: items of `isc_info_*`, answered as `farbird_wire::info::InfoReader` reads it.
     ///
+    /// The wire statistics (`fb_info_wire_*`, 150 to 158) are this side's own: as Firebird's client does, they are answered
+    /// here, before whatever the server answers, and numbers beyond 31 bits have eight bytes.
+    ///
     /// # Round trips
-    /// One.
+    /// One; none if only wire statistics are asked for.
     ///
     /// # Errors
     /// What the server says.
     pub async fn database_information(&self, items: &[u8]) -> Result<Vec<u8>> {
-        let request = Request::DatabaseInformation(information(Handle::NONE, items.to_vec()));
-        Ok(self.response(&request).await?.data)
+        let (own, rest) = self.wire_statistics(items);
+        if rest.is_empty() {
+            return Ok(own.finish());
+        }
+        let request = Request::DatabaseInformation(information(Handle::NONE, rest));
+        let answered = self.response(&request).await?.data;
+        let mut reply = own.finish();
+        reply.pop();
+        reply.extend_from_slice(&answered);
+        Ok(reply)
+    }
+
+    /// The items that are answered here, and those that are left for the server: none if there is nothing else to ask.
+    fn wire_statistics(&self, items: &[u8]) -> (InfoWriter, Vec<u8>) {
+        let mut own = InfoWriter::new(INFORMATION_BYTES);
+        let counts = self.counters().items();
+        let end = items.iter().position(|item| *item == common::END).unwrap_or(items.len());
+        let (asked, closing) = items.split_at(end);
+        let mut rest = Vec::new();
+        for item in asked {
+            match counts.iter().find(|(known, _)| known == item) {
+                Some((_, count)) => own.integer(*item, i64::try_from(*count).unwrap_or(i64::MAX)),
+                None => rest.push(*item),
+            }
+        }
+        if !rest.is_empty() || asked.is_empty() {
+            rest.extend_from_slice(closing);
+        }
+        (own, rest)
     }
 
     /// The connection as its driver holds it.

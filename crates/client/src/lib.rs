@@ -109,6 +109,7 @@ pub mod virtual_clock;
 pub use batch::Batch;
 pub use blob::{BlobOptions, BlobReader, BlobWriter};
 pub use connection::{Connection, Connector};
+pub use core::StatementCounters;
 pub use cursor::Cursor;
 pub use farbird_types::{BlobId, Error, Result, Value};
 pub use farbird_wire::auth::AuthPlugin;

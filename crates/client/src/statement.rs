@@ -9,7 +9,7 @@ use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, Me
 use farbird_wire::packet::{Execute, Output};
 use farbird_wire::protocol::{Handle, ProtocolVersion, prepare_reply};
 
-use crate::core::{Object, Shared};
+use crate::core::{Object, Shared, StatementCounters};
 
 /// A column of a result, or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,11 @@ impl Statement {
     /// Kind of the statement: a number of `isc_info_sql_stmt_*`.
     pub fn kind(&self) -> u32 {
         self.0.information.statement_type
+    }
+
+    /// What it has cost so far: see [`StatementCounters`]. Nothing is asked of the server.
+    pub fn counters(&self) -> StatementCounters {
+        self.0.object.shared().lock().statement_counters(self.0.object.id())
     }
 
     /// Whether executing it may end the transaction.

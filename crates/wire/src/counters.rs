@@ -2,6 +2,8 @@
 //!
 //! The owner of the socket calls the methods; nothing here measures. Source: wire-protocol.md, 10.
 
+use std::ops::Sub;
+
 use crate::info::database;
 
 /// Which way bytes last went.
@@ -101,6 +103,28 @@ impl Counters {
     }
 }
 
+/// What was counted between two moments of one connection: `later - earlier`. A count that is smaller in the later one (of
+/// another connection, or the wrong way round) gives 0. A round trip under way at the earlier moment, sent but not answered,
+/// counts in the difference.
+impl Sub for Counters {
+    type Output = Counters;
+
+    fn sub(self, earlier: Counters) -> Counters {
+        Counters {
+            out_packets: self.out_packets.saturating_sub(earlier.out_packets),
+            in_packets: self.in_packets.saturating_sub(earlier.in_packets),
+            out_bytes: self.out_bytes.saturating_sub(earlier.out_bytes),
+            in_bytes: self.in_bytes.saturating_sub(earlier.in_bytes),
+            send_packets: self.send_packets.saturating_sub(earlier.send_packets),
+            receive_packets: self.receive_packets.saturating_sub(earlier.receive_packets),
+            send_bytes: self.send_bytes.saturating_sub(earlier.send_bytes),
+            receive_bytes: self.receive_bytes.saturating_sub(earlier.receive_bytes),
+            round_trips: self.round_trips.saturating_sub(earlier.round_trips),
+            direction: Direction::None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +144,11 @@ mod tests {
         assert_eq!((counters.send_packets, counters.send_bytes), (4, 40));
         assert_eq!((counters.receive_packets, counters.receive_bytes), (5, 301));
         assert_eq!(counters.items()[8], (158, 2));
+        let earlier = counters;
+        counters.sent(7);
+        counters.received(1);
+        let between = counters - earlier;
+        assert_eq!((between.round_trips, between.send_bytes, between.receive_packets), (1, 7, 1));
+        assert_eq!(earlier - counters, Counters::default());
     }
 }

@@ -144,7 +144,7 @@ impl Connection {
     /// As [`crate::Connection::database_information`].
     ///
     /// # Round trips
-    /// One.
+    /// One; none if only wire statistics are asked for.
     ///
     /// # Errors
     /// What the server says.

@@ -20,6 +20,7 @@
 //! # Stability
 //! This face follows the needs of the two others and of the tests; expect it to change with them.
 
+mod accounts;
 pub mod conversation;
 mod handles;
 mod inline_blobs;
@@ -37,6 +38,8 @@ use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::error;
 use crate::tuning::Tuning;
+use accounts::Accounts;
+pub use accounts::StatementCounters;
 use conversation::{Answer, Conversation, Ticket};
 use handles::{Handles, Known};
 pub(crate) use handles::{Kind, ObjectId};
@@ -82,6 +85,7 @@ pub struct Core {
     mailboxes: Mailboxes,
     handles: Handles,
     inline_blobs: InlineBlobs,
+    accounts: Accounts,
     tuning: Tuning,
     /// Tasks that wait until a question is answered, whoever gets the answer.
     settlements: Vec<(Ticket, Waker)>,
@@ -91,6 +95,8 @@ pub struct Core {
     urgent: Ticket,
     /// The newest request that has left.
     departed: Ticket,
+    /// Bytes of the newest request.
+    request_bytes: usize,
     wants_flush: bool,
     /// The attach, while it is under way: if it fails, so has the connection.
     attach: Option<Ticket>,
@@ -109,11 +115,13 @@ impl Core {
             mailboxes: Mailboxes::default(),
             handles: Handles::new(tuning.predict_handles),
             inline_blobs: InlineBlobs::default(),
+            accounts: Accounts::default(),
             tuning,
             settlements: Vec::new(),
             waiting_for_room: Vec::new(),
             urgent: Ticket::default(),
             departed: Ticket::default(),
+            request_bytes: 0,
             wants_flush: false,
             attach: None,
             barrier: None,
@@ -148,6 +156,7 @@ impl Core {
         let newest = self.conversation.newest();
         let flight = Flight { first: self.departed.next(), last: newest };
         self.departed = newest;
+        self.accounts.departed(self.conversation.counters().round_trips);
         self.conversation.poll_output(out)?;
         self.waiting_for_room.drain(..).for_each(Waker::wake);
         Ok(Some(flight))
@@ -183,12 +192,15 @@ impl Core {
     /// # Errors
     /// The server broke the protocol: the connection has failed.
     pub fn deliver_one(&mut self) -> Result<Option<Delivered>> {
+        let packets = self.conversation.counters().in_packets;
         let answer = match self.conversation.poll_answer() {
             Ok(Some(answer)) => answer,
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.fail(error)),
         };
         let (ticket, is_last, bytes) = (answer.ticket, answer.is_last, answer.bytes);
+        let packets = self.conversation.counters().in_packets - packets;
+        self.accounts.answered(ticket, packets, bytes, is_last);
         let mut has_woken = false;
         if is_last {
             self.settle(ticket, &answer.reply)?;
@@ -271,7 +283,7 @@ impl Core {
 impl Core {
     /// Queues a request whose answer will be asked for.
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Ticket> {
-        let ticket = self.conversation.send(request)?;
+        let ticket = self.queue(request, true)?;
         self.mailboxes.open(ticket);
         self.queued();
         Ok(ticket)
@@ -279,7 +291,7 @@ impl Core {
 
     /// Queues a request whose answer is of no interest.
     pub(crate) fn send(&mut self, request: &Request) -> Result<Ticket> {
-        let ticket = self.conversation.send(request)?;
+        let ticket = self.queue(request, false)?;
         self.queued();
         Ok(ticket)
     }
@@ -288,6 +300,14 @@ impl Core {
     pub(crate) fn ask_crypt(&mut self, plugin: CryptPlugin, key: &[u8], data: &[u8]) -> Result<Ticket> {
         let ticket = self.conversation.send_crypt(plugin, key, data)?;
         self.mailboxes.open(ticket);
+        Ok(ticket)
+    }
+
+    fn queue(&mut self, request: &Request, is_question: bool) -> Result<Ticket> {
+        let before = self.conversation.waiting_bytes();
+        let ticket = self.conversation.send(request)?;
+        self.request_bytes = self.conversation.waiting_bytes() - before;
+        self.accounts.queued(request, ticket, self.request_bytes, is_question);
         Ok(ticket)
     }
 
@@ -357,13 +377,26 @@ impl Core {
 
     /// The question asks for an object.
     pub(crate) fn allocate(&mut self, kind: Kind, within: Option<ObjectId>, ticket: Ticket) -> ObjectId {
-        self.handles.allocate(kind, within, ticket)
+        let id = self.handles.allocate(kind, within, ticket);
+        match kind {
+            Kind::Statement => self.accounts.open(id, ticket, self.request_bytes),
+            _ => self.accounts.allocated(id),
+        }
+        id
+    }
+
+    /// What the statement has cost so far.
+    pub(crate) fn statement_counters(&self, id: ObjectId) -> StatementCounters {
+        self.accounts.of(id)
     }
 
     /// The number by which a request may name an object now, or the question whose answer tells.
     pub(crate) fn handle(&mut self, id: ObjectId) -> Result<std::result::Result<Handle, Ticket>> {
         Ok(match self.handles.handle(id)? {
-            Known::Handle(handle) => Ok(handle),
+            Known::Handle(handle) => {
+                self.accounts.named(handle, id);
+                Ok(handle)
+            }
             Known::After(ticket) => Err(ticket),
         })
     }
@@ -388,6 +421,7 @@ impl Core {
         if let Some(request) = self.handles.release(id) {
             self.tell_release(&request);
         }
+        self.accounts.close(id);
     }
 
     /// Tells the server with the next flight what is no longer needed.

@@ -8,6 +8,7 @@
 
 mod batches;
 mod blobs;
+mod counters;
 mod logins;
 mod pipelines;
 mod round_trips;
