@@ -1,15 +1,19 @@
 //! Cursors: rows of a query, read ahead while the reader works on those that are there.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use farbird_types::{Error, Result, Value};
+use farbird_types::{Error, Result};
+use farbird_wire::message::RowRun;
 use farbird_wire::packet::{Fetch, FetchResponse, Output, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
+use crate::core::conversation::Received;
 use crate::core::{ObjectRef, Question, Shared, checked};
 use crate::error;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::{Row, RowBlock};
 
 /// The rows of a query. Dropped, it is closed with the next flight.
 #[derive(Debug)]
@@ -28,6 +32,10 @@ pub struct Cursor {
     batch_rows: u16,
     /// Rows of the oldest batch under way that have been given out.
     given: u16,
+    /// Rows that are here.
+    block: Option<Arc<RowBlock>>,
+    /// How many of them have been given out.
+    place: usize,
     /// Batches under way, oldest first.
     batches: VecDeque<Question>,
     at_end: bool,
@@ -54,6 +62,8 @@ impl Cursor {
             prepared,
             executed: Some(executed),
             given: 0,
+            block: None,
+            place: 0,
             batches: VecDeque::new(),
             at_end: false,
             is_open: true,
@@ -90,37 +100,62 @@ impl Cursor {
     ///
     /// # Errors
     /// What the server says; rows before the failure have been given.
-    pub async fn next(&mut self) -> Result<Option<Vec<Value>>> {
+    pub async fn next(&mut self) -> Result<Option<Row>> {
+        if let Some(row) = self.next_here() {
+            self.read_ahead()?;
+            return Ok(Some(row));
+        }
         self.opened().await?;
         while !self.at_end {
             let Some(batch) = self.batches.front_mut() else {
                 self.ask()?;
                 continue;
             };
-            match batch.next().await? {
-                Reply::FetchResponse(FetchResponse { message: Some(message), .. }) => {
-                    self.given = self.given.saturating_add(1);
-                    self.read_ahead()?;
-                    return message.values().map(Some).map_err(|error| error::broken(&error));
+            let run = match batch.next_received().await? {
+                Received::Rows(run) => run,
+                Received::Packet(Reply::FetchResponse(FetchResponse { message: Some(message), .. })) => {
+                    RowRun::from(message)
                 }
-                Reply::FetchResponse(FetchResponse { status, message: None }) => {
+                Received::Packet(Reply::FetchResponse(FetchResponse { status, message: None })) => {
                     self.batches.pop_front();
                     self.given = 0;
                     if status == FETCH_END_OF_CURSOR {
                         self.end();
                     }
+                    continue;
                 }
-                Reply::Response(response) => {
+                Received::Packet(Reply::Response(response)) => {
                     self.end();
                     return Err(match checked(response) {
                         Err(error) => error,
                         Ok(_) => self.shared.lock().fail(error::unexpected("op_fetch")),
                     });
                 }
-                _ => return Err(self.shared.lock().fail(error::unexpected("op_fetch"))),
+                Received::Packet(_) => {
+                    return Err(self.shared.lock().fail(error::unexpected("op_fetch")));
+                }
+            };
+            self.block = Some(RowBlock::new(run, self.statement.shared_columns()));
+            self.place = 0;
+            if let Some(row) = self.next_here() {
+                self.read_ahead()?;
+                return Ok(Some(row));
             }
         }
         Ok(None)
+    }
+
+    /// The next of the rows that are here.
+    #[inline]
+    fn next_here(&mut self) -> Option<Row> {
+        let block = self.block.as_ref()?;
+        let row = block.row(self.place);
+        self.place += 1;
+        if self.place >= block.len() {
+            self.block = None;
+        }
+        self.given = self.given.saturating_add(1);
+        Some(row)
     }
 
     /// Waits until the server has executed the query, without taking a row. Calling it is never necessary: it is for those

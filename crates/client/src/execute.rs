@@ -1,7 +1,7 @@
 //! Executing statements.
 
 use farbird_types::{Result, Value};
-use farbird_wire::message::MessageType;
+use farbird_wire::message::{Message, MessageType};
 use farbird_wire::packet::{Execute2, Reply, Request};
 use farbird_wire::protocol::Handle;
 
@@ -12,6 +12,7 @@ use crate::error;
 use crate::prepare::{Preparing, statement_text};
 use crate::statement::Statement;
 use crate::transaction::{Isolation, Transaction, TransactionOptions};
+use crate::typed::{FromRow, Parameters, Row};
 
 impl Connection {
     /// Runs a statement without parameters and without rows, such as DDL.
@@ -44,13 +45,13 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
-    ) -> Result<Option<Vec<Value>>> {
+        parameters: impl Parameters,
+    ) -> Result<Option<Row>> {
         if statement.has_cursor() {
             return self.query(transaction, statement, parameters).await?.next().await;
         }
-        let executed = self.send_execute(transaction, statement, parameters).await?;
-        transaction.explain(self.executed(executed).await)
+        let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
+        transaction.explain(self.executed_row(executed, statement).await)
     }
 
     /// Queues op_execute, or op_execute2 if there is a row to come.
@@ -90,14 +91,17 @@ impl Connection {
     }
 
     /// Waits for the end of an execute; gives its row.
-    pub(crate) async fn executed(&self, mut question: Question) -> Result<Option<Vec<Value>>> {
+    async fn executed_row(&self, question: Question, statement: &Statement) -> Result<Option<Row>> {
+        let message = self.executed(question).await?;
+        Ok(message.map(|message| Row::of_message(message, statement.shared_columns())))
+    }
+
+    /// Waits for the end of an execute; gives its row as it came.
+    pub(crate) async fn executed(&self, mut question: Question) -> Result<Option<Message>> {
         let mut row = None;
         loop {
             match question.next().await? {
-                Reply::SqlResponse(response) => {
-                    let values = response.message.map(|message| message.values()).transpose();
-                    row = values.map_err(|error| error::broken(&error))?;
-                }
+                Reply::SqlResponse(response) => row = response.message,
                 Reply::Response(response) => return checked(response).map(|_| row),
                 _ => return Err(self.shared.lock().fail(error::unexpected("op_execute"))),
             }
@@ -116,15 +120,15 @@ impl Connection {
     pub async fn execute_and_commit(
         &self,
         statement: &Statement,
-        parameters: &[Value],
-    ) -> Result<Option<Vec<Value>>> {
+        parameters: impl Parameters,
+    ) -> Result<Option<Row>> {
         let options =
             TransactionOptions { isolation: Isolation::ReadCommitted, ..TransactionOptions::default() };
         let transaction = self.begin(&options).await?;
-        let executed = self.send_execute(&transaction, statement, parameters).await?;
+        let executed = self.send_execute(&transaction, statement, &parameters.values()).await?;
         let commit = Request::Commit(transaction.handle(&self.shared).await?);
         let committed = transaction.object().ask_to_end(&commit)?;
-        let row = self.executed(executed).await;
+        let row = self.executed_row(executed, statement).await;
         let committed = committed.response().await;
         let row = transaction.explain(row)?;
         transaction.explain(committed).map(|_| row)
@@ -143,9 +147,9 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
+        parameters: impl Parameters,
     ) -> Result<Cursor> {
-        let executed = self.send_execute(transaction, statement, parameters).await?;
+        let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
         Cursor::open(&self.shared, transaction, statement, executed, None).await
     }
 
@@ -166,14 +170,35 @@ impl Connection {
         &self,
         transaction: &Transaction,
         text: &str,
-        parameters: &[Value],
+        parameters: impl Parameters,
         columns: &[MessageType],
     ) -> Result<Cursor> {
         let handle = transaction.handle(&self.shared).await?;
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
         let statement = Statement::assumed(object, columns);
-        let executed = self.send_execute(transaction, &statement, parameters).await?;
+        let executed = self.send_execute(transaction, &statement, &parameters.values()).await?;
         Cursor::open(&self.shared, transaction, &statement, executed, Some(prepared)).await
+    }
+
+    /// Executes a statement and gives its rows in a type of the program's: tuples, or structs with `#[derive(FromRow)]`.
+    ///
+    /// # Round trips
+    /// One for few rows; see [`Cursor::next`].
+    ///
+    /// # Errors
+    /// What the server says; as [`Row::get`] for a row that does not become what is wanted.
+    pub async fn query_as<T: for<'r> FromRow<'r>>(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: impl Parameters,
+    ) -> Result<Vec<T>> {
+        let mut cursor = self.query(transaction, statement, parameters).await?;
+        let mut found = Vec::new();
+        while let Some(row) = cursor.next().await? {
+            found.push(row.convert()?);
+        }
+        Ok(found)
     }
 
     /// Prepares a query without parameters and gives all its rows.
@@ -188,7 +213,7 @@ impl Connection {
         let mut cursor = self.query(transaction, &statement, &[]).await?;
         let mut rows = Vec::new();
         while let Some(row) = cursor.next().await? {
-            rows.push(row);
+            rows.push(row.to_values());
         }
         Ok(rows)
     }

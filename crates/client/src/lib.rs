@@ -103,6 +103,7 @@ mod statement_cache;
 mod task;
 mod transaction;
 mod tuning;
+mod typed;
 #[cfg(feature = "testing")]
 pub mod virtual_clock;
 
@@ -111,6 +112,8 @@ pub use blob::{BlobOptions, BlobReader, BlobWriter};
 pub use connection::{Connection, Connector};
 pub use core::StatementCounters;
 pub use cursor::Cursor;
+#[cfg(feature = "derive")]
+pub use farbird_client_derive::FromRow;
 pub use farbird_types::{BlobId, Error, Result, Value};
 pub use farbird_wire::auth::AuthPlugin;
 pub use farbird_wire::counters::Counters;
@@ -124,3 +127,4 @@ pub use statement::{Column, Counts, Statement};
 pub use task::drive;
 pub use transaction::{Isolation, Transaction, TransactionOptions, Wait};
 pub use tuning::{PRESETS, Tuning};
+pub use typed::{ColumnIndex, FromRow, FromValue, Mismatch, Parameters, Row, ToValue, WireValue};

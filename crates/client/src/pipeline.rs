@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use farbird_types::{Error, Result, Value};
+use farbird_types::{Error, Result};
 
 use crate::connection::Connection;
 use crate::core::{ObjectRef, Question};
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::Parameters;
 
 /// Most executions under way; then half of them are waited for.
 const WINDOW: usize = 512;
@@ -99,9 +100,10 @@ impl Pipeline {
     /// # Errors
     /// Parameters that do not suit the statement (the execution is then not queued), or a lost connection. What the
     /// server says of executions is in the [`Outcome`].
-    pub async fn execute(&mut self, parameters: &[Value]) -> Result<()> {
+    pub async fn execute(&mut self, parameters: impl Parameters) -> Result<()> {
         let transaction = self.transaction.handle().await?;
-        let question = self.connection.ask_execute(transaction, &self.statement, parameters).await?;
+        let question =
+            self.connection.ask_execute(transaction, &self.statement, &parameters.values()).await?;
         self.under_way.push_back(question);
         self.connection.shared.room().await?;
         if self.under_way.len() >= WINDOW {

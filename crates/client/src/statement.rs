@@ -43,7 +43,7 @@ struct Inner {
     object: Object,
     information: StatementInformation,
     parameters: Vec<Column>,
-    columns: Vec<Column>,
+    columns: Arc<[Column]>,
     input: Option<Input>,
     output: Option<Arc<MessageFormat>>,
     /// One row at a time (SELECT ... FOR UPDATE).
@@ -86,7 +86,7 @@ impl Statement {
             output: format(&outputs),
             input,
             parameters,
-            columns: outputs,
+            columns: outputs.into(),
             information,
             row_by_row: flags & prepare_reply::NO_BATCH != 0,
             is_assumed: false,
@@ -127,6 +127,11 @@ impl Statement {
 
     /// The columns of its rows.
     pub fn columns(&self) -> &[Column] {
+        &self.0.columns
+    }
+
+    /// As [`Statement::columns`], for rows to keep.
+    pub(crate) fn shared_columns(&self) -> &Arc<[Column]> {
         &self.0.columns
     }
 

@@ -525,7 +525,7 @@ impl<'t> Stage<'t> {
             }
             "\\fetch" => {
                 let row = open.cursor.as_mut().unwrap().next().transpose()?;
-                Ok(row.map_or_else(|| "end".to_owned(), |row| shown(&row)))
+                Ok(row.map_or_else(|| "end".to_owned(), |row| shown(&row.to_values())))
             }
             "\\prepare" => {
                 open.statement = Some(open.connection.prepare(transaction, rest)?);
@@ -534,7 +534,7 @@ impl<'t> Stage<'t> {
             "\\execute" => {
                 let statement = open.statement.as_ref().unwrap();
                 let row = open.connection.execute(transaction, statement, &[])?;
-                Ok(row.map_or_else(|| "ok".to_owned(), |row| shown(&row)))
+                Ok(row.map_or_else(|| "ok".to_owned(), |row| shown(&row.to_values())))
             }
             "\\keep" => {
                 let rows = open.connection.query_all(transaction, rest)?;
@@ -579,7 +579,8 @@ fn answer(connection: &mut Connection, transaction: &Transaction, text: &str) ->
         connection.execute(transaction, &statement, &[])?.into_iter().filter(|row| !row.is_empty()).collect()
     };
     let mut lines = Vec::new();
-    for mut row in rows {
+    for row in rows {
+        let mut row = row.to_values();
         for value in &mut row {
             if let Value::Blob(id) = value {
                 let bytes = connection.read_blob(transaction, *id)?;

@@ -31,7 +31,7 @@ impl Pipeline {
     /// # Errors
     /// Parameters that do not suit the statement (the execution is then not queued), or a lost connection. What the
     /// server says of executions is in the [`Outcome`].
-    pub fn execute(&mut self, parameters: &[Value]) -> Result<()> {
+    pub fn execute(&mut self, parameters: impl crate::typed::Parameters) -> Result<()> {
         self.runner.run(self.inner.execute(parameters))
     }
 

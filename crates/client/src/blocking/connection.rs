@@ -16,6 +16,7 @@ use crate::error;
 use crate::options::{ConnectOptions, CreateOptions, Location};
 use crate::statement::{Counts, Statement};
 use crate::transaction::{Transaction, TransactionOptions};
+use crate::typed::{FromRow, Parameters, Row};
 
 /// A connection with its database. Clones of it are the same connection; threads that share it wait for each other.
 ///
@@ -295,8 +296,8 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
-    ) -> Result<Option<Vec<Value>>> {
+        parameters: impl Parameters,
+    ) -> Result<Option<Row>> {
         self.runner.run(self.inner.execute(transaction, statement, parameters))
     }
 
@@ -310,8 +311,8 @@ impl Connection {
     pub fn execute_and_commit(
         &self,
         statement: &Statement,
-        parameters: &[Value],
-    ) -> Result<Option<Vec<Value>>> {
+        parameters: impl Parameters,
+    ) -> Result<Option<Row>> {
         self.runner.run(self.inner.execute_and_commit(statement, parameters))
     }
 
@@ -327,7 +328,7 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
+        parameters: impl Parameters,
     ) -> Result<Cursor> {
         let cursor = self.runner.run(self.inner.query(transaction, statement, parameters))?;
         Ok(Cursor { inner: cursor, runner: self.runner.clone() })
@@ -344,11 +345,27 @@ impl Connection {
         &self,
         transaction: &Transaction,
         text: &str,
-        parameters: &[Value],
+        parameters: impl Parameters,
         columns: &[MessageType],
     ) -> Result<Cursor> {
         let cursor = self.runner.run(self.inner.query_typed(transaction, text, parameters, columns))?;
         Ok(Cursor { inner: cursor, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::query_as`].
+    ///
+    /// # Round trips
+    /// One for few rows.
+    ///
+    /// # Errors
+    /// What the server says; a row that does not become what is wanted.
+    pub fn query_as<T: for<'r> FromRow<'r>>(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: impl Parameters,
+    ) -> Result<Vec<T>> {
+        self.runner.run(self.inner.query_as(transaction, statement, parameters))
     }
 
     /// As [`crate::Connection::query_all`].

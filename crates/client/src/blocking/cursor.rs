@@ -1,9 +1,10 @@
 //! The rows of a query, as an iterator.
 
-use farbird_types::{Result, Value};
+use farbird_types::Result;
 
 use super::driver::Runner;
 use crate::statement::Statement;
+use crate::typed::Row;
 
 /// The rows of a query: see [`crate::Cursor`]. Dropped, it is closed with the next flight. After an error there are no
 /// more rows.
@@ -32,7 +33,7 @@ impl Cursor {
 }
 
 impl Iterator for Cursor {
-    type Item = Result<Vec<Value>>;
+    type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.runner.run(self.inner.next()).transpose()

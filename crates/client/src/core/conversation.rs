@@ -14,6 +14,7 @@ use farbird_wire::crypt::keys::SYMMETRIC;
 use farbird_wire::crypt::{Cipher, CryptPlugin};
 use farbird_wire::decoder::{Limits, ReplyDecoder};
 use farbird_wire::layers::{Incoming, LayerError, Outgoing};
+use farbird_wire::message::{RowRun, RunLimits};
 use farbird_wire::packet::{Reply, Request};
 use farbird_wire::protocol::ProtocolVersion;
 
@@ -38,17 +39,26 @@ impl Ticket {
     }
 }
 
-/// A packet from the server.
+/// What came from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The question it answers.
     pub ticket: Ticket,
-    /// The packet.
-    pub reply: Reply,
+    /// What came.
+    pub received: Received,
     /// Whether the question is answered with this.
     pub is_last: bool,
-    /// Bytes of the packet, before compression.
+    /// Bytes of it, before compression.
     pub bytes: usize,
+}
+
+/// A packet, or many at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// A packet.
+    Packet(Reply),
+    /// Rows, each of which was a packet.
+    Rows(RowRun),
 }
 
 /// The client's side of one connection.
@@ -186,6 +196,10 @@ impl Conversation {
     pub fn poll_answer(&mut self) -> Result<Option<Answer>> {
         self.check()?;
         loop {
+            if let (Some(run), Some(ticket)) = (self.poll_rows()?, self.outstanding.front().copied()) {
+                let bytes = run.wire().len();
+                return Ok(Some(Answer { ticket, received: Received::Rows(run), is_last: false, bytes }));
+            }
             let unread = self.replies.unread().len();
             let answer = match self.replies.next_reply() {
                 Ok(Some(answer)) => answer,
@@ -205,7 +219,19 @@ impl Conversation {
             }
             let bytes = unread - self.replies.unread().len();
             self.change_layers(ticket, &answer.reply)?;
-            return Ok(Some(Answer { ticket, reply: answer.reply, is_last: answer.is_last, bytes }));
+            let received = Received::Packet(answer.reply);
+            return Ok(Some(Answer { ticket, received, is_last: answer.is_last, bytes }));
+        }
+    }
+
+    /// The rows that are here, if rows come next.
+    fn poll_rows(&mut self) -> Result<Option<RowRun>> {
+        match self.replies.next_run(RunLimits::default()) {
+            Ok(run) => {
+                self.counters.packets_in(run.as_ref().map_or(0, |run| run.len() as u64));
+                Ok(run)
+            }
+            Err(error) => Err(self.fail(error::broken(&error))),
         }
     }
 

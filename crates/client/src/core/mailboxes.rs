@@ -5,14 +5,12 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use farbird_wire::packet::Reply;
-
-use super::conversation::{Answer, Ticket};
+use super::conversation::{Answer, Received, Ticket};
 
 #[derive(Debug)]
 struct Mailbox {
     ticket: Ticket,
-    replies: VecDeque<(Reply, usize)>,
+    replies: VecDeque<(Received, usize)>,
     is_complete: bool,
     /// Who waits for the next packet.
     waker: Option<Waker>,
@@ -55,16 +53,16 @@ impl Mailboxes {
         self.boxes.get_mut(position)
     }
 
-    /// The next packet that answers this question, and whether it was the last: the mailbox is then gone.
-    pub(super) fn take(&mut self, ticket: Ticket) -> Option<(Reply, bool)> {
+    /// What came next in answer to this question, and whether it was the last: the mailbox is then gone.
+    pub(super) fn take(&mut self, ticket: Ticket) -> Option<(Received, bool)> {
         let mailbox = self.get(ticket)?;
-        let (reply, bytes) = mailbox.replies.pop_front()?;
+        let (received, bytes) = mailbox.replies.pop_front()?;
         let is_last = mailbox.is_complete && mailbox.replies.is_empty();
         self.held_bytes -= bytes;
         if is_last {
             self.close(ticket);
         }
-        Some((reply, is_last))
+        Some((received, is_last))
     }
 
     /// Wakes this task when a packet comes.
@@ -84,9 +82,9 @@ impl Mailboxes {
 
     /// Puts an answer where it belongs, and wakes who waits for it. Gives whether somebody was waiting.
     pub(super) fn deliver(&mut self, answer: Answer) -> bool {
-        let Answer { ticket, reply, is_last, bytes } = answer;
+        let Answer { ticket, received, is_last, bytes } = answer;
         let Some(mailbox) = self.get(ticket) else { return false };
-        mailbox.replies.push_back((reply, bytes));
+        mailbox.replies.push_back((received, bytes));
         mailbox.is_complete = is_last;
         let waker = mailbox.waker.take();
         self.held_bytes += bytes;

@@ -40,7 +40,7 @@ use crate::error;
 use crate::tuning::Tuning;
 use accounts::Accounts;
 pub use accounts::StatementCounters;
-use conversation::{Answer, Conversation, Ticket};
+use conversation::{Answer, Conversation, Received, Ticket};
 use handles::{Handles, Known};
 pub(crate) use handles::{Kind, ObjectId};
 use inline_blobs::InlineBlobs;
@@ -202,13 +202,13 @@ impl Core {
         let packets = self.conversation.counters().in_packets - packets;
         self.accounts.answered(ticket, packets, bytes, is_last);
         let mut has_woken = false;
-        if is_last {
-            self.settle(ticket, &answer.reply)?;
+        if let (true, Received::Packet(reply)) = (is_last, &answer.received) {
+            self.settle(ticket, reply)?;
             has_woken = self.wake_settled(ticket);
         }
-        match answer.reply {
-            Reply::InlineBlob(blob) => self.inline_blobs.keep(blob.transaction, blob),
-            Reply::CryptKeyCallback(question) => self.answer_key_question(&question)?,
+        match answer.received {
+            Received::Packet(Reply::InlineBlob(blob)) => self.inline_blobs.keep(blob.transaction, blob),
+            Received::Packet(Reply::CryptKeyCallback(question)) => self.answer_key_question(&question)?,
             _ => {
                 let refusal = self.refused_attach(&answer);
                 has_woken |= self.mailboxes.deliver(answer);
@@ -323,8 +323,8 @@ impl Core {
         self.wake_driver();
     }
 
-    /// The next packet that answers a question.
-    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(Reply, bool)> {
+    /// What came next in answer to a question.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(Received, bool)> {
         let had_room = self.mailboxes.held_bytes() < self.tuning.read_ahead_bytes;
         let taken = self.mailboxes.take(ticket);
         if !had_room {
@@ -455,8 +455,8 @@ impl Core {
     /// Why the attach failed, if this is its answer.
     fn refused_attach(&mut self, answer: &Answer) -> Option<Error> {
         self.attach.take_if(|attach| *attach == answer.ticket && answer.is_last)?;
-        match &answer.reply {
-            Reply::Response(response) => response.status.error(),
+        match &answer.received {
+            Received::Packet(Reply::Response(response)) => response.status.error(),
             _ => Some(error::unexpected("an attach")),
         }
     }

@@ -12,7 +12,7 @@ use farbird_types::{Error, Result};
 use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
-use super::conversation::Ticket;
+use super::conversation::{Received, Ticket};
 use super::{Core, Kind, ObjectId};
 use crate::error;
 use crate::tuning::Tuning;
@@ -149,13 +149,13 @@ impl Shared {
     }
 }
 
-/// Waits for the next packet that answers a question with a mailbox.
+/// Waits for what comes next in answer to a question with a mailbox.
 ///
 /// # Errors
 /// The failure by which the connection was lost.
-pub fn answered(shared: &Shared, ticket: Ticket) -> impl Future<Output = Result<Reply>> {
+pub fn answered(shared: &Shared, ticket: Ticket) -> impl Future<Output = Result<Received>> {
     let packet = Packet { shared, ticket, is_waiting: false };
-    async { packet.await.map(|(reply, _)| reply) }
+    async { packet.await.map(|(received, _)| received) }
 }
 
 struct Packet<'s> {
@@ -165,7 +165,7 @@ struct Packet<'s> {
 }
 
 impl Future for Packet<'_> {
-    type Output = Result<(Reply, bool)>;
+    type Output = Result<(Received, bool)>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut core = self.shared.lock();
@@ -250,10 +250,18 @@ impl Question {
     /// # Cancel safety
     /// A future that is dropped takes no packet with it.
     pub(crate) async fn next(&mut self) -> Result<Reply> {
-        let (reply, is_last) =
+        match self.next_received().await? {
+            Received::Packet(reply) => Ok(reply),
+            Received::Rows(_) => Err(self.shared.lock().fail(error::unexpected("a request"))),
+        }
+    }
+
+    /// As [`Question::next`], for a question whose answer is rows.
+    pub(crate) async fn next_received(&mut self) -> Result<Received> {
+        let (received, is_last) =
             Packet { shared: &self.shared, ticket: self.ticket, is_waiting: false }.await?;
         self.is_complete |= is_last;
-        Ok(reply)
+        Ok(received)
     }
 
     /// The answer, if it is a response.

@@ -16,3 +16,4 @@ mod servers;
 mod statements;
 mod tasks;
 mod trips;
+mod typed;

@@ -92,7 +92,7 @@ fn a_very_wide_result_is_described_piece_by_piece() {
         let statement = connection.prepare(&transaction, &query).unwrap();
         assert_eq!((statement.columns().len(), statement.parameters().len()), (900, 1));
         let row = connection.execute(&transaction, &statement, &[Value::integer(1)]).unwrap().unwrap();
-        assert_eq!(row[899], Value::integer(899));
+        assert_eq!(row.get::<i32>(899).unwrap(), 899);
         drop((statement, transaction));
         connection.drop_database().unwrap();
     }
@@ -112,8 +112,8 @@ fn cursors_read_ahead_and_interleave() {
         let mut right = connection.query(&transaction, &second, &[]).unwrap();
         for n in 1..=5000 {
             let row = [Value::integer(n)];
-            assert_eq!(left.next().transpose().unwrap().as_deref(), Some(&row[..]));
-            assert_eq!(right.next().transpose().unwrap().as_deref(), Some(&row[..]));
+            assert_eq!(left.next().unwrap().unwrap(), row);
+            assert_eq!(right.next().unwrap().unwrap(), row);
             if n % 1000 == 77 {
                 assert_eq!(value(&mut connection, "select 5 from rdb$database"), Value::integer(5));
             }
@@ -174,7 +174,7 @@ fn a_row_of_a_single_statement_and_its_errors_arrive() {
         let sql = "insert into t values (?, 'abc') returning id + 1, b";
         let insert = connection.prepare(&transaction, sql).unwrap();
         let row = connection.execute(&transaction, &insert, &[Value::integer(1)]).unwrap();
-        assert_eq!(row, Some(vec![Value::integer(2), Value::text("abc")]));
+        assert_eq!(row.unwrap(), [Value::integer(2), Value::text("abc")]);
         let error = connection.execute(&transaction, &insert, &[Value::integer(1)]).unwrap_err();
         assert!(error.has(isc::UNIQUE_KEY_VIOLATION), "{error}");
         let error = connection.execute(&transaction, &insert, &[]).unwrap_err();
@@ -185,7 +185,7 @@ fn a_row_of_a_single_statement_and_its_errors_arrive() {
         assert!(error.has(isc::ARITH_EXCEPT), "{error}");
         // All of that left the connection as it was.
         let row = connection.execute(&transaction, &insert, &[Value::integer(5)]).unwrap();
-        assert_eq!(row.unwrap()[0], Value::integer(6));
+        assert_eq!(row.unwrap().get::<i64>(0).unwrap(), 6);
         drop(insert);
         connection.commit(transaction).unwrap();
         connection.drop_database().unwrap();

@@ -49,7 +49,7 @@ fn a_transaction_with_its_first_statements_is_one_flight() {
             assert!(refusal.has(isc::DSQL_CURSOR_OPEN_ERR), "{refusal}");
             (left.next().unwrap().unwrap(), other.next().transpose().unwrap())
         });
-        assert_eq!((cost, &rows.0[..]), (1, &[Value::integer(1)][..]));
+        assert_eq!((cost, rows.0.to_values()), (1, vec![Value::integer(1)]));
         drop((transaction, statements));
         connection.drop_database().unwrap();
     }
@@ -68,7 +68,7 @@ fn work_behind_the_attach_costs_nothing_of_its_own() {
         let connection = connector.attached().unwrap();
         assert_eq!(connection.counters().round_trips, alone.counters().round_trips);
         let row = connection.execute(&transaction, &statement, &[]).unwrap();
-        assert_eq!(row, Some(vec![Value::integer(1)]));
+        assert_eq!(row.unwrap(), [Value::integer(1)]);
         drop((transaction, statement));
         alone.close().unwrap();
         connection.drop_database().unwrap();
@@ -154,7 +154,7 @@ fn day_of_work(connection: &mut Connection) -> u64 {
     let inner = connection.prepare(&transaction, "select id from t where id = ?").unwrap();
     for (row, id) in connection.query(&transaction, &query, &[]).unwrap().zip(0..) {
         let row = row.unwrap();
-        let Value::Blob(blob) = row[1] else { panic!("{row:?}") };
+        let blob = row.get(1).unwrap();
         let contents = connection.read_blob(&transaction, blob).unwrap();
         assert_eq!(contents, format!("contents {id}").as_bytes());
         let mut cursor = connection.query(&transaction, &inner, &[Value::integer(id)]).unwrap();

@@ -107,7 +107,7 @@ impl RemoteSession {
                 sink.columns(&columns)?;
             }
             return match row.filter(|_| has_rows) {
-                Some(row) => sink.row(&cut_to_characters(row, &columns), &mut blobs),
+                Some(row) => sink.row(&cut_to_characters(row.to_values(), &columns), &mut blobs),
                 None => Ok(()),
             };
         }
@@ -115,7 +115,7 @@ impl RemoteSession {
         cursor.opened()?;
         sink.columns(&columns)?;
         for row in cursor {
-            sink.row(&cut_to_characters(row?, &columns), &mut blobs)?;
+            sink.row(&cut_to_characters(row?.to_values(), &columns), &mut blobs)?;
         }
         Ok(())
     }
@@ -129,8 +129,9 @@ impl RemoteSession {
         let statement = self.connection.prepare(transaction, sql)?;
         let columns: Vec<Column> = statement.columns().iter().map(column).collect();
         let rows = self.connection.query(transaction, &statement, parameters)?;
-        let mut rows: Vec<Vec<Value>> =
-            rows.map(|row| Ok(cut_to_characters(row?, &columns))).collect::<Result<_, Error>>()?;
+        let mut rows: Vec<Vec<Value>> = rows
+            .map(|row| Ok(cut_to_characters(row?.to_values(), &columns)))
+            .collect::<Result<_, Error>>()?;
         let mut blobs = RowBlobs { connection: &self.connection, transaction };
         for (value, column) in rows.iter_mut().flat_map(|row| row.iter_mut().zip(&columns)) {
             if let (Value::Blob(id), SqlType::Blob { character_set, .. }) = (&*value, column.sql_type) {

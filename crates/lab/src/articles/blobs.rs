@@ -383,7 +383,7 @@ fn read_rows(
     read: &mut Read,
 ) -> Result<bool> {
     for row in session.open(statement, &[])? {
-        let row = row?;
+        let row = row?.to_values();
         read.records += 1;
         for (column, value) in row.iter().enumerate() {
             match value {

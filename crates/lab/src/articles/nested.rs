@@ -101,7 +101,7 @@ pub fn measure(
         times.executing += clock.lap();
         observer.say(&step("executing statement 1", times.executing));
         for row in outer_rows {
-            let row = row?;
+            let row = row?.to_values();
             times.fetching += clock.lap();
             go_on(observer)?;
             counts.0 += 1;

@@ -117,7 +117,7 @@ impl Session for FirebirdSession {
         Ok(Box::new(move |id| {
             let key = [Value::integer(i64::from(id))];
             let row = connection.execute(&transaction, &statement, &key)?;
-            row.as_deref().and_then(<[Value]>::first).map_or_else(|| number(&Value::Null), number)
+            number(&row.map_or(Ok(Value::Null), |row| row.value(0))?)
         }))
     }
 
