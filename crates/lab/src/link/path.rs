@@ -60,12 +60,19 @@ pub(super) struct Delivery {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What is under way and will be acknowledged.
+/// What a sender will hear of.
 #[derive(Debug)]
-struct InFlight {
-    left: Duration,
-    acknowledged: Duration,
-    segments: u32,
+struct News {
+    at: Duration,
+    of: NewsOf,
+}
+
+#[derive(Debug)]
+enum NewsOf {
+    /// So many segments have arrived. They left at this time, or it is not known which time they arrived of several.
+    Arrival { left: Option<Duration>, segments: u32 },
+    /// Segments that left later have arrived, this one has not.
+    Loss,
 }
 
 /// The sending end of one direction of one connection.
@@ -80,9 +87,12 @@ pub(super) struct Sender {
     opens_at: Duration,
     waiting: VecDeque<Vec<u8>>,
     waiting_bytes: usize,
-    in_flight: VecDeque<InFlight>,
+    /// By time.
+    news: VecDeque<News>,
     /// Payload bytes that have left.
     position: u64,
+    /// When the last bytes have come through the line, and when they are there with all that was before them.
+    last_through: Duration,
     last_arrival: Duration,
     /// When there is something to compute next.
     next: Option<Duration>,
@@ -111,8 +121,9 @@ impl Sender {
             opens_at,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            in_flight: VecDeque::new(),
+            news: VecDeque::new(),
             position: 0,
+            last_through: Duration::ZERO,
             last_arrival: Duration::ZERO,
             next: None,
         }
@@ -126,7 +137,7 @@ impl Sender {
         self.waiting_bytes += bytes.len();
         self.waiting.push_back(bytes);
         if self.next.is_none() {
-            while self.hear_of_arrival(now) {}
+            while self.hear(now) {}
             self.window.resume(now);
             self.next = Some(now.max(self.opens_at));
         }
@@ -154,8 +165,8 @@ impl Sender {
         }
     }
 
-    /// Sends one unit or hears of the arrival of one, or says when that is possible: acknowledgements are heard of one by
-    /// one, since each lets something leave and is judged by what is under way then.
+    /// Sends one unit or hears of one, or says when that is possible: acknowledgements are heard of one by one, since each
+    /// lets something leave and is judged by what is under way then.
     fn step(&mut self, now: Duration, line: &mut Line, out: &mut VecDeque<Delivery>) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;
@@ -167,12 +178,12 @@ impl Sender {
             out.push_back(delivery);
             return Some(now);
         }
-        if self.hear_of_arrival(now) {
+        if self.hear(now) {
             return Some(now);
         }
-        let arrival = self.in_flight.front().map(|unit| unit.acknowledged);
+        let news = self.news.front().map(|news| news.at);
         let room = (room > 0).then_some(line_has_room);
-        [arrival, room].into_iter().flatten().min()
+        [news, room].into_iter().flatten().min()
     }
 
     /// How many segments leave as one.
@@ -192,15 +203,24 @@ impl Sender {
         self.position += bytes.len() as u64;
         self.window.sent(now, segments);
         let lost = self.losses(start);
-        let mut arrives = left + self.path.delay + self.chance.late(start, self.path.jitter);
+        let late = self.chance.late(start, self.path.jitter);
+        self.last_through = self.last_through.max(left + self.path.delay + late);
+        let mut there = self.last_through;
+        let mut sent_once = Some(now);
         if lost > 0 {
-            self.window.lost(now);
-            arrives += self.cost_of(lost);
+            self.expect(News { at: there + self.way_back, of: NewsOf::Loss });
+            there += self.cost_of(lost);
+            sent_once = None;
         }
-        self.last_arrival = self.last_arrival.max(arrives);
-        let acknowledged = self.last_arrival + self.way_back;
-        self.in_flight.push_back(InFlight { left: now, acknowledged, segments });
+        // Selective acknowledgements: the sender hears of what has arrived behind a gap, and goes on.
+        self.expect(News { at: there + self.way_back, of: NewsOf::Arrival { left: sent_once, segments } });
+        self.last_arrival = self.last_arrival.max(there);
         Delivery { left: now, arrives: self.last_arrival, segments, lost, bytes }
+    }
+
+    fn expect(&mut self, news: News) {
+        let place = self.news.partition_point(|known| known.at <= news.at);
+        self.news.insert(place, news);
     }
 
     /// How often the segment that begins in this unit is lost. Of the stream's bytes, not of its packets: which bytes are
@@ -257,13 +277,16 @@ impl Sender {
         bytes
     }
 
-    /// Hears of the first arrival of which nothing was heard; false if that is still under way.
-    fn hear_of_arrival(&mut self, now: Duration) -> bool {
-        if self.in_flight.front().is_none_or(|unit| unit.acknowledged > now) {
+    /// Hears the next news; false if there are none yet.
+    fn hear(&mut self, now: Duration) -> bool {
+        if self.news.front().is_none_or(|news| news.at > now) {
             return false;
         }
-        let Some(unit) = self.in_flight.pop_front() else { return false };
-        self.window.acknowledged(unit.left, unit.acknowledged, unit.segments);
+        let Some(news) = self.news.pop_front() else { return false };
+        match news.of {
+            NewsOf::Arrival { left, segments } => self.window.acknowledged(left, news.at, segments),
+            NewsOf::Loss => self.window.lost(news.at),
+        }
         true
     }
 }
@@ -392,5 +415,20 @@ mod tests {
             let took = end.arrival(now, SEGMENT_BYTES) - now;
             assert_eq!(took.as_millis(), if segment == first { 500 } else { 100 });
         }
+    }
+
+    #[test]
+    fn behind_a_lost_segment_bytes_wait_but_the_sender_goes_on() {
+        let path = PathOptions { loss: Share::percent(2.0).unwrap(), ..plain() };
+        let mut end = end(path);
+        end.arrival(ms(0), SEGMENT_BYTES * 300);
+        let units: Vec<&Delivery> = end.out.iter().collect();
+        let lost = units.iter().position(|unit| unit.lost > 0).unwrap();
+        let (gap, behind) = (units[lost], &units[lost + 1..]);
+        assert_eq!(gap.arrives, gap.left + WAY * 3, "a round trip later");
+        let (held, later): (Vec<&Delivery>, Vec<&Delivery>) =
+            behind.iter().partition(|unit| unit.left < gap.arrives);
+        assert!(held.iter().all(|unit| unit.arrives >= gap.arrives) && !later.is_empty());
+        assert!(held.iter().any(|unit| unit.left > gap.left + WAY), "sent on what was heard of others");
     }
 }

@@ -136,11 +136,13 @@ impl Window {
         }
     }
 
-    /// So many segments, which had left at `left`, have been acknowledged.
-    pub(super) fn acknowledged(&mut self, left: Duration, now: Duration, segments: u32) {
+    /// So many segments have been acknowledged. They had left at `left`; without that they tell nothing of round trips.
+    pub(super) fn acknowledged(&mut self, left: Option<Duration>, now: Duration, segments: u32) {
         self.in_flight = self.in_flight.saturating_sub(segments);
         self.acknowledged += u64::from(segments);
-        self.timeout.saw(now.saturating_sub(left), self.acknowledged, self.sent);
+        if let Some(left) = left {
+            self.timeout.saw(now.saturating_sub(left), self.acknowledged, self.sent);
+        }
         if !self.is_made_use_of() {
             return;
         }
@@ -152,7 +154,7 @@ impl Window {
         self.segments = self.segments.min(self.limit);
     }
 
-    /// A segment that is under way is lost.
+    /// A segment is found to be lost.
     pub(super) fn lost(&mut self, now: Duration) {
         if self.cubic.as_ref().is_some_and(|cubic| self.acknowledged < cubic.recovers_until) {
             return;
@@ -211,7 +213,7 @@ mod tests {
         let segments = window.room();
         window.sent(now, segments);
         for _ in 0..segments {
-            window.acknowledged(now, now + TRIP, 1);
+            window.acknowledged(Some(now), now + TRIP, 1);
         }
         segments
     }
@@ -228,7 +230,7 @@ mod tests {
         let mut window = Window::new(TRIP, 100);
         for round in 0..20 {
             window.sent(TRIP * round, 2);
-            window.acknowledged(TRIP * round, TRIP * (round + 1), 2);
+            window.acknowledged(Some(TRIP * round), TRIP * (round + 1), 2);
         }
         assert_eq!(window.room(), 10);
     }
@@ -260,7 +262,7 @@ mod tests {
         window.sent(now, 160);
         window.lost(now);
         window.lost(now);
-        window.acknowledged(now, now + TRIP, 160);
+        window.acknowledged(Some(now), now + TRIP, 160);
         assert_eq!(window.room(), 112);
         for _ in 0..200 {
             now += TRIP;
