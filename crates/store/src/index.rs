@@ -141,16 +141,26 @@ impl KeyedProjection {
         match (self.decoded.slots(), self.asked.slots(), column_slots(index)) {
             (Some(slots), Some(asked), Some(key)) => {
                 let place = |slot: u16| slots.iter().position(|other| *other == slot);
-                let key_values = key.filter_map(|slot| decoded.get(place(slot)?));
-                index.encode_into(key_values, own)?;
+                let key_values: Option<Vec<&Value>> = key.map(|slot| decoded.get(place(slot)?)).collect();
+                index.encode_into(key_values.ok_or_else(|| narrow_row(index))?.into_iter(), own)?;
                 values.truncate(start + asked.len());
             }
             (_, asked, _) => {
+                let has = |slot: u16| usize::from(slot) < decoded.len();
+                if !index
+                    .parts
+                    .iter()
+                    .filter_map(slot_of)
+                    .chain(asked.into_iter().flatten().copied())
+                    .all(has)
+                {
+                    return Err(narrow_row(index));
+                }
                 let Some(key_values) = index.key_values(decoded)? else { return Ok(false) };
                 index.encode_into(key_values.iter(), own)?;
                 if let Some(asked) = asked {
-                    let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned().unwrap_or_default();
-                    let picked: Vec<Value> = asked.iter().map(column).collect();
+                    let column = |slot: &u16| decoded.get(usize::from(*slot)).cloned();
+                    let picked: Vec<Value> = asked.iter().filter_map(column).collect();
                     values.truncate(start);
                     values.extend(picked);
                 }
@@ -162,12 +172,20 @@ impl KeyedProjection {
 
 /// The slots of an index's parts, if columns are all that its keys are made of.
 fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
-    let slot = |part: &KeyPart| match &part.source {
+    let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot_of(part).is_some());
+    is_plain.then(|| index.parts.iter().filter_map(slot_of))
+}
+
+fn slot_of(part: &KeyPart) -> Option<u16> {
+    match &part.source {
         KeySource::Column(slot) => Some(*slot),
         KeySource::Expression(_) => None,
-    };
-    let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot(part).is_some());
-    is_plain.then(|| index.parts.iter().filter_map(slot))
+    }
+}
+
+/// A decoded row without a column that the index, or the reader, asks for: a column is never taken for NULL.
+fn narrow_row(index: &IndexDefinition) -> StoreError {
+    StoreError::corrupt(format!("a row without a column of index {}", index.id.0))
 }
 
 impl IndexScan {

@@ -318,7 +318,7 @@ fn a_backup_is_the_state_of_one_commit_while_money_moves() {
             let mut random = Random::new(1_000 + round);
             let mut happens = || {
                 moved += usize::from(transfer(&store, &layout, &mut random).is_ok());
-                store.sweep(1_000).expect("sweep");
+                store.sweep(100).expect("sweep");
             };
             let mut out = Meanwhile { bytes: Vec::new(), happens: &mut happens };
             let summary = write_backup(&reader, &contents(&layout), &mut out, &mut |_| {}).expect("backup");

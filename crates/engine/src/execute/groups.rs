@@ -126,9 +126,9 @@ impl RunningCall {
                 result = context.check_interrupt();
             }
             if result.is_ok() {
-                let arguments: Vec<Value> =
+                let arguments: Result<Vec<Value>> =
                     columns.arguments.iter().map(|argument| argument.value(place)).collect();
-                result = self.add_arguments(call, &arguments, context);
+                result = arguments.and_then(|arguments| self.add_arguments(call, &arguments, context));
             }
         });
         result
@@ -390,7 +390,8 @@ impl GroupTable {
         row: usize,
         context: &mut ExecutionContext<'_>,
     ) -> Result<u32> {
-        let (values, order) = self.key(keys.iter().map(|key| key.value(row)), context)?;
+        let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect::<Result<_>>()?;
+        let (values, order) = self.key(values.into_iter(), context)?;
         Ok(self.find(&order, || values).unwrap_or(NO_GROUP))
     }
 

@@ -217,8 +217,9 @@ fn add_one_by_one<A: Accumulator + ?Sized>(
     places.for_each(|place| {
         if result.is_ok() {
             row.clear();
-            row.extend(arguments.iter().map(|argument| argument.value(place)));
-            result = accumulator.add(context, &row);
+            let mut values = arguments.iter().map(|argument| argument.value(place));
+            let computed = values.try_for_each(|value| value.map(|value| row.push(value)));
+            result = computed.and_then(|()| accumulator.add(context, &row));
         }
     });
     result

@@ -44,24 +44,22 @@ impl<'a> Rows<'a> {
     }
 
     /// Some of these rows: the places count among them.
-    fn narrowed(&self, among: Vec<u32>) -> Rows<'a> {
+    fn narrowed(&self, among: Vec<u32>) -> Computed<Rows<'a>> {
         let places = match &self.places {
             _ if among.len() == self.len() => self.places.clone(),
             None => Some(Cow::Owned(among)),
             Some(places) => {
-                let place = |index: &u32| places.get(*index as usize).copied().unwrap_or_default();
-                Some(Cow::Owned(among.iter().map(place).collect()))
+                let place = |index: &u32| places.get(*index as usize).copied();
+                Some(Cow::Owned(among.iter().map(place).collect::<Option<_>>().ok_or(Failed)?))
             }
         };
-        Rows { batch: self.batch, places }
+        Ok(Rows { batch: self.batch, places })
     }
 
     /// The place in the batch of each row.
     fn places(&self) -> impl Iterator<Item = usize> {
-        (0..self.len()).map(|index| match &self.places {
-            None => index,
-            Some(places) => places.get(index).copied().unwrap_or_default() as usize,
-        })
+        let all = if self.places.is_none() { 0..self.batch.len() } else { 0..0 };
+        all.chain(self.places.iter().flat_map(|places| places.iter().map(|place| *place as usize)))
     }
 
     fn column<T: Copy + Default>(
@@ -334,7 +332,7 @@ impl<'a> Rows<'a> {
             if open.is_empty() {
                 break;
             }
-            let found = self.narrowed(open.clone()).truths(part, context)?;
+            let found = self.narrowed(open.clone())?.truths(part, context)?;
             for (place, found) in open.iter().zip(found) {
                 if let Some(truth) = truths.get_mut(*place as usize) {
                     *truth = connect(*truth, found);
@@ -358,18 +356,18 @@ impl<'a> Rows<'a> {
             if open.is_empty() {
                 break;
             }
-            let truths = self.narrowed(open.clone()).truths(when, context)?;
+            let truths = self.narrowed(open.clone())?.truths(when, context)?;
             let is_chosen = |index: usize| truths.get(index).is_some_and(|truth| *truth == truth::TRUE);
             let (chosen, left): (Vec<_>, Vec<_>) =
                 open.into_iter().enumerate().partition(|(index, _)| is_chosen(*index));
             let chosen: Vec<u32> = chosen.into_iter().map(|(_, place)| place).collect();
             if !chosen.is_empty() {
-                scatter.put(&chosen, &compute(&self.narrowed(chosen.clone()), then, context)?);
+                scatter.put(&chosen, &compute(&self.narrowed(chosen.clone())?, then, context)?);
             }
             open = left.into_iter().map(|(_, place)| place).collect();
         }
         if !open.is_empty() {
-            scatter.put(&open, &compute(&self.narrowed(open.clone()), otherwise, context)?);
+            scatter.put(&open, &compute(&self.narrowed(open.clone())?, otherwise, context)?);
         }
         Ok(scatter.finish())
     }
@@ -387,7 +385,7 @@ impl<'a> Rows<'a> {
             if open.is_empty() {
                 break;
             }
-            let computed = compute(&self.narrowed(open.clone()), part, context)?;
+            let computed = compute(&self.narrowed(open.clone())?, part, context)?;
             scatter.put(&open, &computed);
             open = open
                 .into_iter()

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use farbird_store::NullBits;
-use farbird_types::Value;
+use farbird_types::{Error, Value};
 
 use super::expression::Unit;
 use super::{Failed, truth};
@@ -212,18 +212,23 @@ pub enum Column<'a> {
 
 impl Column<'_> {
     /// The value of a row.
-    pub fn value(&self, row: usize) -> Value {
-        match self {
+    ///
+    /// # Errors
+    /// An internal one if the column has no such row.
+    pub fn value(&self, row: usize) -> farbird_types::Result<Value> {
+        let missing = || Error::internal("a row outside of a computed column");
+        Ok(match self {
             Column::Numbers(numbers, unit) => {
                 numbers.get(row).map_or(Value::Null, |number| unit.value(number))
             }
             Column::Doubles(doubles) => doubles.get(row).map_or(Value::Null, Value::Double),
             Column::Floats(floats) => floats.get(row).map_or(Value::Null, |float| Value::Float(float as f32)),
             Column::Truths(truths) => {
-                truths.get(row).and_then(|truth| truth::known(*truth)).map_or(Value::Null, Value::Boolean)
+                let truth = truths.get(row).ok_or_else(missing)?;
+                truth::known(*truth).map_or(Value::Null, Value::Boolean)
             }
-            Column::Values(values) => values.get(row).cloned().unwrap_or_default(),
-        }
+            Column::Values(values) => values.get(row).cloned().ok_or_else(missing)?,
+        })
     }
 }
 
