@@ -113,7 +113,8 @@ const SHAPES: &[Shape] = &[
          begin while (i < 20) do begin b = b || b; i = i + 1; end n = octet_length(b); suspend; end",
     ),
     spills("select id, row_number() over (partition by mod(id, 50) order by t) from big"),
-    fails("select id, row_number() over (order by t), sum(id) over (order by t) from big"),
+    spills("select id, row_number() over (order by t), sum(id) over (order by t) from big"),
+    fails("select id, max(id) over (order by t rows 100 preceding) from big"),
     spills("select count(*) from (select cast(mod(id, 50) || t as blob sub_type text) b from big where id < 500) group by b"),
     fails("execute procedure deep(400)"),
     fails(

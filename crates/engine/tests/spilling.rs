@@ -172,6 +172,45 @@ fn statements_spill_when_others_have_the_servers_memory() {
 }
 
 #[test]
+fn partitions_past_their_memory_give_the_same_rows() {
+    let (database, mut session) = tables(4_000);
+    let functions = [
+        "row_number()",
+        "rank()",
+        "dense_rank()",
+        "percent_rank()",
+        "cume_dist()",
+        "ntile(7)",
+        "lag(t, 3, 'none')",
+        "lead(n, 1500)",
+        "first_value(t)",
+        "last_value(t)",
+        "nth_value(n, 2000)",
+        "sum(n)",
+        "count(distinct k)",
+        "max(t)",
+    ];
+    for function in functions {
+        let order = match function {
+            "count(distinct k)" => "",
+            _ => "order by k, mod(n, 97)",
+        };
+        // One partition of all rows, and a few.
+        for partition in ["", "partition by mod(n, 2)"] {
+            let query = format!("select n, t, {function} over ({partition} {order}) from a");
+            set_memory(&database, u64::MAX);
+            let expected = session.rows(&query);
+            set_memory(&database, 2 * LITTLE);
+            assert_eq!(session.rows(&query), expected, "{query}");
+            let budget = database.engine().budget();
+            assert!(budget.usage(Resource::Temporary).peak > 0);
+            assert_eq!(budget.usage(Resource::Memory).used, 0, "{query}");
+            assert_eq!(budget.usage(Resource::Temporary).used, 0, "{query}");
+        }
+    }
+}
+
+#[test]
 fn temporary_space_has_a_limit_and_is_given_back() {
     let (database, mut session) = tables(3_000);
     let limits = Limits { statement_memory: LITTLE, statement_temporary: 100_000, ..Limits::default() };

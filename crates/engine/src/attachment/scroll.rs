@@ -1,5 +1,6 @@
 //! Scrollable cursors: rows that have been passed are kept, to be gone back to.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use farbird_types::{Result, Value};
@@ -49,7 +50,8 @@ impl ScrollBuffer {
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, &mut next)?;
         self.position = target.min(self.rows.len() + 1);
-        self.position.checked_sub(1).map_or(Ok(None), |index| self.rows.get(index))
+        let Some(index) = self.position.checked_sub(1) else { return Ok(None) };
+        Ok(self.rows.get(index)?.map(Cow::into_owned))
     }
 
     fn read_until(

@@ -1,8 +1,10 @@
 //! Rows that are kept for later, read in order or by number: in memory while the statement's budget allows it, the others
 //! in a temporary file.
 //!
-//! Used for RETURNING of many rows and for cursors that scroll.
+//! Used for RETURNING of many rows, for cursors that scroll and for partitions of windows.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use farbird_types::{Result, Value};
@@ -13,12 +15,16 @@ use crate::execute::row_codec::{append_row, take_row};
 /// What is written to the file, and read back, at a time.
 const PAGE_BYTES: usize = 16 << 10;
 
+/// Pages of the file that are kept decoded: some functions look at two or three places by turns.
+const PAGES_AT_HAND: usize = 4;
+
 /// Rows by number.
 pub(crate) struct RowBuffer {
     /// The first rows.
     rows: Vec<Vec<Value>>,
     memory: Reservation,
-    spilled: Option<Box<Spilled>>,
+    /// In a cell, since reading a file changes it.
+    spilled: Option<Box<RefCell<Spilled>>>,
 }
 
 /// The rows for which there was no memory.
@@ -31,8 +37,8 @@ struct Spilled {
     tail_rows: usize,
     /// How many rows the pages have.
     rows_in_pages: usize,
-    /// The page that was read last, and its rows.
-    at_hand: Option<(usize, Vec<Vec<Value>>)>,
+    /// The pages that were read last, and their rows; the latest one first.
+    at_hand: Vec<(usize, Vec<Vec<Value>>)>,
 }
 
 struct Page {
@@ -69,26 +75,29 @@ impl RowBuffer {
         }
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
-            none => none.insert(Box::new(Spilled::new(self.memory.budget().temporary_file()?))),
+            none => {
+                let file = self.memory.budget().temporary_file()?;
+                none.insert(Box::new(RefCell::new(Spilled::new(file))))
+            }
         };
-        spilled.push(&row)
+        spilled.get_mut().push(&row)
     }
 
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len() + self.spilled.as_ref().map_or(0, |spilled| spilled.len())
+        self.rows.len() + self.spilled.as_ref().map_or(0, |spilled| spilled.borrow().len())
     }
 
     /// The row with a number, from 0.
     ///
     /// # Errors
     /// `io_error` if the file cannot be read.
-    pub(crate) fn get(&mut self, number: usize) -> Result<Option<Vec<Value>>> {
+    pub(crate) fn get(&self, number: usize) -> Result<Option<Cow<'_, [Value]>>> {
         if let Some(row) = self.rows.get(number) {
-            return Ok(Some(row.clone()));
+            return Ok(Some(Cow::Borrowed(row)));
         }
-        match &mut self.spilled {
-            Some(spilled) => spilled.get(number - self.rows.len()),
+        match &self.spilled {
+            Some(spilled) => Ok(spilled.borrow_mut().get(number - self.rows.len())?.map(Cow::Owned)),
             None => Ok(None),
         }
     }
@@ -97,7 +106,7 @@ impl RowBuffer {
     pub(crate) fn into_rows(self) -> BufferedRows {
         BufferedRows {
             rows: self.rows.into_iter(),
-            spilled: self.spilled,
+            spilled: self.spilled.map(|spilled| Box::new(spilled.into_inner())),
             taken: 0,
             _memory: Some(self.memory),
         }
@@ -127,7 +136,14 @@ impl From<Vec<Vec<Value>>> for BufferedRows {
 
 impl Spilled {
     fn new(file: TemporaryFile) -> Spilled {
-        Spilled { file, pages: Vec::new(), tail: Vec::new(), tail_rows: 0, rows_in_pages: 0, at_hand: None }
+        Spilled {
+            file,
+            pages: Vec::new(),
+            tail: Vec::new(),
+            tail_rows: 0,
+            rows_in_pages: 0,
+            at_hand: Vec::new(),
+        }
     }
 
     fn len(&self) -> usize {
@@ -158,12 +174,16 @@ impl Spilled {
         }
         let page = self.pages.partition_point(|page| page.first <= number) - 1;
         let Some(Page { place, bytes, first }) = self.pages.get(page) else { return Ok(None) };
-        if self.at_hand.as_ref().is_none_or(|(at_hand, _)| *at_hand != page) {
-            let mut read = vec![0; *bytes];
-            self.file.read_at(*place, &mut read)?;
-            self.at_hand = Some((page, decoded(&read)?));
+        match self.at_hand.iter().position(|(at_hand, _)| *at_hand == page) {
+            Some(known) => self.at_hand.get_mut(..=known).unwrap_or_default().rotate_right(1),
+            None => {
+                let mut read = vec![0; *bytes];
+                self.file.read_at(*place, &mut read)?;
+                self.at_hand.truncate(PAGES_AT_HAND - 1);
+                self.at_hand.insert(0, (page, decoded(&read)?));
+            }
         }
-        Ok(self.at_hand.as_ref().and_then(|(_, rows)| rows.get(number - first)).cloned())
+        Ok(self.at_hand.first().and_then(|(_, rows)| rows.get(number - first)).cloned())
     }
 }
 
@@ -193,7 +213,7 @@ mod tests {
         for number in 0..3_000 {
             buffer.push(row(number)).unwrap();
             for earlier in [number, number / 2, number.saturating_sub(150)] {
-                assert_eq!(buffer.get(earlier).unwrap(), Some(row(earlier)));
+                assert_eq!(buffer.get(earlier).unwrap().as_deref(), Some(&row(earlier)[..]));
             }
             assert_eq!(buffer.get(number + 1).unwrap(), None);
         }

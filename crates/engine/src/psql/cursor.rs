@@ -1,5 +1,6 @@
 //! The open cursors of a frame.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use farbird_types::{Result, Value};
@@ -108,7 +109,8 @@ impl Passed {
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, cursor, context)?;
         self.position = target.min(self.rows.len() + 1);
-        self.position.checked_sub(1).map_or(Ok(None), |index| self.rows.get(index))
+        let Some(index) = self.position.checked_sub(1) else { return Ok(None) };
+        Ok(self.rows.get(index)?.map(Cow::into_owned))
     }
 
     fn count(&mut self, cursor: &mut Cursor, context: &mut ExecutionContext<'_>) -> Result<i64> {

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | COUNT, SUM and AVG of exact numbers | rows that leave a frame are taken back, those that enter it are added: the answers are exact |
 //! | all others but LIST | blocks of rows and pairs of such blocks are aggregated once; a frame is put together of a few of them |
-//! | the same with DISTINCT | as above, over the different values: those that the frame has count |
+//! | the same with DISTINCT | how often the frame has each value is counted: a value enters with its first row and leaves with its last, in either of the ways above |
 //! | LIST | made anew for each frame: the lists are as long as that |
 //!
 //! So n frames take O(n log n) steps, whatever their bounds and exclusions. Sums of doubles over long frames are added in
@@ -20,6 +20,7 @@ use farbird_types::{Error, Result, Value, compare};
 
 use super::frame::{FrameRows, Frames};
 use super::partition::Partition;
+use super::results::Results;
 use crate::bind::data_type::collation_of;
 use crate::budget::{Reservation, row_bytes};
 use crate::execute::aggregate::RunningCall;
@@ -40,7 +41,7 @@ pub(super) fn aggregate(
     frame: &WindowFrame,
     order: &[SortKey],
     context: &mut ExecutionContext<'_>,
-    results: &mut Vec<Value>,
+    results: &mut Results,
 ) -> Result<()> {
     let frames = Frames::new(partition, frame, order, context)?;
     let mut growing = Growing { running: RunningCall::start(call), added: 0..0 };
@@ -51,7 +52,7 @@ pub(super) fn aggregate(
         let rows = frames.of_row(place, context)?;
         if latest.as_ref() == Some(&rows) {
             let same = results.last().cloned().unwrap_or_default();
-            results.push(same);
+            results.push(same)?;
             continue;
         }
         let result = match (&mut moving, rows.single()) {
@@ -61,7 +62,7 @@ pub(super) fn aggregate(
             (Some(moving), _) => moving.result(&rows, context)?,
             (none, _) => none.insert(Moving::new(partition, call, context)?).result(&rows, context)?,
         };
-        results.push(result);
+        results.push(result)?;
         latest = Some(rows);
     }
     Ok(())
@@ -88,7 +89,7 @@ impl Growing {
         let from = if self.added.is_empty() { range.start } else { self.added.end };
         for row in from..range.end {
             context.check_interrupt()?;
-            self.running.add(call, partition.values(row), context)?;
+            self.running.add(call, &partition.row(row)?, context)?;
         }
         self.added = range;
         self.running.result(context)
@@ -124,7 +125,7 @@ impl<'a> Arguments<'a> {
         };
         for place in 0..partition.len() {
             context.check_interrupt()?;
-            match arguments_of(call, partition.values(place), context) {
+            match arguments_of(call, &partition.row(place)?, context) {
                 Ok(values) => {
                     arguments.memory.grow(values.as_deref().map_or(0, row_bytes) + ROW_BYTES)?;
                     arguments.counts.push(values.is_some());
@@ -381,8 +382,7 @@ fn not_mergeable() -> Error {
     Error::internal("an aggregate that cannot be put together was")
 }
 
-/// The different values of a partition, of which those count that the frame has: a tree whose leaves are the values, and
-/// whose other nodes have what those below them that count come to.
+/// The different values of a partition, of which those count that the frame has.
 struct Distinct {
     /// Of each row.
     numbers: Vec<Option<u32>>,
@@ -390,17 +390,31 @@ struct Distinct {
     rows: Vec<usize>,
     /// How often the frame has each.
     counts: Vec<u32>,
-    /// The root at 1, the leaves in the second half.
-    nodes: Vec<Option<Box<dyn Accumulator>>>,
+    counted: Counted,
     frame: FrameRows,
+}
+
+/// What the values that count come to.
+enum Counted {
+    /// Values can be taken back.
+    Exchanged(Box<dyn Accumulator>),
+    /// A tree whose leaves are the values, and whose other nodes have what those below them that count come to. The root is
+    /// at 1, the leaves are the second half.
+    Tree(Vec<Option<Box<dyn Accumulator>>>),
 }
 
 impl Distinct {
     fn new(arguments: &Arguments<'_>, context: &ExecutionContext<'_>) -> Result<Distinct> {
         let (numbers, rows) = arguments.distinct(context)?;
-        let mut nodes = Vec::new();
-        nodes.resize_with(rows.len().next_power_of_two() * 2, || None);
-        Ok(Distinct { numbers, counts: vec![0; rows.len()], rows, nodes, frame: FrameRows::default() })
+        let accumulator = arguments.start();
+        let counted = if accumulator.can_remove() {
+            Counted::Exchanged(accumulator)
+        } else {
+            let mut nodes = Vec::new();
+            nodes.resize_with(rows.len().next_power_of_two() * 2, || None);
+            Counted::Tree(nodes)
+        };
+        Ok(Distinct { numbers, counts: vec![0; rows.len()], rows, counted, frame: FrameRows::default() })
     }
 
     fn result(
@@ -426,9 +440,12 @@ impl Distinct {
             }
         }
         self.frame = rows.clone();
-        match self.nodes.get(1) {
-            Some(Some(root)) => root.result(context),
-            _ => arguments.start().result(context),
+        match &self.counted {
+            Counted::Exchanged(accumulator) => accumulator.result(context),
+            Counted::Tree(nodes) => match nodes.get(1) {
+                Some(Some(root)) => root.result(context),
+                _ => arguments.start().result(context),
+            },
         }
     }
 
@@ -442,36 +459,53 @@ impl Distinct {
     ) -> Result<()> {
         let Some(count) = self.counts.get_mut(number) else { return Ok(()) };
         *count = if enters { *count + 1 } else { count.saturating_sub(1) };
-        let leaf = match (*count, enters) {
-            (1, true) => {
-                let mut accumulator = arguments.start();
-                let row = self.rows.get(number).copied().unwrap_or_default();
-                arguments.add(row..row + 1, accumulator.as_mut(), context)?;
-                Some(accumulator)
-            }
-            (0, false) => None,
-            _ => return Ok(()),
-        };
-        let mut node = self.nodes.len() / 2 + number;
-        if let Some(place) = self.nodes.get_mut(node) {
-            *place = leaf;
+        if !matches!((*count, enters), (1, true) | (0, false)) {
+            return Ok(());
         }
-        while node > 1 {
-            node /= 2;
-            let below = |child: usize| self.nodes.get(child).and_then(Option::as_deref);
-            let both = match (below(node * 2), below(node * 2 + 1)) {
-                (Some(left), Some(right)) => {
-                    let mut both = left.fork().ok_or_else(not_mergeable)?;
-                    both.merge(right, context)?;
-                    Some(both)
+        let row = self.rows.get(number).copied().unwrap_or_default();
+        match &mut self.counted {
+            Counted::Exchanged(accumulator) => match arguments.of_row(row) {
+                Some(values) if enters => accumulator.add(context, values),
+                Some(values) => accumulator.remove(context, values),
+                None => Ok(()),
+            },
+            Counted::Tree(nodes) => {
+                let mut leaf = None;
+                if enters {
+                    arguments.add(row..row + 1, leaf.insert(arguments.start()).as_mut(), context)?;
                 }
-                (Some(one), None) | (None, Some(one)) => one.fork(),
-                (None, None) => None,
-            };
-            if let Some(place) = self.nodes.get_mut(node) {
-                *place = both;
+                set_leaf(nodes, number, leaf, context)
             }
         }
-        Ok(())
     }
+}
+
+/// Sets a leaf of a tree, and what the nodes above it come to.
+fn set_leaf(
+    nodes: &mut [Option<Box<dyn Accumulator>>],
+    number: usize,
+    leaf: Option<Box<dyn Accumulator>>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
+    let mut node = nodes.len() / 2 + number;
+    if let Some(place) = nodes.get_mut(node) {
+        *place = leaf;
+    }
+    while node > 1 {
+        node /= 2;
+        let below = |child: usize| nodes.get(child).and_then(Option::as_deref);
+        let both = match (below(node * 2), below(node * 2 + 1)) {
+            (Some(left), Some(right)) => {
+                let mut both = left.fork().ok_or_else(not_mergeable)?;
+                both.merge(right, context)?;
+                Some(both)
+            }
+            (Some(one), None) | (None, Some(one)) => one.fork(),
+            (None, None) => None,
+        };
+        if let Some(place) = nodes.get_mut(node) {
+            *place = both;
+        }
+    }
+    Ok(())
 }

@@ -110,7 +110,7 @@ impl<'a> Frames<'a> {
             keys.reserve(partition.len());
             for place in 0..partition.len() {
                 context.check_interrupt()?;
-                keys.push(order.value.evaluate(partition.values(place), context)?);
+                keys.push(order.value.evaluate(&partition.row(place)?, context)?);
             }
         }
         // NULLs stand at one end.
@@ -174,7 +174,7 @@ impl<'a> Frames<'a> {
         place: usize,
         context: &mut ExecutionContext<'_>,
     ) -> Result<usize> {
-        let value = value.evaluate(self.partition.values(place), context)?;
+        let value = value.evaluate(&self.partition.row(place)?, context)?;
         let distance = whole_number(&value, context)?.and_then(|distance| usize::try_from(distance).ok());
         distance.ok_or_else(|| Error::new(isc::WINDOW_FRAME_VALUE_INVALID))
     }
@@ -224,7 +224,7 @@ impl<'a> Frames<'a> {
         if own.is_null() {
             return Ok(None);
         }
-        let distance = distance.evaluate(self.partition.values(place), context)?;
+        let distance = distance.evaluate(&self.partition.row(place)?, context)?;
         let zero = Value::integer(0);
         if compare_nullable(&distance, &zero, Collation::default(), context)?.is_none_or(Ordering::is_lt) {
             return Err(Error::new(isc::WINDOW_FRAME_VALUE_INVALID));

@@ -1,17 +1,20 @@
 //! Window functions.
 //!
-//! A partition is read whole, in the window's order; each row's result is then computed from the rows of its frame. One
-//! that is larger than the statement's memory is refused.
+//! A partition is read whole, in the window's order; each row's result is then computed from the rows of its frame. Rows and
+//! results for which the statement has no memory stand in temporary files. What frames that move are followed with must
+//! have room in memory.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `partition` | the rows of a partition, and the functions that number or pick rows |
+//! | `results` | what was computed for them |
 //! | `frame` | which rows a frame has |
 //! | `aggregate` | aggregates over frames, in no more than O(n log n) |
 
 mod aggregate;
 mod frame;
 mod partition;
+mod results;
 
 use std::sync::Arc;
 
@@ -21,10 +24,12 @@ use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::blob_keys::BlobKeys;
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
+use crate::execute::row_buffer::BufferedRows;
 use crate::execute::spill::{Sorted, Sorter};
 use crate::plan::Window;
 
 use partition::Partition;
+use results::{HandedOut, Results};
 
 /// Computes window functions. Rows come out in the window's order.
 pub(crate) struct WindowOperator {
@@ -48,25 +53,27 @@ struct WindowRow {
 }
 
 /// A partition with the results of each call, being handed out.
-#[derive(Default)]
 struct Finished {
-    partition: Partition,
-    results: Vec<Vec<Value>>,
-    next: usize,
-    /// So many rows were computed.
+    partition: BufferedRows,
+    results: Vec<HandedOut>,
+    /// So many rows that were computed are left.
     rows: usize,
 }
 
 impl Finished {
+    fn nothing() -> Finished {
+        Finished { partition: Vec::new().into(), results: Vec::new(), rows: 0 }
+    }
+
     fn hand_out(&mut self, batch: &mut Batch) -> Result<()> {
-        while !batch.is_full() && self.next < self.rows {
-            let place = self.next;
-            self.next += 1;
-            if self.results.iter().any(|of_call| of_call.len() <= place) {
-                return Err(Error::internal("a row without a window's result"));
+        let missing = || Error::internal("a row without a window's result");
+        while !batch.is_full() && self.rows > 0 {
+            self.rows -= 1;
+            let mut row = self.partition.next()?.ok_or_else(missing)?;
+            for of_call in &mut self.results {
+                row.push(of_call.next()?.ok_or_else(missing)?);
             }
-            let results = self.results.iter_mut().filter_map(|of_call| of_call.get_mut(place));
-            batch.push(self.partition.take_row(place).chain(results.map(std::mem::take)));
+            batch.push(row);
         }
         Ok(())
     }
@@ -78,7 +85,7 @@ impl WindowOperator {
             input: build(&window.input),
             rows: Sorted::empty(),
             head: None,
-            finished: Finished::default(),
+            finished: Finished::nothing(),
             error: None,
             filled: false,
             window: window.clone(),
@@ -119,7 +126,7 @@ impl WindowOperator {
     /// Reads the rows of the next partition; `None` at the end.
     fn read_partition(&mut self, context: &ExecutionContext<'_>) -> Result<Option<Partition>> {
         let Some(first) = self.head.take() else { return Ok(None) };
-        let mut partition = Partition::new(self.window.input.width(), context.budget.reserve());
+        let mut partition = Partition::new(&context.budget);
         let mut order = first.order;
         partition.push(first.values, true)?;
         loop {
@@ -131,7 +138,6 @@ impl WindowOperator {
                 }
                 other => {
                     self.head = other;
-                    partition.close();
                     return Ok(Some(partition));
                 }
             }
@@ -144,13 +150,12 @@ impl WindowOperator {
             return Err(error);
         }
         // The rows of the last one are let go of before the next ones are read.
-        self.finished = Finished::default();
-        let Some(mut partition) = self.read_partition(context)? else { return Ok(false) };
-        partition.cover_results(self.window.calls.len())?;
+        self.finished = Finished::nothing();
+        let Some(partition) = self.read_partition(context)? else { return Ok(false) };
         let mut results = Vec::with_capacity(self.window.calls.len());
         let mut rows = partition.len();
         for call in &self.window.calls {
-            let mut values = Vec::with_capacity(partition.len());
+            let mut values = Results::new(&context.budget);
             let computed = partition.compute(call, &self.window.order, context, &mut values);
             context.check_interrupt()?;
             if let Err(error) = computed
@@ -159,9 +164,9 @@ impl WindowOperator {
                 rows = values.len();
                 self.error = Some(error);
             }
-            results.push(values);
+            results.push(values.hand_out()?);
         }
-        self.finished = Finished { partition, results, next: 0, rows };
+        self.finished = Finished { partition: partition.into_rows(), results, rows };
         Ok(true)
     }
 }
@@ -170,7 +175,7 @@ impl Operator for WindowOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
         self.head = None;
-        self.finished = Finished::default();
+        self.finished = Finished::nothing();
         self.error = None;
         self.input.open(context)
     }

@@ -1,23 +1,26 @@
 //! The rows of a partition, and the functions that number or pick rows.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 use super::aggregate::aggregate;
 use super::frame::{FrameRows, Frames};
-use crate::budget::{Reservation, row_bytes};
+use super::results::Results;
+use crate::budget::{Reservation, StatementBudget, extend_within, room};
 use crate::execute::context::ExecutionContext;
+use crate::execute::row_buffer::{BufferedRows, RowBuffer};
 use crate::expression::Expression;
 use crate::plan::{SortKey, WindowCall, WindowFrame, WindowFunction};
 
-/// The rows of one partition, in order, value after value.
-#[derive(Default)]
+/// The rows of one partition, in order: in memory, and in a temporary file what has no room there.
 pub(super) struct Partition {
-    values: Vec<Value>,
-    width: usize,
-    rows: usize,
-    /// Per row: the first row of its peers, and the one after the last.
-    peers: Vec<(usize, usize)>,
-    memory: Option<Reservation>,
+    rows: RowBuffer,
+    /// The first row of each group of peers.
+    peers: Vec<usize>,
+    /// What those take.
+    memory: Reservation,
 }
 
 /// Where NTH_VALUE and its like look in a frame.
@@ -28,71 +31,51 @@ enum Pick<'a> {
 }
 
 impl Partition {
-    /// No rows yet; they have `width` values.
-    pub(super) fn new(width: usize, memory: Reservation) -> Partition {
-        Partition { width, memory: Some(memory), ..Partition::default() }
-    }
-
-    /// Makes room.
-    ///
-    /// # Errors
-    /// `virmemexh` past the statement's memory.
-    fn cover(&mut self, bytes: usize) -> Result<()> {
-        self.memory.as_mut().map_or(Ok(()), |memory| memory.grow(bytes))
-    }
-
-    /// Makes room for the results of so many calls.
-    ///
-    /// # Errors
-    /// `virmemexh` past the statement's memory.
-    pub(super) fn cover_results(&mut self, calls: usize) -> Result<()> {
-        self.cover(self.rows * calls * size_of::<Value>())
+    /// No rows yet.
+    pub(super) fn new(budget: &Arc<StatementBudget>) -> Partition {
+        Partition { rows: RowBuffer::new(budget), peers: Vec::new(), memory: budget.reserve() }
     }
 
     /// Appends a row; `is_new` if it is no peer of the one before.
     ///
     /// # Errors
-    /// `virmemexh` past the statement's memory.
+    /// `virmemexh` if there is no memory even for the places of peers; those of temporary files.
     pub(super) fn push(&mut self, row: Vec<Value>, is_new: bool) -> Result<()> {
-        self.cover(row_bytes(&row))?;
         if is_new {
-            self.close();
+            self.memory.grow(room(&self.peers, 1) * size_of::<usize>())?;
+            extend_within(&mut self.peers, 1, [self.rows.len()]);
         }
-        let first = self.peers.last().copied().filter(|_| !is_new).map_or(self.rows, |(first, _)| first);
-        self.values.extend(row);
-        self.rows += 1;
-        self.values.resize(self.rows * self.width, Value::Null);
-        self.peers.push((first, 0));
-        Ok(())
-    }
-
-    /// No more peers of the last row come.
-    pub(super) fn close(&mut self) {
-        let first = self.peers.last().map_or(0, |(first, _)| *first);
-        for (_, end) in self.peers.iter_mut().skip(first) {
-            *end = self.rows;
-        }
+        self.rows.push(row)
     }
 
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
-        self.rows
+        self.rows.len()
     }
 
     /// The values of a row.
-    pub(super) fn values(&self, place: usize) -> &[Value] {
-        self.values.get(place * self.width..(place + 1) * self.width).unwrap_or_default()
+    ///
+    /// # Errors
+    /// `io_error` if a temporary file cannot be read; an internal one if there is no such row.
+    pub(super) fn row(&self, place: usize) -> Result<Cow<'_, [Value]>> {
+        self.rows.get(place)?.ok_or_else(|| Error::internal("a row outside of its partition"))
     }
 
-    /// Takes the values of a row out.
-    pub(super) fn take_row(&mut self, place: usize) -> impl Iterator<Item = Value> {
-        let row = self.values.get_mut(place * self.width..(place + 1) * self.width).unwrap_or_default();
-        row.iter_mut().map(std::mem::take)
+    /// Gives the rows away.
+    pub(super) fn into_rows(self) -> BufferedRows {
+        self.rows.into_rows()
+    }
+
+    /// How many groups of peers there are up to a row's own.
+    fn rank(&self, place: usize) -> usize {
+        self.peers.partition_point(|first| *first <= place)
     }
 
     /// The first of a row's peers, and the row after the last.
     pub(super) fn peers(&self, place: usize) -> (usize, usize) {
-        self.peers.get(place).copied().unwrap_or((place, place + 1))
+        let rank = self.rank(place);
+        let first = rank.checked_sub(1).and_then(|own| self.peers.get(own)).copied().unwrap_or(0);
+        (first, self.peers.get(rank).copied().unwrap_or(self.len()))
     }
 
     /// Appends the results of a call for all rows; if one fails, those of the rows before.
@@ -101,29 +84,23 @@ impl Partition {
         call: &WindowCall,
         order: &[SortKey],
         context: &mut ExecutionContext<'_>,
-        results: &mut Vec<Value>,
+        results: &mut Results,
     ) -> Result<()> {
-        let count = self.rows;
+        let count = self.len();
+        let others = count.saturating_sub(1);
+        let mut number = |number_of: &dyn Fn(usize) -> Value| {
+            (0..count).try_for_each(|place| {
+                context.check_interrupt()?;
+                results.push(number_of(place))
+            })
+        };
         match &call.function {
-            WindowFunction::RowNumber => results.extend((0..count).map(|place| integer(place + 1))),
-            WindowFunction::Rank => {
-                results.extend((0..count).map(|place| integer(self.peers(place).0 + 1)));
-            }
-            WindowFunction::DenseRank => {
-                let mut rank = 0;
-                results.extend((0..count).map(|place| {
-                    rank += usize::from(self.peers(place).0 == place);
-                    integer(rank)
-                }));
-            }
-            WindowFunction::PercentRank => {
-                let others = count.saturating_sub(1);
-                results.extend((0..count).map(|place| ratio(self.peers(place).0, others)));
-            }
-            WindowFunction::CumeDist => {
-                results.extend((0..count).map(|place| ratio(self.peers(place).1, count)));
-            }
-            WindowFunction::Ntile(buckets) => *results = self.ntile(buckets, context)?,
+            WindowFunction::RowNumber => number(&|place| integer(place + 1))?,
+            WindowFunction::Rank => number(&|place| integer(self.peers(place).0 + 1))?,
+            WindowFunction::DenseRank => number(&|place| integer(self.rank(place)))?,
+            WindowFunction::PercentRank => number(&|place| ratio(self.peers(place).0, others))?,
+            WindowFunction::CumeDist => number(&|place| ratio(self.peers(place).1, count))?,
+            WindowFunction::Ntile(buckets) => self.ntile(buckets, context, results)?,
             WindowFunction::Offset { value, distance, default, forward } => {
                 self.offset(value, distance, default, *forward, context, results)?;
             }
@@ -144,26 +121,29 @@ impl Partition {
         Ok(())
     }
 
-    fn ntile(&self, buckets: &Expression, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
-        let count = self.rows;
-        let buckets = whole_number(&buckets.evaluate(self.values(0), context)?, context)?.unwrap_or(0);
+    fn ntile(
+        &self,
+        buckets: &Expression,
+        context: &mut ExecutionContext<'_>,
+        results: &mut Results,
+    ) -> Result<()> {
+        let count = self.len();
+        let buckets = whole_number(&buckets.evaluate(&self.row(0)?, context)?, context)?.unwrap_or(0);
         let buckets = usize::try_from(buckets)
             .ok()
             .filter(|buckets| *buckets > 0)
             .ok_or_else(|| Error::new(isc::SYSF_ARGNMUSTBE_POSITIVE).with(1).with("NTILE"))?;
         // The first buckets take one row more than the others until nothing is left over.
         let (size, larger) = (count / buckets, count % buckets);
-        Ok((0..count)
-            .map(|place| {
-                let in_larger = larger * (size + 1);
-                let bucket = if place < in_larger {
-                    place / (size + 1)
-                } else {
-                    larger + (place - in_larger) / size.max(1)
-                };
-                integer(bucket + 1)
-            })
-            .collect())
+        (0..count).try_for_each(|place| {
+            let in_larger = larger * (size + 1);
+            let bucket = if place < in_larger {
+                place / (size + 1)
+            } else {
+                larger + (place - in_larger) / size.max(1)
+            };
+            results.push(integer(bucket + 1))
+        })
     }
 
     fn offset(
@@ -173,13 +153,13 @@ impl Partition {
         default: &Expression,
         forward: bool,
         context: &mut ExecutionContext<'_>,
-        results: &mut Vec<Value>,
+        results: &mut Results,
     ) -> Result<()> {
-        for place in 0..self.rows {
+        for place in 0..self.len() {
             context.check_interrupt()?;
-            let Some(distance) = whole_number(&distance.evaluate(self.values(place), context)?, context)?
+            let Some(distance) = whole_number(&distance.evaluate(&self.row(place)?, context)?, context)?
             else {
-                results.push(Value::Null);
+                results.push(Value::Null)?;
                 continue;
             };
             let Ok(distance) = usize::try_from(distance) else {
@@ -187,10 +167,10 @@ impl Partition {
                 return Err(Error::new(isc::SYSF_ARGNMUSTBE_NONNEG).with(2).with(name));
             };
             let wanted = if forward { place.checked_add(distance) } else { place.checked_sub(distance) };
-            results.push(match wanted.filter(|wanted| *wanted < self.rows) {
-                Some(wanted) => value.evaluate(self.values(wanted), context)?,
-                None => default.evaluate(self.values(place), context)?,
-            });
+            results.push(match wanted.filter(|wanted| *wanted < self.len()) {
+                Some(wanted) => value.evaluate(&self.row(wanted)?, context)?,
+                None => default.evaluate(&self.row(place)?, context)?,
+            })?;
         }
         Ok(())
     }
@@ -203,23 +183,23 @@ impl Partition {
         frame: &WindowFrame,
         order: &[SortKey],
         context: &mut ExecutionContext<'_>,
-        results: &mut Vec<Value>,
+        results: &mut Results,
     ) -> Result<()> {
         let frames = Frames::new(self, frame, order, context)?;
-        for place in 0..self.rows {
+        for place in 0..self.len() {
             context.check_interrupt()?;
             let rows = frames.of_row(place, context)?;
             let chosen = match pick {
                 Pick::First => rows.nth(0),
                 Pick::Last => rows.len().checked_sub(1).and_then(|index| rows.nth(index)),
                 Pick::Nth { number, from_last } => {
-                    self.nth(&rows, &number.evaluate(self.values(place), context)?, *from_last, context)?
+                    self.nth(&rows, &number.evaluate(&self.row(place)?, context)?, *from_last, context)?
                 }
             };
             results.push(match chosen {
-                Some(chosen) => value.evaluate(self.values(chosen), context)?,
+                Some(chosen) => value.evaluate(&self.row(chosen)?, context)?,
                 None => Value::Null,
-            });
+            })?;
         }
         Ok(())
     }
