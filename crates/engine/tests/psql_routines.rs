@@ -325,6 +325,34 @@ fn where_current_of_means_the_cursor_s_row() {
     assert_eq!(session.rows("select id, v from t order by id"), ["1|a", "2|second"]);
 }
 
+/// As in Firebird: the cursor of a loop lets its row go, a declared one fails.
+#[test]
+fn where_current_of_a_row_that_is_gone() {
+    let mut session = stock();
+    for id in 1..=3 {
+        session.execute(&format!("insert into t values ({id}, 'a')"));
+    }
+    for (gone, then) in [
+        ("delete from t where id = :i", "update t set v = 'x' where current of c"),
+        ("delete from t where current of c", "delete from t where current of c"),
+    ] {
+        let body = format!("begin {gone}; {then}; n = n + row_count; end");
+        session.execute("savepoint s");
+        let found = session.rows(&format!(
+            "execute block returns (n int) as declare i int; begin
+             n = 0; for select id from t order by id into i as cursor c do {body} suspend; end"
+        ));
+        assert_eq!(found, ["0"], "{then}");
+        assert_eq!(session.rows("select count(*) from t"), ["0"]);
+        session.execute("rollback to savepoint s");
+        let error = session.error(&format!(
+            "execute block as declare i int; declare n int; declare c cursor for (select id from t);
+             begin n = 0; open c; fetch c into i; {body} end"
+        ));
+        assert!(error.starts_with("no_cur_rec"), "{error}");
+    }
+}
+
 #[test]
 fn statements_see_what_those_before_them_did() {
     let mut session = stock();

@@ -7,6 +7,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::inference::{ParameterType, Shape};
+use crate::bind::opaque::OpaqueColumns;
 use crate::bind::scope::{CommonTableScope, Namespace};
 use crate::bind::source::{Slot, Source, SourceColumn};
 use crate::bind::{Access, AccessPrivilege, Environment, VariableScope};
@@ -90,6 +91,8 @@ pub(crate) struct Block {
     pub(crate) windows: Vec<crate::bind::grouping::BoundWindow>,
     /// Named windows of its WINDOW clause.
     pub(crate) named_windows: Vec<ast::NamedWindow>,
+    /// While GROUP BY and what follows it is bound: the columns that stand for expressions.
+    pub(crate) opaque: Option<OpaqueColumns>,
     /// Where aggregates may stand now.
     pub(crate) aggregates_allowed: AggregatesAllowed,
     /// Whether something in it has side effects or gives another value each time.

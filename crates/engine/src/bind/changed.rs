@@ -14,7 +14,7 @@ use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::{ObjectKind, Relation, RelationKind};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::block::RowOutline;
-use crate::plan::modification::{CheckRule, Target};
+use crate::plan::modification::{CheckRule, GoneRow, Target};
 use crate::psql::{TriggerMoment, has_triggers};
 
 /// What a statement changes: a table, a view over one, or a view whose triggers do all.
@@ -271,18 +271,18 @@ impl Binder<'_> {
         }
     }
 
-    /// The condition of WHERE, or of WHERE CURRENT OF; and whether it is the latter.
+    /// The condition of WHERE, or of WHERE CURRENT OF; and, if it is the latter, what happens without a row.
     pub(super) fn changed_rows(
         &mut self,
         rows: &ast::ChangedRows,
         changed: &Changed,
-    ) -> Result<(Vec<Expression>, bool)> {
+    ) -> Result<(Vec<Expression>, Option<GoneRow>)> {
         match rows {
-            ast::ChangedRows::All => Ok((Vec::new(), false)),
+            ast::ChangedRows::All => Ok((Vec::new(), None)),
             ast::ChangedRows::Where(condition) => {
                 let mut conditions = Vec::new();
                 self.bind_condition(condition)?.into_conjuncts(&mut conditions);
-                Ok((conditions, false))
+                Ok((conditions, None))
             }
             ast::ChangedRows::CurrentOf(cursor) => {
                 let slot = self.variables.cursor_row_number(cursor.as_str(), &changed.relation.name);
@@ -299,7 +299,14 @@ impl Binder<'_> {
                     right: Box::new(Expression::Parameter(slot)),
                     collation: farbird_types::Collation::default(),
                 };
-                Ok((vec![condition], true))
+                let gone = if !self.variables.is_psql() {
+                    GoneRow::Conflict
+                } else if self.variables.is_loop_cursor(cursor.as_str()) {
+                    GoneRow::Ignored
+                } else {
+                    GoneRow::NoCurrentRecord
+                };
+                Ok((vec![condition], Some(gone)))
             }
         }
     }

@@ -33,6 +33,7 @@ impl Binder<'_> {
         let names = relation.columns.iter().map(|column| column.name.clone()).collect();
         let description = format!("view {}", relation.name);
         let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;
+        named.derived = false;
         for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
             // A view promises nothing about NULL, whatever its tables do.
             column.column_type.nullable = true;
@@ -93,6 +94,7 @@ impl Binder<'_> {
                 name: alias.to_owned(),
                 description: format!("derived table {}", table.name),
                 columns: columns.collect(),
+                derived: true,
                 row_key: None,
             };
             self.namespace().tables.push(named);
@@ -209,7 +211,8 @@ impl Binder<'_> {
             name,
             value,
         });
-        let named = NamedTable { name: alias.to_owned(), description, columns: columns.collect(), row_key };
+        let name = alias.to_owned();
+        let named = NamedTable { name, description, columns: columns.collect(), derived: true, row_key };
         Ok((tree, named))
     }
 

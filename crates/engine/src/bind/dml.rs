@@ -89,7 +89,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
         positioned,
         skip_locked: update.skip_locked,
     });
-    binder.prepared(StatementKind::Update, action, returning, columns, !positioned)
+    binder.prepared(StatementKind::Update, action, returning, columns, positioned.is_none())
 }
 
 pub(crate) fn bind_delete(
@@ -115,7 +115,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
     let action =
         ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
-    binder.prepared(StatementKind::Delete, action, returning, columns, !positioned)
+    binder.prepared(StatementKind::Delete, action, returning, columns, positioned.is_none())
 }
 
 pub(crate) fn bind_update_or_insert(

@@ -7,6 +7,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc
 use crate::bind::binder::{AggregatesAllowed, Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode, unsupported};
+use crate::bind::opaque::OpaqueColumns;
 use crate::bind::query::{OutputColumn, key_part};
 use crate::expression::Expression;
 use crate::function::lookup_aggregate;
@@ -95,14 +96,7 @@ impl Binder<'_> {
                             _ => return Err(position_error("GROUP BY")),
                         }
                     }
-                    ast::ExpressionKind::Column { qualifier: None, name } => {
-                        items.iter().find_map(|item| match item {
-                            ast::SelectItem::Expression { value, alias: Some(alias) } if alias == name => {
-                                Some(value)
-                            }
-                            _ => None,
-                        })
-                    }
+                    ast::ExpressionKind::Column { qualifier: None, name } => named_item(name, items)?,
                     _ => None,
                 };
                 self.bind_value(item.unwrap_or(value))
@@ -121,24 +115,28 @@ impl Binder<'_> {
         having: &mut [Expression],
         order: &mut [SortKey],
     ) -> Result<Vec<JoinKey>> {
+        let opaque = self.block().opaque.take().unwrap_or_default();
+        let in_groups = |expression: &mut Expression, keys: &[Expression], error: &dyn Fn() -> Error| {
+            in_groups(expression, keys, &opaque, error)
+        };
         let values: Vec<Expression> = keys.iter().map(|key| key.expression.clone()).collect();
         for item in items.iter_mut() {
-            in_groups(&mut item.expression, &values, || {
+            in_groups(&mut item.expression, &values, &|| {
                 agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list")
             })?;
         }
         for condition in having.iter_mut() {
-            in_groups(condition, &values, || agg_error(isc::DSQL_AGG_HAVING_ERR).with("HAVING clause"))?;
+            in_groups(condition, &values, &|| agg_error(isc::DSQL_AGG_HAVING_ERR).with("HAVING clause"))?;
         }
         for key in order.iter_mut() {
-            in_groups(&mut key.value, &values, || {
+            in_groups(&mut key.value, &values, &|| {
                 agg_error(isc::DSQL_AGG_COLUMN_ERR).with("ORDER BY clause")
             })?;
         }
         let mut failed = Ok(());
         for window in &mut self.block().windows {
             window.for_each_mut(&mut |expression| {
-                let result = in_groups(expression, &values, || {
+                let result = in_groups(expression, &values, &|| {
                     agg_error(isc::DSQL_AGG_COLUMN_ERR).with("select list")
                 });
                 if failed.is_ok() {
@@ -147,9 +145,15 @@ impl Binder<'_> {
             });
         }
         failed?;
+        for call in &mut self.block().aggregates {
+            call.arguments.iter_mut().chain(&mut call.filter).for_each(|value| opaque.resolve(value));
+        }
         Ok(keys
             .into_iter()
-            .map(|key| JoinKey { collation: collation_of(key.sql_type()), value: key.expression })
+            .map(|mut key| {
+                opaque.resolve(&mut key.expression);
+                JoinKey { collation: collation_of(key.sql_type()), value: key.expression }
+            })
             .collect())
     }
 
@@ -246,7 +250,7 @@ impl Binder<'_> {
             arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
             argument_types,
             result,
-            distinct: call.distinct,
+            distinct: call.distinct && !ignores_distinct(name),
             filter,
         })
     }
@@ -461,17 +465,54 @@ impl Binder<'_> {
             arguments: arguments.into_iter().map(|argument| argument.expression).collect(),
             argument_types,
             result,
-            distinct: call.distinct,
+            distinct: call.distinct && !ignores_distinct(name),
             filter,
         })
     }
 }
 
+/// The item of a select list that a name in GROUP BY means: by its alias, or by its column's name.
+///
+/// # Errors
+/// `dsql_ambiguous_field_name` if there are several.
+fn named_item<'i>(name: &ast::Name, items: &'i [ast::SelectItem]) -> Result<Option<&'i ast::Expression>> {
+    let mut named = items.iter().filter_map(|item| match item {
+        ast::SelectItem::Expression { value, alias: Some(alias) } => {
+            (alias == name).then_some((value, "an alias"))
+        }
+        ast::SelectItem::Expression { value, alias: None } => match &value.kind {
+            ast::ExpressionKind::Column { name: column, .. } if column == name => Some((value, "a field")),
+            _ => None,
+        },
+        _ => None,
+    });
+    let Some((first, kind)) = named.next() else { return Ok(None) };
+    match named.next() {
+        None => Ok(Some(first)),
+        Some((_, other)) => Err(dsql(sqlcode::UNKNOWN_TABLE)
+            .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
+            .with(kind)
+            .with(format!("{other} in the select list with name"))
+            .and(isc::RANDOM)
+            .with(name.as_str())),
+    }
+}
+
+/// Whether equal values change nothing: there is no need to look for them then.
+fn ignores_distinct(aggregate: &str) -> bool {
+    matches!(aggregate, "MIN" | "MAX")
+}
+
 /// Rewrites an expression in terms of groups.
-fn in_groups(expression: &mut Expression, keys: &[Expression], error: impl Fn() -> Error) -> Result<()> {
+fn in_groups(
+    expression: &mut Expression,
+    keys: &[Expression],
+    opaque: &OpaqueColumns,
+    error: &dyn Fn() -> Error,
+) -> Result<()> {
     let mut stray = false;
     expression.rewrite(&mut |part| {
-        if let Some(place) = keys.iter().position(|key| key == part) {
+        if let Some(place) = keys.iter().position(|key| opaque.are_same(key, part)) {
             return Some(Expression::Column(place));
         }
         match part {

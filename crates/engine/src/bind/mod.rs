@@ -14,6 +14,7 @@
 //! | `expression`, `literal`, `predicate`, `function` | values and predicates |
 //! | `inference` | types of parameters |
 //! | `grouping` | aggregates and window functions |
+//! | `opaque` | columns that stand for expressions, in queries that group |
 //! | `dml` | statements that change rows |
 //! | `changed`, `returning` | the table or view they change, and what they give back |
 //! | `target` | the table that a statement changes: defaults, constraints, references |
@@ -34,6 +35,7 @@ pub(crate) mod grouping;
 pub(crate) mod inference;
 mod label;
 mod literal;
+mod opaque;
 mod predicate;
 pub(crate) mod query;
 mod returning;
@@ -119,6 +121,12 @@ pub trait VariableScope {
     fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
         let _ = (cursor, relation);
         None
+    }
+
+    /// Whether a cursor is that of a loop: FOR SELECT ... AS CURSOR.
+    fn is_loop_cursor(&self, cursor: &str) -> bool {
+        let _ = cursor;
+        false
     }
 
     /// A function declared in the routine.

@@ -12,6 +12,8 @@ use crate::bind::data_type::collation_of;
 use crate::bind::error::{at, dsql, sqlcode};
 use crate::bind::inference::{Shape, inferred};
 use crate::bind::label::label_of;
+use crate::bind::opaque::OpaqueColumns;
+use crate::bind::scope::NamedTable;
 use crate::bind::source::FromTree;
 use crate::bind::{Action, Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
 use crate::catalog::RelationKind;
@@ -241,9 +243,24 @@ impl Binder<'_> {
             self.bind_condition(condition)?.into_conjuncts(&mut conditions);
         }
         self.block().aggregates_allowed = AggregatesAllowed::GroupBy;
+        let has_expressions = self.namespace().tables.iter().any(NamedTable::has_expressions);
+        if has_expressions && (!select.group_by.is_empty() || select.having.is_some()) {
+            self.block().opaque = Some(OpaqueColumns::default());
+        }
         let keys = self.bind_group_by(&select.group_by, &select.items)?;
         self.block().aggregates_allowed = AggregatesAllowed::Yes;
+        let captured = (self.block().captures.len(), self.block().captured_deeper);
         let mut items = self.bind_items(&select.items)?;
+        if has_expressions && self.block().opaque.is_none() && !self.block().aggregates.is_empty() {
+            // Only now it is known to group: once more.
+            let block = self.block();
+            block.opaque = Some(OpaqueColumns::default());
+            block.aggregates.clear();
+            block.windows.clear();
+            block.captures.truncate(captured.0);
+            block.captured_deeper = captured.1;
+            items = self.bind_items(&select.items)?;
+        }
         let mut having = Vec::new();
         if let Some(condition) = &select.having {
             self.bind_condition(condition)?.into_conjuncts(&mut having);
@@ -256,6 +273,7 @@ impl Binder<'_> {
             true => Some(self.finish_grouping(keys, &mut items, &mut having, &mut order)?),
             false => None,
         };
+        self.block().opaque = None;
         if let Some(limit) = limit {
             limits.push(self.bind_rows(limit)?);
         }
@@ -357,31 +375,36 @@ impl Binder<'_> {
         let namespace = self.namespace();
         let mut shown = Vec::new();
         for (number, table) in namespace.tables.iter().enumerate() {
-            let columns = (0..table.columns.len()).filter_map(|column| namespace.unqualified(number, column));
-            shown.extend(columns.cloned());
+            shown.extend((0..table.columns.len()).filter_map(|column| {
+                let place = Some((number, column)).filter(|place| namespace.merged_with(*place).is_none());
+                Some((namespace.unqualified(number, column)?.clone(), place))
+            }));
         }
-        shown.iter().try_for_each(|column| self.push_named(column, columns))
+        shown.iter().try_for_each(|(column, place)| self.push_named(column, *place, columns))
     }
 
     fn expand_table(&mut self, qualifier: &ast::Name, columns: &mut Vec<OutputColumn>) -> Result<()> {
-        let found = self.namespace().tables.iter().find(|table| table.name == qualifier.as_str()).cloned();
-        let Some(table) = found else {
+        let tables = &self.namespace().tables;
+        let found = tables.iter().enumerate().find(|(_, table)| table.name == qualifier.as_str());
+        let Some((number, table)) = found.map(|(number, table)| (number, table.clone())) else {
             let error = dsql(sqlcode::UNKNOWN_COLUMN)
                 .and(isc::DSQL_FIELD_ERR)
                 .and(isc::RANDOM)
                 .with(format!("{qualifier}.*"));
             return Err(at(error, qualifier.position));
         };
-        table.columns.iter().try_for_each(|column| self.push_named(column, columns))
+        let mut places = table.columns.iter().enumerate();
+        places.try_for_each(|(place, column)| self.push_named(column, Some((number, place)), columns))
     }
 
     fn push_named(
         &mut self,
         column: &super::scope::NamedColumn,
+        place: Option<(usize, usize)>,
         columns: &mut Vec<OutputColumn>,
     ) -> Result<()> {
         let block = self.namespace().block;
-        let bound = self.named_value(block, column)?;
+        let bound = self.column_value(block, column, place)?;
         self.column_is_read(&column.origin);
         columns.push(OutputColumn {
             name: Some(column.name.clone()),

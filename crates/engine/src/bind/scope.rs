@@ -36,6 +36,8 @@ pub(crate) struct NamedTable {
     pub(crate) description: String,
     /// Its columns, in order.
     pub(crate) columns: Vec<NamedColumn>,
+    /// Whether it is a derived or common table.
+    pub(crate) derived: bool,
     /// The source whose row number RDB$DB_KEY shows, with the relation's number.
     pub(crate) row_key: Option<(usize, u32)>,
 }
@@ -176,6 +178,11 @@ impl Namespace {
 }
 
 impl NamedTable {
+    /// Whether a column of it stands for an expression.
+    pub(crate) fn has_expressions(&self) -> bool {
+        self.columns.iter().any(|column| !matches!(column.value, NamedValue::Source(..)))
+    }
+
     /// The place of a column.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
@@ -186,6 +193,8 @@ impl NamedTable {
 struct Found {
     block: usize,
     column: NamedColumn,
+    /// Its place among the namespace's tables and columns, unless it was merged of several.
+    place: Option<(usize, usize)>,
 }
 
 impl Binder<'_> {
@@ -211,7 +220,7 @@ impl Binder<'_> {
         let Some(found) = self.find_column(qualifier, name, position)? else { return Ok(None) };
         self.note_column_access(&found.column);
         self.note_aggregated(found.block);
-        let mut bound = self.named_value(found.block, &found.column)?;
+        let mut bound = self.column_value(found.block, &found.column, found.place)?;
         bound.expression = self.bring_in(found.block, bound.expression);
         Ok(Some(bound))
     }
@@ -219,7 +228,7 @@ impl Binder<'_> {
     fn find_column(&self, qualifier: Option<&Name>, name: &str, position: Position) -> Result<Option<Found>> {
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
-                let mut found: Option<(&NamedTable, &NamedColumn)> = None;
+                let mut found: Option<(&NamedTable, &NamedColumn, (usize, usize))> = None;
                 for (number, table) in namespace.visible() {
                     if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
                         continue;
@@ -230,13 +239,18 @@ impl Binder<'_> {
                         None => namespace.unqualified(number, place),
                     };
                     let Some(column) = column else { continue };
-                    if let Some((first, _)) = found {
+                    if let Some((first, ..)) = found {
                         return Err(ambiguous(&table.description, &first.description, name));
                     }
-                    found = Some((table, column));
+                    found = Some((table, column, (number, place)));
                 }
-                if let Some((_, column)) = found {
-                    return Ok(Some(Found { block: namespace.block, column: column.clone() }));
+                if let Some((_, column, place)) = found {
+                    let is_merged = qualifier.is_none() && namespace.merged_with(place).is_some();
+                    return Ok(Some(Found {
+                        block: namespace.block,
+                        column: column.clone(),
+                        place: (!is_merged).then_some(place),
+                    }));
                 }
                 // A qualifier that names a table here hides tables of that name further out.
                 if let Some(qualifier) = qualifier
@@ -297,6 +311,31 @@ impl Binder<'_> {
             alias: alias_of(&alias, name),
         };
         Ok((self.bring_in(block, Expression::Column(slot)), relation, origin))
+    }
+
+    /// As [`Binder::named_value`], for a column at a place of the block's namespace: while the block's grouping is bound one
+    /// that stands for an expression is opaque.
+    pub(crate) fn column_value(
+        &mut self,
+        block: usize,
+        column: &NamedColumn,
+        place: Option<(usize, usize)>,
+    ) -> Result<Bound> {
+        let mut bound = self.named_value(block, column)?;
+        let derived = match (&column.value, place) {
+            (NamedValue::Source(..), _) | (_, None) => return Ok(bound),
+            (NamedValue::Computed { .. }, _) => false,
+            (NamedValue::Expression(_), Some((table, _))) => {
+                let namespace = self.namespaces.iter().rev().find(|namespace| namespace.block == block);
+                namespace.and_then(|namespace| namespace.tables.get(table)).is_some_and(|table| table.derived)
+            }
+        };
+        if let Some(opaque) = self.blocks.get_mut(block).and_then(|block| block.opaque.as_mut())
+            && let Some(place) = place
+        {
+            bound.expression = opaque.refer(place, bound.expression, derived);
+        }
+        Ok(bound)
     }
 
     /// What a column of a namespace is, in terms of the block that the namespace speaks of.

@@ -410,6 +410,7 @@ impl Binder<'_> {
             name: alias.to_owned(),
             description: format!("procedure {}", procedure.name),
             columns: columns.collect(),
+            derived: false,
             row_key: None,
         };
         self.namespace().tables.push(named);
@@ -518,6 +519,7 @@ pub(crate) fn named_relation(
         name: alias.to_owned(),
         description: format!("table {}", relation.name),
         columns: columns.collect(),
+        derived: false,
         row_key: Some((source, relation.id.0)),
     }
 }

@@ -361,6 +361,7 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
         name: relation.name.clone(),
         description: format!("table {}", relation.name),
         columns: columns.collect(),
+        derived: false,
         row_key: None,
     }
 }

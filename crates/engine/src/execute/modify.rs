@@ -22,7 +22,7 @@ use crate::expression::Expression;
 use crate::expression::evaluate::evaluate_all;
 use crate::plan::Node;
 use crate::plan::modification::{
-    DeletePlan, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target,
+    DeletePlan, GoneRow, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target,
     UpdateOrInsertPlan, UpdatePlan,
 };
 
@@ -286,9 +286,16 @@ fn run_delete(
     positioned(delete.positioned, found)
 }
 
-/// WHERE CURRENT OF needs a row to stand on.
-fn positioned(positioned: bool, found: bool) -> Change<()> {
-    if positioned && !found { Err(Error::new(isc::NO_CUR_REC).into()) } else { Ok(()) }
+/// WHERE CURRENT OF needs a row to stand on. Firebird's statuses.
+fn positioned(positioned: Option<GoneRow>, found: bool) -> Change<()> {
+    match positioned.filter(|_| !found) {
+        None | Some(GoneRow::Ignored) => Ok(()),
+        Some(GoneRow::NoCurrentRecord) => Err(Error::new(isc::NO_CUR_REC).into()),
+        Some(GoneRow::Conflict) => {
+            let error = Error::new(isc::SQLERR).with(-913).and(isc::DEADLOCK).and(isc::UPDATE_CONFLICT);
+            Err(error.into())
+        }
+    }
 }
 
 fn run_update_or_insert(

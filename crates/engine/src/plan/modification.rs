@@ -101,6 +101,17 @@ pub struct InsertRow {
     pub missing: Vec<usize>,
 }
 
+/// What UPDATE and DELETE do whose WHERE CURRENT OF names a row that is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoneRow {
+    /// Nothing: the cursor is that of FOR SELECT ... AS CURSOR.
+    Ignored,
+    /// `no_cur_rec`: the routine has declared the cursor.
+    NoCurrentRecord,
+    /// `update_conflict`: the cursor is the client's.
+    Conflict,
+}
+
 /// UPDATE. Rows of the source are the old row by slot, its row number, and what else the view's other tables give.
 /// Assignments look at that row; RETURNING looks at it followed by the new row.
 #[derive(Debug)]
@@ -111,8 +122,8 @@ pub struct UpdatePlan {
     pub target: Arc<Target>,
     /// Slot and value, converted to the slot's type.
     pub assignments: Vec<(usize, Expression)>,
-    /// Whether it stands on a cursor's row: then there must be one.
-    pub positioned: bool,
+    /// Whether it stands on a cursor's row, and what happens when that is gone.
+    pub positioned: Option<GoneRow>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
 }
@@ -124,8 +135,8 @@ pub struct DeletePlan {
     pub source: Node,
     /// The table.
     pub target: Arc<Target>,
-    /// Whether it stands on a cursor's row: then there must be one.
-    pub positioned: bool,
+    /// Whether it stands on a cursor's row, and what happens when that is gone.
+    pub positioned: Option<GoneRow>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
 }

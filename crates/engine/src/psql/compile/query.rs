@@ -48,6 +48,8 @@ impl Compiler<'_> {
 
     /// Where the columns of a row go; as many targets as columns.
     pub(super) fn stores(&self, columns: &[ColumnType], targets: &[ast::Target]) -> Result<Vec<Store>> {
+        // Firebird looks at the names before it counts them.
+        targets.iter().try_for_each(|target| self.scope.target(target).map(|_| ()))?;
         if columns.len() != targets.len() {
             return Err(count_mismatch());
         }
@@ -195,7 +197,10 @@ impl Compiler<'_> {
             _ => self.stores(&columns, &statement.into)?,
         };
         let fields = match name {
-            Some(name) => self.cursor_fields(name, &prepared.columns, &plan),
+            Some(name) => {
+                self.scope.declare_loop_cursor(name);
+                self.cursor_fields(name, &prepared.columns, &plan)
+            }
             None => Vec::new(),
         };
         let cursor = self.new_cursor(CursorDefinition {

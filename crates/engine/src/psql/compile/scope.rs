@@ -1,6 +1,6 @@
 //! What names mean in the routine being compiled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, isc};
@@ -30,6 +30,8 @@ pub(super) enum Writable {
 pub(super) struct Scope {
     names: HashMap<(Option<String>, String), Known>,
     row_numbers: HashMap<(String, String), usize>,
+    /// Cursors of loops that the place being compiled stands in.
+    loop_cursors: HashSet<String>,
     functions: HashMap<String, LocalFunction>,
     procedures: HashMap<String, LocalProcedure>,
     /// Whether statements may have parameters of their own: only the EXECUTE PROCEDURE of a client.
@@ -74,6 +76,12 @@ impl Scope {
     pub(super) fn forget_fields(&mut self, qualifier: &str) {
         self.names.retain(|(own, _), _| own.as_deref() != Some(qualifier));
         self.row_numbers.retain(|(own, _), _| own != qualifier);
+        self.loop_cursors.remove(qualifier);
+    }
+
+    /// A cursor is that of the loop that begins.
+    pub(super) fn declare_loop_cursor(&mut self, cursor: &str) {
+        self.loop_cursors.insert(cursor.to_owned());
     }
 
     /// Where a cursor keeps the row number of a table.
@@ -132,6 +140,7 @@ impl Scope {
         Scope {
             names,
             row_numbers: HashMap::new(),
+            loop_cursors: HashSet::new(),
             functions: self.functions.clone(),
             procedures: self.procedures.clone(),
             is_statement: false,
@@ -158,6 +167,10 @@ impl VariableScope for Scope {
 
     fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
         self.row_numbers.get(&(cursor.to_owned(), relation.to_owned())).copied()
+    }
+
+    fn is_loop_cursor(&self, cursor: &str) -> bool {
+        self.loop_cursors.contains(cursor)
     }
 
     fn local_function(&self, name: &str) -> Option<LocalFunction> {
