@@ -72,7 +72,7 @@ impl Engine {
     ///
     /// # Errors
     /// `isc_db_or_file_exists` if there is a file and `overwrite` was not asked for, or the file is not ours;
-    /// `isc_io_error` if it cannot be made; `isc_lock_conflict`-like refusal if it is in use.
+    /// `isc_io_error` if it cannot be made; `isc_obj_in_use` if it should be overwritten and somebody is attached.
     pub fn create_database(
         self: &Arc<Self>,
         path: &Path,
@@ -83,8 +83,12 @@ impl Engine {
         let zone = session_zone(&options)?;
         let slot = self.slot(path);
         let mut open = slot.open.lock();
-        if open.is_some() {
-            return Err(exists(path));
+        match *open {
+            Some(_) if create.overwrite => {
+                return Err(Error::new(isc::NO_META_UPDATE).and(isc::OBJ_IN_USE).with("DATABASE"));
+            }
+            Some(_) => return Err(exists(path)),
+            None => {}
         }
         let database = create_file(path, create, &self.options, &options.user, users, &self.budget)?;
         let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
@@ -302,7 +306,11 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 pub(crate) fn exists(path: &Path) -> Error {
-    Error::new(isc::IO_ERROR).with("open O_CREAT").with(shown(path)).and(isc::DB_OR_FILE_EXISTS)
+    Error::new(isc::IO_ERROR)
+        .with("open O_CREAT")
+        .with(shown(path))
+        .and(isc::IO_CREATE_ERR)
+        .and(isc::DB_OR_FILE_EXISTS)
 }
 
 fn io_error(operation: &str, path: &Path, error: &std::io::Error) -> Error {

@@ -326,6 +326,16 @@ fn substring_similar() {
 }
 
 #[test]
+fn ddl_refusals() {
+    check("ddl-refusals");
+}
+
+#[test]
+fn grouping_columns() {
+    check("grouping-columns");
+}
+
+#[test]
 fn blob_util() {
     check("blob-util");
 }

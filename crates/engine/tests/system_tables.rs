@@ -52,3 +52,34 @@ fn attachments_are_seen_by_administrators_and_by_their_own_user() {
     assert_eq!(session.rows(count), ["2"]);
     assert_eq!(other.rows(count), ["1"]);
 }
+
+/// Those that no system table's column has: routines of system packages do, or older databases did.
+#[test]
+fn domains_that_no_column_uses_are_there_too() {
+    let (_database, mut session) = TestDatabase::create();
+    let rows = session.rows(
+        "select trim(rdb$field_name), rdb$field_type, rdb$field_length, rdb$field_sub_type, rdb$character_set_id
+         from rdb$fields where rdb$field_name in ('RDB$BLOB', 'RDB$BLOB_UTIL_HANDLE', 'RDB$DBTZ_VERSION', 'RDB$INTEGER',
+           'RDB$PARAMETER_MECHANISM', 'RDB$PLAN', 'RDB$PROFILE_SESSION_ID', 'RDB$SECONDS_INTERVAL',
+           'RDB$SHORT_DESCRIPTION', 'RDB$TIMESTAMP', 'RDB$TIME_ZONE_OFFSET', 'RDB$VARBINARY_MAX', 'SEC$USER_NAME')
+         order by rdb$field_name",
+    );
+    let expected = [
+        "RDB$BLOB|261|8|0|<null>",
+        "RDB$BLOB_UTIL_HANDLE|8|4|<null>|<null>",
+        "RDB$DBTZ_VERSION|37|10|2|2",
+        "RDB$INTEGER|8|4|<null>|<null>",
+        "RDB$PARAMETER_MECHANISM|7|2|<null>|<null>",
+        "RDB$PLAN|261|8|1|4",
+        "RDB$PROFILE_SESSION_ID|16|8|<null>|<null>",
+        "RDB$SECONDS_INTERVAL|8|4|<null>|<null>",
+        "RDB$SHORT_DESCRIPTION|37|1020|3|4",
+        "RDB$TIMESTAMP|35|8|<null>|<null>",
+        "RDB$TIME_ZONE_OFFSET|7|2|<null>|<null>",
+        "RDB$VARBINARY_MAX|37|32765|<null>|0",
+        "SEC$USER_NAME|37|252|3|4",
+    ];
+    assert_eq!(rows, expected);
+    let count = "select count(*) from rdb$fields where rdb$system_flag = 1";
+    assert_eq!(session.rows(count), ["180"]);
+}

@@ -48,10 +48,14 @@ pub(super) fn add(
                 column.default_source = Some(check_default(editor, default, &column.sql_type)?);
             }
             let not_null = column.not_null || declared.not_null;
-            if when == NewColumn::OfExistingTable && not_null {
-                column.added_default = added_default(editor, default.as_ref(), &declared)?;
-                if column.added_default.is_none() {
-                    edit.made_not_null.push(name.to_owned());
+            if not_null {
+                // Computed for a new table too: Firebird refuses one whose default cannot be a value of its type.
+                let default = added_default(editor, default.as_ref(), &declared)?;
+                if when == NewColumn::OfExistingTable {
+                    if default.is_none() {
+                        edit.made_not_null.push(name.to_owned());
+                    }
+                    column.added_default = default;
                 }
             }
         }

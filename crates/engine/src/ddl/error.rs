@@ -37,6 +37,10 @@ const INDEX_ON_VIEW: u32 = dyn_code(181);
 const COLUMN_IN_INDEX: u32 = dyn_code(187);
 /// "Local column @1 doesn't have a default"
 const NO_DEFAULT: u32 = dyn_code(229);
+/// "attempt to reference a view (@1) in a foreign key"
+const REFERENCE_TO_VIEW: u32 = dyn_code(242);
+/// "Password must be specified when creating user"
+const PASSWORD_MISSING: u32 = dyn_code(291);
 /// "Domain @1 is used in procedure @2 (parameter name @3) and cannot be dropped"
 const DOMAIN_USED_IN_PROCEDURE: u32 = dyn_code(239);
 /// "Cannot delete system generator @1"
@@ -51,6 +55,7 @@ const IDENTITY_DEFAULT: u32 = dyn_code(275);
 const SYSTEM_ROLE: u32 = dyn_code(284);
 /// "Column @1 is not an identity column"
 const NOT_IDENTITY: u32 = dyn_code(285);
+
 /// "Function @1 already exists"
 const DUPLICATE_FUNCTION: u32 = dyn_code(268);
 /// "Field @1 listed more than once in index @2"
@@ -105,6 +110,14 @@ pub(super) fn view_not_found(name: &str) -> Error {
 
 pub(super) fn relation_not_found(name: &str) -> Error {
     Error::new(isc::DYN_TABLE_NOT_FOUND).with(name)
+}
+
+pub(super) fn reference_to_view(name: &str) -> Error {
+    Error::new(REFERENCE_TO_VIEW).with(name)
+}
+
+pub(super) fn password_missing() -> Error {
+    Error::new(PASSWORD_MISSING)
 }
 
 pub(super) fn column_not_found(column: &str, table: &str) -> Error {
@@ -415,8 +428,11 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
         isc::FOREIGN_KEY,
     ];
     let on_user_data = first == isc::UNIQUE_KEY_VIOLATION && !names_system_index(&error);
-    if complete.contains(&first) || on_user_data {
+    if complete.contains(&first) || on_user_data || is_found_at_commit(statement, &error) {
         return error;
+    }
+    if is_found_while_reading(statement, &error) {
+        return under_heading(statement, error);
     }
     match heading(statement) {
         None => error,
@@ -427,6 +443,28 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
             }
             outer.and_all(error)
         }
+    }
+}
+
+/// Whether Firebird's deferred work meets the error: defaults are computed for the first time then, and triggers compiled.
+fn is_found_at_commit(statement: &DdlStatement, error: &Error) -> bool {
+    match statement {
+        DdlStatement::CreateTable(_) | DdlStatement::AlterTable(_) => {
+            matches!(error.gds_code(), isc::CONVERT_ERROR | isc::ARITH_EXCEPT)
+        }
+        DdlStatement::DefineTrigger(_) => error.gds_code() == isc::READ_ONLY_FIELD,
+        _ => false,
+    }
+}
+
+/// Whether Firebird meets the error before it begins to change the catalog.
+fn is_found_while_reading(statement: &DdlStatement, error: &Error) -> bool {
+    match statement {
+        DdlStatement::DefineProcedure(_) => error.has(isc::DSQL_DUPLICATE_SPEC),
+        DdlStatement::CreateCollation(_) => {
+            error.has(isc::CHARSET_NOT_FOUND) || error.has(isc::COLLATION_NOT_FOUND)
+        }
+        _ => false,
     }
 }
 
@@ -538,6 +576,9 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             ),
             &it.name,
         ),
+        DdlStatement::DefineUser(it) if it.mode == DefineMode::Create => {
+            it.name.as_ref().and_then(|name| named(isc::DSQL_CREATE_USER_FAILED, name))
+        }
         DdlStatement::CreateCollation(it) => named(isc::DSQL_CREATE_COLLATION_FAILED, &it.name),
         DdlStatement::DefineRole(it) => named(
             match it.mode {

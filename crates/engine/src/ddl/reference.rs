@@ -9,7 +9,8 @@ use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::privileges::{self, Actor};
 use crate::catalog::{
-    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, layout,
+    Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind,
+    layout,
 };
 use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
 use crate::ddl::editor::{Editor, key_text};
@@ -31,7 +32,13 @@ pub(super) fn add(
     let referenced: Arc<Relation> = if to_itself {
         Arc::new(edit.relation.clone())
     } else {
-        let found = catalog.relation(table).ok_or_else(error::referenced_table_has_no_key)?;
+        let found = catalog.relation(table).ok_or_else(|| match references.columns.is_empty() {
+            true => error::referenced_table_has_no_key(),
+            false => error::relation_not_found(table),
+        })?;
+        if matches!(found.kind, RelationKind::View { .. }) && !references.columns.is_empty() {
+            return Err(error::reference_to_view(table));
+        }
         let (_, key) = referenced_key(found, &references.columns)?;
         check_may_reference(editor, found, &key.columns)?;
         // Nobody may write the referenced table while keys are compared with it.

@@ -171,8 +171,16 @@ pub(super) fn body_of(definition: &RoutineDefinition) -> Result<&RoutineBody> {
 pub(super) fn check_signature(editor: &Editor<'_, '_>, statement: &DdlStatement) -> Result<()> {
     match statement {
         DdlStatement::DefineProcedure(it) => {
-            check_types(editor, &it.signature.parameters)?;
-            check_types(editor, &it.signature.returns)
+            let ProcedureSignature { parameters, returns, .. } = &it.signature;
+            check_types(editor, parameters)?;
+            check_types(editor, returns)?;
+            let is_input = |output: &&ParameterDeclaration| {
+                parameters.iter().any(|input| input.parameter.name == output.parameter.name)
+            };
+            match returns.iter().find(is_input) {
+                Some(output) => Err(named_twice(output.parameter.name.as_str())),
+                None => Ok(()),
+            }
         }
         DdlStatement::DefineFunction(it) => {
             check_types(editor, &it.signature.parameters)?;
@@ -184,6 +192,10 @@ pub(super) fn check_signature(editor: &Editor<'_, '_>, statement: &DdlStatement)
     }
 }
 
+fn named_twice(parameter: &str) -> Error {
+    Error::new(isc::SQLERR).with(-901).and(isc::DSQL_DUPLICATE_SPEC).with(parameter)
+}
+
 fn check_types(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -> Result<()> {
     let catalog = editor.catalog();
     for (number, declaration) in declarations.iter().enumerate() {
@@ -191,7 +203,7 @@ fn check_types(editor: &Editor<'_, '_>, declarations: &[ParameterDeclaration]) -
         let name = typed.name.as_str();
         let earlier = declarations.iter().take(number);
         if earlier.map(|earlier| earlier.parameter.name.as_str()).any(|earlier| earlier == name) {
-            return Err(Error::new(isc::SQLERR).with(-901).and(isc::DSQL_DUPLICATE_SPEC).with(name));
+            return Err(named_twice(name));
         }
         declared_type(&catalog, &typed.data_type, typed.collation.as_ref()).map_err(as_dsql)?;
     }

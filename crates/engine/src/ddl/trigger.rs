@@ -77,7 +77,11 @@ fn check_relation(editor: &Editor<'_, '_>, name: &str) -> Result<()> {
             .with(-204)
             .and(isc::DSQL_RELATION_ERR)
             .and(isc::RANDOM)
-            .with(name)),
+            .with(name)
+            // A place without a place: Firebird's.
+            .and(isc::DSQL_LINE_COL_ERROR)
+            .with(0)
+            .with(0)),
         Some(relation) if relation.kind == RelationKind::System => {
             Err(Error::new(isc::NO_PRIV).with("ALTER").with("TABLE").with(name))
         }

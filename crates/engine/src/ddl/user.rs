@@ -7,6 +7,7 @@ use farbird_types::{Error, Result, isc};
 
 use crate::catalog::privileges;
 use crate::ddl::editor::Editor;
+use crate::ddl::error;
 use crate::users::{UserChange, UserSettings};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE USER, ALTER CURRENT USER.
@@ -26,6 +27,9 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
             .map(|tag| (tag.name.as_str().to_owned(), tag.value.clone()))
             .collect::<BTreeMap<_, _>>(),
     };
+    if ast.mode == DefineMode::Create && ast.password.is_none() {
+        return Err(error::password_missing());
+    }
     if ast.password.as_ref().is_some_and(String::is_empty) {
         return Err(Error::new(isc::DYN_NO_EMPTY_PW));
     }

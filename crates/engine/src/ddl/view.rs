@@ -113,11 +113,7 @@ fn complete(editor: &mut Editor<'_, '_>, ast: &DefineView, relation: &mut Relati
     let names = column_names(ast, &description.columns)?;
     for (name, described) in names.into_iter().zip(&description.columns) {
         if relation.column(&name).is_some() {
-            return Err(Error::new(isc::SQLERR)
-                .with(-607)
-                .and(isc::DSQL_COMMAND_ERR)
-                .and(isc::DSQL_COL_MORE_THAN_ONCE_VIEW)
-                .with(name));
+            return Err(error::column_exists(&name, &relation.name));
         }
         let column = view_column(editor, &environment.catalog, relation, name, described)?;
         relation.next_field_id = relation.next_field_id.saturating_add(1);

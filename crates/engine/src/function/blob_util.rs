@@ -62,6 +62,15 @@ pub const FUNCTIONS: &[ScalarFunction] = &[
     function("RDB$BLOB_UTIL.CLOSE_HANDLE", 1, SqlType::Null, SqlType::INTEGER, close_handle),
 ];
 
+/// Name and type of the one input of each procedure of the package.
+pub(crate) fn procedure_input(procedure: &str) -> Option<(&'static str, SqlType)> {
+    match procedure {
+        "CANCEL_BLOB" => Some(("BLOB", SqlType::BLOB_BINARY)),
+        "CLOSE_HANDLE" => Some(("HANDLE", SqlType::INTEGER)),
+        _ => None,
+    }
+}
+
 const DATA: SqlType = SqlType::varchar(COLUMN_BYTES_MAX, CharacterSet::OCTETS);
 
 /// A function whose arguments are all of one type.

@@ -67,6 +67,7 @@ fn sql_type(code: &str, subtype: &str, bytes: &str, chars: &str, character_set: 
         "27" => SqlType::Double,
         "23" => SqlType::Boolean,
         "29" => SqlType::TimestampTz,
+        "35" => SqlType::Timestamp,
         "14" | "37" => SqlType::Text(TextType {
             varying: code == "37",
             length_chars: chars
@@ -107,13 +108,22 @@ pub fn relations() -> &'static [Arc<Relation>] {
     })
 }
 
-/// The domains of the system's columns, by name.
+/// The system's domains, by name: those of its columns, and those that only its packages' routines and older tables use.
 pub(crate) fn domains() -> &'static BTreeMap<&'static str, SystemDomain> {
     static DOMAINS: OnceLock<BTreeMap<&'static str, SystemDomain>> = OnceLock::new();
     DOMAINS.get_or_init(|| {
         let mut domains = BTreeMap::new();
         for line in column_lines() {
             domains.entry(line.domain.name).or_insert(line.domain);
+        }
+        for fields in table(include_str!("../../data/system-domains.tsv")) {
+            let field = |number: usize| fields.get(number).copied().unwrap_or("");
+            domains.entry(field(0)).or_insert_with(|| SystemDomain {
+                name: field(0),
+                sql_type: sql_type(field(1), field(2), field(3), field(4), field(5)),
+                subtype: field(2).parse().ok(),
+                not_null: field(6) == "1",
+            });
         }
         domains
     })

@@ -65,3 +65,10 @@ execute block returns (s varchar(10)) as declare h integer; begin h = rdb$blob_u
 execute block returns (s varchar(10)) as declare h integer; begin h = rdb$blob_util.open_blob(cast('abc' as blob)); s = rdb$blob_util.read_data(h, null); suspend; end!
 select rdb$blob_util.nosuch(1) from rdb$database!
 select rdb$blob_util.read_data(1) from rdb$database!
+execute procedure rdb$blob_util.close_handle(77)!
+execute procedure rdb$blob_util.close_handle!
+execute procedure rdb$blob_util.close_handle(1, 2)!
+execute procedure rdb$blob_util.is_writable(1)!
+execute procedure rdb$blob_util.nope(1)!
+execute block returns (h integer) as begin h = rdb$blob_util.open_blob('abc'); suspend; end!
+execute procedure rdb$blob_util.close_handle(1)!

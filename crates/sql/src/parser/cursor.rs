@@ -396,6 +396,15 @@ impl<'a> Parser<'a> {
         Ok(i16::try_from(value).unwrap_or(i16::MAX))
     }
 
+    /// 1 to 32767.
+    pub(super) fn positive_short(&mut self) -> Result<i32> {
+        let position = self.position();
+        match self.short()? {
+            0 => Err(error::bad_type_number(isc::EXPEC_POSITIVE, &[], position)),
+            value => Ok(i32::from(value)),
+        }
+    }
+
     /// -32768 to 32767.
     pub(super) fn signed_short(&mut self) -> Result<i16> {
         let position = self.position();

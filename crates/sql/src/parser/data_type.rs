@@ -161,10 +161,10 @@ impl Parser<'_> {
 
     /// `[(precision [, scale])]`.
     fn precision_and_scale(&mut self) -> Result<(u8, u8)> {
-        let position = self.position();
         if !self.eat_symbol("(") {
             return Ok((PRECISION_DEFAULT, 0));
         }
+        let position = self.position();
         let precision = self.signed_long()?;
         if !(1..=PRECISION_MAX).contains(&precision) {
             return Err(error::bad_type_number(isc::PRECISION_ERR2, &[1, PRECISION_MAX], position));
@@ -187,7 +187,7 @@ impl Parser<'_> {
         if !self.eat_symbol("(") {
             return Ok(without_precision);
         }
-        let digits = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+        let digits = self.positive_short()?;
         self.expect_symbol(")")?;
         match digits {
             1..=SINGLE_PRECISION_MAX => Ok(DataTypeKind::Float),
@@ -203,7 +203,7 @@ impl Parser<'_> {
         if !self.eat_symbol("(") {
             return Ok(DataTypeKind::DecFloat34);
         }
-        let digits = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+        let digits = self.positive_short()?;
         self.expect_symbol(")")?;
         match digits {
             16 => Ok(DataTypeKind::DecFloat16),
@@ -227,7 +227,7 @@ impl Parser<'_> {
     /// `(length)`.
     fn length(&mut self) -> Result<u32> {
         self.expect_symbol("(")?;
-        let length = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+        let length = self.positive_short()?;
         self.expect_symbol(")")?;
         Ok(length.unsigned_abs())
     }

@@ -132,8 +132,13 @@ impl Parser<'_> {
 
     /// `[:][qualifier.]name`.
     pub(super) fn target(&mut self) -> Result<Target> {
+        let position = self.position();
         let colon = self.eat_symbol(":");
-        let (qualifier, name) = self.qualified_name()?;
+        let (qualifier, mut name) = self.qualified_name()?;
+        // Errors point to the colon.
+        if colon && qualifier.is_none() {
+            name.position = position;
+        }
         Ok(Target { qualifier, name, colon })
     }
 

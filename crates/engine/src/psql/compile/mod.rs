@@ -21,6 +21,7 @@ use crate::catalog::{
     Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger, authority,
 };
 use crate::expression::{BoundExpression, Expression};
+use crate::function::blob_util;
 use crate::psql::call;
 use crate::psql::instruction::{
     CursorDefinition, HandlerTable, Instruction, Procedure, ProcedureCall, Store,
@@ -101,16 +102,13 @@ fn compile_call(
     let mut compiler = Compiler::new(environment, RoutineKind::Statement, "");
     compiler.scope.is_statement = true;
     compiler.position = call.position;
-    let procedure = compiler.stored_procedure(&call.name)?;
-    let types = compiler.call_parameters(call, &procedure, parameter_count)?;
-    compiler.scope.parameter_types = types.iter().map(|(_, column_type)| *column_type).collect();
-    let mut parameters = Vec::new();
-    for (name, column_type) in types {
-        let slot = compiler.slot();
-        compiler.inputs.push(Declared { constraint: None, default: None });
-        debug_assert_eq!(slot + 1, compiler.inputs.len(), "inputs come first");
-        parameters.push(described(&name, column_type));
+    if let Some(input) = blob_util_input(&call.name) {
+        let parameters = compiler.declare_call_parameters(call, &[input], parameter_count)?;
+        compiler.call_blob_util(call)?;
+        return Ok(compiler.finish_call(parameters, Vec::new()));
     }
+    let procedure = compiler.stored_procedure(&call.name)?;
+    let parameters = compiler.declare_call_parameters(call, &procedure.inputs, parameter_count)?;
     let mut columns = Vec::new();
     let mut targets = Vec::new();
     for (column, output) in procedure.outputs.iter().enumerate() {
@@ -132,17 +130,22 @@ fn compile_call(
         arguments,
         targets,
     })));
-    compiler.changes = true;
-    let routine = compiler.finish();
-    let description = StatementDescription {
-        kind: StatementKind::ExecuteProcedure,
-        parameters,
-        columns,
-        has_cursor: false,
-        plan: String::new(),
-        explained_plan: String::new(),
-    };
-    Ok(CompiledStatement { description, routine: Arc::new(routine) })
+    Ok(compiler.finish_call(parameters, columns))
+}
+
+/// The one input of a procedure of the package RDB$BLOB_UTIL.
+fn blob_util_input(name: &ast::ObjectName) -> Option<RoutineParameter> {
+    name.package.as_ref().filter(|package| package.as_str() == blob_util::PACKAGE)?;
+    let (input, sql_type) = blob_util::procedure_input(name.name.as_str())?;
+    Some(RoutineParameter {
+        name: input.to_owned(),
+        sql_type,
+        segment_size: None,
+        domain: None,
+        not_null: true,
+        default_source: None,
+        description: None,
+    })
 }
 
 fn described(name: &str, column_type: ColumnType) -> ColumnDescription {
@@ -441,19 +444,56 @@ impl<'a> Compiler<'a> {
             .collect()
     }
 
+    /// Makes the `?` in the arguments of a client's EXECUTE PROCEDURE the inputs of its routine; describes them.
+    fn declare_call_parameters(
+        &mut self,
+        call: &ast::ExecuteProcedure,
+        inputs: &[RoutineParameter],
+        count: u32,
+    ) -> Result<Vec<ColumnDescription>> {
+        let types = self.call_parameters(call, inputs, count)?;
+        self.scope.parameter_types = types.iter().map(|(_, column_type)| *column_type).collect();
+        let mut parameters = Vec::new();
+        for (name, column_type) in types {
+            let slot = self.slot();
+            self.inputs.push(Declared { constraint: None, default: None });
+            debug_assert_eq!(slot + 1, self.inputs.len(), "inputs come first");
+            parameters.push(described(&name, column_type));
+        }
+        Ok(parameters)
+    }
+
+    /// A client's EXECUTE PROCEDURE, compiled.
+    fn finish_call(
+        mut self,
+        parameters: Vec<ColumnDescription>,
+        columns: Vec<ColumnDescription>,
+    ) -> CompiledStatement {
+        self.changes = true;
+        let description = StatementDescription {
+            kind: StatementKind::ExecuteProcedure,
+            parameters,
+            columns,
+            has_cursor: false,
+            plan: String::new(),
+            explained_plan: String::new(),
+        };
+        CompiledStatement { description, routine: Arc::new(self.finish()) }
+    }
+
     /// Names and types of the `?` in the arguments of a client's EXECUTE PROCEDURE.
     fn call_parameters(
         &self,
         call: &ast::ExecuteProcedure,
-        procedure: &Routine,
+        inputs: &[RoutineParameter],
         count: u32,
     ) -> Result<Vec<(String, ColumnType)>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        if call.arguments.len() > procedure.inputs.len() {
+        if call.arguments.len() > inputs.len() {
             return Err(procedure_mismatch(&call.name));
         }
         let mut types = vec![None; count];
-        for (argument, input) in call.arguments.iter().zip(&procedure.inputs) {
+        for (argument, input) in call.arguments.iter().zip(inputs) {
             let target = ColumnType { sql_type: input.sql_type, nullable: true };
             let found = bind::parameters_of_argument(self.environment, argument, &self.scope, target)?;
             for (place, known) in types.iter_mut().zip(found) {

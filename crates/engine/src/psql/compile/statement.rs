@@ -7,10 +7,9 @@ use farbird_sql::ast::{self, PsqlStatementKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::scope::sql_error;
-use super::{Compiler, Construct, Inputs, execute_access, inputs_of, procedure_mismatch};
+use super::{Compiler, Construct, Inputs, blob_util_input, execute_access, inputs_of, procedure_mismatch};
 use crate::bind::{self, Access, AccessPrivilege};
 use crate::catalog::ObjectKind;
-use crate::function::blob_util;
 use crate::psql::condition;
 use crate::psql::instruction::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise,
@@ -381,17 +380,8 @@ impl Compiler<'_> {
     }
 
     fn execute_procedure(&mut self, call: &ast::ExecuteProcedure) -> Result<()> {
-        if call.name.package.as_ref().is_some_and(|package| package.as_str() == blob_util::PACKAGE) {
-            // Its procedures are functions that are called for what they do.
-            let function = ast::FunctionCall { name: call.name.clone(), arguments: call.arguments.clone() };
-            let value = ast::Expression {
-                kind: ast::ExpressionKind::Function(Box::new(function)),
-                position: call.position,
-            };
-            let value = self.expression(&value, None)?;
-            let slot = self.slot();
-            self.emit(Instruction::Assign { value, slot });
-            return Ok(());
+        if blob_util_input(&call.name).is_some() {
+            return self.call_blob_util(call);
         }
         let local = match &call.name.package {
             None => self.scope.procedure(call.name.name.as_str()).cloned(),
@@ -426,6 +416,19 @@ impl Compiler<'_> {
         };
         self.changes = true;
         self.emit(Instruction::CallProcedure(Box::new(ProcedureCall { procedure, arguments, targets })));
+        Ok(())
+    }
+
+    /// A procedure of RDB$BLOB_UTIL: a function that is called for what it does.
+    pub(super) fn call_blob_util(&mut self, call: &ast::ExecuteProcedure) -> Result<()> {
+        if call.arguments.len() != 1 {
+            return Err(procedure_mismatch(&call.name));
+        }
+        let function = ast::FunctionCall { name: call.name.clone(), arguments: call.arguments.clone() };
+        let kind = ast::ExpressionKind::Function(Box::new(function));
+        let value = self.expression(&ast::Expression { kind, position: call.position }, None)?;
+        let slot = self.slot();
+        self.emit(Instruction::Assign { value, slot });
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::ast::{
     AlterTable, ColumnChange, DdlStatement, IdentityChange, Name, Restart, SqlSecurityChange, TableChange,
 };
 use crate::parser::cursor::Parser;
-use farbird_types::{Result, isc};
+use farbird_types::Result;
 
 /// Reserved words that ALTER takes for the name of a column or domain: names from before they were reserved, so that
 /// they can be renamed. Source: Firebird 5, parse.y, keyword_or_column.
@@ -164,7 +164,7 @@ impl Parser<'_> {
             }
             "POSITION" => {
                 self.take();
-                let position = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+                let position = self.positive_short()?;
                 Ok(ColumnChange::Position(u16::try_from(position).unwrap_or(u16::MAX)))
             }
             "TYPE" => self.column_type_change(),

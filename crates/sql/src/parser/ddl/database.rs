@@ -7,7 +7,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 use crate::parser::cursor::Parser;
 use crate::parser::transaction::once;
-use farbird_types::{Result, isc};
+use farbird_types::Result;
 
 impl Parser<'_> {
     /// `DATABASE 'file' options`.
@@ -210,7 +210,7 @@ impl Parser<'_> {
     /// `SHADOW n [AUTO | MANUAL] [CONDITIONAL] 'file' [LENGTH ...] [FILE ...]`.
     pub(super) fn create_shadow(&mut self) -> Result<DdlStatement> {
         self.take();
-        let number = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+        let number = self.positive_short()?;
         let manual = self.eat_keyword("MANUAL");
         if !manual {
             self.eat_keyword("AUTO");

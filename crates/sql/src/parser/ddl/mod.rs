@@ -24,7 +24,7 @@ mod trigger;
 
 use super::cursor::Parser;
 use crate::ast::{DdlStatement, DefineMode, DropKind, DropObject, Name, SqlSecurity, SqlSecurityChange};
-use farbird_types::{Result, isc};
+use farbird_types::Result;
 
 impl Parser<'_> {
     /// CREATE, ALTER, DROP, RECREATE, DECLARE, GRANT, REVOKE, COMMENT, SET GENERATOR, SET STATISTICS.
@@ -194,7 +194,7 @@ impl Parser<'_> {
     /// `n [PRESERVE FILE | DELETE FILE]` behind DROP SHADOW.
     fn drop_shadow(&mut self) -> Result<DdlStatement> {
         let position = self.position();
-        let number = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+        let number = self.positive_short()?;
         let preserve_file = if self.eat_keywords(&["PRESERVE", "FILE"]) {
             Some(true)
         } else if self.eat_keywords(&["DELETE", "FILE"]) {

@@ -7,7 +7,7 @@ use crate::ast::{
     ProcedureSignature, RoutineDefinition, SqlSecurityChange,
 };
 use crate::parser::cursor::Parser;
-use farbird_types::{Result, isc};
+use farbird_types::Result;
 
 impl Parser<'_> {
     /// `PROCEDURE signature definition`.
@@ -286,7 +286,7 @@ impl Parser<'_> {
     /// The result, and whether FREE_IT.
     fn external_result(&mut self) -> Result<(ExternalResult, bool)> {
         if self.eat_keyword("PARAMETER") {
-            let number = self.long_within(1, i32::from(i16::MAX), isc::EXPEC_POSITIVE)?;
+            let number = self.positive_short()?;
             return Ok((ExternalResult::Parameter(u16::try_from(number).unwrap_or(u16::MAX)), false));
         }
         let data_type = self.type_without_domain()?;
