@@ -60,6 +60,7 @@ impl Connection {
     /// # Errors
     /// `isc_wish_list` if the server's protocol has no batches (before Firebird 4), or the statement no parameters.
     pub async fn batch(&self, transaction: &Transaction, statement: &Statement) -> Result<Batch> {
+        self.describe(statement).await?;
         let format = statement.input_format().filter(|_| self.version().has_statement_timeout());
         let Some(format) = format.map(Arc::clone) else {
             return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(

@@ -3,10 +3,10 @@
 use farbird_types::{Result, Value};
 use farbird_wire::message::{Message, MessageType};
 use farbird_wire::packet::{Execute2, Reply, Request};
-use farbird_wire::protocol::Handle;
+use farbird_wire::protocol::{Handle, free_statement};
 
 use crate::connection::Connection;
-use crate::core::{Question, checked};
+use crate::core::{Question, Shared, checked};
 use crate::cursor::Cursor;
 use crate::error;
 use crate::prepare::{Preparing, statement_text};
@@ -47,10 +47,12 @@ impl Connection {
         statement: &Statement,
         parameters: impl Parameters,
     ) -> Result<Option<Row>> {
+        self.describe_unless_plain(statement).await?;
         if statement.has_cursor() {
             return self.query(transaction, statement, parameters).await?.next().await;
         }
         let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
+        self.describe(statement).await?;
         transaction.explain(self.executed_row(executed, statement).await)
     }
 
@@ -124,10 +126,12 @@ impl Connection {
     ) -> Result<Option<Row>> {
         let options =
             TransactionOptions { isolation: Isolation::ReadCommitted, ..TransactionOptions::default() };
+        self.describe_unless_plain(statement).await?;
         let transaction = self.begin(&options).await?;
         let executed = self.send_execute(&transaction, statement, &parameters.values()).await?;
         let commit = Request::Commit(transaction.handle(&self.shared).await?);
         let committed = transaction.object().ask_to_end(&commit)?;
+        self.describe(statement).await?;
         let row = self.executed_row(executed, statement).await;
         let committed = committed.response().await;
         let row = transaction.explain(row)?;
@@ -138,7 +142,8 @@ impl Connection {
     /// row is asked for. Any number of cursors may be open, and are read in any order.
     ///
     /// # Round trips
-    /// None; the first row costs one, shared by all that was asked for in the meantime.
+    /// None; the first row costs one, shared by all that was asked for in the meantime. Of a statement that is not described
+    /// yet ([`Connection::prepare_deferred`]) one.
     ///
     /// # Errors
     /// `isc_dsql_sqlda_err` for values that are not as many as the parameters. What the server says comes with the first
@@ -149,7 +154,15 @@ impl Connection {
         statement: &Statement,
         parameters: impl Parameters,
     ) -> Result<Cursor> {
+        self.describe_unless_plain(statement).await?;
         let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
+        if !statement.is_described() {
+            let handle = statement.handle(&self.shared).await?;
+            let unread = Unread { shared: &self.shared, statement: handle };
+            self.describe(statement).await?;
+            // The cursor closes it from now on.
+            std::mem::forget(unread);
+        }
         Cursor::open(&self.shared, transaction, statement, executed, None).await
     }
 
@@ -216,5 +229,18 @@ impl Connection {
             rows.push(row.to_values());
         }
         Ok(rows)
+    }
+}
+
+/// A cursor that is open on the server before there is a [`Cursor`] to close it.
+struct Unread<'s> {
+    shared: &'s Shared,
+    statement: Handle,
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        let request = Request::FreeStatement { statement: self.statement, option: free_statement::CLOSE };
+        self.shared.lock().tell_release(&request);
     }
 }

@@ -90,6 +90,7 @@ mod connect;
 mod connection;
 pub mod core;
 mod cursor;
+mod deferred;
 mod error;
 mod execute;
 mod login;

@@ -101,6 +101,7 @@ impl Pipeline {
     /// Parameters that do not suit the statement (the execution is then not queued), or a lost connection. What the
     /// server says of executions is in the [`Outcome`].
     pub async fn execute(&mut self, parameters: impl Parameters) -> Result<()> {
+        self.connection.describe(&self.statement).await?;
         let transaction = self.transaction.handle().await?;
         let question =
             self.connection.ask_execute(transaction, &self.statement, &parameters.values()).await?;

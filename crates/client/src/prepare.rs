@@ -4,13 +4,13 @@ use std::sync::{MutexGuard, PoisonError};
 
 use farbird_types::{Error, Result, isc};
 use farbird_wire::info::{Continuation, Section, StatementInformation, sql};
-use farbird_wire::packet::{Request, StatementText};
+use farbird_wire::packet::{Request, Response, StatementText};
 use farbird_wire::protocol::Handle;
 
 use crate::connection::{Connection, INFORMATION_BYTES, SQL_DIALECT, information};
 use crate::core::{Kind, Object, Question};
 use crate::error;
-use crate::statement::{Counts, Statement};
+use crate::statement::{Counts, Inner, Statement};
 use crate::statement_cache::StatementCache;
 use crate::transaction::Transaction;
 
@@ -62,11 +62,17 @@ impl Connection {
     /// Prepares a statement.
     ///
     /// # Round trips
-    /// One; one more for each 32,000 bytes of description of a very wide statement.
+    /// One; one more for each 32,000 bytes of description of a very wide statement. With [`Tuning::deferred_prepare`] as
+    /// [`Connection::prepare_deferred`].
+    ///
+    /// [`Tuning::deferred_prepare`]: crate::Tuning::deferred_prepare
     ///
     /// # Errors
     /// What the server says of the text.
     pub async fn prepare(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        if self.shared.tuning().deferred_prepare {
+            return self.prepare_deferred(transaction, text).await;
+        }
         let handle = transaction.handle(&self.shared).await?;
         let preparing = self.start_to_prepare(handle, text).await?;
         transaction.explain(self.prepared(preparing).await)
@@ -101,11 +107,20 @@ impl Connection {
     /// Prepares several statements.
     ///
     /// # Round trips
-    /// One for all of them.
+    /// One for all of them. With [`Tuning::deferred_prepare`] none.
+    ///
+    /// [`Tuning::deferred_prepare`]: crate::Tuning::deferred_prepare
     ///
     /// # Errors
     /// What the server says of the first text that it does not understand.
     pub async fn prepare_all(&self, transaction: &Transaction, texts: &[&str]) -> Result<Vec<Statement>> {
+        if self.shared.tuning().deferred_prepare {
+            let mut statements = Vec::with_capacity(texts.len());
+            for text in texts {
+                statements.push(self.prepare_deferred(transaction, text).await?);
+            }
+            return Ok(statements);
+        }
         let handle = transaction.handle(&self.shared).await?;
         let mut preparing = Vec::with_capacity(texts.len());
         for text in texts {
@@ -150,11 +165,17 @@ impl Connection {
     async fn prepared(&self, preparing: Preparing) -> Result<Statement> {
         let Preparing { object, prepared } = preparing;
         let response = prepared.response().await.map_err(|error| object.explain(error))?;
-        let information = self.describe(&object, &response.data).await?;
-        Statement::new(object, response.object.0, information, self.version())
+        let description = self.description(&object, &response).await?;
+        Ok(Statement::new(object, description))
     }
 
-    async fn describe(&self, statement: &Object, data: &[u8]) -> Result<StatementInformation> {
+    /// What the answer to prepare says of a statement.
+    pub(crate) async fn description(&self, statement: &Object, prepared: &Response) -> Result<Inner> {
+        let information = self.read_description(statement, &prepared.data).await?;
+        Inner::new(prepared.object.0, information, self.version())
+    }
+
+    async fn read_description(&self, statement: &Object, data: &[u8]) -> Result<StatementInformation> {
         let mut description = StatementInformation::default();
         let read = |description: &mut StatementInformation, data: &[u8]| {
             description.read(data).map_err(|error| error::broken(&error))
@@ -212,7 +233,14 @@ impl Connection {
     ) -> Result<StatementInformation> {
         let handle = statement.handle(&self.shared).await?;
         let request = Request::StatementInformation(information(handle, items.to_vec()));
-        let response = self.response(&request).await?;
+        let response = match self.response(&request).await {
+            Ok(response) => response,
+            Err(error) => {
+                // That the text was refused explains it.
+                self.describe(statement).await?;
+                return Err(error);
+            }
+        };
         let mut description = StatementInformation::default();
         description.read(&response.data).map_err(|error| error::broken(&error))?;
         Ok(description)

@@ -1,5 +1,6 @@
 //! Prepared statements: what the server says of them, and how values become their parameters.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,7 @@ use farbird_wire::packet::{Execute, Output};
 use farbird_wire::protocol::{Handle, ProtocolVersion, prepare_reply};
 
 use crate::core::{Object, Shared, StatementCounters};
+use crate::deferred::Deferred;
 
 /// A column of a result, or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +38,29 @@ impl Column {
 /// A prepared statement of one connection. When the last clone of it and the last of its cursors are dropped, it is
 /// released on the server with the next flight.
 #[derive(Debug, Clone)]
-pub struct Statement(Arc<Inner>);
+pub struct Statement(Arc<Prepared>);
 
 #[derive(Debug)]
-struct Inner {
+struct Prepared {
     object: Object,
+    /// What is known from the start.
+    first: Inner,
+    /// What is not.
+    deferred: Option<Deferred>,
+}
+
+/// What is known by now.
+impl Deref for Prepared {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        self.deferred.as_ref().and_then(Deferred::description).unwrap_or(&self.first)
+    }
+}
+
+/// What is known of a statement.
+#[derive(Debug)]
+pub(crate) struct Inner {
     information: StatementInformation,
     parameters: Vec<Column>,
     columns: Arc<[Column]>,
@@ -60,14 +80,13 @@ struct Input {
     is_bound: AtomicBool,
 }
 
-impl Statement {
+impl Inner {
     /// What prepare answered.
     pub(crate) fn new(
-        object: Object,
         flags: u16,
         information: StatementInformation,
         version: ProtocolVersion,
-    ) -> Result<Statement> {
+    ) -> Result<Inner> {
         let columns = |variables: &[Variable]| {
             variables.iter().map(|variable| column(variable, version)).collect::<Result<Vec<_>>>()
         };
@@ -81,8 +100,7 @@ impl Statement {
             format,
             is_bound: AtomicBool::new(false),
         });
-        Ok(Statement(Arc::new(Inner {
-            object,
+        Ok(Inner {
             output: format(&outputs),
             input,
             parameters,
@@ -90,7 +108,29 @@ impl Statement {
             information,
             row_by_row: flags & prepare_reply::NO_BATCH != 0,
             is_assumed: false,
-        })))
+        })
+    }
+}
+
+impl Statement {
+    /// A statement of which the server has said this.
+    pub(crate) fn new(object: Object, description: Inner) -> Statement {
+        Statement(Arc::new(Prepared { object, first: description, deferred: None }))
+    }
+
+    /// A statement of which the server has not said anything yet.
+    pub(crate) fn deferred(object: Object, deferred: Deferred) -> Statement {
+        let flags = if deferred.is_query() { HAS_CURSOR } else { 0 };
+        let first = Inner {
+            information: StatementInformation { flags, ..StatementInformation::default() },
+            parameters: Vec::new(),
+            columns: Arc::default(),
+            input: None,
+            output: None,
+            row_by_row: false,
+            is_assumed: true,
+        };
+        Statement(Arc::new(Prepared { object, first, deferred: Some(deferred) }))
     }
 
     /// A query whose rows are wanted in these types, before the server has said anything about it.
@@ -103,8 +143,7 @@ impl Statement {
             nullable: true,
         };
         let output = MessageFormat::from_columns(columns.iter().copied());
-        Statement(Arc::new(Inner {
-            object,
+        let first = Inner {
             information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
             parameters: Vec::new(),
             columns: columns.iter().map(column).collect(),
@@ -112,7 +151,30 @@ impl Statement {
             output: Some(Arc::new(output)),
             row_by_row: false,
             is_assumed: true,
-        }))
+        };
+        Statement(Arc::new(Prepared { object, first, deferred: None }))
+    }
+
+    /// Whether the server is known to have refused its text.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.0.deferred.as_ref().is_some_and(Deferred::has_failed)
+    }
+
+    pub(crate) fn object(&self) -> &Object {
+        &self.0.object
+    }
+
+    /// What the server has still to say, or had when it was prepared.
+    pub(crate) fn deferral(&self) -> Option<&Deferred> {
+        self.0.deferred.as_ref()
+    }
+
+    /// Whether the server has described it: always, but after [`Connection::prepare_deferred`]. Before it has, there are no
+    /// [`Statement::parameters`] and [`Statement::columns`], and [`Statement::kind`] is 0.
+    ///
+    /// [`Connection::prepare_deferred`]: crate::Connection::prepare_deferred
+    pub fn is_described(&self) -> bool {
+        self.0.deferred.as_ref().is_none_or(|deferred| deferred.description().is_some())
     }
 
     /// Whether somebody besides the caller holds it.

@@ -22,8 +22,9 @@ impl StatementCache {
 
     /// A statement of this text that nobody uses.
     pub(crate) fn take(&mut self, text: &str) -> Option<Statement> {
+        let is_wanted = |statement: &Statement| !statement.is_shared() && !statement.is_refused();
         let position =
-            self.statements.iter().position(|(known, statement)| known == text && !statement.is_shared())?;
+            self.statements.iter().position(|(known, statement)| known == text && is_wanted(statement))?;
         let entry = self.statements.remove(position)?;
         let statement = entry.1.clone();
         self.statements.push_back(entry);

@@ -26,6 +26,13 @@ pub struct Tuning {
     pub deferred_packets: bool,
     /// Allocate and prepare a statement in one flight.
     pub join_prepare: bool,
+    /// Prepare without waiting for what the server says: [`Connection::prepare`] and its relatives do as
+    /// [`Connection::prepare_deferred`], which changes their contract: errors of a text appear when it is executed. Off in all
+    /// presets and by default.
+    ///
+    /// [`Connection::prepare`]: crate::Connection::prepare
+    /// [`Connection::prepare_deferred`]: crate::Connection::prepare_deferred
+    pub deferred_prepare: bool,
     /// Execute a query and ask for its first rows in one flight.
     pub join_fetch: bool,
     /// A query's execute waits for nothing; its error comes with the first row.
@@ -73,6 +80,7 @@ impl Tuning {
             predict_handles: since(5),
             deferred_packets: since(1),
             join_prepare: since(1),
+            deferred_prepare: false,
             join_fetch: since(1),
             lazy_queries: since(1),
             fetch_ahead: since(2),
@@ -102,6 +110,7 @@ impl Default for Tuning {
             predict_handles: true,
             deferred_packets: true,
             join_prepare: true,
+            deferred_prepare: false,
             join_fetch: true,
             lazy_queries: true,
             fetch_ahead: true,
@@ -132,6 +141,7 @@ switches! {
     predict_handles: bool,
     deferred_packets: bool,
     join_prepare: bool,
+    deferred_prepare: bool,
     join_fetch: bool,
     lazy_queries: bool,
     fetch_ahead: bool,

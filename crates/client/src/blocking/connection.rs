@@ -230,6 +230,28 @@ impl Connection {
         self.runner.run(self.inner.prepare(transaction, text))
     }
 
+    /// As [`crate::Connection::prepare_deferred`]: errors of the text appear when it is executed.
+    ///
+    /// # Round trips
+    /// None: it travels with the first execution.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn prepare_deferred(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
+        self.runner.run(self.inner.prepare_deferred(transaction, text))
+    }
+
+    /// As [`crate::Connection::describe`].
+    ///
+    /// # Round trips
+    /// One; none once it is described.
+    ///
+    /// # Errors
+    /// What the server says of the text.
+    pub fn describe(&self, statement: &Statement) -> Result<()> {
+        self.runner.run(self.inner.describe(statement))
+    }
+
     /// As [`crate::Connection::prepare_all`].
     ///
     /// # Round trips

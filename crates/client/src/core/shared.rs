@@ -143,6 +143,11 @@ impl Shared {
         Object(ObjectRef { shared: self.clone(), id })
     }
 
+    /// Waits until a question has been answered to its end; whoever is interested in the answer gets it.
+    pub(crate) async fn settled(&self, ticket: Ticket) -> Result<()> {
+        Settled { shared: self, ticket }.await
+    }
+
     /// Waits until what is queued has become short enough to add to it.
     pub(crate) async fn room(&self) -> Result<()> {
         Room(self).await
@@ -243,6 +248,20 @@ impl Question {
     /// Whether this was asked before the other.
     pub(crate) fn is_before(&self, other: &Question) -> bool {
         self.ticket < other.ticket
+    }
+
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The answer, if it is here and a response.
+    pub(crate) fn try_response(&mut self) -> Option<Result<Response>> {
+        let (received, is_last) = self.shared.lock().take(self.ticket)?;
+        self.is_complete |= is_last;
+        Some(match received {
+            Received::Packet(reply) => self.shared.response_of(reply),
+            Received::Rows(_) => Err(self.shared.lock().fail(error::unexpected("a request"))),
+        })
     }
 
     /// The next packet of the answer. Must not be called once the last was given.

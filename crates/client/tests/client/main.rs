@@ -9,6 +9,7 @@
 mod batches;
 mod blobs;
 mod counters;
+mod deferred;
 mod logins;
 mod pipelines;
 mod round_trips;
