@@ -30,7 +30,7 @@ pub struct Cursor {
     executed: Option<Question>,
     /// Rows to ask for at a time.
     batch_rows: u16,
-    /// Rows of the oldest batch under way that have been given out.
+    /// Rows of the oldest batch under way that have been taken here.
     given: u16,
     /// Rows that are here.
     block: Option<Arc<RowBlock>>,
@@ -102,7 +102,6 @@ impl Cursor {
     /// What the server says; rows before the failure have been given.
     pub async fn next(&mut self) -> Result<Option<Row>> {
         if let Some(row) = self.next_here() {
-            self.read_ahead()?;
             return Ok(Some(row));
         }
         self.opened().await?;
@@ -135,27 +134,28 @@ impl Cursor {
                     return Err(self.shared.lock().fail(error::unexpected("op_fetch")));
                 }
             };
+            // Rows that came together count as given together: between them nothing is to be asked.
+            self.given = self.given.saturating_add(u16::try_from(run.len()).unwrap_or(u16::MAX));
             self.block = Some(RowBlock::new(run, self.statement.shared_columns()));
             self.place = 0;
+            self.read_ahead()?;
             if let Some(row) = self.next_here() {
-                self.read_ahead()?;
                 return Ok(Some(row));
             }
         }
         Ok(None)
     }
 
-    /// The next of the rows that are here.
+    /// The next of the rows that are here: nobody is asked or waited for.
     #[inline]
-    fn next_here(&mut self) -> Option<Row> {
+    pub(crate) fn next_here(&mut self) -> Option<Row> {
         let block = self.block.as_ref()?;
-        let row = block.row(self.place);
+        let place = self.place;
         self.place += 1;
-        if self.place >= block.len() {
-            self.block = None;
+        if self.place < block.len() {
+            return Some(block.row(place));
         }
-        self.given = self.given.saturating_add(1);
-        Some(row)
+        self.block.take().map(|block| block.into_row(place))
     }
 
     /// Waits until the server has executed the query, without taking a row. Calling it is never necessary: it is for those
@@ -194,12 +194,12 @@ impl Cursor {
         self.transaction.explain(error)
     }
 
-    /// Asks for the next batch when half of this one has been given out, so that it arrives in time.
+    /// Asks for the next batch when half of this one has come, so that it arrives in time.
     fn read_ahead(&mut self) -> Result<()> {
         if !self.shared.tuning().fetch_ahead {
             return Ok(());
         }
-        if self.given == self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
+        if self.given >= self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
             self.ask()?;
             self.shared.lock().flush();
         }

@@ -36,6 +36,10 @@ impl Iterator for Cursor {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.runner.run(self.inner.next()).transpose()
+        // The driver is not bothered for rows that are here.
+        match self.inner.next_here() {
+            Some(row) => Some(Ok(row)),
+            None => self.runner.run(self.inner.next()).transpose(),
+        }
     }
 }

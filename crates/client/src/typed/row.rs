@@ -31,8 +31,15 @@ impl RowBlock {
     }
 
     /// The row at `index`, which must be below [`RowBlock::len`].
+    #[inline]
     pub(crate) fn row(self: &Arc<RowBlock>, index: usize) -> Row {
-        Row { block: Arc::clone(self), index, walked: AtomicU64::new(0) }
+        Arc::clone(self).into_row(index)
+    }
+
+    /// As [`RowBlock::row`], for the last one.
+    #[inline]
+    pub(crate) fn into_row(self: Arc<RowBlock>, index: usize) -> Row {
+        Row { block: self, index, walked: AtomicU64::new(0) }
     }
 }
 
