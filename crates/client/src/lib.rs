@@ -31,15 +31,16 @@
 //!
 //! ```no_run
 //! use farbird_client::blocking::Connection;
-//! use farbird_client::{ConnectOptions, TransactionOptions, Value};
+//! use farbird_client::{ConnectOptions, TransactionOptions};
 //!
 //! # fn main() -> farbird_client::Result<()> {
 //! let options = ConnectOptions::new("SYSDBA", "masterkey");
 //! let connection = Connection::attach("db.example.com:/data/app.fdb", &options)?;
 //! let transaction = connection.begin(&TransactionOptions::default())?;
 //! let statement = connection.prepare(&transaction, "select id, name from customer where id < ?")?;
-//! for row in connection.query(&transaction, &statement, &[Value::integer(10)])? {
-//!     println!("{:?}", row?);
+//! for row in connection.query(&transaction, &statement, (10,))? {
+//!     let (id, name): (i64, Option<String>) = row?.convert()?;
+//!     println!("{id}: {name:?}");
 //! }
 //! connection.commit(transaction)?;
 //! connection.close()
@@ -48,6 +49,12 @@
 //!
 //! [`Transaction`] and [`Statement`] are the same types in both. Under both lies [`core`], a connection without I/O, which
 //! a program can drive over a transport or a clock of its own.
+//!
+//! # Rows and parameters
+//! A [`Row`] is a view of the bytes that came; values are decoded when they are asked for, by position or by name, in the
+//! program's types ([`FromValue`] says which): `row.get::<Option<i32>>("ID")?`. [`Row::convert`] makes tuples and structs with
+//! `#[derive(FromRow)]` (feature `derive`, on by default) of it, and [`Row::value`] a [`Value`]. Parameters are tuples, slices of
+//! [`Value`], or slices of anything that is [`ToValue`]: see [`Parameters`].
 //!
 //! # Round trips
 //! Latency is what this driver is built against. Requests are queued and leave together, when somebody waits for an
