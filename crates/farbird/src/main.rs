@@ -6,6 +6,9 @@ mod access;
 mod backup;
 mod bench;
 mod check;
+mod exchange;
+mod export;
+mod import;
 mod lab;
 mod progress;
 mod restore;
@@ -34,6 +37,10 @@ enum Command {
     Serve(serve::Arguments),
     /// Run SQL on a database file or on a server: a shell, a script or one command.
     Sql(shell::Arguments),
+    /// Put the rows of a CSV, JSON lines or Parquet file into a table.
+    Import(import::Arguments),
+    /// Write a table, or the rows of a query, to a file.
+    Export(export::Arguments),
     /// Copy a database as of one moment, while others work in it.
     Backup(backup::Arguments),
     /// Make a database of a backup.
@@ -53,6 +60,8 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Sql(arguments) => shell::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -4,9 +4,6 @@
 //! COMMIT or ROLLBACK; definitions commit by themselves unless that is switched off. Rows are handed to a [`Sink`] one by
 //! one, so that the memory that a result takes does not grow with it.
 
-#![allow(dead_code, reason = "loads are for import, which comes next")]
-#![allow(unused_imports, reason = "loads are for import, which comes next")]
-
 mod embedded;
 mod load;
 mod remote;

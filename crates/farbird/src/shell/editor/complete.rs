@@ -187,8 +187,13 @@ fn candidates(context: &str, word: &str, line: &str, names: &Names) -> Vec<Candi
     if words.is_empty() {
         return STATEMENTS.iter().map(|word| Candidate::new(word, CandidateKind::Keyword, None)).collect();
     }
-    // Columns of the tables that the statement names, then keywords, then the rest.
-    for table in tables_of(line, names) {
+    // Columns of the tables that the statement names (before it names any: of all), then keywords, then the rest.
+    let mut tables = tables_of(line, names);
+    if tables.is_empty() && !word.is_empty() {
+        tables =
+            names.relations.keys().map(String::as_str).filter(|table| !table.starts_with("RDB$")).collect();
+    }
+    for table in tables {
         for column in names.relations.get(table).into_iter().flatten() {
             name(&mut found, column, table);
         }
@@ -364,6 +369,7 @@ mod tests {
         assert_eq!(completed("select * from people p where p."), ["id", "full_name", "\"Mixed\""]);
         assert_eq!(completed("select * from people as p where p.f"), ["full_name"]);
         assert_eq!(completed("select pets.o"), ["owner_id"]);
+        assert_eq!(completed("select full_n"), ["full_name"]);
         assert_eq!(completed("execute procedure p").first().map(String::as_str), Some("pay"));
         assert_eq!(completed("select * from pets where ow"), ["owner_id"]);
     }

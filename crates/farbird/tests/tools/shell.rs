@@ -1,0 +1,216 @@
+//! `farbird sql`.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::harness::{FARBIRD, places, serve, text};
+
+const SCHEMA: &str = "create table people (id int not null primary key, name varchar(40) not null, pay numeric(9, 2) default 0);
+create index people_name on people (name);
+create table pets (id int primary key, owner_id int references people (id) on delete cascade);
+create view names as select name from people;
+create sequence numbers;
+create domain yes_no as char(1) check (value in ('y', 'n'));
+set term ^ ;
+create procedure twice (a int) returns (b int) as begin b = a * 2; suspend; end^
+create trigger people_bi for people before insert or update position 3 as begin new.name = trim(new.name); end^
+set term ; ^
+insert into people values (1, 'Ana', 12.5);
+insert into people values (2, 'Bob', null);
+";
+
+#[test]
+fn scripts_run_the_same_on_files_and_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("schema.sql"), SCHEMA).unwrap();
+    for place in places(folder) {
+        let database = place.database("app.fdb");
+        place.succeeds(folder, &["sql", &database, "--create", "-i", "schema.sql"]);
+        let printed = |statements: &str| place.sql(folder, "app.fdb", "table", statements);
+        assert_eq!(
+            printed("select * from people order by id; select b from twice(21);"),
+            "ID  NAME     PAY\n--  ----  ------\n 1  Ana    12.50\n 2  Bob   <null>\n B\n--\n42\n"
+        );
+        let tables = printed("show tables; show views; \\d people\n\\d names\nshow sequences; show domains;");
+        for expected in [
+            "PEOPLE      table",
+            "NAMES      ",
+            "ID           INTEGER        NOT NULL",
+            "NAME         VARCHAR(40)    NOT NULL",
+            "PAY          NUMERIC(9, 2)            default 0",
+            "PRIMARY KEY (ID)",
+            "PEOPLE_NAME   ascending         NAME     active",
+            "PEOPLE_BI     PEOPLE  BEFORE INSERT OR UPDATE         3  active",
+            "select name from people",
+            "NUMBERS               0",
+            "YES_NO       CHAR(1)            check (value in ('y', 'n'))",
+        ] {
+            assert!(tables.contains(expected), "{database}: {expected:?} in\n{tables}");
+        }
+        let procedures =
+            printed("show procedure twice; show trigger people_bi; show table pets; show grants;");
+        for expected in
+            ["A          in         INTEGER", "b = a * 2", "REFERENCES PEOPLE (ID) ON DELETE CASCADE"]
+        {
+            assert!(procedures.contains(expected), "{database}: {expected:?} in\n{procedures}");
+        }
+        assert!(printed("show database; show version; show sql dialect; show users;").contains("SYSDBA"));
+        assert!(
+            printed("explain select * from people where id = 1;").contains("PEOPLE INDEX ("),
+            "{database}"
+        );
+    }
+}
+
+#[test]
+fn formats_are_chosen_and_results_go_to_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("schema.sql"), SCHEMA).unwrap();
+    fs::write(folder.join("inner.sql"), "select 3 as three from rdb$database;\n").unwrap();
+    let place = serve(folder);
+    place.succeeds(folder, &["sql", &place.database("app.fdb"), "--create", "-i", "schema.sql"]);
+    let printed = |statements: &str| place.sql(folder, "app.fdb", "table", statements);
+    let one = "select id, name from people where id = 1;";
+    assert_eq!(printed(&format!("\\f csv\n{one}")), "ID,NAME\n1,Ana\n");
+    assert_eq!(printed(&format!("set format json; {one}")), "{\"ID\":1,\"NAME\":\"Ana\"}\n");
+    assert_eq!(printed(&format!("\\x\n{one}")), "-- row 1 ----\nID   | 1\nNAME | Ana\n");
+    assert_eq!(printed(&format!("\\f markdown\n{one}")), "| ID | NAME |\n| ---: | --- |\n| 1 | Ana |\n");
+    assert_eq!(printed(&format!("set heading off; {one}")), "1  Ana\n");
+    assert_eq!(printed("set null '-'; select pay from people where id = 2;"), "PAY\n---\n  -\n");
+    assert_eq!(printed("set maxrows 1; select id from people order by id;"), "ID\n--\n 1\n");
+    assert_eq!(printed("in 'inner.sql'; \\i inner.sql"), "THREE\n-----\n    3\nTHREE\n-----\n    3\n");
+    assert_eq!(
+        printed(&format!("out out.txt; {one} output; select 1 from rdb$database;")),
+        "CONSTANT\n--------\n       1\n"
+    );
+    assert_eq!(fs::read_to_string(folder.join("out.txt")).unwrap(), "ID  NAME\n--  ----\n 1  Ana\n");
+    assert_eq!(printed(&format!("set echo on; {one}")), format!("{one}\nID  NAME\n--  ----\n 1  Ana\n"));
+    let plan = printed("set planonly on; select * from people where id = 1;");
+    assert!(plan.contains("PEOPLE INDEX") && !plan.contains("Ana"), "{plan}");
+}
+
+#[test]
+fn transactions_end_as_the_words_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for place in places(folder) {
+        let count = || place.sql(folder, "end.fdb", "csv", "select count(*) from t;");
+        place.sql(folder, "end.fdb", "csv", "create table t (a int);");
+        place.sql(folder, "end.fdb", "csv", "insert into t values (1); quit; insert into t values (2);");
+        assert_eq!(count(), "COUNT\n0\n");
+        place.sql(folder, "end.fdb", "csv", "insert into t values (1); exit; insert into t values (2);");
+        assert_eq!(count(), "COUNT\n1\n");
+        place.sql(
+            folder,
+            "end.fdb",
+            "csv",
+            "insert into t values (2); rollback; set transaction read committed; insert into t values (3);
+            commit retain; insert into t values (4); savepoint s; insert into t values (5);
+            rollback to savepoint s; commit;",
+        );
+        assert_eq!(place.sql(folder, "end.fdb", "csv", "select sum(a) from t;"), "SUM\n8\n");
+        // A statement that fails ends the script, and what was not committed is undone; or it goes on.
+        let script = "insert into t values (100); select * from nowhere; insert into t values (200);";
+        let database = place.database("end.fdb");
+        let told = place.ends(folder, &["sql", &database, "-c", script], 1);
+        assert!(told.contains("SQLSTATE = 42S02") && told.contains("At line 1"), "{told}");
+        assert_eq!(count(), "COUNT\n3\n");
+        place.ends(folder, &["sql", &database, "--continue", "-c", script], 1);
+        assert_eq!(count(), "COUNT\n5\n");
+        let refused =
+            place.ends(folder, &["sql", &database, "-c", "set transaction read only; delete from t;"], 1);
+        assert!(refused.contains("read-only") || refused.contains("read only"), "{refused}");
+    }
+}
+
+#[test]
+fn the_wire_is_told_of_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = serve(folder.path());
+    let database = place.database("wire.fdb");
+    let told = place.ends(
+        folder.path(),
+        &["sql", &database, "--create", "-c", "\\wire\nset stats on; select 1 from rdb$database;"],
+        0,
+    );
+    assert!(told.contains("Wire: 2 round trips, sent ") && told.contains("Time: "), "{told}");
+    let file = place.ends(folder.path(), &["sql", "x.fbd", "--create", "-c", "\\wire"], 1);
+    assert!(file.contains("there is no wire"), "{file}");
+}
+
+#[test]
+fn passwords_come_from_files_and_are_warned_of_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let place = serve(folder);
+    let database = place.database("pass.fdb");
+    let arguments = ["sql", &database, "--create", "-c", "select 1 from rdb$database"];
+    let with = |more: &[&str]| {
+        let mut command = place.command(folder, &[&arguments[..], more].concat());
+        let output = command.env_remove("ISC_PASSWORD").output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    fs::write(folder.join("secret"), "a secret of the tests\n").unwrap();
+    assert_eq!(with(&["--password-file", "secret"]).0, Some(0));
+    let (code, told) = with(&["--password", "a secret of the tests", "-u", "sysdba"]);
+    assert!(code == Some(0) && told.contains("can be read by every user"), "{told}");
+    let (code, told) = with(&["--password", "wrong"]);
+    assert!(code == Some(2) && told.contains("cannot open"), "{told}");
+    assert_eq!(with(&[]).0, Some(2));
+    assert_eq!(with(&["--password-file", "secret", "--wire-crypt", "required", "--compress"]).0, Some(0));
+}
+
+#[test]
+fn standard_input_is_a_script_and_a_closed_pipe_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = serve(folder.path());
+    let database = place.database("pipe.fdb");
+    let mut child = place
+        .command(folder.path(), &["sql", &database, "--create", "--format", "csv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"select 7 as n from rdb$database;\nquit;\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "N\n7\n"));
+
+    let long = "select a.rdb$field_name from rdb$fields a cross join rdb$fields b cross join rdb$fields c";
+    let mut child = place
+        .command(folder.path(), &["sql", &database, "-c", long])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+}
+
+/// The conversation with a person: what needs a terminal is in interactive.py, which makes one.
+#[test]
+fn a_person_edits_completes_cancels_and_finds_earlier_statements() {
+    let Ok(version) = Command::new("python3").arg("--version").output() else {
+        eprintln!("skipped: it needs python3, whose module pty makes a terminal");
+        return;
+    };
+    assert!(version.status.success());
+    let folder = tempfile::tempdir().unwrap();
+    // Files and a server of our own: who has a Firebird may have its users too.
+    for place in &places(folder.path())[..2] {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/interactive.py");
+        let mut command = place.command(folder.path(), &[]);
+        let environment: Vec<_> =
+            command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+        command = Command::new("python3");
+        command.arg(script).arg(FARBIRD).arg(place.database("talk.fdb")).current_dir(folder.path());
+        for (name, value) in environment {
+            command.env(name, value.unwrap_or_default());
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    }
+}
