@@ -173,6 +173,7 @@ fn no_statement_takes_more_than_its_budget() {
     let budget = database.engine().budget().clone();
     let mut wrong = Vec::new();
     prepared_statements(&mut session, &budget, &mut wrong);
+    variables(&mut session, &budget, &mut wrong);
     for shape in SHAPES {
         let name: String = shape.sql.split_whitespace().collect::<Vec<_>>().join(" ");
         let (expected, unlimited) = match shape.error {
@@ -201,6 +202,28 @@ fn no_statement_takes_more_than_its_budget() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Long texts in variables count, at any level of calls, and are given back when they go.
+fn variables(session: &mut Session, budget: &Account, wrong: &mut Vec<String>) {
+    budget.set_limits(limits(BUDGET));
+    let count = BUDGET / 32_000 + 10;
+    let declared: String =
+        (0..count).map(|number| format!("declare v{number} varchar(32000) character set ascii; ")).collect();
+    let long = |number| format!("v{number} = rpad('', 32000, 'x'); ");
+    let all: String = (0..count).map(long).collect();
+    let each: String = (0..count).map(|number| format!("{} v{number} = ''; ", long(number))).collect();
+    for (body, expected) in [(&all, false), (&each, true)] {
+        let outcome = session.run(&format!("execute block as {declared} begin {body} end"));
+        let is_ok = match &outcome {
+            Ok(_) => expected,
+            Err(error) => !expected && described(error).contains("statement-memory-mib"),
+        };
+        if !is_ok {
+            wrong.push(format!("{count} variables: {outcome:?}"));
+        }
+        session.rollback();
+    }
 }
 
 /// A prepared statement is charged with about what it takes, however it is written.

@@ -43,6 +43,8 @@ pub struct ExecutionContext<'a> {
     pub routine: RoutineState,
     /// What memory and temporary space are charged to: the client's statement, also for all that it calls.
     pub budget: Arc<StatementBudget>,
+    /// What long texts in the running routine's variables are charged to; swapped in by PSQL frames.
+    pub variables: Option<Reservation>,
     /// What long texts in expressions are charged to, as long as they are worked with: see `expression::blob`.
     pub texts: Reservation,
     /// What conversions need: the session's time zone and the statement's time.
@@ -90,6 +92,7 @@ impl<'a> ExecutionContext<'a> {
             depth: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
+            variables: None,
             texts: budget.reserve(),
             budget,
             cast: CastContext { session_zone: now.zone, now: clock::utc },

@@ -6,7 +6,7 @@ use farbird_sql::ast::TriggerAction;
 use farbird_store::Savepoint;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
-use crate::budget::row_bytes;
+use crate::budget::{Reservation, heap_bytes};
 use crate::execute::context::{ExecutionContext, RoutineState};
 use crate::execute::{Cursor, modify};
 use crate::expression::{BoundExpression, blob};
@@ -20,8 +20,10 @@ use crate::psql::stack::{StackSegment, on_new_stack};
 use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
 use crate::psql::{DEPTH_MAX, call, condition, dynamic};
 
-/// Up to so many levels of routines are not charged for their variables.
+/// Up to so many levels of routines are charged for nothing but long texts in their variables.
 const DEPTH_UNCHARGED: u32 = 8;
+/// A variable's text that takes no more is not charged, in bytes.
+const TEXT_BYTES_UNCHARGED: usize = 256;
 /// What a level takes beside its variables.
 const FRAME_BYTES: usize = 2 << 10;
 
@@ -32,6 +34,8 @@ pub struct Execution {
     declaring: Arc<CompiledRoutine>,
     /// Values by slot; in the context's parameters while it runs.
     variables: Vec<Value>,
+    /// What long texts in them are charged to; in the context while it runs.
+    texts: Option<Reservation>,
     cursors: Vec<Option<OpenCursor>>,
     /// Cursors of the loops that it is inside of, outermost first.
     loops: Vec<usize>,
@@ -135,6 +139,7 @@ impl Execution {
             routine: Arc::clone(routine),
             declaring: Arc::clone(declaring),
             variables: vec![Value::Null; routine.slots],
+            texts: None,
             cursors,
             loops: Vec::new(),
             blocks: Vec::new(),
@@ -238,6 +243,15 @@ impl Execution {
         result
     }
 
+    /// Charges the long texts that the routine was called with, once.
+    fn charge_inputs(&mut self, context: &ExecutionContext<'_>) -> Result<()> {
+        let bytes = context.parameters.iter().map(charged_bytes).sum();
+        if self.texts.is_none() && bytes > 0 {
+            self.texts.insert(context.budget.reserve()).grow(bytes)?;
+        }
+        Ok(())
+    }
+
     /// Runs with the frame's variables and state in the context.
     fn inside<T>(
         &mut self,
@@ -257,13 +271,16 @@ impl Execution {
         std::mem::swap(&mut self.variables, &mut context.parameters);
         // The caller's variables wait here.
         let mut memory = context.budget.reserve();
-        if context.depth > DEPTH_UNCHARGED
-            && let Err(error) = memory.grow(FRAME_BYTES + row_bytes(&self.variables))
-        {
+        let charged = match context.depth > DEPTH_UNCHARGED {
+            true => memory.grow(FRAME_BYTES + size_of_val(self.variables.as_slice())),
+            false => Ok(()),
+        };
+        if let Err(error) = charged.and_then(|()| self.charge_inputs(context)) {
             std::mem::swap(&mut self.variables, &mut context.parameters);
             context.depth -= 1;
             return Err(with_stack(error, context));
         }
+        let outer_texts = std::mem::replace(&mut context.variables, self.texts.take());
         let frame = CallFrame {
             routine: Arc::clone(&self.routine),
             declaring: Arc::clone(&self.declaring),
@@ -288,6 +305,7 @@ impl Execution {
         } else {
             run(self, context)
         };
+        self.texts = std::mem::replace(&mut context.variables, outer_texts);
         let own = std::mem::replace(&mut context.routine, outer);
         self.row_count = own.row_count;
         self.error = own.error;
@@ -327,14 +345,14 @@ impl Execution {
             match instruction {
                 Instruction::Assign { value, slot } => {
                     let value = self.evaluate(value, context)?;
-                    assign(context, *slot, value);
+                    assign(context, *slot, value)?;
                 }
                 Instruction::AssignChecked { value, slot, constraint } => {
                     let value = self.evaluate(value, context)?;
                     if let Some(constraint) = routine.constraints.get(*constraint) {
                         constraint.verify(&value, context)?;
                     }
-                    assign(context, *slot, value);
+                    assign(context, *slot, value)?;
                 }
                 Instruction::Jump(target) => {
                     if *target <= current {
@@ -562,7 +580,7 @@ impl Execution {
                 Ok(true)
             }
             None => {
-                forget_row(definition, context);
+                forget_row(definition, context)?;
                 Ok(false)
             }
         }
@@ -604,11 +622,26 @@ impl Execution {
     }
 }
 
+/// What a variable's text is charged with: shorter ones cost little more than their slot.
+fn charged_bytes(value: &Value) -> usize {
+    let bytes = heap_bytes(value);
+    if bytes > TEXT_BYTES_UNCHARGED { bytes } else { 0 }
+}
+
 /// Sets a variable of the running frame.
-fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) {
-    if let Some(variable) = context.parameters.get_mut(slot) {
-        *variable = value;
+///
+/// # Errors
+/// `virmemexh` past the statement's memory.
+fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Result<()> {
+    let Some(variable) = context.parameters.get_mut(slot) else { return Ok(()) };
+    let (before, after) = (charged_bytes(variable), charged_bytes(&value));
+    match (&mut context.variables, after.checked_sub(before)) {
+        (_, Some(0)) | (None, None) => {}
+        (texts, Some(more)) => texts.get_or_insert_with(|| context.budget.reserve()).grow(more)?,
+        (Some(texts), None) => texts.shrink(before - after),
     }
+    *variable = value;
+    Ok(())
 }
 
 /// Stores the values of a row.
@@ -631,7 +664,7 @@ fn store(
         if let Some(constraint) = target.constraint.and_then(|number| routine.constraints.get(number)) {
             constraint.verify(&value, context)?;
         }
-        assign(context, target.slot, value);
+        assign(context, target.slot, value)?;
     }
     Ok(())
 }
@@ -641,10 +674,8 @@ fn converted(value: Value, to: &SqlType, context: &mut ExecutionContext<'_>) -> 
 }
 
 /// A cursor's own fields are NULL where it has no row.
-fn forget_row(definition: &CursorDefinition, context: &mut ExecutionContext<'_>) {
-    for field in &definition.fields {
-        assign(context, field.slot, Value::Null);
-    }
+fn forget_row(definition: &CursorDefinition, context: &mut ExecutionContext<'_>) -> Result<()> {
+    definition.fields.iter().try_for_each(|field| assign(context, field.slot, Value::Null))
 }
 
 /// WHERE CURRENT OF needs a row.
