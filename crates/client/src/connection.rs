@@ -13,7 +13,7 @@ use farbird_wire::packet::{Attach, BufferLength, Information, Request, Response}
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::connect;
-use crate::core::{Question, Shared};
+use crate::core::{FlightRecord, Question, Shared};
 use crate::error;
 use crate::login::Login;
 use crate::options::{ConnectOptions, CreateOptions};
@@ -172,6 +172,12 @@ impl Connection {
     /// The protocol in use.
     pub fn version(&self) -> ProtocolVersion {
         self.shared.version()
+    }
+
+    /// The flights so far: what left together, when, and when its answers came. None unless
+    /// [`Tuning::timeline_flights`](crate::Tuning::timeline_flights) asks for them.
+    pub fn flights(&self) -> Vec<FlightRecord> {
+        self.shared.lock().flights().to_vec()
     }
 
     /// Packets, bytes and round trips since the first byte.

@@ -51,6 +51,8 @@ pub struct Tuning {
     pub statement_cache: usize,
     /// Most bytes of answers that are kept before somebody asks for them: rows read ahead.
     pub read_ahead_bytes: usize,
+    /// Most flights of which a timeline is kept ([`Connection::flights`](crate::Connection::flights)); 0: none.
+    pub timeline_flights: usize,
 }
 
 /// The generations that [`Tuning::preset`] knows, oldest first.
@@ -88,6 +90,7 @@ impl Tuning {
             inline_blobs: since(4),
             statement_cache: 64,
             read_ahead_bytes: 16 * 1024 * 1024,
+            timeline_flights: 0,
         })
     }
 }
@@ -118,6 +121,7 @@ impl Default for Tuning {
             inline_blobs: true,
             statement_cache: 64,
             read_ahead_bytes: 16 * 1024 * 1024,
+            timeline_flights: 0,
         }
     }
 }
@@ -149,6 +153,7 @@ switches! {
     inline_blobs: bool,
     statement_cache: usize,
     read_ahead_bytes: usize,
+    timeline_flights: usize,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use farbird_wire::protocol::ProtocolVersion;
 use super::driver::{Driver, Runner, Transport};
 use super::{Batch, BlobReader, BlobWriter, Canceller, Cursor, Pipeline};
 use crate::blob::BlobOptions;
-use crate::core::Shared;
+use crate::core::{FlightRecord, Shared};
 use crate::error;
 use crate::options::{ConnectOptions, CreateOptions, Location};
 use crate::statement::{Counts, Statement};
@@ -124,6 +124,12 @@ impl Connection {
     /// The protocol in use.
     pub fn version(&self) -> ProtocolVersion {
         self.inner.version()
+    }
+
+    /// The flights so far: what left together, when, and when its answers came. None unless
+    /// [`Tuning::timeline_flights`](crate::Tuning::timeline_flights) asks for them.
+    pub fn flights(&self) -> Vec<FlightRecord> {
+        self.inner.flights()
     }
 
     /// Packets, bytes and round trips since the first byte.

@@ -26,6 +26,7 @@ mod handles;
 mod inline_blobs;
 mod mailboxes;
 mod shared;
+mod timeline;
 
 use std::task::Waker;
 use std::time::Duration;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use farbird_types::{BlobId, Error, Result};
 use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
+use farbird_wire::operation::Operation;
 use farbird_wire::packet::{CryptKeyCallback, Reply, Request};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
@@ -47,6 +49,8 @@ use inline_blobs::InlineBlobs;
 use mailboxes::Mailboxes;
 pub use shared::{Driven, Shared, answered};
 pub(crate) use shared::{Object, ObjectRef, Question, checked};
+pub use timeline::FlightRecord;
+use timeline::Timeline;
 
 /// Queued bytes that leave without anybody waiting for an answer.
 pub const FLIGHT_BYTES: usize = 64 * 1024;
@@ -105,11 +109,13 @@ pub struct Core {
     now: Duration,
     driver: Option<Waker>,
     is_abandoned: bool,
+    timeline: Option<Timeline>,
 }
 
 impl Core {
     /// A connection that has not begun.
     pub fn new(tuning: Tuning) -> Core {
+        let timeline = Timeline::new(tuning.timeline_flights);
         Core {
             conversation: Conversation::default(),
             mailboxes: Mailboxes::default(),
@@ -128,6 +134,7 @@ impl Core {
             now: Duration::ZERO,
             driver: None,
             is_abandoned: false,
+            timeline,
         }
     }
 }
@@ -157,7 +164,11 @@ impl Core {
         let flight = Flight { first: self.departed.next(), last: newest };
         self.departed = newest;
         self.accounts.departed(self.conversation.counters().round_trips);
+        let queued = out.len();
         self.conversation.poll_output(out)?;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.left(newest, out.len() - queued, self.now);
+        }
         self.waiting_for_room.drain(..).for_each(Waker::wake);
         Ok(Some(flight))
     }
@@ -179,6 +190,9 @@ impl Core {
     /// # Errors
     /// Damage in compressed or encrypted bytes: the connection has failed.
     pub fn feed(&mut self, bytes: &mut [u8]) -> Result<()> {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.received(bytes.len(), self.now);
+        }
         self.conversation.handle_input(bytes).inspect_err(|_| self.wake_all())
     }
 
@@ -201,6 +215,9 @@ impl Core {
         let (ticket, is_last, bytes) = (answer.ticket, answer.is_last, answer.bytes);
         let packets = self.conversation.counters().in_packets - packets;
         self.accounts.answered(ticket, packets, bytes, is_last);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.answered(ticket, is_last, self.now);
+        }
         let mut has_woken = false;
         if let (true, Received::Packet(reply)) = (is_last, &answer.received) {
             self.settle(ticket, reply)?;
@@ -273,6 +290,11 @@ impl Core {
         self.conversation.counters()
     }
 
+    /// The flights so far, as many as [`Tuning::timeline_flights`] keeps.
+    pub fn flights(&self) -> &[FlightRecord] {
+        self.timeline.as_ref().map(Timeline::flights).unwrap_or_default()
+    }
+
     /// How many questions are not answered.
     pub fn outstanding(&self) -> usize {
         self.conversation.outstanding()
@@ -298,6 +320,9 @@ impl Core {
 
     /// As [`Conversation::send_crypt`]; the answer will be asked for.
     pub(crate) fn ask_crypt(&mut self, plugin: CryptPlugin, key: &[u8], data: &[u8]) -> Result<Ticket> {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.queued(Operation::Crypt);
+        }
         let ticket = self.conversation.send_crypt(plugin, key, data)?;
         self.mailboxes.open(ticket);
         Ok(ticket)
@@ -308,6 +333,9 @@ impl Core {
         let ticket = self.conversation.send(request)?;
         self.request_bytes = self.conversation.waiting_bytes() - before;
         self.accounts.queued(request, ticket, self.request_bytes, is_question);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.queued(request.operation());
+        }
         Ok(ticket)
     }
 

@@ -10,7 +10,7 @@ use farbird_client::{TransactionOptions, Value};
 use serde::Serialize;
 
 use super::session::Session;
-use super::{BlobFile, Observer, Preset, Server, Settings, WireFigure, go_on, milliseconds};
+use super::{BlobFile, FlightRecord, Observer, Preset, Server, Settings, WireFigure, go_on, milliseconds};
 use crate::link::LinkOptions;
 use crate::{Failure, Result};
 
@@ -182,6 +182,9 @@ pub struct BlobFigure {
     pub content_bytes: u64,
     /// What went over the wire.
     pub wire: WireFigure,
+    /// The first flights, from connecting on.
+    #[serde(skip)]
+    pub flights: Vec<FlightRecord>,
 }
 
 /// Whether there is a BLOB_TEST in the database already: it is then used as it is.
@@ -342,7 +345,7 @@ pub fn measure(
     let is_complete = read_rows(&session, &statement, plan, run, start, observer, &mut read)?;
     let elapsed = start.elapsed();
     let wire = WireFigure::between(&before, &session.counters());
-    let protocol = session.protocol();
+    let (protocol, flights) = (session.protocol(), session.flights());
     drop(statement);
     session.close()?;
     let share = if is_complete { 1.0 } else { plan.rows as f64 / read.records.max(1) as f64 };
@@ -361,6 +364,7 @@ pub fn measure(
         record_count: read.records,
         content_bytes: read.content_bytes,
         wire,
+        flights,
     })
 }
 

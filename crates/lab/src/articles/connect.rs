@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::session::Session;
-use super::{Preset, Server, Settings, WireFigure, milliseconds};
+use super::{FlightRecord, Preset, Server, Settings, WireFigure, milliseconds};
 use crate::link::LinkOptions;
 use crate::{Failure, Result};
 
@@ -33,6 +33,9 @@ pub struct ConnectFigure {
     pub wire_attached: WireFigure,
     /// What went over the wire until the first row was here.
     pub wire_first_row: WireFigure,
+    /// The first flights, from connecting on.
+    #[serde(skip)]
+    pub flights: Vec<FlightRecord>,
 }
 
 /// Connects once and reads a row.
@@ -52,7 +55,7 @@ pub fn measure(server: &Server, link: &LinkOptions, settings: &Settings) -> Resu
     }
     let first_row = start.elapsed();
     let wire_first_row = WireFigure::between(&Default::default(), &session.counters());
-    let protocol = session.protocol();
+    let (protocol, flights) = (session.protocol(), session.flights());
     drop(cursor);
     drop(statement);
     session.close()?;
@@ -66,5 +69,6 @@ pub fn measure(server: &Server, link: &LinkOptions, settings: &Settings) -> Resu
         first_row_ms: milliseconds(first_row),
         wire_attached,
         wire_first_row,
+        flights,
     })
 }

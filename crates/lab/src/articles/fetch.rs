@@ -12,7 +12,9 @@ use super::customers::{self, Dialect};
 use super::postgres_side::read_rows;
 use super::server::Road;
 use super::session::Session;
-use super::{Observer, PostgresServer, Preset, Server, Settings, WireFigure, go_on, milliseconds};
+use super::{
+    FlightRecord, Observer, PostgresServer, Preset, Server, Settings, WireFigure, go_on, milliseconds,
+};
 use crate::Result;
 use crate::link::LinkOptions;
 
@@ -157,6 +159,9 @@ pub struct FetchFigure {
     pub rows_per_second: f64,
     /// What went over the wire; `None` where the driver does not count.
     pub wire: Option<WireFigure>,
+    /// The first flights, from connecting on.
+    #[serde(skip)]
+    pub flights: Vec<FlightRecord>,
 }
 
 /// Makes the tables.
@@ -319,10 +324,12 @@ pub fn measure(
     observer.advance(count % 1_024);
     let elapsed = start.elapsed();
     let wire = WireFigure::between(&before, &session.counters());
+    let flights = session.flights();
     drop(cursor);
     drop(statement);
     session.close()?;
     Ok(FetchFigure {
+        flights,
         preset: Some(run.settings.preset),
         is_compressed: run.settings.compress,
         is_encrypted: run.settings.encrypt,
@@ -369,5 +376,6 @@ fn figure(
         record_count: count,
         rows_per_second: count as f64 / elapsed.as_secs_f64().max(1e-9),
         wire: None,
+        flights: Vec::new(),
     }
 }

@@ -32,6 +32,8 @@ pub use postgres_side::PostgresServer;
 pub use server::{Preset, Server, Settings, UnknownPreset};
 pub use wire::WireFigure;
 
+pub use farbird_client::core::FlightRecord;
+
 use crate::{Failure, Result};
 
 /// Who looks on while an experiment runs.
@@ -53,6 +55,9 @@ pub trait Observer {
 fn go_on(observer: &dyn Observer) -> Result<()> {
     if observer.is_interrupted() { Err(Failure::Interrupted) } else { Ok(()) }
 }
+
+/// Flights kept of each run: enough for a waterfall.
+const FLIGHTS_MAX: usize = 64;
 
 /// Milliseconds, as figures have them.
 fn milliseconds(time: std::time::Duration) -> f64 {

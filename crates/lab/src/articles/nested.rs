@@ -10,7 +10,7 @@ use farbird_client::Value;
 use serde::Serialize;
 
 use super::session::Session;
-use super::{Observer, Preset, Server, Settings, WireFigure, go_on, milliseconds};
+use super::{FlightRecord, Observer, Preset, Server, Settings, WireFigure, go_on, milliseconds};
 use crate::Result;
 use crate::link::LinkOptions;
 
@@ -66,6 +66,9 @@ pub struct NestedFigure {
     pub inner_rows: u64,
     /// What went over the wire, from the first byte to the last row.
     pub wire: WireFigure,
+    /// The first flights, from connecting on.
+    #[serde(skip)]
+    pub flights: Vec<FlightRecord>,
 }
 
 /// Runs the program once.
@@ -116,6 +119,7 @@ pub fn measure(
     let total = start.elapsed();
     observer.say(&step("total", total));
     let wire = WireFigure::between(&Default::default(), &session.counters());
+    let flights = session.flights();
     drop(prepared);
     session.close()?;
     Ok(NestedFigure {
@@ -132,6 +136,7 @@ pub fn measure(
         outer_rows: counts.0,
         inner_rows: counts.1,
         wire,
+        flights,
     })
 }
 

@@ -4,7 +4,7 @@ use std::net::ToSocketAddrs;
 use std::str::FromStr;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, Location, WireCrypt};
+use farbird_client::{ConnectOptions, CreateOptions, Location, Tuning, WireCrypt};
 use serde::Serialize;
 
 use crate::link::{Link, LinkOptions};
@@ -58,12 +58,14 @@ impl Server {
         }
     }
 
-    pub(super) fn options(&self, settings: &Settings) -> ConnectOptions {
+    pub(super) fn options(&self, settings: &Settings) -> Result<ConnectOptions> {
         let mut options = ConnectOptions::new(&self.user, &self.password);
+        options.tuning = Tuning::preset(settings.preset.name())?;
         options.compress = settings.compress;
         options.wire_crypt = if settings.encrypt { WireCrypt::Enabled } else { WireCrypt::Disabled };
         options.inline_blob_bytes = settings.inline_blob_bytes;
-        options
+        options.tuning.timeline_flights = super::FLIGHTS_MAX;
+        Ok(options)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection that is measured: the client behind the few calls that the experiments make.
 
 use farbird_client::blocking::{Connection, Cursor};
+use farbird_client::core::FlightRecord;
 use farbird_client::{Counters, Statement, Transaction, TransactionOptions, Value};
 
 use super::server::{Road, Server, Settings};
@@ -20,7 +21,7 @@ impl Session {
     pub(super) fn attach(server: &Server, link: &LinkOptions, settings: &Settings) -> Result<Session> {
         let road = Road::open(&(server.location.host.clone(), server.location.port), link)?;
         let address = server.text(&road.address.0, road.address.1);
-        let connection = Connection::attach(&address, &server.options(settings))?;
+        let connection = Connection::attach(&address, &server.options(settings)?)?;
         Ok(Session { connection, transaction: None, _road: road })
     }
 
@@ -49,6 +50,11 @@ impl Session {
 
     pub(super) fn counters(&self) -> Counters {
         self.connection.counters()
+    }
+
+    /// The first flights.
+    pub(super) fn flights(&self) -> Vec<FlightRecord> {
+        self.connection.flights()
     }
 
     /// The protocol in use.

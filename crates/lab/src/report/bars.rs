@@ -161,7 +161,8 @@ impl BarChart {
         if most <= 0.0 {
             return;
         }
-        let step = axis_step(most, 6.0);
+        let whole = bars_are_whole(&self.groups);
+        let step = if whole { axis_step(most, 6.0).max(1.0) } else { axis_step(most, 6.0) };
         let mut value = 0.0;
         while value <= most * 1.0001 {
             let x = left + value * scale;
@@ -207,6 +208,11 @@ impl BarChart {
             }
         }
     }
+}
+
+/// Whether only counts are shown, whose axis has no fractions.
+fn bars_are_whole(groups: &[Group]) -> bool {
+    groups.iter().flat_map(|group| group.bars.iter().flatten()).all(|bar| bar.value.fract() == 0.0)
 }
 
 fn key_width(series: &Series) -> f64 {

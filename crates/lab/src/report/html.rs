@@ -32,6 +32,7 @@ fn section(section: &Section, out: &mut String) {
     for block in &section.blocks {
         match block {
             Block::Note(note) => paragraph("note", note, out),
+            Block::Code(code) => out.push_str(&format!("<pre>{}</pre>\n", escape(code))),
             Block::Table(one) => table(one, out),
             Block::Bars(chart) => figure(&chart.title, &chart.to_element(), out),
             Block::Waterfall(waterfall) => figure(&waterfall.title, &waterfall.to_element(), out),

@@ -51,6 +51,8 @@ pub struct Section {
 pub enum Block {
     /// A remark.
     Note(String),
+    /// A statement of SQL, or a command.
+    Code(String),
     /// Figures.
     Table(Table),
     /// Figures as bars. Left out of texts for terminals: the table beside it has the same figures.
@@ -76,7 +78,7 @@ impl Report {
         let charts = blocks.filter_map(|block| match block {
             Block::Bars(chart) => Some((file_name(&chart.title), chart.to_svg())),
             Block::Waterfall(waterfall) => Some((file_name(&waterfall.title), waterfall.to_svg())),
-            Block::Note(_) | Block::Table(_) => None,
+            Block::Note(_) | Block::Code(_) | Block::Table(_) => None,
         });
         charts.collect()
     }

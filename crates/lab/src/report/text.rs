@@ -20,7 +20,7 @@ pub(super) fn report(report: &Report) -> String {
         push_lead(&section.lead, &mut out);
         for block in &section.blocks {
             match block {
-                Block::Note(note) => push_lead(note, &mut out),
+                Block::Note(text) | Block::Code(text) => push_lead(text, &mut out),
                 Block::Table(one) => {
                     out.push('\n');
                     table(one, &mut out);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::svg::{Anchor, Svg, axis_step, text_width};
-use super::{bytes, count, duration};
+use super::{bytes, duration};
 
 /// What a flight belongs to: connecting, preparing, fetching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub struct Waterfall {
     pub steps: Vec<String>,
     /// The flights, in the order in which they left.
     pub lanes: Vec<Lane>,
-    /// When the run had ended.
-    pub end: Duration,
+    /// A line under it.
+    pub foot: String,
 }
 
 /// Most flights drawn; the others are counted.
@@ -73,12 +73,7 @@ impl Waterfall {
         let top = if with_title { 30.0 } else { 0.0 };
         let shown = self.lanes.len().min(LANES_MAX);
         let lanes = self.lanes.get(..shown).unwrap_or_default();
-        let hidden = self.lanes.len() - shown;
-        // With flights left out the axis ends with the last one drawn, or the bars would be hairs.
-        let end = match (hidden, lanes.last()) {
-            (0, _) | (_, None) => self.end,
-            (_, Some(last)) => last.last_answer,
-        };
+        let end = lanes.iter().map(|lane| lane.last_answer).max().unwrap_or_default();
         let lanes_top = top + KEY_HEIGHT + 26.0;
         let lanes_bottom = lanes_top + lanes.len() as f64 * LANE_HEIGHT;
         let label_width = lanes.iter().map(|lane| text_width(&lane.label, LABEL_SIZE)).fold(80.0, f64::max);
@@ -98,10 +93,10 @@ impl Waterfall {
             let y = lanes_top + index as f64 * LANE_HEIGHT;
             draw_lane(lane, index, y, left, scale, &mut svg);
         }
-        let mut foot = format!("{} flights, {}", count(self.lanes.len() as u64), duration(self.end));
-        if hidden > 0 {
-            foot.push_str(&format!("; the first {shown} are shown"));
-        }
+        let foot = match self.lanes.len() > shown {
+            true => format!("The first {shown} flights, {}. {}", duration(end), self.foot),
+            false => self.foot.clone(),
+        };
         svg.text("axis", Anchor::Start, [0.0, lanes_bottom + 22.0], &foot);
         svg
     }

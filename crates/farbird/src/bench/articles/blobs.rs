@@ -11,7 +11,8 @@ use farbird_lab::link::parse_delay;
 use farbird_lab::report::{BarKind, Block, Cell, Report, Section, Series, Table, bytes, count};
 
 use super::shown::{
-    Bars, WIRE_COLUMNS, client, link_text, ratio, shown_ms, time_bar, tone, trips_bar, wire_cells,
+    Bars, WATERFALL, WATERFALL_LEAD, WIRE_COLUMNS, client, link_text, ratio, shown_ms, time_bar, tone,
+    trips_bar, waterfall, wire_cells,
 };
 use super::stage::{Databases, Stage, TargetArguments};
 use super::watch::Watch;
@@ -195,7 +196,8 @@ fn report(plan: &BlobPlan, facts: Vec<(String, String)>, figures: &[BlobFigure])
     facts.push(("rows".to_owned(), count(plan.rows)));
     let mut sections = vec![overview(plan, figures)];
     sections.extend(inline_section(plan, figures));
-    sections.extend(plan.queries.iter().map(|query| query_section(*query, figures)));
+    sections.extend(waterfall_section(plan, figures));
+    sections.extend(plan.queries.iter().map(|query| query_section(*query, plan.rows, figures)));
     Report {
         title: "BLOBs over the wire".to_owned(),
         lead: "Rows with short and long texts, kept as BLOBs or as VARCHAR, read as each generation of client libraries \
@@ -276,7 +278,32 @@ fn inline_section(plan: &BlobPlan, figures: &[BlobFigure]) -> Option<Section> {
     })
 }
 
-fn query_section(query: BlobQuery, figures: &[BlobFigure]) -> Section {
+/// The flights of the most demanding query, by the two newest clients.
+fn waterfall_section(plan: &BlobPlan, figures: &[BlobFigure]) -> Option<Section> {
+    let query = plan.queries.iter().find(|query| **query == BlobQuery::AllBlobs).or(plan.queries.first())?;
+    let compress = plan.compress.last()?;
+    let mut chosen: Vec<&BlobFigure> = figures
+        .iter()
+        .filter(|figure| {
+            let is_first = figures.first().is_some_and(|first| first.server == figure.server);
+            is_first && is_usual(plan, figure) && figure.query == *query && figure.is_compressed == *compress
+        })
+        .collect();
+    chosen.drain(..chosen.len().saturating_sub(2));
+    let waterfalls = chosen.into_iter().filter_map(|figure| {
+        let title = format!("{}, {}", query.about(), series(figure).name);
+        let foot = format!("{} round trips from executing to the last byte.", count(figure.wire.round_trips));
+        waterfall(title, &figure.flights, foot)
+    });
+    let blocks: Vec<Block> = waterfalls.map(Block::Waterfall).collect();
+    (!blocks.is_empty()).then(|| Section {
+        heading: WATERFALL.to_owned(),
+        lead: WATERFALL_LEAD.to_owned(),
+        blocks,
+    })
+}
+
+fn query_section(query: BlobQuery, rows: u64, figures: &[BlobFigure]) -> Section {
     let mut labels = vec!["server", "client", "compressed", ">inline", ">elapsed", ">against farbird"];
     labels.extend([">max id", ">records", ">content"]);
     labels.extend(WIRE_COLUMNS);
@@ -314,7 +341,11 @@ fn query_section(query: BlobQuery, figures: &[BlobFigure]) -> Section {
         row.extend(wire_cells(&figure.wire));
         table.row(row);
     }
-    Section { heading: query.about().to_owned(), lead: query.sql(1_000), blocks: vec![Block::Table(table)] }
+    Section {
+        heading: query.about().to_owned(),
+        lead: String::new(),
+        blocks: vec![Block::Code(query.sql(rows)), Block::Table(table)],
+    }
 }
 
 fn servers(figures: &[BlobFigure]) -> Vec<&str> {

@@ -9,7 +9,7 @@ use farbird_lab::articles::{Observer, Preset, Settings};
 use farbird_lab::link::parse_delay;
 use farbird_lab::report::{BarKind, Block, Cell, Report, Section, Series, Table, bytes, count};
 
-use super::shown::{Bars, client, link_text, shown_ms, time_bar, tone};
+use super::shown::{Bars, WATERFALL, WATERFALL_LEAD, client, link_text, shown_ms, time_bar, tone, waterfall};
 use super::stage::{Databases, Stage, TargetArguments};
 use super::watch::Watch;
 use super::{LinkArguments, Output, ended, show};
@@ -134,10 +134,26 @@ fn report(arguments: &Arguments, facts: Vec<(String, String)>, figures: &[Connec
     }
     let mut blocks: Vec<Block> = times.finish().map(Block::Bars).into_iter().collect();
     blocks.push(Block::Table(table));
+    let newest = figures
+        .iter()
+        .filter(|figure| figure.is_encrypted && figure.server == figures[0].server)
+        .rev()
+        .take(2);
+    let mut waterfalls: Vec<Block> = newest
+        .filter_map(|figure| {
+            let foot = format!("{} round trips to the first row.", count(figure.wire_first_row.round_trips));
+            waterfall(client(figure.preset), &figure.flights, foot)
+        })
+        .map(Block::Waterfall)
+        .collect();
+    waterfalls.reverse();
     Report {
         title: "From nothing to the first row".to_owned(),
         lead: "Connect, log in, start a transaction, prepare a query, read its row.".to_owned(),
         facts,
-        sections: vec![Section { heading: "By client generation".to_owned(), lead: String::new(), blocks }],
+        sections: vec![
+            Section { heading: "By client generation".to_owned(), lead: String::new(), blocks },
+            Section { heading: WATERFALL.to_owned(), lead: WATERFALL_LEAD.to_owned(), blocks: waterfalls },
+        ],
     }
 }

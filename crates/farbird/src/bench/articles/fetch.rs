@@ -13,7 +13,7 @@ use farbird_lab::report::{
 };
 
 use super::blobs::Compress;
-use super::shown::{Bars, client, ratio, shown_ms, time_bar};
+use super::shown::{Bars, WATERFALL, WATERFALL_LEAD, client, ratio, shown_ms, time_bar, waterfall};
 use super::stage::{Databases, Stage, TargetArguments};
 use super::watch::Watch;
 use super::{LinkArguments, Output, ended, show};
@@ -179,7 +179,8 @@ fn report(plan: &FetchPlan, facts: Vec<(String, String)>, figures: &[FetchFigure
     if let Some(bits) = plan.links.first().and_then(|link| link.down.rate) {
         facts.push(("bandwidth".to_owned(), format!("{bits} each way")));
     }
-    let sections = plan.tables.iter().map(|table| section(plan, *table, figures)).collect();
+    let mut sections: Vec<Section> = plan.tables.iter().map(|table| section(plan, *table, figures)).collect();
+    sections.extend(waterfall_section(figures));
     Report {
         title: "How fast rows come".to_owned(),
         lead: "From preparing a query to its last row.".to_owned(),
@@ -239,6 +240,35 @@ fn section(plan: &FetchPlan, table: FetchTable, figures: &[FetchFigure]) -> Sect
     let mut blocks: Vec<Block> = bars.finish().map(Block::Bars).into_iter().collect();
     blocks.push(Block::Table(rows));
     Section { heading, lead: String::new(), blocks }
+}
+
+/// The flights of the first table at the greatest distance, by the two newest clients.
+fn waterfall_section(figures: &[FetchFigure]) -> Option<Section> {
+    let first = figures.first()?;
+    let like_first =
+        || figures.iter().filter(|figure| figure.server == first.server && figure.table == first.table);
+    let farthest = like_first().map(|figure| figure.round_trip_ms).fold(0.0, f64::max);
+    let is_compressed = like_first().next_back()?.is_compressed;
+    let chosen: Vec<_> = like_first()
+        .filter(|figure| figure.round_trip_ms == farthest && figure.is_compressed == is_compressed)
+        .collect();
+    let newest = chosen.iter().skip(chosen.len().saturating_sub(2));
+    let waterfalls = newest.filter_map(|figure| {
+        let title =
+            format!("{} rows at {} ms, {}", count(figure.record_count), farthest, client(figure.preset?));
+        let trips = figure.wire.map_or(0, |wire| wire.round_trips);
+        waterfall(
+            title,
+            &figure.flights,
+            format!("{} round trips from preparing to the last row.", count(trips)),
+        )
+    });
+    let blocks: Vec<Block> = waterfalls.map(Block::Waterfall).collect();
+    (!blocks.is_empty()).then(|| Section {
+        heading: WATERFALL.to_owned(),
+        lead: WATERFALL_LEAD.to_owned(),
+        blocks,
+    })
 }
 
 fn row(figure: &FetchFigure, base: Option<&FetchFigure>) -> Vec<Cell> {

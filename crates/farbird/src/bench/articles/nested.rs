@@ -9,7 +9,10 @@ use farbird_lab::articles::{Observer, Preset, Settings};
 use farbird_lab::link::parse_delay;
 use farbird_lab::report::{Bar, BarKind, Block, Cell, Report, Section, Series, Table, Tone, count};
 
-use super::shown::{Bars, WIRE_COLUMNS, client, link_text, ratio, shown_ms, time_bar, trips_bar, wire_cells};
+use super::shown::{
+    Bars, WATERFALL, WATERFALL_LEAD, WIRE_COLUMNS, client, link_text, ratio, shown_ms, time_bar, trips_bar,
+    waterfall, wire_cells,
+};
 use super::stage::{Databases, Stage, TargetArguments};
 use super::watch::Watch;
 use super::{LinkArguments, Output, ended, show};
@@ -127,13 +130,25 @@ fn report(arguments: &Arguments, facts: Vec<(String, String)>, figures: &[Nested
             "Servers have different numbers of system tables: compare the columns of one server.".to_owned(),
         ));
     }
+    let newest = figures.iter().filter(|figure| figure.server == figures[0].server).rev().take(2);
+    let mut waterfalls: Vec<Block> = newest
+        .filter_map(|figure| {
+            let foot = format!("{} round trips in all.", count(figure.wire.round_trips));
+            waterfall(client(figure.preset), &figure.flights, foot)
+        })
+        .map(Block::Waterfall)
+        .collect();
+    waterfalls.reverse();
     Report {
         title: "Nested queries over a slow link".to_owned(),
         lead: "An outer query over the system tables, and for each of them its columns and its triggers: one connection, three \
                prepared statements, thousands of rows that nobody can ask for together."
             .to_owned(),
         facts,
-        sections: vec![Section { heading: "By client generation".to_owned(), lead: String::new(), blocks }],
+        sections: vec![
+            Section { heading: "By client generation".to_owned(), lead: String::new(), blocks },
+            Section { heading: WATERFALL.to_owned(), lead: WATERFALL_LEAD.to_owned(), blocks: waterfalls },
+        ],
     }
 }
 

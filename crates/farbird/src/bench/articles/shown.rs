@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use farbird_lab::articles::{Preset, WireFigure};
+use farbird_lab::articles::{FlightRecord, Preset, WireFigure};
 use farbird_lab::link::LinkOptions;
-use farbird_lab::report::{Bar, BarChart, BarKind, Cell, Group, Series, Tone, bytes, count, duration};
+use farbird_lab::report::{
+    Bar, BarChart, BarKind, Cell, Group, Lane, Series, Step, Tone, Waterfall, bytes, count, duration,
+};
 
 /// A chart that is being filled: bars find their group and series by name.
 pub(super) struct Bars {
@@ -121,4 +123,65 @@ pub(super) fn ratio(value: f64, base: f64) -> String {
         r if r < 100.0 => format!("{r:.1}x"),
         r => format!("{r:.0}x"),
     }
+}
+
+/// Heading over waterfalls.
+pub(super) const WATERFALL: &str = "Flights of one run";
+/// What they show.
+pub(super) const WATERFALL_LEAD: &str = "Requests that left together, when they left, and when their answers came. The first \
+                                         flight also waits for TCP's own round trip.";
+
+/// What flights belong to, by the number of their colours.
+const STEPS: [&str; 6] = ["connecting", "starting and preparing", "", "rows", "BLOBs", "ending"];
+
+/// A waterfall of a run's flights, with a line under it.
+pub(super) fn waterfall(title: String, flights: &[FlightRecord], foot: String) -> Option<Waterfall> {
+    let lanes: Vec<Lane> = flights
+        .iter()
+        .filter_map(|flight| {
+            let (first_answer, last_answer) = (flight.first_answer?, flight.last_answer?);
+            Some(Lane {
+                label: requests_text(flight),
+                step: step(flight),
+                departure: flight.departure,
+                first_answer,
+                last_answer,
+                sent_bytes: flight.sent_bytes,
+                received_bytes: flight.received_bytes,
+            })
+        })
+        .collect();
+    let steps = STEPS.iter().map(|step| (*step).to_owned()).collect();
+    (!lanes.is_empty()).then_some(Waterfall { title, steps, lanes, foot })
+}
+
+/// `execute, fetch ×3`: each operation once, with how many there are of it.
+fn requests_text(flight: &FlightRecord) -> String {
+    let mut counts: Vec<(&str, u32)> = Vec::new();
+    for (name, count) in &flight.requests {
+        let name = name.strip_prefix("op_").unwrap_or(name);
+        let name = name.strip_suffix("_statement").unwrap_or(name);
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += count,
+            None => counts.push((name, *count)),
+        }
+    }
+    let texts: Vec<String> = counts
+        .into_iter()
+        .map(|(name, count)| if count == 1 { name.to_owned() } else { format!("{name} ×{count}") })
+        .collect();
+    texts.join(", ")
+}
+
+/// What a flight is for: the last thing in it that matters.
+fn step(flight: &FlightRecord) -> Step {
+    let has =
+        |parts: &[&str]| flight.requests.iter().any(|(name, _)| parts.iter().any(|part| name.contains(part)));
+    Step(match () {
+        () if has(&["open_blob", "get_segment"]) => 4,
+        () if has(&["execute", "fetch"]) => 3,
+        () if has(&["connect", "auth", "crypt", "attach"]) => 0,
+        () if has(&["transaction", "allocate", "prepare"]) => 1,
+        () => 5,
+    })
 }
