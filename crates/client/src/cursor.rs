@@ -104,6 +104,10 @@ impl Cursor {
         if let Some(row) = self.next_here() {
             return Ok(Some(row));
         }
+        if !self.at_end && self.batches.is_empty() {
+            // Not asked for yet (`Tuning::join_fetch` is off): it shares the flight of an execute that nobody has waited for.
+            self.ask()?;
+        }
         self.opened().await?;
         while !self.at_end {
             let Some(batch) = self.batches.front_mut() else {

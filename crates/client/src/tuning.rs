@@ -33,7 +33,8 @@ pub struct Tuning {
     /// [`Connection::prepare`]: crate::Connection::prepare
     /// [`Connection::prepare_deferred`]: crate::Connection::prepare_deferred
     pub deferred_prepare: bool,
-    /// Execute a query and ask for its first rows in one flight.
+    /// Ask for a query's first rows together with its execute, so that several queries share a flight. Off: they are asked
+    /// for when the first one is wanted; with [`Tuning::lazy_queries`] the execute leaves with that.
     pub join_fetch: bool,
     /// A query's execute waits for nothing; its error comes with the first row.
     pub lazy_queries: bool,
@@ -64,7 +65,7 @@ impl Tuning {
     /// | name | as |
     /// |---|---|
     /// | `2.0` | Firebird 2.0: each request waits for its answer |
-    /// | `2.5` | Firebird 2.1 to 5.0.0: deferred packets: allocate with prepare, a query's execute with its first fetch, closing with what comes next |
+    /// | `2.5` | Firebird 2.1 to 5.0.0: deferred packets: allocate with prepare, a query's execute with its first fetch once a row is wanted, closing with what comes next |
     /// | `5.0.1` | fetches are asked for ahead |
     /// | `5.0.2` | a BLOB is opened and its first piece read in one flight |
     /// | `5.0.3` | small BLOBs travel with their rows |
@@ -83,7 +84,7 @@ impl Tuning {
             deferred_packets: since(1),
             join_prepare: since(1),
             deferred_prepare: false,
-            join_fetch: since(1),
+            join_fetch: since(5),
             lazy_queries: since(1),
             fetch_ahead: since(2),
             join_blob_open: since(3),

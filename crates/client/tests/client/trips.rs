@@ -180,6 +180,32 @@ fn every_generation_does_the_same_work_in_fewer_round_trips_than_the_one_before(
     }
 }
 
+#[test]
+fn two_queries_share_a_flight_only_where_rows_are_asked_for_before_they_are_wanted() {
+    for place in all() {
+        for (preset, wanted) in PRESETS.into_iter().zip([4, 2, 2, 2, 2, 1]) {
+            let mut connection = place.create_with(&tuned(&place, Tuning::preset(preset).unwrap()));
+            let transaction = begin(&mut connection);
+            let query = connection.prepare(&transaction, ONE).unwrap();
+            let other = connection.prepare(&transaction, ONE).unwrap();
+            let (cost, (cursors, rows)) = trips(&connection, || {
+                let mut first = connection.query(&transaction, &query, &[]).unwrap();
+                let mut second = connection.query(&transaction, &other, &[]).unwrap();
+                let rows = [first.next(), second.next()].map(|row| row.unwrap().unwrap().to_values());
+                // Closing them is not what is counted.
+                ((first, second), rows)
+            });
+            assert_eq!(
+                (cost, rows),
+                (wanted, [vec![Value::integer(1)], vec![Value::integer(1)]]),
+                "{preset}"
+            );
+            drop((cursors, query, other, transaction));
+            connection.drop_database().unwrap();
+        }
+    }
+}
+
 /// Steps in an order that no program would think of: every number that the client expects must be the one that comes.
 #[test]
 fn handles_are_what_they_are_expected_to_be() {

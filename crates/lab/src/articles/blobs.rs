@@ -337,6 +337,7 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<BlobFigure> {
     let mut session = Session::attach(server, &plan.link, &run.settings)?;
+    session.attached()?;
     session.begin()?;
     let statement = session.prepare(&run.query.sql(plan.rows))?;
     let before = session.counters();

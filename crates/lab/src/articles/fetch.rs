@@ -308,6 +308,7 @@ pub fn measure(
 ) -> Result<FetchFigure> {
     let (sql, most) = plan.query(run.table);
     let mut session = Session::attach(server, &run.link, &run.settings)?;
+    session.attached()?;
     session.begin()?;
     let before = session.counters();
     let start = Instant::now();

@@ -1,28 +1,46 @@
 //! A connection that is measured: the client behind the few calls that the experiments make.
 
-use farbird_client::blocking::{Connection, Cursor};
+use farbird_client::blocking::{Connection, Connector, Cursor};
 use farbird_client::core::FlightRecord;
-use farbird_client::{Counters, Statement, Transaction, TransactionOptions, Value};
+use farbird_client::{Counters, MessageType, Statement, Transaction, TransactionOptions, Value};
 
-use super::server::{Road, Server, Settings};
+use super::server::{Preset, Road, Server, Settings};
 use crate::link::LinkOptions;
 use crate::{Failure, Result};
 
 /// One connection over a link, with its one transaction.
 pub(super) struct Session {
     connection: Connection,
+    /// While the attach is on its way.
+    connector: Option<Connector>,
     transaction: Option<Transaction>,
     /// Closed last.
     _road: Road,
 }
 
 impl Session {
-    /// Connects over the link.
+    /// Connects over the link. With [`Preset::Farbird`] the attach is on its way then, and what is asked next goes with it:
+    /// see [`Session::attached`].
     pub(super) fn attach(server: &Server, link: &LinkOptions, settings: &Settings) -> Result<Session> {
         let road = Road::open(&(server.location.host.clone(), server.location.port), link)?;
         let address = server.text(&road.address.0, road.address.1);
-        let connection = Connection::attach(&address, &server.options(settings)?)?;
-        Ok(Session { connection, transaction: None, _road: road })
+        let options = server.options(settings)?;
+        let (connection, connector) = match settings.preset {
+            Preset::Farbird => {
+                let connector = Connection::connect(&address, &options)?;
+                (Connection::clone(&connector), Some(connector))
+            }
+            _ => (Connection::attach(&address, &options)?, None),
+        };
+        Ok(Session { connection, connector, transaction: None, _road: road })
+    }
+
+    /// Waits until the database is attached.
+    pub(super) fn attached(&mut self) -> Result<()> {
+        if let Some(connector) = self.connector.take() {
+            connector.attached()?;
+        }
+        Ok(())
     }
 
     /// Starts the transaction that all else is done in.
@@ -34,6 +52,18 @@ impl Session {
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement> {
         let transaction = self.transaction.as_ref().ok_or_else(not_begun)?;
         Ok(self.connection.prepare(transaction, sql)?)
+    }
+
+    /// Prepares several at once.
+    pub(super) fn prepare_all(&self, sql: &[&str]) -> Result<Vec<Statement>> {
+        let transaction = self.transaction.as_ref().ok_or_else(not_begun)?;
+        Ok(self.connection.prepare_all(transaction, sql)?)
+    }
+
+    /// Opens a cursor of a query whose one column is known to be a whole number.
+    pub(super) fn open_number(&self, sql: &str) -> Result<Cursor> {
+        let transaction = self.transaction.as_ref().ok_or_else(not_begun)?;
+        Ok(self.connection.query_typed(transaction, sql, &[], &[MessageType::Int64 { scale: 0 }])?)
     }
 
     /// Opens a cursor.
@@ -64,6 +94,7 @@ impl Session {
 
     /// Takes leave.
     pub(super) fn close(mut self) -> Result<()> {
+        self.attached()?;
         if let Some(transaction) = self.transaction.take() {
             self.connection.commit(transaction)?;
         }
