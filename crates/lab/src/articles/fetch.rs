@@ -1,6 +1,6 @@
 //! `fetch`: how fast rows come: wide ones, full and half NULL, at several distances, and narrow ones over loopback.
 //!
-//! Figures are from preparing and executing the query to its last row. Firebird and Farbird servers are read by this
+//! Figures are from preparing the query to its last row. Of narrow rows the number is read, wide ones are taken as rows. Firebird and Farbird servers are read by this
 //! project's client, PostgreSQL by the `postgres` crate, which has no compression.
 
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use super::session::Session;
 use super::{
     FlightRecord, Observer, PostgresServer, Preset, Server, Settings, WireFigure, go_on, milliseconds,
 };
-use crate::Result;
 use crate::link::LinkOptions;
+use crate::{Failure, Result};
 
 /// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -314,14 +314,20 @@ pub fn measure(
     let start = Instant::now();
     let statement = session.prepare(&sql)?;
     let mut cursor = session.open(&statement, &[])?;
-    let mut count = 0;
-    while count < most && cursor.next().transpose()?.is_some() {
+    let (mut count, mut sum) = (0, 0);
+    while count < most
+        && let Some(row) = cursor.next().transpose()?
+    {
+        if run.table == FetchTable::Narrow {
+            sum += i64::from(row.get::<i32>(0)?);
+        }
         count += 1;
         if count % 1_024 == 0 {
             observer.advance(1_024);
             go_on(observer)?;
         }
     }
+    check_sum(run.table, count, sum)?;
     observer.advance(count % 1_024);
     let elapsed = start.elapsed();
     let wire = WireFigure::between(&before, &session.counters());
@@ -354,9 +360,21 @@ pub fn measure_postgres(
     let road = Road::open(&server.address(), link)?;
     let mut client = server.connect(Some(road.address.clone()))?;
     let start = Instant::now();
-    let (count, _) = read_rows(&mut client, &sql, most, observer)?;
+    let (count, sum) = read_rows(&mut client, &sql, most, table == FetchTable::Narrow, observer)?;
     let elapsed = start.elapsed();
+    check_sum(table, count, sum)?;
     Ok(figure(server.name.clone(), table, link, count, elapsed))
+}
+
+/// The numbers of the narrow table count from 1: a fast wrong answer is a failure.
+fn check_sum(table: FetchTable, count: u64, sum: i64) -> Result<()> {
+    let wanted = count as i64 * (count as i64 + 1) / 2;
+    match table {
+        FetchTable::Narrow if sum != wanted => {
+            Err(Failure::Other(format!("{count} numbers have the sum {sum} instead of {wanted}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn figure(

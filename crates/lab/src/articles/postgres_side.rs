@@ -112,20 +112,23 @@ impl PostgresServer {
     }
 }
 
-/// Reads so many rows of a query, each column of them; gives the rows and the bytes of their values.
+/// Reads so many rows of a query; gives how many there were, and with `numbers` the sum of their one column.
 pub(super) fn read_rows(
     client: &mut Client,
     sql: &str,
     most: u64,
+    numbers: bool,
     observer: &mut dyn Observer,
-) -> Result<(u64, u64)> {
+) -> Result<(u64, i64)> {
     let statement = client.prepare(sql)?;
     let mut rows = client.query_raw(&statement, std::iter::empty::<i32>())?;
-    let (mut count, mut bytes) = (0, 0);
+    let (mut count, mut sum) = (0, 0);
     while count < most
         && let Some(row) = rows.next()?
     {
-        bytes += row.raw_size_bytes() as u64;
+        if numbers {
+            sum += i64::from(row.try_get::<_, i32>(0)?);
+        }
         count += 1;
         if count % 1_024 == 0 {
             observer.advance(1_024);
@@ -133,5 +136,5 @@ pub(super) fn read_rows(
         }
     }
     observer.advance(count % 1_024);
-    Ok((count, bytes))
+    Ok((count, sum))
 }
