@@ -218,6 +218,31 @@ fn rows_of_null_are_counted_and_weighed_for_every_codec() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let is_empty = || std::fs::read_dir(scratch.path()).expect("the folder").next().is_none();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_farbird"))
+        .args(["bench", "blobs", "--rtt", "200ms", "--preset", "2.0", "--scratch"])
+        .arg(scratch.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("farbird runs");
+    while is_empty() {
+        assert!(child.try_wait().expect("its state").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signalled.expect("kill runs").success());
+    let output = child.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted"), "{said}");
+    assert!(is_empty(), "left behind");
+}
+
 #[test]
 fn nothing_is_done_to_a_database_that_the_benchmark_would_have_to_make() {
     let output = Command::new(env!("CARGO_BIN_EXE_farbird"))

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// A run that takes longer is ended, and projected from the rows that it has read.
-    #[arg(long, value_name = "TIME", value_parser = parse_patience, default_value = "15s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_patience, default_value = "5s")]
     patience: Duration,
     /// Time of a round trip of the emulated link; 0: none.
     #[arg(long, value_name = "TIME", value_parser = parse_delay, default_value = "12ms", help_heading = "Link")]
