@@ -44,7 +44,7 @@ impl Connection {
     /// Creates a BLOB to be written piece by piece; its id is given by [`BlobWriter::finish`].
     ///
     /// # Round trips
-    /// None; finishing takes one. With [`Tuning::predict_handles`] off one here as well.
+    /// None; finishing takes one. With [`Tuning::predict_handles`] off the first segment, or finishing, takes one more.
     ///
     /// [`Tuning::predict_handles`]: crate::Tuning::predict_handles
     ///

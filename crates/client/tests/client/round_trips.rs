@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use farbird_client::virtual_clock::{Cost, VirtualClock, VirtualLink};
 use farbird_client::{
-    BlobOptions, ConnectOptions, Connection, Cursor, Result, Transaction, TransactionOptions, Value,
-    WireCrypt,
+    BlobOptions, ConnectOptions, Connection, Cursor, Location, MessageType, Result, Services, Transaction,
+    TransactionOptions, Tuning, Value, WireCrypt,
 };
-
 use farbird_types::isc;
 
 use crate::servers::{TestServer, all, run};
@@ -305,5 +304,118 @@ fn bandwidth_adds_its_time_and_nothing_else_changes() {
         assert!(line > ROUND_TRIP && line < ROUND_TRIP * 11 / 10, "{line:?}");
         let near = farbird_client::blocking::Connection::attach(&location, &place.options).unwrap();
         near.drop_database().unwrap();
+    }
+}
+
+/// A connection on which nothing was said yet, and the database's name at its server.
+fn unattached(place: &TestServer, options: &ConnectOptions) -> (Price, String) {
+    let location = place.location();
+    place.create_at(&location).close().unwrap();
+    let Location { host, port, database } = Location::parse(&location).unwrap();
+    let link = VirtualLink::of_round_trip(ROUND_TRIP);
+    let clock = VirtualClock::connect(&host, port, options, link).unwrap();
+    (Price { clock, calls: Vec::new() }, database)
+}
+
+#[test]
+fn work_behind_the_attach_is_in_its_flight() {
+    for place in all() {
+        let (mut price, database) = unattached(&place, &place.options);
+        let shared = price.clock.shared().clone();
+        let connector =
+            price.of("connect_over", Connection::connect_over(&shared, &database, &place.options));
+        let (transaction, cursor) = price.of("begin and query_typed", async {
+            let transaction = connector.begin(&TransactionOptions::default()).await?;
+            let integer = [MessageType::Long { scale: 0 }];
+            let cursor = connector.query_typed(&transaction, ONE, (), &integer).await?;
+            Ok((transaction, cursor))
+        });
+        assert_eq!(price.of("its rows", all_rows(cursor)), 1);
+        let connection = price.of("attached", connector.attached());
+        let another_plugin = u64::from(!connection.version().has_statement_timeout());
+        price.is(
+            &[
+                ("connect_over", 3 + another_plugin),
+                ("begin and query_typed", 0),
+                ("its rows", 1),
+                ("attached", 0),
+            ],
+            &place,
+        );
+        drop(transaction);
+        price.clock.run(connection.drop_database()).unwrap();
+
+        let (mut price, _) = unattached(&place, &place.options);
+        let shared = price.clock.shared().clone();
+        let services = price.of("services", Services::attach_over(&shared, &place.options));
+        price.of("close", services.close());
+        price.is(&[("services", 4 + another_plugin), ("close", 1)], &place);
+    }
+}
+
+#[test]
+fn switches_cost_what_they_say() {
+    for place in all() {
+        let one_at_a_time = Tuning::default().predict_handles(false).statement_cache(4);
+        let options = ConnectOptions { tuning: one_at_a_time, ..place.options.clone() };
+        let (mut price, connection) = far(&place, &options, &["create table t (id integer, b blob)"]);
+        let transaction = price.of("begin", connection.begin(&TransactionOptions::default()));
+        let insert = price.of("prepare", connection.prepare(&transaction, "insert into t (id) values (?)"));
+        let writer = price.of("create_blob", connection.create_blob(&transaction, BlobOptions::default()));
+        price.of("finish", writer.finish());
+        price.of("execute_and_commit", connection.execute_and_commit(&insert, &[Value::integer(1)]));
+        drop(price.of("prepare_cached", connection.prepare_cached(&transaction, ONE)));
+        drop(price.of("prepare_cached again", connection.prepare_cached(&transaction, ONE)));
+        price.is(
+            &[
+                ("begin", 1),
+                ("prepare", 1),
+                ("create_blob", 0),
+                ("finish", 2),
+                ("execute_and_commit", 2),
+                ("prepare_cached", 1),
+                ("prepare_cached again", 0),
+            ],
+            &place,
+        );
+        drop((transaction, insert));
+        price.clock.run(connection.drop_database()).unwrap();
+    }
+}
+
+#[test]
+fn much_at_a_time_takes_few_trips() {
+    let wide: Vec<String> =
+        (0..900).map(|column| format!("1 as a_column_with_a_long_name_{column}")).collect();
+    let wide = format!("select {} from rdb$database", wide.join(", "));
+    for place in all() {
+        let (mut price, connection) = far(&place, &place.options, &["create table t (id integer, b blob)"]);
+        let transaction = price.clock.run(start(&connection));
+        let insert = price.of("prepare", connection.prepare(&transaction, "insert into t (id) values (?)"));
+        let mut pipeline = connection.pipeline(&transaction, &insert);
+        price.of("5,000 executions", async {
+            for id in 0..5000 {
+                pipeline.execute(&[Value::integer(id)]).await?;
+            }
+            pipeline.finish().await?.into_result()
+        });
+        price.of("write_blob, 10 MB", connection.write_blob(&transaction, &vec![7; 10_000_000]));
+        price.of("prepare 900 columns", connection.prepare(&transaction, &wide));
+        let one = price.clock.run(connection.prepare(&transaction, ONE)).unwrap();
+        let mut cursor = price.of("query", connection.query(&transaction, &one, &[]));
+        price.of("opened", cursor.opened());
+        price.is(
+            &[
+                ("prepare", 1),
+                ("5,000 executions", 10),
+                ("write_blob, 10 MB", 5),
+                ("prepare 900 columns", 4),
+                ("query", 0),
+                ("opened", 1),
+            ],
+            &place,
+        );
+        drop((cursor, one, insert, transaction));
+        price.clock.run(connection.drop_database()).unwrap();
     }
 }
