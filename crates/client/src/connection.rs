@@ -18,7 +18,8 @@ use crate::error;
 use crate::login::Login;
 use crate::options::{ConnectOptions, CreateOptions};
 use crate::statement_cache::StatementCache;
-use crate::transaction::{Transaction, TransactionOptions};
+use crate::transaction::Transaction;
+use crate::transaction_options::TransactionOptions;
 
 /// Room for an answer of information.
 pub(crate) const INFORMATION_BYTES: BufferLength = BufferLength(32_000);
@@ -245,11 +246,6 @@ impl Connection {
         (own, rest)
     }
 
-    /// The connection as its driver holds it.
-    pub(crate) fn driven(&self) -> crate::core::Driven {
-        self.shared.driven()
-    }
-
     /// Whether the server is there.
     ///
     /// # Round trips
@@ -374,7 +370,7 @@ fn attach_parameters(options: &ConnectOptions, login: Option<&Login<'_>>) -> Clu
     // Values beyond 255 bytes, such as long paths of programs and keys, need the second version.
     let mut items = ClumpletWriter::wide_dpb();
     items.text(dpb::LC_CTYPE, "UTF8").flag(dpb::UTF8_FILENAME);
-    items.bytes(dpb::SQL_DIALECT, &[3]);
+    options.attach.write(&mut items);
     items.text(dpb::USER_NAME, &options.user);
     if let Some(role) = &options.role {
         items.text(dpb::SQL_ROLE_NAME, role);

@@ -11,7 +11,8 @@ use crate::cursor::Cursor;
 use crate::error;
 use crate::prepare::{Preparing, statement_text};
 use crate::statement::Statement;
-use crate::transaction::{Isolation, Transaction, TransactionOptions};
+use crate::transaction::Transaction;
+use crate::transaction_options::{Isolation, TransactionOptions};
 use crate::typed::{FromRow, Parameters, Row};
 
 impl Connection {

@@ -87,12 +87,14 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Cancelling in the asynchronous face, events, arrays, scrolling, two-phase commit, protocols 10 to 12, a pool.
+//! Events, arrays, two-phase commit, protocols 10 to 12, a pool.
 #![forbid(unsafe_code)]
 
+mod attach_options;
 mod batch;
 mod blob;
 pub mod blocking;
+mod cancel;
 mod connect;
 mod connection;
 pub mod core;
@@ -109,14 +111,20 @@ mod statement;
 mod statement_cache;
 #[cfg(feature = "tokio")]
 mod task;
+mod timeout;
 mod transaction;
+mod transaction_information;
+mod transaction_options;
+mod transaction_sql;
 mod tuning;
 mod typed;
 #[cfg(feature = "testing")]
 pub mod virtual_clock;
 
+pub use attach_options::{AttachOptions, BindRule};
 pub use batch::Batch;
 pub use blob::{BlobOptions, BlobReader, BlobWriter};
+pub use cancel::Canceller;
 pub use connection::{Connection, Connector};
 pub use core::StatementCounters;
 pub use cursor::Cursor;
@@ -133,6 +141,10 @@ pub use service::{Heard, Services};
 pub use statement::{Column, Counts, Statement};
 #[cfg(feature = "tokio")]
 pub use task::drive;
-pub use transaction::{Isolation, Transaction, TransactionOptions, Wait};
+pub use transaction::Transaction;
+pub use transaction_information::TransactionInformation;
+pub use transaction_options::{
+    Isolation, TableAccess, TableReservation, TableSharing, TransactionOptions, Wait,
+};
 pub use tuning::{PRESETS, Tuning};
 pub use typed::{ColumnIndex, FromRow, FromValue, Mismatch, Parameters, Row, ToValue, WireValue};

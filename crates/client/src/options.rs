@@ -9,6 +9,7 @@ use farbird_wire::crypt::CryptPlugin;
 pub use farbird_wire::negotiation::WireCrypt;
 pub use farbird_wire::protocol::ProtocolVersion;
 
+use crate::attach_options::AttachOptions;
 use crate::tuning::Tuning;
 
 /// The port of servers that name none.
@@ -127,6 +128,8 @@ pub struct ConnectOptions {
     pub tuning: Tuning,
     /// Name of the program, shown in MON$ATTACHMENTS.
     pub program: String,
+    /// What else is asked of the server for this attachment.
+    pub attach: AttachOptions,
 }
 
 impl ConnectOptions {
@@ -146,6 +149,7 @@ impl ConnectOptions {
             read_timeout: None,
             tuning: Tuning::default(),
             program: std::env::args().next().unwrap_or_default(),
+            attach: AttachOptions::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use farbird_types::{Error, Result, SqlType, Value, isc};
 use farbird_wire::info::{RecordCounts, StatementInformation, Variable, statement_type};
@@ -47,6 +47,8 @@ struct Prepared {
     first: Inner,
     /// What is not.
     deferred: Option<Deferred>,
+    /// How long an execution may take; 0 for as long as it takes.
+    timeout_ms: AtomicU32,
 }
 
 /// What is known by now.
@@ -115,7 +117,11 @@ impl Inner {
 impl Statement {
     /// A statement of which the server has said this.
     pub(crate) fn new(object: Object, description: Inner) -> Statement {
-        Statement(Arc::new(Prepared { object, first: description, deferred: None }))
+        Statement::of(object, description, None)
+    }
+
+    fn of(object: Object, first: Inner, deferred: Option<Deferred>) -> Statement {
+        Statement(Arc::new(Prepared { object, first, deferred, timeout_ms: AtomicU32::new(0) }))
     }
 
     /// A statement of which the server has not said anything yet.
@@ -130,7 +136,7 @@ impl Statement {
             row_by_row: false,
             is_assumed: true,
         };
-        Statement(Arc::new(Prepared { object, first, deferred: Some(deferred) }))
+        Statement::of(object, first, Some(deferred))
     }
 
     /// A query whose rows are wanted in these types, before the server has said anything about it.
@@ -152,7 +158,7 @@ impl Statement {
             row_by_row: false,
             is_assumed: true,
         };
-        Statement(Arc::new(Prepared { object, first, deferred: None }))
+        Statement::of(object, first, None)
     }
 
     /// Whether the server is known to have refused its text.
@@ -235,6 +241,15 @@ impl Statement {
         self.0.object.handle().await
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        self.0.object.shared()
+    }
+
+    /// Executions from now on carry this limit of time.
+    pub(crate) fn keep_timeout(&self, milliseconds: u32) {
+        self.0.timeout_ms.store(milliseconds, Ordering::Relaxed);
+    }
+
     pub(crate) fn input_format(&self) -> Option<&Arc<MessageFormat>> {
         self.0.input.as_ref().map(|input| &input.format)
     }
@@ -270,7 +285,7 @@ impl Statement {
             input_blr,
             message_number: 0,
             message,
-            timeout_ms: 0,
+            timeout_ms: self.0.timeout_ms.load(Ordering::Relaxed),
             cursor_flags: 0,
             inline_blob_bytes,
         })

@@ -1,35 +1,50 @@
-//! Stopping, from another thread, what a connection waits for.
+//! Cancelling and limits of time: the calls of [`crate::Connection`].
 
-use farbird_types::{Error, Result, isc};
-use farbird_wire::packet::Request;
-use farbird_wire::protocol::cancel;
+use std::time::Duration;
 
-use crate::core::Driven;
+use farbird_types::{Error, Result};
 
-/// Stops what a connection's server is at, from any thread; made by [`super::Connection::canceller`].
-///
-/// The statement fails with `isc_cancelled`, and its transaction goes on. A cancel that comes when nothing runs stops the
-/// connection's next statement.
-#[derive(Debug, Clone)]
-pub struct Canceller {
-    pub(super) driven: Driven,
-}
+use super::connection::Connection;
+pub use crate::cancel::Canceller;
 
-impl Canceller {
-    /// Stops what runs. It is sent within 50 ms if the connection waits for an answer, else with its next flight.
+impl Connection {
+    /// What stops, from other threads, what this connection waits for. From then on its calls look every 50 ms, while they
+    /// wait, whether they are to be stopped; so ask for it before the call that is to be stopped.
     ///
     /// # Round trips
-    /// None: servers do not answer it.
+    /// None.
+    pub fn canceller(&self) -> Canceller {
+        self.runner.watch();
+        self.inner.canceller()
+    }
+
+    /// As [`crate::Connection::failure`].
+    ///
+    /// # Round trips
+    /// None.
+    pub fn failure(&self) -> Option<Error> {
+        self.inner.failure()
+    }
+
+    /// As [`crate::Connection::set_statement_timeout`].
+    ///
+    /// # Round trips
+    /// One.
     ///
     /// # Errors
-    /// The connection is lost, or its protocol has no such request (before Firebird 2.5).
-    pub fn cancel(&self) -> Result<()> {
-        let mut core = self.driven.lock();
-        if !core.version().has_cancel() {
-            return Err(Error::new(isc::WISH_LIST));
-        }
-        core.send(&Request::Cancel { kind: cancel::RAISE })?;
-        core.flush();
-        Ok(())
+    /// `isc_wish_list` before protocol 16 (Firebird 4); what the server says.
+    pub fn set_statement_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        self.runner.run(self.inner.set_statement_timeout(timeout))
+    }
+
+    /// As [`crate::Connection::set_idle_timeout`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// As [`Connection::set_statement_timeout`].
+    pub fn set_idle_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        self.runner.run(self.inner.set_idle_timeout(timeout))
     }
 }

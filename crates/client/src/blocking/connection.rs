@@ -9,13 +9,14 @@ use farbird_wire::message::MessageType;
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::driver::{Driver, Runner, Transport};
-use super::{Batch, BlobReader, BlobWriter, Canceller, Cursor, Pipeline};
+use super::{Batch, BlobReader, BlobWriter, Cursor, Pipeline};
 use crate::blob::BlobOptions;
 use crate::core::{FlightRecord, Shared};
 use crate::error;
 use crate::options::{ConnectOptions, CreateOptions, Location};
 use crate::statement::{Counts, Statement};
-use crate::transaction::{Transaction, TransactionOptions};
+use crate::transaction::Transaction;
+use crate::transaction_options::TransactionOptions;
 use crate::typed::{FromRow, Parameters, Row};
 
 /// A connection with its database. Clones of it are the same connection; threads that share it wait for each other.
@@ -24,8 +25,8 @@ use crate::typed::{FromRow, Parameters, Row};
 /// [`Connection::close`] takes leave.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    inner: crate::Connection,
-    runner: Runner,
+    pub(super) inner: crate::Connection,
+    pub(super) runner: Runner,
 }
 
 impl Connection {
@@ -112,13 +113,6 @@ impl Connection {
     /// `isc_obj_in_use` while others are attached.
     pub fn drop_database(self) -> Result<()> {
         self.runner.run(self.inner.drop_database())
-    }
-
-    /// What stops, from other threads, what this connection waits for. From then on its calls look every 50 ms, while they
-    /// wait, whether they are to be stopped.
-    pub fn canceller(&self) -> Canceller {
-        self.runner.watch();
-        Canceller { driven: self.inner.driven() }
     }
 
     /// The protocol in use.

@@ -27,6 +27,7 @@ mod connection;
 mod cursor;
 mod driver;
 mod service;
+mod transaction;
 
 pub use blob::{BlobReader, BlobWriter};
 pub use bulk::{Batch, Pipeline};

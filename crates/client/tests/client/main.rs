@@ -8,6 +8,7 @@
 
 mod batches;
 mod blobs;
+mod cancels;
 mod counters;
 mod deferred;
 mod logins;
@@ -16,5 +17,6 @@ mod round_trips;
 mod servers;
 mod statements;
 mod tasks;
+mod transactions;
 mod trips;
 mod typed;

@@ -79,21 +79,24 @@ impl TestServer {
         self.create_with(&self.options)
     }
 
-    /// A new database at this location.
-    pub(crate) fn create_at(&self, location: &str) -> Connection {
-        Connection::create(location, &CreateOptions::default(), &self.options)
-            .unwrap_or_else(|error| panic!("{location}: {error}"))
-    }
-
     /// A new database through other options.
     pub(crate) fn create_with(&self, options: &ConnectOptions) -> Connection {
-        Connection::create(&self.location(), &CreateOptions::default(), options)
+        self.create_by(&self.location(), options)
+    }
+
+    /// A new database at a location, for further connections.
+    pub(crate) fn create_at(&self, location: &str) -> Connection {
+        self.create_by(location, &self.options)
+    }
+
+    fn create_by(&self, location: &str, options: &ConnectOptions) -> Connection {
+        Connection::create(location, &CreateOptions::default(), options)
             .unwrap_or_else(|error| panic!("{}: {error}", self.prefix))
     }
 }
 
 /// Runs statements, each in a transaction of its own.
-pub(crate) fn run(connection: &mut Connection, statements: &[&str]) {
+pub(crate) fn run(connection: &Connection, statements: &[&str]) {
     for statement in statements {
         let transaction = begin(connection);
         connection.run(&transaction, statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
@@ -101,12 +104,12 @@ pub(crate) fn run(connection: &mut Connection, statements: &[&str]) {
     }
 }
 
-pub(crate) fn begin(connection: &mut Connection) -> Transaction {
+pub(crate) fn begin(connection: &Connection) -> Transaction {
     connection.begin(&TransactionOptions::default()).unwrap()
 }
 
 /// The one value of a query, in a transaction of its own.
-pub(crate) fn value(connection: &mut Connection, query: &str) -> Value {
+pub(crate) fn value(connection: &Connection, query: &str) -> Value {
     let transaction = begin(connection);
     let rows = connection.query_all(&transaction, query).unwrap();
     connection.commit(transaction).unwrap();

@@ -1,0 +1,95 @@
+//! Stopping what a connection's server is at, while somebody waits for it.
+//!
+//! Source: wire-protocol 6.9 (op_cancel): servers answer it with nothing but the failure of what they stop.
+
+use farbird_types::{Error, Result, isc};
+use farbird_wire::packet::Request;
+use farbird_wire::protocol::cancel;
+
+use crate::connection::Connection;
+use crate::core::Driven;
+
+/// Stops what a connection's server is at, from any thread or task; made by [`Connection::canceller`]. Clones of it are the
+/// same.
+///
+/// The statement that runs fails with `isc_cancelled` and its transaction goes on. A cancel that comes when nothing runs
+/// may stop the connection's next statement.
+#[derive(Debug, Clone)]
+pub struct Canceller {
+    driven: Driven,
+}
+
+impl Connection {
+    /// What stops, from other tasks and threads, what this connection waits for.
+    ///
+    /// # Round trips
+    /// None.
+    pub fn canceller(&self) -> Canceller {
+        Canceller { driven: self.shared.driven() }
+    }
+
+    /// Why the connection is lost, if it is: whatever else is asked on it fails with this.
+    ///
+    /// # Round trips
+    /// None: this is what is known on this side. [`Connection::ping`] asks the server.
+    pub fn failure(&self) -> Option<Error> {
+        self.shared.lock().failure()
+    }
+}
+
+impl Canceller {
+    /// Stops what runs. It leaves at once; on a blocking connection that waits for an answer, within 50 ms.
+    ///
+    /// # Round trips
+    /// None: servers do not answer it.
+    ///
+    /// # Errors
+    /// The connection is lost; `isc_wish_list` if its protocol has no such request (before Firebird 2.5).
+    pub fn cancel(&self) -> Result<()> {
+        self.send(cancel::RAISE)
+    }
+
+    /// Has the server refuse cancels from now on, until [`Canceller::enable`].
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// As [`Canceller::cancel`].
+    pub fn disable(&self) -> Result<()> {
+        self.send(cancel::DISABLE)
+    }
+
+    /// Has the server take cancels again; one that came in the meantime takes effect.
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// As [`Canceller::cancel`].
+    pub fn enable(&self) -> Result<()> {
+        self.send(cancel::ENABLE)
+    }
+
+    /// Gives the connection up without a word to the server: everybody who waits or asks later gets `isc_att_shutdown`.
+    /// The server finds the closed socket and rolls back what runs.
+    ///
+    /// # Round trips
+    /// None.
+    pub fn abort(&self) {
+        self.driven.lock().fail(Error::new(isc::ATT_SHUTDOWN));
+    }
+
+    fn send(&self, kind: u16) -> Result<()> {
+        let mut core = self.driven.lock();
+        if let Some(error) = core.failure() {
+            return Err(error);
+        }
+        if !core.version().has_cancel() {
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("cancelling needs protocol 12"));
+        }
+        core.send(&Request::Cancel { kind })?;
+        core.flush();
+        Ok(())
+    }
+}
