@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use farbird_types::{BlobId, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{ALIGNMENT, BlobStreamItem, BlobStreamPortion, HEADER_BYTES};
-use farbird_wire::clumplet::{ClumpletWriter, batch, bpb};
+use farbird_wire::clumplet::bpb;
 use farbird_wire::message::{MessageFormat, MessageRun};
 use farbird_wire::packet::{BatchBlobs, BatchCreate, BatchMessages, Reply, Request};
 use farbird_wire::protocol::Handle;
 
-use crate::connection::Connection;
+use crate::batch_options::{BatchInformation, BatchOptions};
+use crate::connection::{Connection, information};
 use crate::core::{ObjectRef, Question, Shared, checked};
 use crate::error;
 use crate::pipeline::Outcome;
@@ -49,6 +50,9 @@ pub struct Batch {
     /// Packets whose answers tell only of failures.
     packets: VecDeque<Question>,
     outcome: Outcome,
+    stop_at_error: bool,
+    /// Bytes, as the server counts them, after which it is told to execute.
+    execute_bytes: usize,
 }
 
 impl Connection {
@@ -60,6 +64,22 @@ impl Connection {
     /// # Errors
     /// `isc_wish_list` if the server's protocol has no batches (before Firebird 4), or the statement no parameters.
     pub async fn batch(&self, transaction: &Transaction, statement: &Statement) -> Result<Batch> {
+        self.batch_with(transaction, statement, &BatchOptions::default()).await
+    }
+
+    /// As [`Connection::batch`], with options.
+    ///
+    /// # Round trips
+    /// As [`Connection::batch`].
+    ///
+    /// # Errors
+    /// As [`Connection::batch`].
+    pub async fn batch_with(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        options: &BatchOptions,
+    ) -> Result<Batch> {
         self.describe(statement).await?;
         let format = statement.input_format().filter(|_| self.version().has_statement_timeout());
         let Some(format) = format.map(Arc::clone) else {
@@ -69,7 +89,7 @@ impl Connection {
         };
         transaction.handle(&self.shared).await?;
         let handle = statement.handle(&self.shared).await?;
-        let packets = VecDeque::from([self.shared.ask(&create(handle, &format))?]);
+        let packets = VecDeque::from([self.shared.ask(&create(handle, &format, *options))?]);
         Ok(Batch {
             shared: self.shared.clone(),
             transaction: ObjectRef::clone(transaction.object()),
@@ -85,19 +105,24 @@ impl Connection {
             sent: 0,
             packets,
             outcome: Outcome::default(),
+            stop_at_error: options.stop_at_error,
+            execute_bytes: execute_bytes(options.buffer_bytes),
         })
     }
 }
 
-fn create(statement: Handle, format: &Arc<MessageFormat>) -> Request {
-    let mut parameters = ClumpletWriter::batch();
-    parameters.integer(batch::MULTIERROR, 1);
-    parameters.integer(batch::BLOB_POLICY, i32::from(batch::BLOB_STREAM));
+/// When the server is told to execute what it holds: at a quarter of its limit.
+fn execute_bytes(buffer_bytes: Option<u32>) -> usize {
+    let limit = buffer_bytes.filter(|bytes| *bytes > 0).map_or(EXECUTE_BYTES, |bytes| bytes as usize / 4);
+    limit.clamp(1, EXECUTE_BYTES)
+}
+
+fn create(statement: Handle, format: &Arc<MessageFormat>, options: BatchOptions) -> Request {
     Request::BatchCreate(BatchCreate {
         statement,
         blr: format.to_blr(),
         message_length: format.length(),
-        parameters: parameters.into_bytes(),
+        parameters: options.to_bytes(),
         format: Arc::clone(format),
     })
 }
@@ -108,9 +133,14 @@ impl Batch {
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
     pub async fn add(&mut self, values: &[Value]) -> Result<()> {
+        if self.stop_at_error
+            && let Some((_, error)) = self.outcome.failures.first()
+        {
+            return Err(error.clone());
+        }
         self.rows.push(values)?;
         let rows_bytes = self.held_rows + self.rows.count() as usize * self.row_bytes;
-        if rows_bytes >= EXECUTE_BYTES || self.held_blobs >= EXECUTE_BYTES {
+        if rows_bytes >= self.execute_bytes || self.held_blobs >= self.execute_bytes {
             self.execute().await?;
         } else if self.rows.wire().len() >= PACKET_BYTES {
             self.send_rows().await?;
@@ -152,6 +182,67 @@ impl Batch {
         }
     }
 
+    /// Lets rows added after it name an existing BLOB; gives the value by which they do.
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// A lost connection; what the server says comes with the execution.
+    pub async fn register_blob(&mut self, existing: BlobId) -> Result<Value> {
+        self.blobs += 1;
+        let batch_id = BlobId(self.blobs);
+        self.send(&Request::BatchRegisterBlob { statement: self.handle, existing, batch_id })?;
+        self.shared.room().await?;
+        Ok(Value::Blob(batch_id))
+    }
+
+    /// Forgets the rows and BLOBs that have not been executed. Rows are executed when there are 4 MiB of them, and by
+    /// [`Batch::finish`].
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub async fn cancel(&mut self) -> Result<()> {
+        self.rows = MessageRun::new(Arc::clone(self.rows.format()));
+        (self.waiting, self.held_rows, self.held_blobs) = (0, 0, 0);
+        self.send(&Request::BatchCancel(self.handle))
+    }
+
+    /// Sends the rows added so far and waits until the server has them. They are not executed.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says of them.
+    pub async fn sync(&mut self) -> Result<()> {
+        self.send_rows().await?;
+        let is_known = self.shared.version().has_batch_sync();
+        let question = self.shared.ask(if is_known { &Request::BatchSync } else { &Request::Ping })?;
+        self.wait_for_packets(&question).await?;
+        question.response().await.map(|_| ())
+    }
+
+    /// Asks about the batch. Rows that have not left yet are not counted: see [`Batch::sync`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// `isc_wish_list` before protocol 17; what the server says.
+    pub async fn information(&mut self) -> Result<BatchInformation> {
+        if !self.shared.version().has_batch_sync() {
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("this needs protocol 17"));
+        }
+        let items = information(self.handle, BatchInformation::ITEMS.to_vec());
+        let question = self.shared.ask(&Request::BatchInformation(items))?;
+        self.wait_for_packets(&question).await?;
+        BatchInformation::parse(&question.response().await?.data)
+    }
+
     fn send(&mut self, request: &Request) -> Result<()> {
         self.packets.push_back(self.shared.ask(request)?);
         Ok(())
@@ -182,7 +273,7 @@ impl Batch {
         self.under_way.push_back((question, self.sent));
         self.sent += self.waiting;
         (self.waiting, self.held_rows, self.held_blobs) = (0, 0, 0);
-        self.wait_until(1).await
+        self.wait_until(usize::from(!self.stop_at_error)).await
     }
 
     async fn wait_until(&mut self, most: usize) -> Result<()> {
@@ -193,6 +284,9 @@ impl Batch {
             match question.next().await? {
                 Reply::BatchCompletion(completion) => {
                     self.outcome.executed += u64::from(completion.record_count);
+                    let told = completion.update_counts.iter();
+                    // -1 for rows that failed, -2 for those of which the server does not know.
+                    self.outcome.changed.extend(told.map(|count| u32::try_from(*count).ok()));
                     for (row, status) in completion.errors {
                         let error = status.error().unwrap_or_else(|| Error::new(isc::RANDOM));
                         self.outcome.fail(first + u64::from(row), error);

@@ -60,7 +60,7 @@ impl Canceller {
         self.send(cancel::DISABLE)
     }
 
-    /// Has the server take cancels again; one that came in the meantime takes effect.
+    /// Has the server take cancels again. Those that came in the meantime are forgotten.
     ///
     /// # Round trips
     /// None.

@@ -92,8 +92,10 @@
 
 mod attach_options;
 mod batch;
+mod batch_options;
 mod blob;
 pub mod blocking;
+mod bulk;
 mod cancel;
 mod connect;
 mod connection;
@@ -106,6 +108,7 @@ mod login;
 mod options;
 mod pipeline;
 mod prepare;
+mod scroll;
 mod service;
 mod statement;
 mod statement_cache;
@@ -123,7 +126,9 @@ pub mod virtual_clock;
 
 pub use attach_options::{AttachOptions, BindRule};
 pub use batch::Batch;
+pub use batch_options::{BatchBlobs, BatchInformation, BatchOptions};
 pub use blob::{BlobOptions, BlobReader, BlobWriter};
+pub use bulk::Bulk;
 pub use cancel::Canceller;
 pub use connection::{Connection, Connector};
 pub use core::StatementCounters;
@@ -137,6 +142,7 @@ pub use farbird_wire::crypt::CryptPlugin;
 pub use farbird_wire::message::MessageType;
 pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, ProtocolVersion, WireCrypt};
 pub use pipeline::{Outcome, Pipeline};
+pub use scroll::{Scroll, ScrollCursor};
 pub use service::{Heard, Services};
 pub use statement::{Column, Counts, Statement};
 #[cfg(feature = "tokio")]

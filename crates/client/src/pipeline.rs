@@ -26,6 +26,11 @@ pub struct Outcome {
     pub failures: Vec<(u64, Error)>,
     /// The positions of further failures.
     pub further: Vec<u64>,
+    /// How many records each row changed, where a batch was asked to tell: [`BatchOptions::record_counts`]. `None` for rows
+    /// that failed.
+    ///
+    /// [`BatchOptions::record_counts`]: crate::BatchOptions::record_counts
+    pub changed: Vec<Option<u32>>,
 }
 
 impl Outcome {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use farbird_types::Result;
-use farbird_wire::info::{InfoReader, common, transaction};
+use farbird_wire::info::{InfoReader, transaction};
 use farbird_wire::packet::Request;
 
 use crate::connection::{Connection, information};
@@ -94,9 +94,8 @@ impl TransactionInformation {
                     told.database = Some(String::from_utf8_lossy(item.value).into_owned());
                 }
                 transaction::TRA_SNAPSHOT_NUMBER => told.snapshot_number = number(),
-                // Older servers do not know the newest items.
-                common::ERROR => {}
-                _ => return Err(error::unexpected("op_info_transaction")),
+                // Older servers do not know the newest items; some add a sum of lengths (isc_info_length).
+                _ => {}
             }
         }
         Ok(told)

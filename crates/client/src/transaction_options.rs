@@ -93,7 +93,7 @@ pub struct TransactionOptions {
     pub no_auto_undo: bool,
     /// Requests that the attachment has active are restarted in this transaction.
     pub restart_requests: bool,
-    /// The id of a temporary BLOB is freed as soon as the BLOB is stored in a row. Firebird 4.0.1 and later.
+    /// The id of a temporary BLOB is freed as soon as the BLOB is stored in a row. Firebird 5 and later.
     pub release_temporary_blob_ids: bool,
 }
 

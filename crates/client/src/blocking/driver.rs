@@ -196,7 +196,13 @@ impl Driver {
         loop {
             self.set_patience(Some(WRITE_PATIENCE))?;
             match self.transport.read(&mut self.buffer) {
-                Err(error) if is_timeout(&error) && !is_over(self.read_timeout) => self.write()?,
+                Err(error) if is_timeout(&error) && !is_over(self.read_timeout) => {
+                    self.write()?;
+                    // Another thread may have given the connection up.
+                    if let Some(error) = self.driven.lock().failure() {
+                        return Err(error);
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => return self.feed(read),
             }

@@ -26,13 +26,15 @@ mod cancel;
 mod connection;
 mod cursor;
 mod driver;
+mod scroll;
 mod service;
 mod transaction;
 
 pub use blob::{BlobReader, BlobWriter};
-pub use bulk::{Batch, Pipeline};
+pub use bulk::{Batch, Bulk, Pipeline};
 pub use cancel::Canceller;
 pub use connection::{Connection, Connector};
 pub use cursor::Cursor;
 pub use driver::{Driver, Transport};
+pub use scroll::ScrollCursor;
 pub use service::Services;

@@ -1,7 +1,7 @@
 //! The batch API.
 
-use farbird_client::Value;
 use farbird_client::blocking::Connection;
+use farbird_client::{BatchBlobs, BatchOptions, Value};
 use farbird_types::isc;
 
 use crate::servers::{all, begin, run, value};
@@ -97,6 +97,100 @@ fn blobs_travel_in_the_batch() {
             drop(insert);
             connection.commit(transaction).unwrap();
         }
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn a_batch_stops_at_an_error_counts_records_and_tells_what_it_holds() {
+    for place in all() {
+        let mut connection = place.create();
+        run(&mut connection, &["create table t (id integer not null primary key, n integer)"]);
+        if has_batches(&mut connection) {
+            let transaction = begin(&mut connection);
+            let insert = connection.prepare(&transaction, "insert into t values (?, 0)").unwrap();
+            let options = BatchOptions { stop_at_error: true, ..BatchOptions::default() };
+            let mut batch = connection.batch_with(&transaction, &insert, &options).unwrap();
+            for id in [1, 2, 2, 3] {
+                batch.add(&[Value::integer(id)]).unwrap();
+            }
+            let outcome = batch.finish().unwrap();
+            assert_eq!((outcome.failed, outcome.failures[0].0), (1, 2), "{outcome:?}");
+            let rows = connection.query_all(&transaction, "select count(*) from t").unwrap();
+            assert_eq!(rows, [[Value::integer(2)]]);
+
+            let update = connection.prepare(&transaction, "update t set n = 1 where id <= ?").unwrap();
+            let options = BatchOptions { record_counts: true, ..BatchOptions::default() };
+            let mut batch = connection.batch_with(&transaction, &update, &options).unwrap();
+            for id in [0, 1, 2] {
+                batch.add(&[Value::integer(id)]).unwrap();
+            }
+            assert_eq!(batch.finish().unwrap().changed, [Some(0), Some(1), Some(2)]);
+
+            let options = BatchOptions { buffer_bytes: Some(1_000_000), ..BatchOptions::default() };
+            let mut batch = connection.batch_with(&transaction, &insert, &options).unwrap();
+            batch.add(&[Value::integer(10)]).unwrap();
+            batch.sync().unwrap();
+            if connection.version().has_batch_sync() {
+                let information = batch.information().unwrap();
+                assert!(information.row_bytes > 0, "{information:?}");
+                assert_eq!(information.blob_alignment, 4);
+            }
+            batch.cancel().unwrap();
+            batch.add(&[Value::integer(11)]).unwrap();
+            assert_eq!(batch.finish().unwrap().into_result().unwrap(), 1);
+            let rows = connection.query_all(&transaction, "select max(id), count(*) from t").unwrap();
+            assert_eq!(rows, [[Value::integer(11), Value::integer(3)]]);
+            drop((insert, update));
+            connection.rollback(transaction).unwrap();
+        }
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn existing_blobs_are_registered_with_a_batch() {
+    for place in all() {
+        let mut connection = place.create();
+        run(&mut connection, &["create table t (id integer, b blob)"]);
+        if has_batches(&mut connection) {
+            for blobs in [BatchBlobs::Registered, BatchBlobs::Stream] {
+                let transaction = begin(&mut connection);
+                let existing = connection.write_blob(&transaction, b"a blob of its own").unwrap();
+                let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
+                let options = BatchOptions { blobs, ..BatchOptions::default() };
+                let mut batch = connection.batch_with(&transaction, &insert, &options).unwrap();
+                let registered = batch.register_blob(existing).unwrap();
+                batch.add(&[Value::integer(1), registered]).unwrap();
+                assert_eq!(batch.finish().unwrap().into_result().unwrap(), 1);
+                let text = "select cast(b as varchar(50) character set octets) from t";
+                let rows = connection.query_all(&transaction, text).unwrap();
+                let Value::Text(text) = &rows[0][0] else { panic!("{rows:?}") };
+                assert_eq!(text.bytes(), b"a blob of its own");
+                drop(insert);
+                connection.rollback(transaction).unwrap();
+            }
+        }
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn bulk_loads_have_the_same_outcome_on_every_server() {
+    for place in all() {
+        let mut connection = place.create();
+        run(&mut connection, &["create table t (id integer not null primary key)"]);
+        let transaction = begin(&mut connection);
+        let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
+        let mut bulk = connection.bulk(&transaction, &insert).unwrap();
+        for id in (0..1000).chain([7]).chain(1000..1100) {
+            bulk.add(&[Value::integer(id)]).unwrap();
+        }
+        let outcome = bulk.finish().unwrap();
+        assert_eq!((outcome.executed, outcome.failed, outcome.failures[0].0), (1101, 1, 1000));
+        connection.commit(transaction).unwrap();
+        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(1100));
+        drop(insert);
         connection.drop_database().unwrap();
     }
 }

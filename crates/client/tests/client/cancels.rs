@@ -86,7 +86,7 @@ fn statements_have_limits_of_time_since_protocol_16() {
             statement.set_timeout(limit).unwrap();
             let error = connection.execute(&transaction, &statement, &[]).unwrap_err();
             assert_eq!(error.gds_code(), isc::CANCELLED, "{error}");
-            assert!(error.to_string().contains("imeout"), "{error}");
+            assert!(error.has(isc::REQ_STMT_TIMEOUT), "{error}");
             statement.set_timeout(None).unwrap();
             let before = connection.counters().round_trips;
             connection.set_statement_timeout(limit).unwrap();
@@ -111,7 +111,14 @@ fn an_idle_connection_is_closed_by_the_server_and_says_so() {
         let location = place.location();
         let connection = place.create_at(&location);
         if connection.version().has_statement_timeout() {
-            connection.set_idle_timeout(Some(Duration::from_secs(1))).unwrap();
+            match connection.set_idle_timeout(Some(Duration::from_secs(1))) {
+                // Farbird has none yet, and says so.
+                Err(error) if error.gds_code() == isc::WISH_LIST => {
+                    connection.drop_database().unwrap();
+                    continue;
+                }
+                set => set.unwrap(),
+            }
             thread::sleep(Duration::from_secs(4));
             let error = connection.ping().and_then(|()| connection.server_version()).unwrap_err();
             assert!(connection.failure().is_some() || error.gds_code() == isc::ATT_SHUTDOWN, "{error}");

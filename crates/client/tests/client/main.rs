@@ -4,7 +4,8 @@
 //! FARBIRD_TEST_FIREBIRD="127.0.0.1/3050:/tmp/fbdata/client,SYSDBA,secret 127.0.0.1/3054:/tmp,SYSDBA,masterkey"
 //! ```
 //!
-//! Each is a folder on the server, where databases are made and dropped, a user and a password.
+//! Each is a folder on the server, where databases are made and dropped, a user and a password. With `FARBIRD_TEST_OWN=no`
+//! they take Farbird's place. `tests/client-servers/run` brings such servers along.
 
 mod batches;
 mod blobs;
@@ -14,6 +15,7 @@ mod deferred;
 mod logins;
 mod pipelines;
 mod round_trips;
+mod scrolls;
 mod servers;
 mod statements;
 mod tasks;

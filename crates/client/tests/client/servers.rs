@@ -54,7 +54,7 @@ pub(crate) fn farbird() -> TestServer {
     }
 }
 
-/// All servers.
+/// All servers: Farbird, unless `FARBIRD_TEST_OWN` is `no`, and those that are named.
 pub(crate) fn all() -> Vec<TestServer> {
     let named = std::env::var("FARBIRD_TEST_FIREBIRD").unwrap_or_default();
     let foreign = named.split_whitespace().map(|place| {
@@ -63,7 +63,8 @@ pub(crate) fn all() -> Vec<TestServer> {
         };
         TestServer { prefix: format!("{folder}/"), options: ConnectOptions::new(user, password), _own: None }
     });
-    std::iter::once(farbird()).chain(foreign).collect()
+    let own = std::env::var("FARBIRD_TEST_OWN").is_ok_and(|own| own == "no");
+    (!own).then(farbird).into_iter().chain(foreign).collect()
 }
 
 impl TestServer {

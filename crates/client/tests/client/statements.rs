@@ -137,7 +137,7 @@ fn each_call_costs_the_round_trips_that_it_says() {
     for place in all() {
         let mut connection = place.create();
         run(&mut connection, &["create table t (id integer not null primary key)"]);
-        let (cost, transaction) = trips(&mut connection, begin);
+        let (cost, transaction) = trips(&mut connection, |connection| begin(connection));
         assert_eq!(cost, 0);
         let (cost, insert) =
             trips(&mut connection, |c| c.prepare(&transaction, "insert into t values (?)").unwrap());
