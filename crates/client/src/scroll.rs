@@ -2,16 +2,19 @@
 //!
 //! Source: wire-protocol 8.5 (op_fetch_scroll), 6.5 (op_set_cursor).
 
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Error, Result, isc};
 use farbird_wire::info::{InfoReader, cursor};
+use farbird_wire::message::RowRun;
 use farbird_wire::packet::{Fetch, FetchResponse, FetchScroll, Reply, Request};
 use farbird_wire::protocol::{Handle, free_statement, scroll};
 
 use crate::connection::{Connection, information};
+use crate::core::conversation::Received;
 use crate::core::{ObjectRef, Question, Shared, checked};
 use crate::error;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::{Parameters, Row, RowBlock};
 
 /// Flag of an execute: the cursor moves both ways.
 const SCROLLABLE: u32 = 1;
@@ -74,7 +77,7 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
+        parameters: impl Parameters,
     ) -> Result<ScrollCursor> {
         let version = self.version();
         if !version.has_scrollable_cursors() {
@@ -89,7 +92,7 @@ impl Connection {
             // As for any execute: making the request and queueing it is one step.
             let mut core = self.shared.lock();
             let inline = self.session.inline_blob_bytes;
-            let mut execute = statement.execute(handle, owner, parameters, version, inline)?;
+            let mut execute = statement.execute(handle, owner, &parameters.values(), version, inline)?;
             execute.cursor_flags = SCROLLABLE;
             core.ask(&Request::Execute(execute))?
         };
@@ -133,7 +136,7 @@ impl ScrollCursor {
     ///
     /// # Errors
     /// What the server says.
-    pub async fn fetch(&mut self, scroll: Scroll) -> Result<Option<Vec<Value>>> {
+    pub async fn fetch(&mut self, scroll: Scroll) -> Result<Option<Row>> {
         Ok(self.fetch_many(scroll, 1).await?.pop())
     }
 
@@ -145,7 +148,7 @@ impl ScrollCursor {
     ///
     /// # Errors
     /// What the server says.
-    pub async fn fetch_many(&mut self, scroll: Scroll, count: u16) -> Result<Vec<Vec<Value>>> {
+    pub async fn fetch_many(&mut self, scroll: Scroll, count: u16) -> Result<Vec<Row>> {
         let (operation, position) = scroll.operation();
         let count = if matches!(scroll, Scroll::Next | Scroll::Prior) { count } else { 1 };
         let fetch = Fetch { statement: self.handle, output: self.statement.output(), count };
@@ -154,9 +157,16 @@ impl ScrollCursor {
         self.opened().await?;
         let mut rows = Vec::new();
         loop {
-            match fetched.next().await? {
+            let reply = match fetched.next_received().await? {
+                Received::Rows(run) => {
+                    self.give(run, &mut rows);
+                    continue;
+                }
+                Received::Packet(reply) => reply,
+            };
+            match reply {
                 Reply::FetchResponse(FetchResponse { message: Some(message), .. }) => {
-                    rows.push(message.values().map_err(|error| error::broken(&error))?);
+                    self.give(RowRun::from(message), &mut rows);
                 }
                 Reply::FetchResponse(FetchResponse { message: None, .. }) => return Ok(rows),
                 Reply::Response(response) => match checked(response) {
@@ -166,6 +176,11 @@ impl ScrollCursor {
                 _ => return Err(self.shared.lock().fail(error::unexpected("op_fetch_scroll"))),
             }
         }
+    }
+
+    fn give(&self, run: RowRun, rows: &mut Vec<Row>) {
+        let block = RowBlock::new(run, self.statement.shared_columns());
+        rows.extend((0..block.len()).map(|index| block.row(index)));
     }
 
     /// How many rows there are.

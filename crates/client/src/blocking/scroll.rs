@@ -1,12 +1,13 @@
 //! Cursors that move both ways, and cursors with names: the calls of [`crate::Connection`].
 
-use farbird_types::{Result, Value};
+use farbird_types::Result;
 
 use super::connection::Connection;
 use super::driver::Runner;
 use crate::scroll::Scroll;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::{Parameters, Row};
 
 /// The rows of a query, in any order: see [`crate::ScrollCursor`].
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Connection {
         &self,
         transaction: &Transaction,
         statement: &Statement,
-        parameters: &[Value],
+        parameters: impl Parameters,
     ) -> Result<ScrollCursor> {
         let inner = self.runner.run(self.inner.scroll(transaction, statement, parameters))?;
         Ok(ScrollCursor { inner, runner: self.runner.clone() })
@@ -59,7 +60,7 @@ impl ScrollCursor {
     ///
     /// # Errors
     /// What the server says.
-    pub fn fetch(&mut self, scroll: Scroll) -> Result<Option<Vec<Value>>> {
+    pub fn fetch(&mut self, scroll: Scroll) -> Result<Option<Row>> {
         self.runner.run(self.inner.fetch(scroll))
     }
 
@@ -70,7 +71,7 @@ impl ScrollCursor {
     ///
     /// # Errors
     /// What the server says.
-    pub fn fetch_many(&mut self, scroll: Scroll, count: u16) -> Result<Vec<Vec<Value>>> {
+    pub fn fetch_many(&mut self, scroll: Scroll, count: u16) -> Result<Vec<Row>> {
         self.runner.run(self.inner.fetch_many(scroll, count))
     }
 

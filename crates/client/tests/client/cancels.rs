@@ -173,3 +173,26 @@ fn a_silent_server_is_given_up_after_the_read_timeout() {
     assert_eq!(error.gds_code(), isc::NETWORK_ERROR, "{error}");
     assert_eq!(connection.ping().unwrap_err(), error);
 }
+
+#[test]
+fn a_task_cancels_what_another_waits_for() {
+    for place in all() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let create = Default::default();
+            let connection =
+                farbird_client::Connection::create(&place.location(), &create, &place.options).await.unwrap();
+            let transaction = connection.begin(&Default::default()).await.unwrap();
+            let canceller = connection.canceller();
+            let cancelling = async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                canceller.cancel().unwrap();
+            };
+            let (stopped, ()) = tokio::join!(connection.query_all(&transaction, ENDLESS), cancelling);
+            let error = stopped.unwrap_err();
+            assert_eq!(error.gds_code(), isc::CANCELLED, "{error}");
+            connection.rollback(transaction).await.unwrap();
+            connection.drop_database().await.unwrap();
+        });
+    }
+}

@@ -1,6 +1,6 @@
 //! Cursors that move both ways, and WHERE CURRENT OF.
 
-use farbird_client::{Scroll, Value};
+use farbird_client::{Row, Scroll, Value};
 use farbird_types::isc;
 
 use crate::servers::{all, begin, run, value};
@@ -37,18 +37,19 @@ fn rows_are_read_in_any_order() {
             ];
             for (scroll, expected) in moves {
                 let row = cursor.fetch(scroll).unwrap();
-                assert_eq!(row, expected.map(|id| vec![Value::integer(id)]), "{scroll:?}");
+                let id = row.map(|row| row.get::<i64>(0).unwrap());
+                assert_eq!(id, expected, "{scroll:?}");
             }
             assert_eq!(connection.counters().round_trips - before, 12);
             cursor.fetch(Scroll::First).unwrap();
-            let ids = |rows: Vec<Vec<Value>>| rows.into_iter().flatten().collect::<Vec<_>>();
+            let ids = |rows: Vec<Row>| rows.iter().map(|row| row.get::<i64>(0).unwrap()).collect::<Vec<_>>();
             let before = connection.counters().round_trips;
             let rows = ids(cursor.fetch_many(Scroll::Next, 50).unwrap());
-            assert_eq!(rows, (12..62).map(Value::integer).collect::<Vec<_>>());
+            assert_eq!(rows, (12..62).collect::<Vec<_>>());
             let rows = ids(cursor.fetch_many(Scroll::Prior, 20).unwrap());
-            assert_eq!(rows, (41..61).rev().map(Value::integer).collect::<Vec<_>>());
+            assert_eq!(rows, (41..61).rev().collect::<Vec<_>>());
             let rows = ids(cursor.fetch_many(Scroll::Next, 1000).unwrap());
-            assert_eq!(rows, (42..101).map(Value::integer).collect::<Vec<_>>());
+            assert_eq!(rows, (42..101).collect::<Vec<_>>());
             assert_eq!(cursor.count().unwrap(), 90);
             assert_eq!(connection.counters().round_trips - before, 4);
             drop(cursor);
@@ -86,7 +87,7 @@ fn the_row_of_a_named_cursor_is_changed() {
                     connection.prepare(&transaction, "update t set n = ? where current of c").unwrap(),
                 ),
             };
-            connection.execute(&transaction, update, &row).unwrap();
+            connection.execute(&transaction, update, &[row.value(0).unwrap()]).unwrap();
         }
         drop((cursor, update, statement));
         connection.commit(transaction).unwrap();

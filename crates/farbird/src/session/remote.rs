@@ -394,7 +394,7 @@ fn transaction_options(wanted: &SetTransaction) -> Result<TransactionOptions, Er
         _ => Wait::Forever,
     };
     let read_only = wanted.access == Some(TransactionAccess::ReadOnly);
-    Ok(TransactionOptions { isolation, read_only, wait })
+    Ok(TransactionOptions { isolation, read_only, wait, ..TransactionOptions::default() })
 }
 
 /// The rows of one transaction, between their source and the wire.
