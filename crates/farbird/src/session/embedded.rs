@@ -140,10 +140,8 @@ impl Session for EmbeddedSession<'_> {
     }
 
     fn about(&mut self) -> Result<Vec<(&'static str, String)>, Error> {
-        Ok(vec![
-            ("Engine", format!("Farbird {}, embedded: no server is involved", env!("CARGO_PKG_VERSION"))),
-            ("Line", "none".to_owned()),
-        ])
+        let engine = format!("Farbird {}, embedded: no server is involved", env!("CARGO_PKG_VERSION"));
+        Ok(vec![("Engine", engine)])
     }
 }
 

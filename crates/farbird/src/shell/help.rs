@@ -129,7 +129,7 @@ Tab           completes keywords, tables, columns, procedures             Ctrl-R
 Up, Down      earlier and later statements                                Ctrl-A, Ctrl-E   begin, end of the line
 Ctrl-C        stops the statement that runs; at the prompt it clears the line
 Ctrl-D        commits and leaves
-Ctrl-O        opens the statement in EDITOR
+Ctrl-O        opens the statement in VISUAL or EDITOR
 
 The history is kept in the user's data folder; statements with passwords and lines that begin with a space are not.
 ",

@@ -271,6 +271,12 @@ fn is_exactly(value: &Value, character_set: CharacterSet, target: &SqlType) -> b
                 && (text.bytes().len() <= length_max || text.char_length() <= length_max)
                 && character_set.check(text.bytes()).is_ok()
         }
+        (Value::Date(date), SqlType::Date) => date.is_valid(),
+        (Value::Time(time), SqlType::Time) => time.is_valid(),
+        (Value::Timestamp(moment), SqlType::Timestamp) => moment.date.is_valid() && moment.time.is_valid(),
+        (Value::Boolean(_), SqlType::Boolean)
+        | (Value::Float(_), SqlType::Float)
+        | (Value::Double(_), SqlType::Double) => true,
         _ => false,
     }
 }

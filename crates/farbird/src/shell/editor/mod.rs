@@ -79,6 +79,10 @@ impl Editor {
             .with_quick_completions(true)
             .with_partial_completions(true)
             .use_bracketed_paste(true);
+        if let Some(program) = std::env::var_os("VISUAL").or_else(|| std::env::var_os("EDITOR")) {
+            let file = std::env::temp_dir().join(format!("farbird-{}.sql", std::process::id()));
+            editor = editor.with_buffer_editor(std::process::Command::new(program), file);
+        }
         match history::open() {
             Ok(history) => editor = editor.with_history(history),
             Err(error) => eprintln!("farbird: the history is not kept: {error:#}"),
