@@ -5,19 +5,24 @@ use std::io::Read;
 
 use farbird_types::{BlobId, Result};
 use farbird_wire::clumplet::{ClumpletWriter, bpb};
-use farbird_wire::packet::{OpenBlob, Request, Response, Segment};
+use farbird_wire::packet::{BufferLength, Information, OpenBlob, Request, Response, Segment};
 use farbird_wire::protocol::{Handle, segment_state};
 
 use crate::connection::Connection;
-use crate::core::{Kind, Object, Question, Shared};
+use crate::core::{
+    AskedBlob, Found, Kind, Object, ObjectRef, Opened, PIECE_BYTES, Question, Shared, TrailId, get_segment,
+};
 use crate::transaction::Transaction;
 
 /// Bytes of one segment that we write.
 const SEGMENT_BYTES: usize = 32_000;
-/// Bytes asked for at a time, of segments with their lengths.
-const PIECE_BYTES: u16 = 65_535;
-/// Pieces under way while a BLOB is read.
-const PIECES_AHEAD: usize = 4;
+/// As [`PIECE_BYTES`], of Firebird's client.
+const FIREBIRD_PIECE_BYTES: u16 = 16_384;
+/// Pieces under way, at least, when a BLOB is longer than those that came with its opening.
+const PIECES_MIN: usize = 4;
+/// What Firebird's client asks about a BLOB that it opens: numbers, longest and total length of segments, type, end.
+const BLOB_ITEMS: [u8; 5] = [4, 5, 6, 7, 1];
+const BLOB_INFORMATION_BYTES: BufferLength = BufferLength(128);
 
 /// How a BLOB is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,46 +88,91 @@ impl Connection {
     /// Opens a BLOB to be read piece by piece.
     ///
     /// # Round trips
-    /// None if it came with its row; else one, which brings the first pieces.
+    /// None if it came with its row, or was asked for ahead because the BLOBs of rows before were read: see
+    /// [`Tuning::blob_ahead`]; else one, which brings the first 128 KiB, and BLOBs of the next rows.
+    ///
+    /// [`Tuning::blob_ahead`]: crate::Tuning::blob_ahead
     ///
     /// # Errors
     /// What the server says.
     pub async fn open_blob(&self, transaction: &Transaction, id: BlobId) -> Result<BlobReader> {
         let handle = transaction.handle(&self.shared).await?;
-        let kept = self.shared.lock().take_blob(handle, id);
-        if let Some(segments) = kept {
-            let mut data = Vec::new();
-            append_segments(&segments, &mut data);
-            return Ok(BlobReader { data, taken: 0, source: None });
-        }
-        let open = OpenBlob { bpb: Vec::new(), transaction: handle, blob: id };
-        if !self.shared.tuning().joins_blob_open() {
-            let request = Request::OpenBlob2(open);
-            let (object, opened) =
-                self.shared.ask_for(Kind::OpenBlob, Some(transaction.object()), &request)?;
-            transaction.explain(opened.response().await)?;
-            let first = self.shared.ask(&get_segment(object.handle().await?))?;
-            let source = Source { shared: self.shared.clone(), object, pieces: VecDeque::from([first]) };
-            return Ok(BlobReader { data: Vec::new(), taken: 0, source: Some(source) });
-        }
-        let (object, opened, first) = {
-            // Nothing may come between the two: the second names what the first opened.
-            let mut core = self.shared.lock();
-            let opened = core.ask(&Request::OpenBlob2(open))?;
-            let id = core.allocate(Kind::OpenBlob, Some(transaction.object().id()), opened);
-            let first = core.ask(&get_segment(Handle::LATEST));
-            drop(core);
-            (self.shared.object(id), self.shared.question(opened), self.shared.question(first?))
+        let asked = match self.shared.lock().take_blob(handle, id)? {
+            Found::Whole(segments) => {
+                let mut data = Vec::new();
+                append_segments(&segments, &mut data);
+                return Ok(BlobReader { data, taken: 0, source: None });
+            }
+            Found::Ahead(Opened { object, opened, pieces }) => {
+                Some(AskedBlob { object, opened, pieces: pieces.to_vec() })
+            }
+            Found::Nowhere => None,
         };
+        let asked = match asked {
+            Some(asked) => asked,
+            None => self.ask_blob(transaction.object(), handle, id)?,
+        };
+        let mut source = Source {
+            shared: self.shared.clone(),
+            object: self.shared.object(asked.object),
+            pieces: asked.pieces.into_iter().map(|ticket| self.shared.question(ticket)).collect(),
+            window: 0,
+        };
+        let opened = self.shared.question(asked.opened);
         transaction.explain(opened.response().await)?;
-        let source = Source { shared: self.shared.clone(), object, pieces: VecDeque::from([first]) };
+        if source.pieces.is_empty() {
+            source.ask(1).await?;
+        }
         Ok(BlobReader { data: Vec::new(), taken: 0, source: Some(source) })
+    }
+
+    /// Opens a BLOB, with as much of it as may be asked for in the same flight.
+    fn ask_blob(&self, transaction: &ObjectRef, handle: Handle, id: BlobId) -> Result<AskedBlob> {
+        let tuning = self.shared.tuning();
+        let mut core = self.shared.lock();
+        if tuning.reads_blobs_ahead() {
+            return core.ask_blob(handle, transaction.id(), id, &[PIECE_BYTES; 2]);
+        }
+        let mut asked = core.ask_blob(handle, transaction.id(), id, &[])?;
+        if tuning.joins_blob_open() {
+            // Firebird's client asks what nobody wants to know as well.
+            core.send(&Request::BlobInformation(Information {
+                object: Handle::LATEST,
+                incarnation: 0,
+                items: BLOB_ITEMS.to_vec(),
+                buffer_length: BLOB_INFORMATION_BYTES,
+            }))?;
+            asked.pieces.push(core.ask(&get_segment(Handle::LATEST, FIREBIRD_PIECE_BYTES))?);
+        }
+        Ok(asked)
+    }
+
+    /// Reads several BLOBs to their ends, in this order: for programs that have collected ids first.
+    ///
+    /// # Round trips
+    /// One for each 256 of them, or for as many as [`Tuning::blob_ahead_bytes`] hold; one more for each that is longer than
+    /// 128 KiB, as [`Connection::read_blob`]. Without [`Tuning::blob_ahead`] those of each BLOB.
+    ///
+    /// [`Tuning::blob_ahead`]: crate::Tuning::blob_ahead
+    /// [`Tuning::blob_ahead_bytes`]: crate::Tuning::blob_ahead_bytes
+    ///
+    /// # Errors
+    /// What the server says of the first that it does not give.
+    pub async fn read_blobs(&self, transaction: &Transaction, ids: &[BlobId]) -> Result<Vec<Vec<u8>>> {
+        let handle = transaction.handle(&self.shared).await?;
+        let list = self.shared.lock().begin_list(handle, transaction.object().id(), ids);
+        let _list = List { shared: &self.shared, list };
+        let mut contents = Vec::with_capacity(ids.len());
+        for id in ids {
+            contents.push(self.read_blob(transaction, *id).await?);
+        }
+        Ok(contents)
     }
 
     /// Reads a BLOB to its end.
     ///
     /// # Round trips
-    /// As [`Connection::open_blob`], and one for about every four pieces of 64 KiB.
+    /// As [`Connection::open_blob`]; beyond 128 KiB one for the next 256 KiB, and so on, twice as much each time.
     ///
     /// # Errors
     /// What the server says.
@@ -134,8 +184,18 @@ impl Connection {
     }
 }
 
-fn get_segment(blob: Handle) -> Request {
-    Request::GetSegment(Segment { blob, length: PIECE_BYTES, data: Vec::new() })
+/// BLOBs that are asked for ahead as long as this lives.
+struct List<'s> {
+    shared: &'s Shared,
+    list: Option<TrailId>,
+}
+
+impl Drop for List<'_> {
+    fn drop(&mut self) {
+        if let Some(list) = self.list {
+            self.shared.lock().end_list(list);
+        }
+    }
 }
 
 /// A BLOB being written. Dropped before [`BlobWriter::finish`] it is thrown away.
@@ -232,19 +292,36 @@ struct Source {
     object: Object,
     /// Pieces under way.
     pieces: VecDeque<Question>,
+    /// How many are asked for at a time; 0 before more than the first ones were needed.
+    window: usize,
 }
 
 impl Source {
-    /// Sees to it that pieces are on their way.
+    /// Sees to it that pieces are on their way: at first those that came with the opening, then twice as many with each
+    /// flight.
     async fn read_ahead(&mut self) -> Result<()> {
-        if self.pieces.len() > PIECES_AHEAD / 2 {
+        let is_ahead = self.shared.tuning().reads_blobs_ahead();
+        let least = if is_ahead { self.window / 2 } else { 0 };
+        if self.pieces.len() > least {
             return Ok(());
         }
-        let handle = self.object.handle().await?;
-        while self.pieces.len() < PIECES_AHEAD {
-            self.pieces.push_back(self.shared.ask(&get_segment(handle))?);
+        let most = self.shared.tuning().blob_ahead_bytes / usize::from(PIECE_BYTES);
+        self.window = if is_ahead { (self.window * 2).min(most).max(PIECES_MIN) } else { 1 };
+        let is_waiting = self.pieces.is_empty();
+        self.ask(self.window - self.pieces.len().min(self.window)).await?;
+        if !is_waiting {
+            self.shared.lock().flush();
         }
-        self.shared.lock().flush();
+        Ok(())
+    }
+
+    async fn ask(&mut self, pieces: usize) -> Result<()> {
+        let handle = self.object.handle().await?;
+        let is_ahead = self.shared.tuning().reads_blobs_ahead();
+        let length = if is_ahead { PIECE_BYTES } else { FIREBIRD_PIECE_BYTES };
+        for _ in 0..pieces {
+            self.pieces.push_back(self.shared.ask(&get_segment(handle, length))?);
+        }
         Ok(())
     }
 }
@@ -258,6 +335,9 @@ impl BlobReader {
     async fn fill(&mut self) -> Result<bool> {
         while self.unread().is_empty() {
             let Some(source) = &mut self.source else { return Ok(false) };
+            if source.pieces.is_empty() {
+                source.read_ahead().await?;
+            }
             let Some(piece) = source.pieces.front_mut() else { return Ok(false) };
             let reply = piece.next().await?;
             source.pieces.pop_front();
@@ -268,7 +348,7 @@ impl BlobReader {
             if object.0 == segment_state::END_OF_BLOB {
                 // What is under way behind the end is passed over, and the BLOB is closed with the next flight.
                 self.source = None;
-            } else {
+            } else if !source.pieces.is_empty() {
                 source.read_ahead().await?;
             }
         }

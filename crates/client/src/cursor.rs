@@ -1,15 +1,14 @@
 //! Cursors: rows of a query, read ahead while the reader works on those that are there.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use farbird_types::{Error, Result};
 use farbird_wire::message::RowRun;
-use farbird_wire::packet::{Fetch, FetchResponse, Output, Reply, Request};
+use farbird_wire::packet::{FetchResponse, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
 use crate::core::conversation::Received;
-use crate::core::{ObjectRef, Question, Shared, checked};
+use crate::core::{ObjectRef, Question, RowSource, RowsAhead, Shared, checked};
 use crate::error;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
@@ -23,22 +22,16 @@ pub struct Cursor {
     /// Keeps the statement prepared.
     statement: Statement,
     handle: Handle,
-    output: Output,
     /// The prepare, if it was not waited for, until its answer was seen.
     prepared: Option<Question>,
     /// The execute, until its answer was seen.
     executed: Option<Question>,
-    /// Rows to ask for at a time.
-    batch_rows: u16,
-    /// Rows of the oldest batch under way that have been taken here.
-    given: u16,
+    /// Rows on their way; none at the end.
+    rows: Option<RowsAhead>,
     /// Rows that are here.
     block: Option<Arc<RowBlock>>,
     /// How many of them have been given out.
     place: usize,
-    /// Batches under way, oldest first.
-    batches: VecDeque<Question>,
-    at_end: bool,
     /// Whether the server has a cursor to close.
     is_open: bool,
 }
@@ -52,25 +45,32 @@ impl Cursor {
         executed: Question,
         prepared: Option<Question>,
     ) -> Result<Cursor> {
+        let handle = statement.handle(shared).await?;
+        let source = RowSource {
+            transaction: transaction.object(),
+            transaction_handle: transaction.handle(shared).await?,
+            statement: handle,
+            output: statement.output(),
+            fetching: statement.fetching(shared.version(), shared.tuning()),
+            row_bytes: statement.row_bytes(),
+            blob_columns: statement.blob_columns(),
+        };
+        let rows = RowsAhead::new(shared, source);
+        if shared.tuning().join_fetch {
+            rows.ask()?;
+        }
         let mut cursor = Cursor {
             shared: shared.clone(),
             transaction: ObjectRef::clone(transaction.object()),
-            handle: statement.handle(shared).await?,
-            output: statement.output(),
-            batch_rows: statement.fetch_count(shared.version()),
+            handle,
             statement: statement.clone(),
             prepared,
             executed: Some(executed),
-            given: 0,
+            rows: Some(rows),
             block: None,
             place: 0,
-            batches: VecDeque::new(),
-            at_end: false,
             is_open: true,
         };
-        if shared.tuning().join_fetch {
-            cursor.ask()?;
-        }
         if !shared.tuning().lazy_queries {
             cursor.opened().await?;
         }
@@ -82,18 +82,13 @@ impl Cursor {
         &self.statement
     }
 
-    /// Queues a request for the next batch.
-    fn ask(&mut self) -> Result<()> {
-        let (output, count) = (self.output.clone(), self.batch_rows);
-        let request = Request::Fetch(Fetch { statement: self.handle, output, count });
-        self.batches.push_back(self.shared.ask(&request)?);
-        Ok(())
-    }
-
     /// The next row; `None` at the end. After an error there are no more.
     ///
     /// # Round trips
-    /// None while rows read ahead are there; one per batch (up to 1,000 rows) if the reader is faster than the line.
+    /// None while rows read ahead are there. What is asked for ahead doubles with each flight, up to
+    /// [`Tuning::read_ahead_bytes`]: of a megabyte of rows two flights are waited for at most, of a hundred about ten.
+    ///
+    /// [`Tuning::read_ahead_bytes`]: crate::Tuning::read_ahead_bytes
     ///
     /// # Cancel safety
     /// A future that is dropped loses no row.
@@ -104,31 +99,25 @@ impl Cursor {
         if let Some(row) = self.next_here() {
             return Ok(Some(row));
         }
-        if !self.at_end && self.batches.is_empty() {
-            // Not asked for yet (`Tuning::join_fetch` is off): it shares the flight of an execute that nobody has waited for.
-            self.ask()?;
-        }
+        // With `Tuning::join_fetch` off it shares the flight of an execute that nobody has waited for.
+        self.ask_if_idle().await?;
         self.opened().await?;
-        while !self.at_end {
-            let Some(batch) = self.batches.front_mut() else {
-                self.ask()?;
-                continue;
-            };
-            let run = match batch.next_received().await? {
+        while let Some(rows) = &self.rows {
+            self.ask_if_idle().await?;
+            let run = match rows.next().await? {
                 Received::Rows(run) => run,
                 Received::Packet(Reply::FetchResponse(FetchResponse { message: Some(message), .. })) => {
                     RowRun::from(message)
                 }
                 Received::Packet(Reply::FetchResponse(FetchResponse { status, message: None })) => {
-                    self.batches.pop_front();
-                    self.given = 0;
+                    rows.next_batch();
                     if status == FETCH_END_OF_CURSOR {
-                        self.end();
+                        self.rows = None;
                     }
                     continue;
                 }
                 Received::Packet(Reply::Response(response)) => {
-                    self.end();
+                    self.rows = None;
                     return Err(match checked(response) {
                         Err(error) => error,
                         Ok(_) => self.shared.lock().fail(error::unexpected("op_fetch")),
@@ -139,10 +128,9 @@ impl Cursor {
                 }
             };
             // Rows that came together count as given together: between them nothing is to be asked.
-            self.given = self.given.saturating_add(u16::try_from(run.len()).unwrap_or(u16::MAX));
+            rows.given(run.len())?;
             self.block = Some(RowBlock::new(run, self.statement.shared_columns()));
             self.place = 0;
-            self.read_ahead()?;
             if let Some(row) = self.next_here() {
                 return Ok(Some(row));
             }
@@ -160,6 +148,14 @@ impl Cursor {
             return Some(block.row(place));
         }
         self.block.take().map(|block| block.into_row(place))
+    }
+
+    /// Sees to it that rows are under way.
+    async fn ask_if_idle(&self) -> Result<()> {
+        let Some(rows) = self.rows.as_ref().filter(|rows| rows.is_idle()) else { return Ok(()) };
+        // Where closing waits for its answer, that comes first.
+        self.statement.handle(&self.shared).await?;
+        rows.ask()
     }
 
     /// Waits until the server has executed the query, without taking a row. Calling it is never necessary: it is for those
@@ -194,32 +190,14 @@ impl Cursor {
     fn refused(&mut self, error: Error) -> Error {
         self.executed = None;
         self.is_open = false;
-        self.end();
+        self.rows = None;
         self.transaction.explain(error)
-    }
-
-    /// Asks for the next batch when half of this one has come, so that it arrives in time.
-    fn read_ahead(&mut self) -> Result<()> {
-        if !self.shared.tuning().fetch_ahead {
-            return Ok(());
-        }
-        if self.given >= self.batch_rows / 2 && self.batches.len() == 1 && self.batch_rows > 1 {
-            self.ask()?;
-            self.shared.lock().flush();
-        }
-        Ok(())
-    }
-
-    /// There are no more rows: what is under way for them is passed over.
-    fn end(&mut self) {
-        self.at_end = true;
-        self.batches.clear();
     }
 }
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.end();
+        self.rows = None;
         if self.is_open {
             let request = Request::FreeStatement { statement: self.handle, option: free_statement::CLOSE };
             self.shared.lock().tell_release(&request);

@@ -10,8 +10,9 @@ use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, Me
 use farbird_wire::packet::{Execute, Output};
 use farbird_wire::protocol::{Handle, ProtocolVersion, prepare_reply};
 
-use crate::core::{Object, Shared, StatementCounters};
+use crate::core::{Fetching, Object, Shared, StatementCounters};
 use crate::deferred::Deferred;
+use crate::tuning::Tuning;
 
 /// A column of a result, or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,8 @@ struct Prepared {
     deferred: Option<Deferred>,
     /// How long an execution may take; 0 for as long as it takes.
     timeout_ms: AtomicU32,
+    /// As [`Statement::set_inline_blob_bytes`] has it, or [`UNSET`].
+    inline_blob_bytes: AtomicU32,
 }
 
 /// What is known by now.
@@ -73,6 +76,15 @@ pub(crate) struct Inner {
     /// What it is was not told by the server but by the caller: its parameters travel in their own types.
     is_assumed: bool,
 }
+
+const UNSET: u32 = u32::MAX;
+/// Memory that a server may take for the rows of one fetch, in bytes, by the declared lengths.
+const BATCH_BYTES_MAX: u32 = 1_048_576;
+/// Rows of one fetch, at least and at most.
+const BATCH_ROWS_MIN: u32 = 10;
+const BATCH_ROWS_MAX: u32 = 32_000;
+/// What stands in front of each row, in bytes.
+const ROW_HEAD_BYTES: usize = 16;
 
 #[derive(Debug)]
 struct Input {
@@ -121,7 +133,13 @@ impl Statement {
     }
 
     fn of(object: Object, first: Inner, deferred: Option<Deferred>) -> Statement {
-        Statement(Arc::new(Prepared { object, first, deferred, timeout_ms: AtomicU32::new(0) }))
+        Statement(Arc::new(Prepared {
+            object,
+            first,
+            deferred,
+            timeout_ms: AtomicU32::new(0),
+            inline_blob_bytes: AtomicU32::new(UNSET),
+        }))
     }
 
     /// A statement of which the server has not said anything yet.
@@ -258,11 +276,51 @@ impl Statement {
         Output::new(self.0.output.clone())
     }
 
-    /// Rows to ask for at a time.
-    pub(crate) fn fetch_count(&self, version: ProtocolVersion) -> u16 {
-        match &self.0.output {
-            Some(format) if !self.0.row_by_row => format.fetch_count(version.has_packed_messages()),
-            _ => 1,
+    /// How its rows are asked for.
+    pub(crate) fn fetching(&self, version: ProtocolVersion, tuning: &Tuning) -> Fetching {
+        let format = match &self.0.output {
+            Some(format) if !self.0.row_by_row => format,
+            _ => return Fetching::OnDemand(1),
+        };
+        let rows = format.fetch_count(version.has_packed_messages());
+        match (tuning.fetch_ahead, tuning.fetch_windows) {
+            (false, _) => Fetching::OnDemand(rows),
+            (true, false) => Fetching::AtHalf(rows),
+            (true, true) => {
+                let rows = (BATCH_BYTES_MAX / format.length().max(1)).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX);
+                Fetching::Windows(u16::try_from(rows).unwrap_or(u16::MAX))
+            }
+        }
+    }
+
+    /// What a row is taken to have, in bytes on the line, before one was seen: texts are rarely as long as they may be.
+    pub(crate) fn row_bytes(&self) -> usize {
+        let columns = self.0.columns.iter().map(|column| match column.message_type {
+            MessageType::Varying { length, .. } => (usize::from(length) / 8 + 64).min(length.into()),
+            other => usize::try_from(other.memory_length()).unwrap_or_default(),
+        });
+        ROW_HEAD_BYTES + columns.sum::<usize>()
+    }
+
+    /// The columns that hold BLOBs.
+    pub(crate) fn blob_columns(&self) -> Vec<usize> {
+        let columns = self.0.columns.iter().enumerate();
+        columns.filter(|(_, column)| column.message_type.is_blob()).map(|(index, _)| index).collect()
+    }
+
+    /// Lets BLOBs of up to so many bytes travel with the statement's rows from its next execution on, instead of
+    /// [`ConnectOptions::inline_blob_bytes`]; 0 for none, at most 65,535. Protocol 19 and later.
+    ///
+    /// [`ConnectOptions::inline_blob_bytes`]: crate::ConnectOptions::inline_blob_bytes
+    pub fn set_inline_blob_bytes(&self, bytes: u16) {
+        self.0.inline_blob_bytes.store(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// The same, as a request says it; `default` unless it was set.
+    pub(crate) fn inline_blob_bytes(&self, default: u32) -> u32 {
+        match self.0.inline_blob_bytes.load(Ordering::Relaxed) {
+            UNSET => default,
+            bytes => bytes,
         }
     }
 
@@ -287,7 +345,7 @@ impl Statement {
             message,
             timeout_ms: self.0.timeout_ms.load(Ordering::Relaxed),
             cursor_flags: 0,
-            inline_blob_bytes,
+            inline_blob_bytes: self.inline_blob_bytes(inline_blob_bytes),
         })
     }
 

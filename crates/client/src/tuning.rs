@@ -38,10 +38,17 @@ pub struct Tuning {
     pub join_fetch: bool,
     /// A query's execute waits for nothing; its error comes with the first row.
     pub lazy_queries: bool,
-    /// Ask for more rows while those that are here are read.
+    /// Ask for more rows while those that are here are read: the next batch when half of one has been used.
     pub fetch_ahead: bool,
+    /// Size by bytes what is asked for ahead: many batches in a flight, and with each flight twice as much. Off: batches of
+    /// up to 1,000 rows, one at a time, as Firebird's client asks for them. No effect without [`Tuning::fetch_ahead`].
+    pub fetch_windows: bool,
     /// Open a BLOB and ask for its first piece in one flight.
     pub join_blob_open: bool,
+    /// When a program reads BLOBs of a column, ask for those of the next rows in the same flight; read in pieces of 64 KiB,
+    /// several at a time. Off: each BLOB when it is wanted, in pieces of 16 KiB one after the other. No effect without
+    /// [`Tuning::join_blob_open`].
+    pub blob_ahead: bool,
     /// Let small BLOBs travel with their rows (protocol 19), up to [`ConnectOptions::inline_blob_bytes`].
     ///
     /// [`ConnectOptions::inline_blob_bytes`]: crate::ConnectOptions::inline_blob_bytes
@@ -50,11 +57,19 @@ pub struct Tuning {
     ///
     /// [`Connection::prepare_cached`]: crate::Connection::prepare_cached
     pub statement_cache: usize,
-    /// Most bytes of answers that are kept before somebody asks for them: rows read ahead.
+    /// Most bytes of rows that are asked for before somebody reads them, over all cursors.
     pub read_ahead_bytes: usize,
     /// Most flights of which a timeline is kept ([`Connection::flights`](crate::Connection::flights)); 0: none.
     pub timeline_flights: usize,
+    /// Most bytes of BLOBs that are kept before somebody reads them: those that came with their rows, and as much again of
+    /// those asked for ahead.
+    pub blob_ahead_bytes: usize,
 }
+
+/// Default for what is read ahead.
+const AHEAD_BYTES: usize = 16 * 1024 * 1024;
+/// What Firebird's client keeps of BLOBs that came with their rows.
+const FIREBIRD_CACHE_BYTES: usize = 10 * 1024 * 1024;
 
 /// The generations that [`Tuning::preset`] knows, oldest first.
 pub const PRESETS: [&str; 6] = ["2.0", "2.5", "5.0.1", "5.0.2", "5.0.3", "farbird"];
@@ -67,7 +82,7 @@ impl Tuning {
     /// | `2.0` | Firebird 2.0: each request waits for its answer |
     /// | `2.5` | Firebird 2.1 to 5.0.0: deferred packets: allocate with prepare, a query's execute with its first fetch once a row is wanted, closing with what comes next |
     /// | `5.0.1` | fetches are asked for ahead |
-    /// | `5.0.2` | a BLOB is opened and its first piece read in one flight |
+    /// | `5.0.2` | a BLOB is opened, described and its first piece read in one flight |
     /// | `5.0.3` | small BLOBs travel with their rows |
     /// | `farbird` | everything, as [`Tuning::default`] |
     ///
@@ -87,11 +102,14 @@ impl Tuning {
             join_fetch: since(5),
             lazy_queries: since(1),
             fetch_ahead: since(2),
+            fetch_windows: since(5),
             join_blob_open: since(3),
+            blob_ahead: since(5),
             inline_blobs: since(4),
             statement_cache: 64,
-            read_ahead_bytes: 16 * 1024 * 1024,
             timeline_flights: 0,
+            read_ahead_bytes: AHEAD_BYTES,
+            blob_ahead_bytes: if since(5) { AHEAD_BYTES } else { FIREBIRD_CACHE_BYTES },
         })
     }
 }
@@ -106,6 +124,11 @@ impl Tuning {
     pub(crate) fn joins_blob_open(&self) -> bool {
         self.join_blob_open && self.deferred_packets
     }
+
+    /// Whether BLOBs are asked for before somebody wants them.
+    pub(crate) fn reads_blobs_ahead(&self) -> bool {
+        self.blob_ahead && self.joins_blob_open()
+    }
 }
 
 impl Default for Tuning {
@@ -118,11 +141,14 @@ impl Default for Tuning {
             join_fetch: true,
             lazy_queries: true,
             fetch_ahead: true,
+            fetch_windows: true,
             join_blob_open: true,
+            blob_ahead: true,
             inline_blobs: true,
             statement_cache: 64,
-            read_ahead_bytes: 16 * 1024 * 1024,
             timeline_flights: 0,
+            read_ahead_bytes: AHEAD_BYTES,
+            blob_ahead_bytes: AHEAD_BYTES,
         }
     }
 }
@@ -150,11 +176,14 @@ switches! {
     join_fetch: bool,
     lazy_queries: bool,
     fetch_ahead: bool,
+    fetch_windows: bool,
     join_blob_open: bool,
+    blob_ahead: bool,
     inline_blobs: bool,
     statement_cache: usize,
     read_ahead_bytes: usize,
     timeline_flights: usize,
+    blob_ahead_bytes: usize,
 }
 
 #[cfg(test)]

@@ -447,7 +447,8 @@ impl Connection {
     /// Opens a BLOB to be read through [`std::io::Read`].
     ///
     /// # Round trips
-    /// None if it came with its row; else one, which brings the first pieces.
+    /// None if it came with its row or was asked for ahead; else one, which brings the first 128 KiB, and BLOBs of the
+    /// next rows.
     ///
     /// # Errors
     /// What the server says.
@@ -456,10 +457,21 @@ impl Connection {
         Ok(BlobReader { inner: reader, runner: self.runner.clone() })
     }
 
+    /// As [`crate::Connection::read_blobs`].
+    ///
+    /// # Round trips
+    /// One for each 256 of them, or for as many as [`crate::Tuning::blob_ahead_bytes`] hold.
+    ///
+    /// # Errors
+    /// What the server says of the first that it does not give.
+    pub fn read_blobs(&self, transaction: &Transaction, ids: &[BlobId]) -> Result<Vec<Vec<u8>>> {
+        self.runner.run(self.inner.read_blobs(transaction, ids))
+    }
+
     /// As [`crate::Connection::read_blob`].
     ///
     /// # Round trips
-    /// As [`Connection::open_blob`], and one for about every four pieces of 64 KiB.
+    /// As [`Connection::open_blob`]; beyond 128 KiB one for the next 256 KiB, and so on, twice as much each time.
     ///
     /// # Errors
     /// What the server says.

@@ -209,12 +209,19 @@ impl Driver {
         }
     }
 
-    /// One read from the transport if the server has sent something by now or does so shortly.
+    /// Reads what the server has sent by now, or sends shortly: as long as there is more than a buffer of it.
     fn read_if_any(&mut self) -> Result<()> {
         self.set_patience(Some(WRITE_PATIENCE))?;
-        match self.transport.read(&mut self.buffer) {
-            Err(error) if is_timeout(&error) || error.kind() == ErrorKind::Interrupted => Ok(()),
-            read => self.feed(read),
+        loop {
+            let read = match self.transport.read(&mut self.buffer) {
+                Err(error) if is_timeout(&error) || error.kind() == ErrorKind::Interrupted => return Ok(()),
+                read => read,
+            };
+            let is_all = read.as_ref().is_ok_and(|count| *count < self.buffer.len());
+            self.feed(read)?;
+            if is_all {
+                return Ok(());
+            }
         }
     }
 

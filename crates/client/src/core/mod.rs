@@ -21,17 +21,20 @@
 //! This face follows the needs of the two others and of the tests; expect it to change with them.
 
 mod accounts;
+mod ahead;
+mod blob_cache;
 pub mod conversation;
 mod handles;
-mod inline_blobs;
 mod mailboxes;
+mod pace;
+mod reading;
 mod shared;
 mod timeline;
 
 use std::task::Waker;
 use std::time::Duration;
 
-use farbird_types::{BlobId, Error, Result};
+use farbird_types::{Error, Result};
 use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::operation::Operation;
@@ -42,11 +45,16 @@ use crate::error;
 use crate::tuning::Tuning;
 use accounts::Accounts;
 pub use accounts::StatementCounters;
+pub(crate) use ahead::{AskedBlob, PIECE_BYTES, RowSource, RowsAhead, get_segment};
+use blob_cache::BlobCache;
+pub(crate) use blob_cache::{Found, Opened, TrailId};
 use conversation::{Answer, Conversation, Received, Ticket};
 use handles::{Handles, Known};
 pub(crate) use handles::{Kind, ObjectId};
-use inline_blobs::InlineBlobs;
 use mailboxes::Mailboxes;
+use pace::Pace;
+pub(crate) use reading::Fetching;
+use reading::Readings;
 pub use shared::{Driven, Shared, answered};
 pub(crate) use shared::{Object, ObjectRef, Question, checked};
 pub use timeline::FlightRecord;
@@ -88,8 +96,10 @@ pub struct Core {
     conversation: Conversation,
     mailboxes: Mailboxes,
     handles: Handles,
-    inline_blobs: InlineBlobs,
     accounts: Accounts,
+    blobs: BlobCache,
+    readings: Readings,
+    pace: Pace,
     tuning: Tuning,
     /// Tasks that wait until a question is answered, whoever gets the answer.
     settlements: Vec<(Ticket, Waker)>,
@@ -120,8 +130,10 @@ impl Core {
             conversation: Conversation::default(),
             mailboxes: Mailboxes::default(),
             handles: Handles::new(tuning.predict_handles),
-            inline_blobs: InlineBlobs::default(),
             accounts: Accounts::default(),
+            blobs: BlobCache::new(ahead::limits(&tuning)),
+            readings: Readings::default(),
+            pace: Pace::default(),
             tuning,
             settlements: Vec::new(),
             waiting_for_room: Vec::new(),
@@ -159,11 +171,13 @@ impl Core {
         if !self.has_output() {
             return Ok(None);
         }
+        self.fill_flight()?;
         self.wants_flush = false;
         let newest = self.conversation.newest();
         let flight = Flight { first: self.departed.next(), last: newest };
         self.departed = newest;
         self.accounts.departed(self.conversation.counters().round_trips);
+        self.pace.departed(flight.first, self.now);
         let queued = out.len();
         self.conversation.poll_output(out)?;
         if let Some(timeline) = &mut self.timeline {
@@ -223,8 +237,9 @@ impl Core {
             self.settle(ticket, reply)?;
             has_woken = self.wake_settled(ticket);
         }
+        self.note_arrival(ticket, &answer.received, bytes);
         match answer.received {
-            Received::Packet(Reply::InlineBlob(blob)) => self.inline_blobs.keep(blob.transaction, blob),
+            Received::Packet(Reply::InlineBlob(blob)) => self.keep_blob(ticket, blob, bytes),
             Received::Packet(Reply::CryptKeyCallback(question)) => self.answer_key_question(&question)?,
             _ => {
                 let refusal = self.refused_attach(&answer);
@@ -436,11 +451,13 @@ impl Core {
 
     /// The object ends if this question is answered with success.
     pub(crate) fn ends(&mut self, id: ObjectId, ticket: Ticket) {
+        self.stop_ahead(id);
         self.handles.ends(id, ticket);
     }
 
     /// This statement may end the transaction in which it is executed.
     pub(crate) fn may_end(&mut self, id: ObjectId, ticket: Ticket) {
+        self.stop_ahead(id);
         self.handles.may_end(id, ticket);
     }
 
@@ -455,7 +472,7 @@ impl Core {
     /// Tells the server with the next flight what is no longer needed.
     pub(crate) fn tell_release(&mut self, request: &Request) {
         if let Request::Rollback(transaction) = request {
-            self.inline_blobs.forget(*transaction);
+            self.forget_blobs(*transaction);
         }
         // A connection that has failed holds nothing on the server.
         if let Ok(ticket) = self.send(request)
@@ -468,11 +485,6 @@ impl Core {
     /// The release that has to be answered before anything else is asked, if releases are not deferred.
     pub(crate) fn barrier(&mut self) -> Option<Ticket> {
         self.barrier.take()
-    }
-
-    /// Takes the contents of a BLOB that came with its row out of the cache.
-    pub(crate) fn take_blob(&mut self, transaction: Handle, id: BlobId) -> Option<Vec<u8>> {
-        self.inline_blobs.take(transaction, id)
     }
 
     /// The question is the attach: what is queued behind it fails as it does.
@@ -503,7 +515,7 @@ impl Core {
             Err(error) => return Err(self.fail(error)),
         };
         if let Some(transaction) = settled.ended {
-            self.inline_blobs.forget(transaction);
+            self.forget_blobs(transaction);
         }
         if let Some(request) = settled.release {
             self.tell_release(&request);

@@ -7,11 +7,14 @@
 //! Each is a folder on the server, where databases are made and dropped, a user and a password. With `FARBIRD_TEST_OWN=no`
 //! they take Farbird's place. `tests/client-servers/run` brings such servers along.
 
+mod ahead;
 mod batches;
 mod blobs;
+mod blobs_ahead;
 mod cancels;
 mod counters;
 mod deferred;
+mod generations;
 mod logins;
 mod pipelines;
 mod round_trips;

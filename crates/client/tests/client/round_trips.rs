@@ -212,7 +212,7 @@ fn rows_are_there_when_they_are_asked_for() {
             });
             assert_eq!(rows, usize::try_from(count).unwrap());
         }
-        price.is(&[("prepare", 1), ("100 rows", 1), ("10,000 rows", 11)], &place);
+        price.is(&[("prepare", 1), ("100 rows", 1), ("10,000 rows", 1)], &place);
         // A program that does something else in the meantime finds the next rows there.
         let mut cursor =
             price.clock.run(connection.query(&transaction, &series, &[Value::integer(5000)])).unwrap();
@@ -273,8 +273,8 @@ fn blobs_take_what_they_promise() {
                 ("execute", 1),
                 ("query_all", 2),
                 ("read_blob, 5 bytes", short),
-                ("read_blob, 100 KB", 2),
-                ("read_blob, 1 MB", 5),
+                ("read_blob, 100 KB", 1),
+                ("read_blob, 1 MB", 4),
             ],
             &place,
         );
