@@ -117,6 +117,8 @@ fn connect(device: &str, own: Ipv4Addr, other: Ipv4Addr) -> io::Result<()> {
 
 /// Lets the kernel delay what leaves by this device.
 fn netem(device: &str, path: &PathOptions) -> io::Result<()> {
+    // TCP hands over up to 64 KiB as one, to be cut up behind netem, which would lose all of it at a time.
+    run("ip", &["link", "set", device, "gso_max_segs", "1"])?;
     let arguments = netem_arguments(path);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     run("tc", &[&["qdisc", "replace", "dev", device, "root", "netem"], &arguments[..]].concat())

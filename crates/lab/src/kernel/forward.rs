@@ -91,7 +91,12 @@ impl Drop for Forwarder {
 impl Counts {
     fn get(&self) -> Passed {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Passed { bytes: of(&self.bytes), segments: of(&self.packets), lost: of(&self.dropped), bursts: 0 }
+        Passed {
+            bytes: of(&self.bytes),
+            segments: of(&self.packets),
+            lost: of(&self.dropped),
+            ..Passed::default()
+        }
     }
 }
 

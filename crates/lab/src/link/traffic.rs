@@ -45,6 +45,10 @@ pub struct Passed {
     pub lost: u64,
     /// Bursts: see [`Burst`]. The kernel's link knows none.
     pub bursts: u64,
+    /// How long anything was under way, from its departure to its arrival; what was under way together counts once.
+    /// Serialized as milliseconds. The kernel's link does not know it.
+    #[serde(serialize_with = "milliseconds")]
+    pub under_way: Duration,
 }
 
 impl Sub for Traffic {
@@ -68,6 +72,7 @@ impl Sub for Passed {
             segments: self.segments.saturating_sub(before.segments),
             lost: self.lost.saturating_sub(before.lost),
             bursts: self.bursts.saturating_sub(before.bursts),
+            under_way: self.under_way.saturating_sub(before.under_way),
         }
     }
 }
@@ -108,6 +113,9 @@ pub(super) struct Recorder {
     bursts: Vec<Burst>,
     /// The burst of each connection and direction that may still go on.
     open: HashMap<(u64, Direction), Burst>,
+    /// Until when anything is under way, there and back.
+    up_until: Duration,
+    down_until: Duration,
 }
 
 impl Recorder {
@@ -117,15 +125,19 @@ impl Recorder {
             traffic: Traffic::default(),
             bursts: Vec::new(),
             open: HashMap::new(),
+            up_until: Duration::ZERO,
+            down_until: Duration::ZERO,
         }
     }
 
     /// Something has left.
     pub(super) fn record(&mut self, connection: u64, direction: Direction, delivery: &Delivery) {
-        let passed = match direction {
-            Direction::Up => &mut self.traffic.up,
-            Direction::Down => &mut self.traffic.down,
+        let (passed, until) = match direction {
+            Direction::Up => (&mut self.traffic.up, &mut self.up_until),
+            Direction::Down => (&mut self.traffic.down, &mut self.down_until),
         };
+        passed.under_way += delivery.arrives.saturating_sub(delivery.left.max(*until));
+        *until = delivery.arrives.max(*until);
         let bytes = delivery.bytes.len() as u64;
         passed.bytes += bytes;
         passed.segments += u64::from(delivery.segments);
@@ -200,6 +212,8 @@ mod tests {
         recorder.finish(1, Direction::Down);
         assert_eq!((recorder.traffic.up.bursts, recorder.traffic.down.bursts), (1, 3));
         assert_eq!(recorder.traffic.down.bytes, 400);
+        // From 10 to 21 and from 30 to 40.
+        assert_eq!(recorder.traffic.down.under_way, Duration::from_millis(21));
         let bursts = recorder.take_bursts();
         let shown: Vec<_> = bursts.iter().map(|burst| (burst.connection, burst.bytes)).collect();
         assert_eq!(shown, [(1, 100), (1, 200), (2, 100), (1, 100)]);
