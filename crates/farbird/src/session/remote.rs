@@ -1,17 +1,14 @@
 //! A session with a database of a server, over the wire.
 
 use std::io::Read;
-use std::time::Duration;
 
 use farbird_client::blocking::{Batch, Connection, Pipeline};
 use farbird_client::{
     Column as ClientColumn, ConnectOptions, CreateOptions, Isolation, Outcome, Statement, Transaction,
-    TransactionOptions, Wait,
+    TransactionOptions,
 };
 use farbird_sql::ParseOptions;
-use farbird_sql::ast::{
-    IsolationLevel, SetTransaction, StatementKind, TransactionAccess, TransactionStatement,
-};
+use farbird_sql::ast::{StatementKind, TransactionStatement};
 use farbird_types::{BlobId, Error, SqlType, Text, TextType, Value, isc};
 
 use super::load::{Load, LoadRow};
@@ -68,12 +65,14 @@ impl RemoteSession {
     }
 
     /// COMMIT, ROLLBACK and SET TRANSACTION are the client's affair. False for what is the server's.
-    fn control(&mut self, statement: &TransactionStatement) -> Result<bool, Error> {
+    fn control(&mut self, statement: &TransactionStatement, sql: &str) -> Result<bool, Error> {
         match statement {
-            TransactionStatement::Set(wanted) => {
-                let options = transaction_options(wanted)?;
+            TransactionStatement::Set(_) => {
                 self.rollback()?;
-                self.transaction = Some(self.connection.begin(&options)?);
+                let transaction = self.connection.begin_by(sql)?;
+                // That it was refused would show when it is used: ask now.
+                self.connection.transaction_information(&transaction)?;
+                self.transaction = Some(transaction);
             }
             TransactionStatement::Commit { retain: false } => self.commit()?,
             TransactionStatement::Rollback { retain: false } => self.rollback()?,
@@ -146,7 +145,7 @@ impl RemoteSession {
 impl Session for RemoteSession {
     fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure> {
         if let Some(statement) = transaction_statement(sql)
-            && self.control(&statement)?
+            && self.control(&statement, sql)?
         {
             return Ok(Ran { kind: Kind::Transaction, changed: None });
         }
@@ -364,37 +363,6 @@ fn transaction_statement(sql: &str) -> Option<TransactionStatement> {
         StatementKind::Transaction(statement) => Some(*statement),
         _ => None,
     }
-}
-
-/// What SET TRANSACTION asks for.
-///
-/// # Errors
-/// `isc_wish_list` for what the driver cannot ask for.
-fn transaction_options(wanted: &SetTransaction) -> Result<TransactionOptions, Error> {
-    let refused =
-        |what: &str| Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("SET TRANSACTION {what}")));
-    if wanted.no_auto_undo || wanted.auto_commit || wanted.ignore_limbo || wanted.restart_requests {
-        return refused("NO AUTO UNDO, AUTO COMMIT, IGNORE LIMBO and RESTART REQUESTS");
-    }
-    if wanted.auto_release_temp_blobs || !wanted.reserving.is_empty() {
-        return refused("AUTO RELEASE TEMP BLOBID and RESERVING");
-    }
-    let isolation = match wanted.isolation {
-        None | Some(IsolationLevel::Snapshot { at_number: None }) => Isolation::Snapshot,
-        Some(IsolationLevel::SnapshotTableStability) => Isolation::TableStability,
-        Some(IsolationLevel::ReadCommitted(None) | IsolationLevel::ReadUncommitted) => {
-            Isolation::ReadCommitted
-        }
-        Some(IsolationLevel::ReadCommitted(Some(_))) => return refused("READ COMMITTED with a mode"),
-        Some(IsolationLevel::Snapshot { .. }) => return refused("SNAPSHOT AT NUMBER"),
-    };
-    let wait = match (wanted.wait, wanted.lock_timeout) {
-        (Some(false), _) => Wait::No,
-        (_, Some(seconds)) => Wait::Timeout(Duration::from_secs(u64::from(seconds))),
-        _ => Wait::Forever,
-    };
-    let read_only = wanted.access == Some(TransactionAccess::ReadOnly);
-    Ok(TransactionOptions { isolation, read_only, wait, ..TransactionOptions::default() })
 }
 
 /// The rows of one transaction, between their source and the wire.

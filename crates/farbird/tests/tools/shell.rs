@@ -123,6 +123,15 @@ fn transactions_end_as_the_words_say() {
         let refused =
             place.ends(folder, &["sql", &database, "-c", "set transaction read only; delete from t;"], 1);
         assert!(refused.contains("read-only") || refused.contains("read only"), "{refused}");
+        let reserving = "set transaction no wait read committed reserving t for protected write;
+            delete from t where a = 200; commit;";
+        place.succeeds(folder, &["sql", &database, "-c", reserving]);
+        assert_eq!(count(), "COUNT\n4\n");
+        place.ends(
+            folder,
+            &["sql", &database, "-c", "set transaction reserving nowhere for protected write;"],
+            1,
+        );
     }
 }
 
