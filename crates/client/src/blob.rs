@@ -114,9 +114,13 @@ impl Connection {
         };
         let mut source = Source {
             shared: self.shared.clone(),
+            transaction: ObjectRef::clone(transaction.object()),
+            id,
             object: self.shared.object(asked.object),
             pieces: asked.pieces.into_iter().map(|ticket| self.shared.question(ticket)).collect(),
             window: 0,
+            received: 0,
+            skip: 0,
         };
         let opened = self.shared.question(asked.opened);
         transaction.explain(opened.response().await)?;
@@ -289,11 +293,17 @@ pub struct BlobReader {
 #[derive(Debug)]
 struct Source {
     shared: Shared,
+    transaction: ObjectRef,
+    id: BlobId,
     object: Object,
     /// Pieces under way.
     pieces: VecDeque<Question>,
     /// How many are asked for at a time; 0 before more than the first ones were needed.
     window: usize,
+    /// Bytes of contents that have come since it was opened.
+    received: usize,
+    /// How many of those to come have come before, because it was opened again.
+    skip: usize,
 }
 
 impl Source {
@@ -313,6 +323,26 @@ impl Source {
             self.shared.lock().flush();
         }
         Ok(())
+    }
+
+    /// Opens it again, to go on behind what has come.
+    async fn open_again(&mut self) -> Result<()> {
+        let transaction = self.transaction.handle().await?;
+        self.pieces.clear();
+        (self.window, self.skip, self.received) = (0, self.skip + self.received, 0);
+        let asked = self.shared.lock().ask_blob(transaction, self.transaction.id(), self.id, &[])?;
+        self.object = self.shared.object(asked.object);
+        self.shared.question(asked.opened).response().await?;
+        self.read_ahead().await
+    }
+
+    /// Takes the contents out of a piece.
+    fn take(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        append_segments(piece, out);
+        self.received += out.len();
+        let again = self.skip.min(out.len());
+        out.drain(..again);
+        self.skip -= again;
     }
 
     async fn ask(&mut self, pieces: usize) -> Result<()> {
@@ -340,11 +370,17 @@ impl BlobReader {
             }
             let Some(piece) = source.pieces.front_mut() else { return Ok(false) };
             let reply = piece.next().await?;
+            let ticket = piece.ticket();
             source.pieces.pop_front();
+            let is_disturbed = source.shared.lock().is_disturbed(source.object.id(), ticket);
+            if is_disturbed {
+                source.open_again().await?;
+                continue;
+            }
             let Response { object, data, .. } = source.shared.response_of(reply)?;
             self.data.clear();
             self.taken = 0;
-            append_segments(&data, &mut self.data);
+            source.take(&data, &mut self.data);
             if object.0 == segment_state::END_OF_BLOB {
                 // What is under way behind the end is passed over, and the BLOB is closed with the next flight.
                 self.source = None;

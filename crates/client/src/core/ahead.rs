@@ -153,6 +153,12 @@ impl Core {
         Ok(found)
     }
 
+    /// Whether the answer to this question is not the open BLOB's next piece, because a BLOB that could not be opened has
+    /// come between: it has to be opened again.
+    pub(crate) fn is_disturbed(&self, blob: ObjectId, piece: Ticket) -> bool {
+        self.handles.disturbed(blob).is_some_and(|disturbed| disturbed < piece)
+    }
+
     /// All these BLOBs are going to be read, in this order.
     pub(crate) fn begin_list(
         &mut self,

@@ -80,6 +80,8 @@ struct Object {
     is_ending: bool,
     /// Its transaction was rolled back behind the question for it: it is gone as soon as it is there.
     is_short_lived: bool,
+    /// The question that may have moved it on: see [`Handles::disturbed`].
+    disturbed: Option<Ticket>,
 }
 
 /// What a number is known to be right now.
@@ -113,6 +115,8 @@ pub(crate) struct Handles {
     /// How many of them have an effect on the table that depends on their outcome.
     doubtful: usize,
     is_predicting: bool,
+    /// What 0xFFFF names on the server.
+    latest: Option<ObjectId>,
 }
 
 impl Handles {
@@ -124,6 +128,7 @@ impl Handles {
             changes: VecDeque::new(),
             doubtful: 0,
             is_predicting,
+            latest: None,
         }
     }
 
@@ -143,8 +148,15 @@ impl Handles {
             self.doubtful += 1;
         }
         let state = State::Pending { ticket, predicted, is_used: false };
-        let object =
-            Object { kind, within, state, is_dropped: false, is_ending: false, is_short_lived: false };
+        let object = Object {
+            kind,
+            within,
+            state,
+            is_dropped: false,
+            is_ending: false,
+            is_short_lived: false,
+            disturbed: None,
+        };
         self.objects.insert(id, object);
         self.changes.push_back((ticket, Change::Allocated(id)));
         id
@@ -253,7 +265,10 @@ impl Handles {
                 _ => Err(error::unexpected("a request")),
             };
             match change {
-                Change::Allocated(id) => settled.release = self.allocated(id, outcome)?,
+                Change::Allocated(id) => {
+                    self.note_latest(id, outcome.is_ok(), ticket);
+                    settled.release = self.allocated(id, outcome)?;
+                }
                 Change::Ended(id) => {
                     self.doubtful -= 1;
                     self.ended(id, outcome.is_ok(), &mut settled);
@@ -267,6 +282,25 @@ impl Handles {
             }
         }
         Ok(settled)
+    }
+
+    /// What was meant for a BLOB that could not be opened has been asked of the object that was the latest before it:
+    /// servers read that one on if it is a BLOB (wire-protocol.md, 9.1).
+    fn note_latest(&mut self, id: ObjectId, is_there: bool, ticket: Ticket) {
+        if is_there {
+            self.latest = Some(id);
+            return;
+        }
+        let is_blob = self.objects.get(&id).is_some_and(|object| object.kind == Kind::OpenBlob);
+        let latest = self.latest.and_then(|latest| self.objects.get_mut(&latest));
+        if let Some(latest) = latest.filter(|latest| is_blob && latest.kind == Kind::OpenBlob) {
+            latest.disturbed.get_or_insert(ticket);
+        }
+    }
+
+    /// The question behind which nobody knows any more where an open BLOB is read from: it has to be opened again.
+    pub(crate) fn disturbed(&self, id: ObjectId) -> Option<Ticket> {
+        self.objects.get(&id)?.disturbed
     }
 
     fn allocated(&mut self, id: ObjectId, outcome: Result<Handle>) -> Result<Option<Request>> {
