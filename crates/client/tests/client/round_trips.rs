@@ -67,23 +67,24 @@ async fn start(connection: &Connection) -> Transaction {
 #[test]
 fn attaching_takes_four_trips_two_unencrypted() {
     for place in all() {
-        let (price, connection) = far(&place, &place.options, &[]);
+        let (mut price, connection) = far(&place, &place.options, &[]);
         // Firebird 3 knows Srp, but not the Srp256 that is offered first.
         let another_plugin = u32::from(!connection.version().has_statement_timeout());
         assert_eq!(price.clock.now(), ROUND_TRIP * (4 + another_plugin));
         assert_eq!(connection.counters().round_trips, u64::from(4 + another_plugin), "the counters agree");
-        drop((price, connection));
+        price.clock.run(connection.drop_database()).unwrap();
         let location = place.location();
         place.create_at(&location).close().unwrap();
         let plain = ConnectOptions { wire_crypt: WireCrypt::Disabled, ..place.options.clone() };
         match VirtualClock::attach(&location, &plain, VirtualLink::of_round_trip(ROUND_TRIP)) {
             Ok((mut clock, connection)) => {
                 assert_eq!(clock.now(), ROUND_TRIP * (2 + another_plugin));
-                clock.run(connection.drop_database()).unwrap();
+                clock.run(connection.close()).unwrap();
             }
             // A server may insist on encryption.
             Err(error) => assert!(error.has(isc::WIRECRYPT_INCOMPATIBLE), "{error}"),
         }
+        place.drop_at(&location);
     }
 }
 
@@ -302,25 +303,24 @@ fn bandwidth_adds_its_time_and_nothing_else_changes() {
         // A million bytes and some headers at a million bytes a second.
         let line = times[1] - ROUND_TRIP;
         assert!(line > ROUND_TRIP && line < ROUND_TRIP * 11 / 10, "{line:?}");
-        let near = farbird_client::blocking::Connection::attach(&location, &place.options).unwrap();
-        near.drop_database().unwrap();
+        place.drop_at(&location);
     }
 }
 
-/// A connection on which nothing was said yet, and the database's name at its server.
-fn unattached(place: &TestServer, options: &ConnectOptions) -> (Price, String) {
-    let location = place.location();
-    place.create_at(&location).close().unwrap();
-    let Location { host, port, database } = Location::parse(&location).unwrap();
+/// A connection on which nothing was said yet, to the server of this database; and the database's name there.
+fn unattached(place: &TestServer, location: &str) -> (Price, String) {
+    let Location { host, port, database } = Location::parse(location).unwrap();
     let link = VirtualLink::of_round_trip(ROUND_TRIP);
-    let clock = VirtualClock::connect(&host, port, options, link).unwrap();
+    let clock = VirtualClock::connect(&host, port, &place.options, link).unwrap();
     (Price { clock, calls: Vec::new() }, database)
 }
 
 #[test]
 fn work_behind_the_attach_is_in_its_flight() {
     for place in all() {
-        let (mut price, database) = unattached(&place, &place.options);
+        let location = place.location();
+        place.create_at(&location).close().unwrap();
+        let (mut price, database) = unattached(&place, &location);
         let shared = price.clock.shared().clone();
         let connector =
             price.of("connect_over", Connection::connect_over(&shared, &database, &place.options));
@@ -345,7 +345,7 @@ fn work_behind_the_attach_is_in_its_flight() {
         drop(transaction);
         price.clock.run(connection.drop_database()).unwrap();
 
-        let (mut price, _) = unattached(&place, &place.options);
+        let (mut price, _) = unattached(&place, &location);
         let shared = price.clock.shared().clone();
         let services = price.of("services", Services::attach_over(&shared, &place.options));
         price.of("close", services.close());

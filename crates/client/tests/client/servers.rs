@@ -80,6 +80,11 @@ impl TestServer {
         self.create_with(&self.options)
     }
 
+    /// Drops that database.
+    pub(crate) fn drop_at(&self, location: &str) {
+        Connection::attach(location, &self.options).unwrap().drop_database().unwrap();
+    }
+
     /// A new database through other options.
     pub(crate) fn create_with(&self, options: &ConnectOptions) -> Connection {
         self.create_by(&self.location(), options)
