@@ -254,6 +254,9 @@ impl Connection {
     /// # Errors
     /// It is not.
     pub async fn ping(&self) -> Result<()> {
+        if !self.version().has_plugins() {
+            return self.database_information(&[database::ODS_VERSION]).await.map(|_| ());
+        }
         self.response(&Request::Ping).await.map(|_| ())
     }
 
@@ -368,7 +371,9 @@ impl Deref for Connector {
 /// What an attach tells of the client.
 fn attach_parameters(options: &ConnectOptions, login: Option<&Login<'_>>) -> ClumpletWriter {
     // Values beyond 255 bytes, such as long paths of programs and keys, need the second version.
-    let mut items = ClumpletWriter::wide_dpb();
+    // Servers before Firebird 3 do not know it.
+    let is_old = login.is_some_and(Login::is_before_plugins);
+    let mut items = if is_old { ClumpletWriter::dpb() } else { ClumpletWriter::wide_dpb() };
     items.text(dpb::LC_CTYPE, "UTF8").flag(dpb::UTF8_FILENAME);
     options.attach.write(&mut items);
     items.text(dpb::USER_NAME, &options.user);

@@ -87,7 +87,7 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Events, arrays, two-phase commit, protocols 10 to 12, a pool.
+//! Events, arrays, a pool, character sets other than UTF8.
 #![forbid(unsafe_code)]
 
 mod attach_options;
@@ -110,6 +110,7 @@ mod pipeline;
 mod prepare;
 mod scroll;
 mod service;
+mod service_action;
 mod statement;
 mod statement_cache;
 #[cfg(feature = "tokio")]
@@ -120,6 +121,7 @@ mod transaction_information;
 mod transaction_options;
 mod transaction_sql;
 mod tuning;
+mod two_phase;
 mod typed;
 #[cfg(feature = "testing")]
 pub mod virtual_clock;
@@ -144,6 +146,7 @@ pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, Protoco
 pub use pipeline::{Outcome, Pipeline};
 pub use scroll::{Scroll, ScrollCursor};
 pub use service::{Heard, Services};
+pub use service_action::{ServiceAction, Statistics, User};
 pub use statement::{Column, Counts, Statement};
 #[cfg(feature = "tokio")]
 pub use task::drive;
@@ -153,4 +156,5 @@ pub use transaction_options::{
     Isolation, TableAccess, TableReservation, TableSharing, TransactionOptions, Wait,
 };
 pub use tuning::{PRESETS, Tuning};
+pub use two_phase::commit_together;
 pub use typed::{ColumnIndex, FromRow, FromValue, Mismatch, Parameters, Row, ToValue, WireValue};

@@ -10,7 +10,9 @@ use farbird_wire::clumplet::{ClumpletWriter, dpb, spb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::{UserIdentification, WireCrypt, offers};
-use farbird_wire::packet::{AcceptWithData, Connect, ContinueAuthentication, ProtocolOffer, Reply, Request};
+use farbird_wire::packet::{
+    Accept, AcceptWithData, Connect, ContinueAuthentication, ProtocolOffer, Reply, Request,
+};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType, ProtocolVersion};
 
 use crate::error;
@@ -44,6 +46,8 @@ pub(crate) struct Login<'o> {
     plugin: AuthPlugin,
     /// What the plugin says in the attach, if the login goes on there.
     data: Vec<u8>,
+    /// The protocol, if it is one without plugins.
+    before_plugins: Option<ProtocolVersion>,
     session_key: Option<Vec<u8>>,
     keys: Keys,
     steps: u32,
@@ -64,6 +68,7 @@ impl<'o> Login<'o> {
             srp: ClientLogin::new(private_key),
             plugin: *plugin,
             data: Vec::new(),
+            before_plugins: None,
             session_key: None,
             keys: Keys::default(),
             steps: 0,
@@ -95,7 +100,7 @@ impl<'o> Login<'o> {
     }
 
     fn offers(&self) -> Vec<ProtocolOffer> {
-        let mut offers = offers(ProtocolVersion::V13, self.options.newest, self.options.compress);
+        let mut offers = offers(self.options.oldest, self.options.newest, self.options.compress);
         if !self.options.tuning.deferred_packets {
             // Servers hold the answers to some requests back if packets are deferred.
             for offer in &mut offers {
@@ -123,7 +128,7 @@ impl<'o> Login<'o> {
                     Ok(Step::Done)
                 }
             },
-            Reply::Accept(_) => Ok(Step::AtAttach),
+            Reply::Accept(accept) => self.accepted(accept),
             Reply::AcceptWithData(AcceptWithData { authenticated: true, keys, .. }) => {
                 self.take_keys(&keys)?;
                 Ok(Step::Done)
@@ -136,6 +141,45 @@ impl<'o> Login<'o> {
             Reply::ContinueAuthentication(step) => self.go_on(&step.plugin, &step.data),
             _ => Err(error::unexpected("the login")),
         }
+    }
+
+    /// The server has nothing to say about plugins. Before protocol 13 there are none: the password goes into the attach.
+    fn accepted(&mut self, accept: Accept) -> Result<Step> {
+        let Some(version) = accept.protocol_version().filter(|version| !version.has_plugins()) else {
+            return Ok(Step::AtAttach);
+        };
+        let refused = |code, why: &str| {
+            let number = version.number();
+            Err(Error::new(code).and(isc::RANDOM).with(format!("the server speaks protocol {number}: {why}")))
+        };
+        if self.options.wire_crypt == WireCrypt::Required {
+            return refused(isc::WIRECRYPT_INCOMPATIBLE, "it cannot encrypt");
+        }
+        if !self.options.plugins.contains(&AuthPlugin::Legacy) {
+            return refused(isc::LOGIN, "allow Legacy_Auth, which is all that it has");
+        }
+        if version == ProtocolVersion::V10 && self.options.tuning.deferred_packets {
+            return refused(isc::CONNECT_REJECT, "switch off `deferred_packets`, which it does not know");
+        }
+        self.before_plugins = Some(version);
+        Ok(Step::AtAttach)
+    }
+
+    /// Whether the protocol is one without plugins.
+    pub(crate) fn is_before_plugins(&self) -> bool {
+        self.before_plugins.is_some()
+    }
+
+    /// Adds the password as protocols without plugins want it; false if there are plugins.
+    fn old_password(&self, items: &mut ClumpletWriter) -> bool {
+        let password = &self.options.password;
+        match self.before_plugins {
+            None => return false,
+            // The tags are the same in a DPB and an SPB.
+            Some(ProtocolVersion::V10) => items.text(dpb::PASSWORD, password),
+            Some(_) => items.bytes(dpb::PASSWORD_ENC, &legacy::hash(password)),
+        };
+        true
     }
 
     fn go_on(&mut self, plugin: &[u8], data: &[u8]) -> Result<Step> {
@@ -192,6 +236,9 @@ impl<'o> Login<'o> {
 
     /// The items of a DPB that go on with the login; services have their own tags for the same.
     pub(crate) fn attach_items(&self, items: &mut ClumpletWriter) {
+        if self.old_password(items) {
+            return;
+        }
         items.text(dpb::AUTH_PLUGIN_NAME, self.plugin.name());
         items.bytes(dpb::AUTH_PLUGIN_LIST, &self.plugin_list());
         items.bytes(dpb::SPECIFIC_AUTH_DATA, &self.data);
@@ -199,6 +246,9 @@ impl<'o> Login<'o> {
 
     /// As [`Login::attach_items`], for the services manager: its items have numbers of their own.
     pub(crate) fn service_items(&self, items: &mut ClumpletWriter) {
+        if self.old_password(items) {
+            return;
+        }
         items.text(spb::AUTH_PLUGIN_NAME, self.plugin.name());
         items.bytes(spb::AUTH_PLUGIN_LIST, &self.plugin_list());
         items.bytes(spb::TRUSTED_AUTH, &self.data);

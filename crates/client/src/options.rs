@@ -116,7 +116,11 @@ pub struct ConnectOptions {
     pub ciphers: Vec<CryptPlugin>,
     /// Whether the line is to be compressed: worth it on slow lines.
     pub compress: bool,
-    /// Newest protocol to offer; 13 (Firebird 3) is the oldest.
+    /// Oldest protocol to offer: 13 (Firebird 3) by default. 12 is Firebird 2.5, 10 the first of all; they have `Legacy_Auth`
+    /// only, which [`ConnectOptions::plugins`] must allow, and no encryption. For 10 switch off
+    /// [`Tuning::deferred_packets`] as well.
+    pub oldest: ProtocolVersion,
+    /// Newest protocol to offer.
     pub newest: ProtocolVersion,
     /// Largest BLOB, in bytes, that is to travel with its row, up to 65,535; 0 for none. Protocol 19 and later.
     pub inline_blob_bytes: u32,
@@ -143,6 +147,7 @@ impl ConnectOptions {
             wire_crypt: WireCrypt::Enabled,
             ciphers: CryptPlugin::ALL.to_vec(),
             compress: false,
+            oldest: ProtocolVersion::V13,
             newest: ProtocolVersion::NEWEST,
             inline_blob_bytes: 65_535,
             connect_timeout: Duration::from_secs(20),

@@ -13,6 +13,7 @@ use farbird_wire::protocol::Handle;
 use crate::connect;
 use crate::core::{Question, Shared};
 use crate::error;
+use crate::login::Login;
 use crate::options::ConnectOptions;
 
 /// What is attached.
@@ -40,7 +41,7 @@ pub enum Heard<'a> {
 /// A connection with a server's services manager. One service runs at a time.
 #[derive(Debug)]
 pub struct Services {
-    shared: Shared,
+    pub(crate) shared: Shared,
 }
 
 impl Services {
@@ -54,7 +55,8 @@ impl Services {
     /// `isc_login` for a wrong password.
     pub async fn attach_over(shared: &Shared, options: &ConnectOptions) -> Result<Services> {
         let login = connect::log_in(shared, SERVICE_MANAGER, options).await?;
-        let mut items = ClumpletWriter::spb_attach();
+        let is_old = login.as_ref().is_some_and(Login::is_before_plugins);
+        let mut items = if is_old { ClumpletWriter::old_spb_attach() } else { ClumpletWriter::spb_attach() };
         items.text(spb::USER_NAME, &options.user);
         if let Some(role) = &options.role {
             items.text(spb::SQL_ROLE_NAME, role);
@@ -170,7 +172,7 @@ impl Services {
         self.shared.response(&request).await.map(|_| ())
     }
 
-    fn ask_service(&self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Question> {
+    pub(crate) fn ask_service(&self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Question> {
         let question = self.shared.ask(&Request::ServiceInformation {
             service: Handle::NONE,
             incarnation: 0,
@@ -182,7 +184,7 @@ impl Services {
         Ok(question)
     }
 
-    async fn answer(&self, question: Question) -> Result<Answer> {
+    pub(crate) async fn answer(&self, question: Question) -> Result<Answer> {
         let response = question.response().await?;
         Answer::parse(&response.data).ok_or_else(|| error::unexpected("a service"))
     }
@@ -196,13 +198,13 @@ fn line_item(bytes: &[u8]) -> Vec<u8> {
 
 /// What a service answered.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Answer {
+pub(crate) struct Answer {
     /// Bytes or a line that it said.
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// How many bytes it waits for.
     wanted: usize,
     /// Whether it may have more to say although it said nothing.
-    goes_on: bool,
+    pub(crate) goes_on: bool,
 }
 
 impl Answer {

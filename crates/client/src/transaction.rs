@@ -27,6 +27,11 @@ impl Transaction {
         Ok(Transaction { object: shared.send_for(Kind::Transaction, request)? })
     }
 
+    /// The one that the server has given by this name.
+    pub(crate) fn of(object: Object) -> Transaction {
+        Transaction { object }
+    }
+
     /// The number by which requests on this connection name it.
     pub(crate) async fn handle(&self, shared: &Shared) -> Result<Handle> {
         if !self.object.shared().is(shared) {

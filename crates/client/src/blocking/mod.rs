@@ -28,7 +28,9 @@ mod cursor;
 mod driver;
 mod scroll;
 mod service;
+mod service_action;
 mod transaction;
+mod two_phase;
 
 pub use blob::{BlobReader, BlobWriter};
 pub use bulk::{Batch, Bulk, Pipeline};
@@ -38,3 +40,4 @@ pub use cursor::Cursor;
 pub use driver::{Driver, Transport};
 pub use scroll::ScrollCursor;
 pub use service::Services;
+pub use two_phase::commit_together;

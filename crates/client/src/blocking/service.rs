@@ -11,8 +11,8 @@ use crate::service::Heard;
 /// A connection with a server's services manager. One service runs at a time.
 #[derive(Debug)]
 pub struct Services {
-    inner: crate::Services,
-    runner: Runner,
+    pub(super) inner: crate::Services,
+    pub(super) runner: Runner,
 }
 
 impl Services {

@@ -1,10 +1,13 @@
 //! Logging in, with and without encryption and compression, and being refused.
 
 use farbird_client::blocking::Connection;
-use farbird_client::{AuthPlugin, ConnectOptions, CryptPlugin, ProtocolVersion, Value, WireCrypt};
+use farbird_client::{
+    AuthPlugin, ConnectOptions, CreateOptions, CryptPlugin, ProtocolVersion, Tuning, Value, WireCrypt,
+};
 use farbird_types::isc;
+use farbird_wire::auth::srp::ProofHash;
 
-use crate::servers::{TestServer, all, farbird, value};
+use crate::servers::{TestServer, all, begin, farbird, farbird_of, run, value};
 
 fn work(place: &TestServer, options: &ConnectOptions) {
     let mut connection = place.create_with(options);
@@ -94,5 +97,63 @@ fn the_server_says_who_it_is() {
         assert!(version.contains("Firebird") || version.contains("Farbird"), "{version}");
         connection.ping().unwrap();
         connection.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn protocols_without_plugins_log_in_by_the_attach() {
+    let farbird = farbird_of(&[AuthPlugin::Srp(ProofHash::Sha256), AuthPlugin::Legacy]);
+    old_protocols_work(&farbird);
+    for place in all() {
+        // Most servers do not admit the old login.
+        let options = ConnectOptions { plugins: vec![AuthPlugin::Legacy], ..place.options.clone() };
+        match Connection::create(&place.location(), &CreateOptions::default(), &options) {
+            Ok(connection) => {
+                connection.drop_database().unwrap();
+                old_protocols_work(&place);
+            }
+            Err(error) => assert!([isc::LOGIN, isc::LOGIN_ERROR].contains(&error.gds_code()), "{error}"),
+        }
+    }
+}
+
+fn old_protocols_work(place: &TestServer) {
+    for number in 10..=12 {
+        let version = ProtocolVersion::new(number).unwrap();
+        let options = ConnectOptions {
+            oldest: version,
+            newest: version,
+            plugins: vec![AuthPlugin::Legacy],
+            tuning: if number == 10 { Tuning::preset("2.0").unwrap() } else { Tuning::default() },
+            ..place.options.clone()
+        };
+        work(place, &options);
+        let connection = place.create_with(&options);
+        assert_eq!(connection.version(), version);
+        connection.ping().unwrap();
+        run(&connection, &["create table t (id integer, name varchar(20), b blob)"]);
+        let transaction = begin(&connection);
+        let insert = connection.prepare(&transaction, "insert into t values (?, ?, ?)").unwrap();
+        let blob = connection.write_blob(&transaction, b"contents").unwrap();
+        connection
+            .execute(&transaction, &insert, &[Value::integer(1), Value::Null, Value::Blob(blob)])
+            .unwrap();
+        let rows = connection.query_all(&transaction, "select id, name, b from t").unwrap();
+        let [Value::Integer { unscaled: 1, .. }, Value::Null, Value::Blob(blob)] = &rows[0][..] else {
+            panic!("{rows:?}")
+        };
+        assert_eq!(connection.read_blob(&transaction, *blob).unwrap(), b"contents");
+        drop(insert);
+        connection.rollback(transaction).unwrap();
+        connection.drop_database().unwrap();
+
+        let srp = ConnectOptions { plugins: place.options.plugins.clone(), ..options.clone() };
+        let error = Connection::attach(&place.location(), &srp).unwrap_err();
+        assert_eq!(error.gds_code(), isc::LOGIN, "{error}");
+        let encrypted = ConnectOptions { wire_crypt: WireCrypt::Required, ..options };
+        let error = Connection::attach(&place.location(), &encrypted).unwrap_err();
+        // Firebird 3 refuses by itself what we would.
+        let refusals = [isc::WIRECRYPT_INCOMPATIBLE, isc::CONNECT_REJECT];
+        assert!(refusals.contains(&error.gds_code()), "{error}");
     }
 }

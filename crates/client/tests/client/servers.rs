@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value};
+use farbird_client::{AuthPlugin, ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
 use tempfile::TempDir;
@@ -35,15 +35,25 @@ impl Drop for OwnServer {
     }
 }
 
-/// Farbird, with these authentication plugins.
+/// Farbird.
 pub(crate) fn farbird() -> TestServer {
+    start(|_| {})
+}
+
+/// Farbird, with these authentication plugins.
+pub(crate) fn farbird_of(plugins: &[AuthPlugin]) -> TestServer {
+    start(|config| config.authentication = plugins.to_vec())
+}
+
+fn start(change: impl FnOnce(&mut Config)) -> TestServer {
     let folder = tempfile::tempdir().unwrap();
     let overrides = Overrides {
         listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         data: Some(folder.path().join("data")),
         ..Overrides::default()
     };
-    let config = Config::load(None, overrides).unwrap();
+    let mut config = Config::load(None, overrides).unwrap();
+    change(&mut config);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (server, _) = runtime.block_on(Server::start(config, Some(PASSWORD.to_owned()))).unwrap();
     let port = server.local_address().port();

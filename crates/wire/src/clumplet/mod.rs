@@ -221,6 +221,11 @@ impl ClumpletWriter {
         ClumpletWriter { out: vec![spb::VERSION3], form: Form::Wide }
     }
 
+    /// The SPB of attaching, version 2, for servers before Firebird 3 (values of at most 255 bytes).
+    pub fn old_spb_attach() -> ClumpletWriter {
+        ClumpletWriter { out: vec![spb::CURRENT_VERSION; 2], form: Form::Traditional }
+    }
+
     /// A TPB.
     pub fn tpb() -> ClumpletWriter {
         ClumpletWriter { out: vec![tpb::VERSION3], form: Form::Transaction }
