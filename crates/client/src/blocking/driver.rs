@@ -20,6 +20,8 @@ use crate::error;
 const READ_BYTES: usize = 128 * 1024;
 /// How long a write waits before we look whether the server waits for us to read.
 const WRITE_PATIENCE: Duration = Duration::from_millis(50);
+/// How long the server may send nothing until it is taken to wait for us.
+const READ_PATIENCE: Duration = Duration::from_millis(5);
 
 /// A stream of bytes to a server and back, such as a TCP connection.
 pub trait Transport: Read + Write + Send + std::fmt::Debug {
@@ -209,18 +211,15 @@ impl Driver {
         }
     }
 
-    /// Reads what the server has sent by now, or sends shortly: as long as there is more than a buffer of it.
+    /// Reads until the server has nothing more to send: it takes our bytes then. What it sends was asked for, so there is an
+    /// end to it.
     fn read_if_any(&mut self) -> Result<()> {
-        self.set_patience(Some(WRITE_PATIENCE))?;
+        self.set_patience(Some(READ_PATIENCE))?;
         loop {
-            let read = match self.transport.read(&mut self.buffer) {
-                Err(error) if is_timeout(&error) || error.kind() == ErrorKind::Interrupted => return Ok(()),
-                read => read,
-            };
-            let is_all = read.as_ref().is_ok_and(|count| *count < self.buffer.len());
-            self.feed(read)?;
-            if is_all {
-                return Ok(());
+            match self.transport.read(&mut self.buffer) {
+                Err(error) if is_timeout(&error) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => self.feed(read)?,
             }
         }
     }

@@ -78,6 +78,11 @@ pub(crate) fn all() -> Vec<TestServer> {
 }
 
 impl TestServer {
+    /// Whether it is Farbird.
+    pub(crate) fn is_own(&self) -> bool {
+        self._own.is_some()
+    }
+
     /// A location that no other test uses.
     pub(crate) fn location(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
