@@ -186,6 +186,12 @@ impl Connection {
         *self.shared.lock().counters()
     }
 
+    /// Bytes of answers that are here and that nobody has taken: rows read ahead. See
+    /// [`Core::held_bytes`](crate::core::Core::held_bytes).
+    pub fn held_bytes(&self) -> usize {
+        self.shared.lock().held_bytes()
+    }
+
     /// The server's version as it tells it, such as `LI-V4.0.5.3140 Firebird 4.0`.
     ///
     /// # Round trips

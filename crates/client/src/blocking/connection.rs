@@ -131,6 +131,12 @@ impl Connection {
         self.inner.counters()
     }
 
+    /// Bytes of answers that are here and that nobody has taken: see
+    /// [`Core::held_bytes`](crate::core::Core::held_bytes).
+    pub fn held_bytes(&self) -> usize {
+        self.inner.held_bytes()
+    }
+
     /// As [`crate::Connection::server_version`].
     ///
     /// # Round trips

@@ -125,6 +125,11 @@ impl Conversation {
         self.plain.len()
     }
 
+    /// Bytes that came and are not answers yet.
+    pub fn unread_bytes(&self) -> usize {
+        self.replies.unread().len()
+    }
+
     /// Queues a request. Requests queued before the next [`Conversation::poll_output`] leave together.
     ///
     /// The ticket of a request that servers do not answer (op_disconnect, op_cancel) never comes back.

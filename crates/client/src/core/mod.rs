@@ -314,6 +314,12 @@ impl Core {
     pub fn outstanding(&self) -> usize {
         self.conversation.outstanding()
     }
+
+    /// Bytes of answers that are here and that nobody has taken. A driver that keeps the contract lets them become no more
+    /// than [`Tuning::read_ahead_bytes`], one read, and what had been asked before an answer that somebody waits for.
+    pub fn held_bytes(&self) -> usize {
+        self.mailboxes.held_bytes() + self.conversation.unread_bytes()
+    }
 }
 
 /// For operations.

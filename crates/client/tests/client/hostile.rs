@@ -88,6 +88,12 @@ fn bytes_of(chunks: &[Chunk]) -> usize {
     chunks.iter().map(|chunk| chunk.answer.len()).sum()
 }
 
+/// Each chunk behind its length.
+fn file_of(chunks: &[Chunk]) -> Vec<u8> {
+    let length = |chunk: &Chunk| u32::try_from(chunk.answer.len()).unwrap().to_be_bytes();
+    chunks.iter().flat_map(|chunk| [&length(chunk)[..], &chunk.answer].concat()).collect()
+}
+
 #[test]
 fn the_blocking_face_survives_a_hang_up_at_every_byte() {
     let (_place, location, options) = place_with_rows();
@@ -98,6 +104,10 @@ fn the_blocking_face_survives_a_hang_up_at_every_byte() {
     talk(&connection).unwrap();
     connection.close().unwrap();
     let chunks = tape.chunks();
+    // For the fuzz target client_core, which begins with it.
+    if let Some(file) = std::env::var_os("FARBIRD_RECORD_CONVERSATION") {
+        std::fs::write(file, file_of(&chunks)).unwrap();
+    }
     let total = bytes_of(&chunks);
     for bytes in 0..=total {
         let player = Player::new(&chunks, bytes);

@@ -8,6 +8,7 @@
 //! they take Farbird's place. `tests/client-servers/run` brings such servers along.
 
 mod ahead;
+mod backpressure;
 mod batches;
 mod blobs;
 mod blobs_ahead;
