@@ -17,6 +17,7 @@ use crate::error;
 use crate::pipeline::Outcome;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::Parameters;
 
 /// Bytes of one packet of rows, or of BLOBs.
 const PACKET_BYTES: usize = 256 * 1024;
@@ -130,15 +131,18 @@ fn create(statement: Handle, format: &Arc<MessageFormat>, options: BatchOptions)
 impl Batch {
     /// Adds a row. Its values must be of the parameters' own types: nothing is converted.
     ///
+    /// # Round trips
+    /// None, until so many rows are under way that those before have to be answered first: one for every 4 MiB of them.
+    ///
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
-    pub async fn add(&mut self, values: &[Value]) -> Result<()> {
+    pub async fn add(&mut self, values: impl Parameters) -> Result<()> {
         if self.stop_at_error
             && let Some((_, error)) = self.outcome.failures.first()
         {
             return Err(error.clone());
         }
-        self.rows.push(values)?;
+        self.rows.push(&values.values())?;
         let rows_bytes = self.held_rows + self.rows.count() as usize * self.row_bytes;
         if rows_bytes >= self.execute_bytes || self.held_blobs >= self.execute_bytes {
             self.execute().await?;
@@ -149,6 +153,9 @@ impl Batch {
     }
 
     /// Sends a BLOB for a row to be added after it; gives the value by which that row names it.
+    ///
+    /// # Round trips
+    /// As [`Batch::add`].
     ///
     /// # Errors
     /// A BLOB of more than 4 GiB, or a lost connection.
@@ -328,6 +335,9 @@ impl Batch {
     }
 
     /// Executes what is left and waits for everything.
+    ///
+    /// # Round trips
+    /// One.
     ///
     /// # Errors
     /// What the server says of the batch as a whole. What it says of single rows is in the [`Outcome`].

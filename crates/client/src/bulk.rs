@@ -1,6 +1,6 @@
 //! Many rows for one statement, by whatever the server has for that.
 
-use farbird_types::{Result, Value};
+use farbird_types::Result;
 
 use crate::batch::Batch;
 use crate::batch_options::BatchOptions;
@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::pipeline::{Outcome, Pipeline};
 use crate::statement::Statement;
 use crate::transaction::Transaction;
+use crate::typed::Parameters;
 
 /// Many rows for one statement: a [`Batch`], or a [`Pipeline`] where the server has none or the statement gives rows.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Bulk {
     ///
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
-    pub async fn add(&mut self, values: &[Value]) -> Result<()> {
+    pub async fn add(&mut self, values: impl Parameters) -> Result<()> {
         match self {
             Bulk::Batch(batch) => batch.add(values).await,
             Bulk::Pipeline(pipeline) => pipeline.execute(values).await,

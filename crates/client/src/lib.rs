@@ -123,6 +123,11 @@ mod transaction_sql;
 mod tuning;
 mod two_phase;
 mod typed;
+/// The SQL types that Rust has none for.
+pub mod types {
+    pub use farbird_types::decimal::Decimal;
+    pub use farbird_types::{Date, Text, Time, TimeTz, Timestamp, TimestampTz, ZoneId};
+}
 #[cfg(feature = "testing")]
 pub mod virtual_clock;
 
@@ -137,7 +142,7 @@ pub use core::StatementCounters;
 pub use cursor::Cursor;
 #[cfg(feature = "derive")]
 pub use farbird_client_derive::FromRow;
-pub use farbird_types::{BlobId, Error, Result, Value};
+pub use farbird_types::{BlobId, Error, Result, Value, isc};
 pub use farbird_wire::auth::AuthPlugin;
 pub use farbird_wire::counters::Counters;
 pub use farbird_wire::crypt::CryptPlugin;

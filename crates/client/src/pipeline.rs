@@ -130,6 +130,9 @@ impl Pipeline {
 
     /// Waits for the answers to all that was queued.
     ///
+    /// # Round trips
+    /// One.
+    ///
     /// # Errors
     /// The connection is lost.
     pub async fn finish(mut self) -> Result<Outcome> {

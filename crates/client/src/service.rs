@@ -145,6 +145,9 @@ impl Services {
 
     /// Takes leave.
     ///
+    /// # Round trips
+    /// One.
+    ///
     /// # Errors
     /// What the server says.
     pub async fn close(self) -> Result<()> {

@@ -55,7 +55,7 @@ impl Bulk {
     ///
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
-    pub fn add(&mut self, values: &[Value]) -> Result<()> {
+    pub fn add(&mut self, values: impl crate::typed::Parameters) -> Result<()> {
         self.runner.run(self.inner.add(values))
     }
 
@@ -138,7 +138,7 @@ impl Batch {
     ///
     /// # Errors
     /// A value that does not suit its parameter (the row is then not added), or a lost connection.
-    pub fn add(&mut self, values: &[Value]) -> Result<()> {
+    pub fn add(&mut self, values: impl crate::typed::Parameters) -> Result<()> {
         self.runner.run(self.inner.add(values))
     }
 
