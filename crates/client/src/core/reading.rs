@@ -19,6 +19,8 @@ use super::pace::{Pace, Window};
 const FETCH_BYTES: usize = 128 * 1024;
 /// Rows of one fetch, at least.
 const FETCH_ROWS_MIN: usize = 10;
+/// A row may be so many times longer than it is taken to be before one was seen.
+const ROW_BYTES_DOUBT: usize = 8;
 /// Fetches of one flight, at most.
 const FETCHES_MAX: usize = 256;
 
@@ -206,7 +208,8 @@ impl Readings {
                 continue;
             }
             let own = reading.under_way();
-            let most = read_ahead_bytes.saturating_sub(under_way - own);
+            let doubt = if reading.seen.0 == 0 { ROW_BYTES_DOUBT } else { 1 };
+            let most = read_ahead_bytes.saturating_sub(under_way - own) / doubt;
             let mut fetches = reading.wanted(pace, most, is_leaving);
             if fetches.is_empty() && only.is_some() && !is_begun && !reading.has_ended {
                 fetches = reading.divide(1, FETCH_ROWS_MIN);
