@@ -456,3 +456,125 @@ impl BlobCache {
 fn is_temporary(id: BlobId) -> bool {
     (id.0 >> 32) & 0xFFFF == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::handles::{Handles, Kind};
+
+    const TRANSACTION: Handle = Handle(1);
+
+    struct Setup {
+        cache: BlobCache,
+        within: ObjectId,
+        tickets: Vec<Ticket>,
+    }
+
+    fn setup(inline: usize, ahead: usize) -> Setup {
+        let tickets = Ticket::numbered(1..4);
+        let within = Handles::new(true).allocate(Kind::Transaction, None, tickets[0]);
+        Setup { cache: BlobCache::new(Limits { inline, ahead }), within, tickets }
+    }
+
+    impl Setup {
+        /// A column with these BLOBs.
+        fn column(&mut self, ids: std::ops::Range<u64>) -> TrailId {
+            let trail = self.cache.begin_trail(TRANSACTION, self.within).unwrap();
+            for id in ids {
+                self.cache.row(trail, Some(BlobId(id)));
+                self.cache.row_ends();
+            }
+            trail
+        }
+
+        /// Asks for what is wanted; gives the ids.
+        fn ask(&mut self, is_leaving: bool) -> Vec<u64> {
+            let wanted = self.cache.wanted(&Pace::default(), is_leaving);
+            let pieces = [self.tickets[1], self.tickets[2]];
+            let opened = Opened { object: self.within, opened: self.tickets[0], pieces };
+            for blob in &wanted {
+                self.cache.opened(*blob, opened);
+            }
+            wanted.iter().map(|blob| blob.id.0).collect()
+        }
+
+        fn take(&mut self, id: u64) -> Found {
+            self.cache.take(TRANSACTION, BlobId(id))
+        }
+    }
+
+    const PERMANENT: u64 = 0x0080_0000_0000;
+
+    #[test]
+    fn those_behind_the_one_that_was_read_are_asked_for_and_no_others() {
+        let mut setup = setup(0, 1 << 30);
+        setup.column(PERMANENT..PERMANENT + 10);
+        // Nobody has read one.
+        assert!(setup.ask(true).is_empty());
+        assert!(matches!(setup.take(PERMANENT + 4), Found::Nowhere));
+        assert_eq!(setup.ask(true), (PERMANENT + 5..PERMANENT + 10).collect::<Vec<_>>());
+        assert!(setup.ask(true).is_empty(), "once");
+        assert!(matches!(setup.take(PERMANENT + 5), Found::Ahead(_)));
+        assert!(matches!(setup.take(PERMANENT + 5), Found::Nowhere), "whoever takes it has it");
+        // The transaction ends: what was open in it is given back.
+        assert_eq!(setup.cache.forget(TRANSACTION).len(), 4);
+        assert!(matches!(setup.take(PERMANENT + 6), Found::Nowhere));
+    }
+
+    #[test]
+    fn what_came_with_its_row_is_not_asked_for_unless_it_did_not_fit() {
+        let mut setup = setup(10, 1 << 30);
+        let trail = setup.cache.begin_trail(TRANSACTION, setup.within).unwrap();
+        for id in 1..5 {
+            assert!(setup.cache.keep(TRANSACTION, BlobId(id), vec![0; 4]).is_none());
+            setup.cache.row(trail, Some(BlobId(id)));
+            setup.cache.row_ends();
+        }
+        assert!(matches!(setup.take(1), Found::Whole(_)));
+        // Two fit.
+        assert_eq!(setup.ask(true), [3, 4]);
+        assert!(matches!(setup.take(2), Found::Whole(_)));
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_names_the_newer_contents() {
+        let mut setup = setup(1_000, 1 << 30);
+        let trail = setup.cache.begin_trail(TRANSACTION, setup.within).unwrap();
+        setup.cache.keep(TRANSACTION, BlobId(7), vec![1]);
+        setup.cache.row(trail, Some(BlobId(7)));
+        setup.cache.row_ends();
+        setup.cache.keep(TRANSACTION, BlobId(7), vec![2]);
+        setup.cache.row(trail, Some(BlobId(7)));
+        setup.cache.row_ends();
+        assert!(matches!(setup.take(7), Found::Whole(contents) if contents == [2]));
+        // The newer one did not come with its row: the older one must not stand for it.
+        setup.cache.keep(TRANSACTION, BlobId(8), vec![1]);
+        setup.cache.row(trail, Some(BlobId(8)));
+        setup.cache.row_ends();
+        setup.cache.row(trail, Some(BlobId(8)));
+        setup.cache.row_ends();
+        assert!(matches!(setup.take(8), Found::Nowhere));
+        // Ids that name a relation are never used again.
+        setup.cache.keep(TRANSACTION, BlobId(PERMANENT), vec![1]);
+        setup.cache.row(trail, Some(BlobId(PERMANENT)));
+        setup.cache.row_ends();
+        setup.cache.row(trail, Some(BlobId(PERMANENT)));
+        setup.cache.row_ends();
+        assert!(matches!(setup.take(PERMANENT), Found::Whole(_)));
+    }
+
+    #[test]
+    fn a_list_is_asked_for_at_once_and_topped_up_at_half() {
+        let mut setup = setup(0, 1 << 30);
+        let ids: Vec<_> = (PERMANENT..PERMANENT + 1_000).map(BlobId).collect();
+        let list = setup.cache.begin_list(TRANSACTION, setup.within, &ids).unwrap();
+        assert_eq!(setup.ask(true).len(), OPEN_MAX);
+        for id in PERMANENT..PERMANENT + 127 {
+            assert!(matches!(setup.take(id), Found::Ahead(_)));
+            assert!(setup.ask(false).is_empty());
+        }
+        assert!(matches!(setup.take(PERMANENT + 127), Found::Ahead(_)));
+        assert_eq!(setup.ask(false).len(), 128);
+        assert_eq!(setup.cache.end_list(list).len(), OPEN_MAX);
+    }
+}

@@ -19,6 +19,8 @@ fn a_prepared_transaction_outlives_its_connection() {
             if let Err(error) = other.prepare_transaction(&transaction, b"a note") {
                 // Farbird has no two-phase commit yet, and says so.
                 assert_eq!(error.gds_code(), isc::WISH_LIST, "{error}");
+                drop(transaction);
+                other.close().unwrap();
                 continue;
             }
             other.canceller().abort();
