@@ -83,8 +83,8 @@ fn memory_for_what_is_asked_ahead_is_bounded() {
 #[test]
 fn rows_before_an_error_come_before_it() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         for before in [0, 1, 700, 30_000] {
             let failing = numbers(before + 10, "integer", &format!("1 / ({} - n)", before + 1));
             let statement = connection.prepare(&transaction, &failing).unwrap();
@@ -109,8 +109,8 @@ fn rows_before_an_error_come_before_it() {
 #[test]
 fn a_cursor_is_closed_in_the_middle() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         let statement = connection.prepare(&transaction, &numbers(50_000, "integer", "n")).unwrap();
         for rows in [1, 20_000, 1, 3] {
             let mut cursor = connection.query(&transaction, &statement, &[]).unwrap();
@@ -127,8 +127,8 @@ fn a_cursor_is_closed_in_the_middle() {
 #[test]
 fn several_cursors_are_read_side_by_side() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         let texts: Vec<_> = (1..5).map(|n| numbers(20_000, "integer", &format!("n * {n}"))).collect();
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
         let statements = connection.prepare_all(&transaction, &texts).unwrap();
@@ -157,8 +157,8 @@ fn several_cursors_are_read_side_by_side() {
 #[test]
 fn a_commit_in_the_middle_ends_the_rows() {
     for place in all() {
-        let mut connection = place.create();
-        let (transaction, other) = (begin(&mut connection), begin(&mut connection));
+        let connection = place.create();
+        let (transaction, other) = (begin(&connection), begin(&connection));
         let statement = connection.prepare(&other, &numbers(200_000, "integer", "n")).unwrap();
         let mut cursor = connection.query(&transaction, &statement, &[]).unwrap();
         assert_eq!(cursor.next().unwrap().unwrap().value(0).unwrap(), Value::integer(1));
@@ -186,16 +186,16 @@ fn a_commit_in_the_middle_ends_the_rows() {
 #[test]
 fn a_cursor_for_update_stands_on_the_row_that_was_given() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         run(
-            &mut connection,
+            &connection,
             &[
                 "create table t (id integer not null primary key, n integer)",
                 "execute block as declare i integer = 0; begin while (i < 50) do begin i = i + 1; \
                  insert into t values (:i, 0); end end",
             ],
         );
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let statement = connection.prepare(&transaction, "select id, n from t for update").unwrap();
         let (cost, rows) =
             trips(&connection, || connection.query(&transaction, &statement, &[]).unwrap().count());

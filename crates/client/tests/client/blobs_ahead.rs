@@ -42,7 +42,7 @@ fn size_of_short(number: u64) -> usize {
     500 + number as usize * 37 % 5_800
 }
 
-fn fill(connection: &mut Connection, contents: impl Iterator<Item = Option<Vec<u8>>>) {
+fn fill(connection: &Connection, contents: impl Iterator<Item = Option<Vec<u8>>>) {
     run(connection, &["create table t (id integer not null primary key, b blob)"]);
     let transaction = begin(connection);
     let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
@@ -82,9 +82,9 @@ fn read_all(connection: &Connection, wanted: impl Fn(u64) -> Option<Vec<u8>>) ->
 #[test]
 fn a_thousand_short_ones_take_four_round_trips_with_their_rows() {
     for place in all() {
-        let mut connection = place.create_with(&compressed(&place));
+        let connection = place.create_with(&compressed(&place));
         let of = |number| Some(text(number, size_of_short(number)));
-        fill(&mut connection, (0..1000).map(of));
+        fill(&connection, (0..1000).map(of));
         let cost = read_all(&connection, of);
         let most = if connection.version().has_inline_blobs() { 4 } else { 12 };
         assert!(cost <= most, "{cost}");
@@ -95,9 +95,9 @@ fn a_thousand_short_ones_take_four_round_trips_with_their_rows() {
 #[test]
 fn a_thousand_of_any_size_take_a_handful_of_round_trips() {
     for place in all() {
-        let mut connection = place.create_with(&compressed(&place));
+        let connection = place.create_with(&compressed(&place));
         let of = |number| Some(text(number, size_of_any(number)));
-        fill(&mut connection, (0..1000).map(of));
+        fill(&connection, (0..1000).map(of));
         let cost = read_all(&connection, of);
         let most = if place.is_own() { 12 } else { 20 };
         assert!(cost <= most, "{cost}");
@@ -113,8 +113,8 @@ fn the_same_holds_over_a_long_line() {
     for place in all() {
         let location = place.location();
         let of = |number| Some(text(number, size_of_any(number)));
-        let mut near = place.create_at(&location);
-        fill(&mut near, (0..1000).map(of));
+        let near = place.create_at(&location);
+        fill(&near, (0..1000).map(of));
         for bits_per_second in [None, Some(35_000_000)] {
             let link = VirtualLink { round_trip, bits_per_second };
             let (mut clock, connection) = VirtualClock::attach(&location, &compressed(&place), link).unwrap();
@@ -160,8 +160,8 @@ fn without_inline(place: &TestServer) -> ConnectOptions {
 fn odd_ones_come_as_they_were_written() {
     for place in all() {
         for options in [place.options.clone(), without_inline(&place)] {
-            let mut connection = place.create_with(&options);
-            fill(&mut connection, (0..40).map(odd));
+            let connection = place.create_with(&options);
+            fill(&connection, (0..40).map(odd));
             read_all(&connection, odd);
             connection.drop_database().unwrap();
         }
@@ -172,10 +172,10 @@ fn odd_ones_come_as_they_were_written() {
 fn ids_collected_first_are_read_in_one_flight() {
     for place in all() {
         for options in [place.options.clone(), without_inline(&place)] {
-            let mut connection = place.create_with(&options);
+            let connection = place.create_with(&options);
             let of = |number| Some(text(number, size_of_short(number)));
-            fill(&mut connection, (0..200).map(of));
-            let transaction = begin(&mut connection);
+            fill(&connection, (0..200).map(of));
+            let transaction = begin(&connection);
             let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
             let ids: Vec<_> = rows.iter().map(|row| blob(&row[0])).collect();
             let is_inline = connection.version().has_inline_blobs() && options.tuning.inline_blobs;
@@ -200,10 +200,10 @@ fn ids_collected_first_are_read_in_one_flight() {
 #[test]
 fn one_that_cannot_be_opened_disturbs_no_other() {
     for place in all() {
-        let mut connection = place.create_with(&without_inline(&place));
+        let connection = place.create_with(&without_inline(&place));
         let of = |number| Some(text(number, 300_000));
-        fill(&mut connection, (0..6).map(of));
-        let transaction = begin(&mut connection);
+        fill(&connection, (0..6).map(of));
+        let transaction = begin(&connection);
         let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
         let mut ids: Vec<_> = rows.iter().map(|row| blob(&row[0])).collect();
         let bad = BlobId(0x7700_0000_0077);
@@ -229,11 +229,11 @@ fn one_that_cannot_be_opened_disturbs_no_other() {
 #[test]
 fn what_was_asked_ahead_ends_with_its_transaction() {
     for place in all() {
-        let mut connection = place.create_with(&without_inline(&place));
+        let connection = place.create_with(&without_inline(&place));
         let of = |number| Some(text(number, 5_000));
-        fill(&mut connection, (0..300).map(of));
+        fill(&connection, (0..300).map(of));
         let statement = {
-            let transaction = begin(&mut connection);
+            let transaction = begin(&connection);
             connection.prepare(&transaction, "select id, b from t order by id").unwrap()
         };
         let first = |transaction: &Transaction| {
@@ -265,8 +265,8 @@ fn what_was_asked_ahead_ends_with_its_transaction() {
 fn temporary_ones_are_each_rows_own() {
     for place in all() {
         for options in [place.options.clone(), without_inline(&place)] {
-            let mut connection = place.create_with(&options);
-            let transaction = begin(&mut connection);
+            let connection = place.create_with(&options);
+            let transaction = begin(&connection);
             let query = "execute block returns (n integer, b blob sub_type text) as begin n = 0; \
                          while (n < 300) do begin n = n + 1; b = cast('text ' as blob sub_type text) || n; suspend; \
                          end end";
@@ -289,9 +289,9 @@ fn temporary_ones_are_each_rows_own() {
 #[test]
 fn streams_and_many_segments_are_read_whole() {
     for place in all() {
-        let mut connection = place.create_with(&without_inline(&place));
-        run(&mut connection, &["create table t (b blob)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create_with(&without_inline(&place));
+        run(&connection, &["create table t (b blob)"]);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
         let wanted = text(1, 180_000);
         for stream in [true, false] {
@@ -314,10 +314,10 @@ fn streams_and_many_segments_are_read_whole() {
 #[test]
 fn those_that_are_passed_over_do_no_harm() {
     for place in all() {
-        let mut connection = place.create_with(&without_inline(&place));
+        let connection = place.create_with(&without_inline(&place));
         let of = |number| Some(text(number, 4_000));
-        fill(&mut connection, (0..1000).map(of));
-        let transaction = begin(&mut connection);
+        fill(&connection, (0..1000).map(of));
+        let transaction = begin(&connection);
         let statement = connection.prepare(&transaction, "select id, b from t order by id").unwrap();
         let before = connection.counters();
         for (row, number) in connection.query(&transaction, &statement, &[]).unwrap().zip(0..).step_by(100) {
@@ -335,9 +335,9 @@ fn those_that_are_passed_over_do_no_harm() {
 #[test]
 fn a_statement_has_a_size_of_its_own_for_blobs_with_rows() {
     for place in all() {
-        let mut connection = place.create();
-        fill(&mut connection, (0..10).map(|number| Some(text(number, 1_000))));
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        fill(&connection, (0..10).map(|number| Some(text(number, 1_000))));
+        let transaction = begin(&connection);
         let statement = connection.prepare(&transaction, "select b from t").unwrap();
         let received = || {
             let before = connection.counters().in_bytes;

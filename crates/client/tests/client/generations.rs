@@ -19,7 +19,7 @@ fn wire(before: &Counters, after: &Counters) -> [u64; 3] {
 }
 
 /// Twelve BLOBs: nine short ones, and three in pieces of 16,384 bytes: 2, 2 and 5.
-fn blobs(connection: &mut Connection) {
+fn blobs(connection: &Connection) {
     run(connection, &["create table t (id integer not null primary key, b blob)"]);
     let transaction = begin(connection);
     let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
@@ -49,9 +49,9 @@ fn read(connection: &Connection, transaction: &Transaction, statement: &Statemen
 fn blobs_are_read_as_each_generation_read_them() {
     for place in all() {
         for preset in ["2.0", "2.5", "5.0.1", "5.0.2", "5.0.3"] {
-            let mut connection = place.create_with(&tuned(&place, preset));
-            blobs(&mut connection);
-            let transaction = begin(&mut connection);
+            let connection = place.create_with(&tuned(&place, preset));
+            blobs(&connection);
+            let transaction = begin(&connection);
             let text = |condition| format!("select id, b from t where {condition} order by id");
             let short = text("octet_length(b) = 2500");
             let short = connection.prepare(&transaction, &short).unwrap();
