@@ -64,7 +64,10 @@
 //! - what is dropped (statements, cursors, transactions) is released with the next flight;
 //! - a statement is allocated and prepared in one flight, and any number of them by [`Connection::prepare_all`];
 //!   [`Connection::prepare_cached`] keeps them;
-//! - the next rows are asked for while those that are here are read; small BLOBs come with their rows;
+//! - the next rows are asked for while those that are here are read, by bytes and twice as much with each flight: 16 MB
+//!   of rows take five flights or six;
+//! - small BLOBs come with their rows, and when a program reads BLOBs of a column, those of the next rows come in the same
+//!   flight; [`Connection::read_blobs`] is for ids that were collected first;
 //! - [`Pipeline`] executes a statement any number of times without waiting for each answer, [`Batch`] sends many rows
 //!   in one packet where the server knows how;
 //! - a [`Connector`] takes work before the attach is answered.
@@ -83,6 +86,7 @@
 //! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
 //! | about a statement, or executing it | `prepare.rs`, `execute.rs` |
 //! | on rows | `cursor.rs`, `blocking/cursor.rs` |
+//! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
