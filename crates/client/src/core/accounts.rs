@@ -1,6 +1,7 @@
 //! What each statement costs: its packets, their bytes, and the round trips that they take part in.
 //!
-//! A request is charged to the statement that it names, by its number or as the object allocated last. Promises: nothing
+//! A request is charged to the statement that it names, by its number or as the object allocated last, or to the one whose
+//! rows hold the BLOB that it names. Promises: nothing
 //! for each answer but a comparison; what nobody holds any more is forgotten.
 
 use std::collections::{HashMap, VecDeque};
@@ -12,8 +13,9 @@ use farbird_wire::protocol::Handle;
 use super::conversation::Ticket;
 use super::handles::ObjectId;
 
-/// What a statement has cost: its prepare, executions, fetches, questions about it, closing, and the BLOBs that came with
-/// its rows. (A BLOB that is opened by its id is nobody's: the server is not told where the id was found.)
+/// What a statement has cost: its prepare, executions, fetches, questions about it, closing, and the BLOBs of its rows:
+/// those that came with them, those that were asked for ahead, and those that are read while the cursor is open (with
+/// [`Tuning::blob_ahead`](crate::Tuning::blob_ahead)). The closing of BLOBs is not charged.
 ///
 /// Packets and bytes are the statement's alone, as [`Counters`](crate::Counters) has them before compression. Physical
 /// writes and reads belong to no statement: they carry what several have to say.
@@ -62,6 +64,8 @@ struct Account {
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     accounts: HashMap<ObjectId, Account>,
+    /// BLOBs, and the statements whose rows they were read for.
+    readers: HashMap<ObjectId, ObjectId>,
     /// Which object a number means, of those that were named.
     numbers: HashMap<Handle, ObjectId>,
     /// The object allocated last, which [`Handle::LATEST`] means.
@@ -85,6 +89,18 @@ impl Accounts {
         self.latest = Some(object);
     }
 
+    /// The BLOB was opened because of a row of this statement, by a question of so many bytes.
+    pub(super) fn reads(&mut self, blob: ObjectId, statement: ObjectId, ticket: Ticket, bytes: usize) {
+        self.readers.insert(blob, statement);
+        self.charge(statement, ticket, bytes);
+        self.leaving.push(statement);
+    }
+
+    /// The object that a number means, if requests have named it.
+    pub(super) fn object_of(&self, handle: Handle) -> Option<ObjectId> {
+        self.numbers.get(&handle).copied()
+    }
+
     /// Requests that follow name this object by this number.
     pub(super) fn named(&mut self, handle: Handle, object: ObjectId) {
         self.numbers.insert(handle, object);
@@ -93,6 +109,7 @@ impl Accounts {
     /// Nobody holds the object any more.
     pub(super) fn close(&mut self, object: ObjectId) {
         self.accounts.remove(&object);
+        self.readers.remove(&object);
         self.numbers.retain(|_, named| *named != object);
     }
 
@@ -113,13 +130,17 @@ impl Accounts {
             Request::Execute2(execute) => execute.execute.statement,
             Request::Fetch(fetch) => fetch.statement,
             Request::FreeStatement { statement, .. } => *statement,
-            Request::StatementInformation(information) => information.object,
+            Request::StatementInformation(information) | Request::BlobInformation(information) => {
+                information.object
+            }
+            Request::GetSegment(segment) => segment.blob,
             _ => return None,
         };
-        match handle {
+        let object = match handle {
             Handle::LATEST => self.latest,
             handle => self.numbers.get(&handle).copied(),
-        }
+        }?;
+        Some(self.readers.get(&object).copied().unwrap_or(object))
     }
 
     fn charge(&mut self, statement: ObjectId, ticket: Ticket, bytes: usize) {

@@ -70,6 +70,9 @@ impl Core {
         let open = OpenBlob { bpb: Vec::new(), transaction, blob: id };
         let opened = self.ask(&Request::OpenBlob2(open))?;
         let object = self.allocate(Kind::OpenBlob, Some(within), opened);
+        if let Some(statement) = self.blobs.statement_of(transaction, id) {
+            self.accounts.reads(object, statement, opened, self.request_bytes);
+        }
         let pieces = pieces.iter().map(|length| self.ask(&get_segment(Handle::LATEST, *length)));
         Ok(AskedBlob { object, opened, pieces: pieces.collect::<Result<_>>()? })
     }
@@ -227,8 +230,9 @@ impl RowsAhead {
         let mut core = shared.lock();
         let (transaction, within) = (rows.transaction_handle, rows.transaction.id());
         let trails = rows.blob_columns.into_iter();
+        let statement = core.accounts.object_of(rows.statement);
         let trails = trails
-            .filter_map(|column| Some((column, core.blobs.begin_trail(transaction, within)?)))
+            .filter_map(|column| Some((column, core.blobs.begin_trail(transaction, within, statement)?)))
             .collect();
         let id = core.readings.begin(Source {
             transaction,

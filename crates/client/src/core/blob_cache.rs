@@ -85,6 +85,8 @@ struct Entry {
 struct Trail {
     transaction: Handle,
     within: ObjectId,
+    /// The one whose column it is.
+    statement: Option<ObjectId>,
     ids: VecDeque<BlobId>,
     /// Position of the first of them.
     base: u64,
@@ -179,7 +181,13 @@ impl BlobCache {
     }
 
     /// A new column whose BLOBs may be read; `None` if none are asked for ahead.
-    pub(super) fn begin_trail(&mut self, transaction: Handle, within: ObjectId) -> Option<TrailId> {
+    /// `statement` is the one whose column it is.
+    pub(super) fn begin_trail(
+        &mut self,
+        transaction: Handle,
+        within: ObjectId,
+        statement: Option<ObjectId>,
+    ) -> Option<TrailId> {
         if self.limits.ahead == 0 {
             return None;
         }
@@ -192,6 +200,7 @@ impl BlobCache {
         let trail = Trail {
             transaction,
             within,
+            statement,
             ids: VecDeque::new(),
             base: 0,
             read: 0,
@@ -213,7 +222,7 @@ impl BlobCache {
         within: ObjectId,
         ids: &[BlobId],
     ) -> Option<TrailId> {
-        let name = self.begin_trail(transaction, within)?;
+        let name = self.begin_trail(transaction, within, None)?;
         if let Some(trail) = self.trails.get_mut(&name) {
             trail.ids.extend(ids.iter().filter(|id| **id != BlobId::default()));
             trail.is_active = true;
@@ -273,6 +282,12 @@ impl BlobCache {
         let opened = self.remove(key);
         self.follow(name, position);
         opened.map_or(Found::Nowhere, Found::Ahead)
+    }
+
+    /// The statement that gave out this id.
+    pub(super) fn statement_of(&self, transaction: Handle, id: BlobId) -> Option<ObjectId> {
+        let trails = self.trails.values().rev().filter(|trail| trail.transaction == transaction);
+        trails.filter(|trail| trail.position(id).is_some()).find_map(|trail| trail.statement)
     }
 
     /// A BLOB was read that was not asked for ahead: those behind it in its trail are wanted next.

@@ -60,6 +60,38 @@ fn a_statement_knows_what_it_has_cost() {
 }
 
 #[test]
+fn blobs_are_on_the_account_of_the_statement_whose_rows_hold_them() {
+    for place in all() {
+        let mut connection = place.create();
+        run(&mut connection, &["create table t (id integer, b blob)"]);
+        let transaction = begin(&mut connection);
+        let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
+        for id in 0..20 {
+            // Too long to travel with its row.
+            let blob = connection.write_blob(&transaction, &[7; 100_000]).unwrap();
+            connection.execute(&transaction, &insert, (id, blob)).unwrap();
+        }
+        let select = connection.prepare(&transaction, "select b from t order by id").unwrap();
+        let other = connection.prepare(&transaction, "select b, 1 from t").unwrap();
+        let (inserts, others) = (insert.counters(), other.counters());
+        let (start, before) = (connection.counters(), select.counters());
+        for row in connection.query(&transaction, &select, ()).unwrap() {
+            let id = row.unwrap().get(0).unwrap();
+            assert_eq!(connection.read_blob(&transaction, id).unwrap().len(), 100_000);
+        }
+        let (all, read) = (connection.counters() - start, select.counters() - before);
+        assert!(read.in_bytes > 20 * 100_000, "{read:?} of {all:?}");
+        assert!(read.in_packets >= 20 * 3 && read.out_packets >= 20 * 3, "{read:?}");
+        // Nobody else did anything but close BLOBs.
+        assert!(all.in_bytes - read.in_bytes < 20 * 100 + 1000, "{read:?} of {all:?}");
+        assert_eq!(read.round_trips, all.round_trips);
+        assert_eq!((insert.counters(), other.counters()), (inserts, others));
+        drop((select, other, insert, transaction));
+        connection.drop_database().unwrap();
+    }
+}
+
+#[test]
 fn a_new_statement_does_not_inherit_the_costs_of_its_number() {
     for place in all() {
         let mut connection = place.create();
