@@ -35,7 +35,7 @@ pub struct PublishedTotal {
 pub const PUBLISHED: [PublishedTotal; 3] = [
     PublishedTotal { client: "2.0 client", seconds: 55.5 },
     PublishedTotal { client: "2.5 client", seconds: 18.5 },
-    PublishedTotal { client: "2.5 client without the trips of the second inner query", seconds: 10.1 },
+    PublishedTotal { client: "2.5 client without the second query's trips", seconds: 10.1 },
 ];
 
 /// What came of a run. Times are in milliseconds.

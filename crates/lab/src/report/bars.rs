@@ -109,7 +109,7 @@ impl BarChart {
             .iter()
             .map(|group| text_width(&group.label, LABEL_SIZE))
             .fold(60.0, f64::max)
-            .min(300.0)
+            .min(330.0)
             + 14.0;
         let heights: Vec<f64> = self.groups.iter().map(group_height).collect();
         let bars_bottom =

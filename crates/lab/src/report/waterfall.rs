@@ -54,7 +54,7 @@ const LANE_HEIGHT: f64 = 19.0;
 const BAR_HEIGHT: f64 = 11.0;
 const NUMBER_WIDTH: f64 = 34.0;
 const LABEL_SIZE: f64 = 11.5;
-const LABEL_WIDTH_MAX: f64 = 270.0;
+const LABEL_WIDTH_MAX: f64 = 345.0;
 const BYTES_WIDTH: f64 = 132.0;
 const KEY_HEIGHT: f64 = 24.0;
 
