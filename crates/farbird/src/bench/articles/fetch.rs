@@ -306,5 +306,5 @@ fn series(figure: &FetchFigure, figures: &[FetchFigure]) -> Series {
             (format!("{}, {}{suffix}", figure.server, client(preset)), tone)
         }
     };
-    Series { name, tone, is_light: figure.is_compressed }
+    Series { name, tone, is_light: !figure.is_compressed && figure.preset.is_some() }
 }
