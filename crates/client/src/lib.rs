@@ -1,4 +1,4 @@
-//! The driver: connects to any server that speaks the Firebird protocol, 13 to 20 (Firebird 3 and later, Farbird).
+//! The driver: connects to any server that speaks the Firebird protocol, 10 to 20 (Firebird 2.5 and later, Farbird).
 //!
 //! # Two faces
 //! The types of the crate's root are asynchronous; a task of tokio moves the bytes of each connection (feature `tokio`, on

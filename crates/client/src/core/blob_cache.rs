@@ -494,7 +494,7 @@ mod tests {
     impl Setup {
         /// A column with these BLOBs.
         fn column(&mut self, ids: std::ops::Range<u64>) -> TrailId {
-            let trail = self.cache.begin_trail(TRANSACTION, self.within).unwrap();
+            let trail = self.cache.begin_trail(TRANSACTION, self.within, None).unwrap();
             for id in ids {
                 self.cache.row(trail, Some(BlobId(id)));
                 self.cache.row_ends();
@@ -539,7 +539,7 @@ mod tests {
     #[test]
     fn what_came_with_its_row_is_not_asked_for_unless_it_did_not_fit() {
         let mut setup = setup(10, 1 << 30);
-        let trail = setup.cache.begin_trail(TRANSACTION, setup.within).unwrap();
+        let trail = setup.cache.begin_trail(TRANSACTION, setup.within, None).unwrap();
         for id in 1..5 {
             assert!(setup.cache.keep(TRANSACTION, BlobId(id), vec![0; 4]).is_none());
             setup.cache.row(trail, Some(BlobId(id)));
@@ -554,7 +554,7 @@ mod tests {
     #[test]
     fn an_id_that_is_used_again_names_the_newer_contents() {
         let mut setup = setup(1_000, 1 << 30);
-        let trail = setup.cache.begin_trail(TRANSACTION, setup.within).unwrap();
+        let trail = setup.cache.begin_trail(TRANSACTION, setup.within, None).unwrap();
         setup.cache.keep(TRANSACTION, BlobId(7), vec![1]);
         setup.cache.row(trail, Some(BlobId(7)));
         setup.cache.row_ends();
