@@ -47,6 +47,10 @@ impl Location {
             None => classic(text),
         }
         .ok_or_else(bad)?;
+        // Firebird's other ways to a server, which are those of one machine or of Windows.
+        if text.contains("://") && ["xnet", "wnet"].iter().any(|scheme| host.eq_ignore_ascii_case(scheme)) {
+            return Err(bad());
+        }
         if host.is_empty() || database.is_empty() {
             return Err(bad());
         }
