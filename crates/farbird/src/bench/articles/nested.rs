@@ -142,7 +142,7 @@ fn report(arguments: &Arguments, facts: Vec<(String, String)>, figures: &[Nested
     Report {
         title: "Nested queries over a slow link".to_owned(),
         lead: "An outer query over the system tables, and for each of them its columns and its triggers: one connection, three \
-               prepared statements, thousands of rows that nobody can ask for together."
+               prepared statements, and small queries that depend on rows before them."
             .to_owned(),
         facts,
         sections: vec![
