@@ -8,7 +8,7 @@ use farbird_wire::packet::{FetchResponse, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
 use crate::core::conversation::Received;
-use crate::core::{ObjectRef, Question, RowSource, RowsAhead, Shared, checked};
+use crate::core::{Fetching, ObjectRef, Question, RowSource, RowsAhead, Shared, checked};
 use crate::error;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
@@ -44,14 +44,16 @@ impl Cursor {
         statement: &Statement,
         executed: Question,
         prepared: Option<Question>,
+        fetching: Option<Fetching>,
     ) -> Result<Cursor> {
         let handle = statement.handle(shared).await?;
+        let tuned = statement.fetching(shared.version(), shared.tuning());
         let source = RowSource {
             transaction: transaction.object(),
             transaction_handle: transaction.handle(shared).await?,
             statement: handle,
             output: statement.output(),
-            fetching: statement.fetching(shared.version(), shared.tuning()),
+            fetching: fetching.unwrap_or(tuned),
             row_bytes: statement.row_bytes(),
             blob_columns: statement.blob_columns(),
         };

@@ -6,7 +6,7 @@ use farbird_wire::packet::{Execute2, Reply, Request};
 use farbird_wire::protocol::{Handle, free_statement};
 
 use crate::connection::Connection;
-use crate::core::{Question, Shared, checked};
+use crate::core::{Fetching, Question, Shared, checked};
 use crate::cursor::Cursor;
 use crate::error;
 use crate::prepare::{Preparing, statement_text};
@@ -50,7 +50,9 @@ impl Connection {
     ) -> Result<Option<Row>> {
         self.describe_unless_plain(statement).await?;
         if statement.has_cursor() {
-            return self.query(transaction, statement, parameters).await?.next().await;
+            // One row is wanted: what is behind it stays on the server.
+            let rows = Some(Fetching::OnDemand(1));
+            return self.open_cursor(transaction, statement, &parameters.values(), rows).await?.next().await;
         }
         let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
         self.describe(statement).await?;
@@ -155,8 +157,19 @@ impl Connection {
         statement: &Statement,
         parameters: impl Parameters,
     ) -> Result<Cursor> {
+        self.open_cursor(transaction, statement, &parameters.values(), None).await
+    }
+
+    /// As [`Connection::query`]; `fetching` says how rows are asked for, if not as the connection is tuned.
+    async fn open_cursor(
+        &self,
+        transaction: &Transaction,
+        statement: &Statement,
+        parameters: &[Value],
+        fetching: Option<Fetching>,
+    ) -> Result<Cursor> {
         self.describe_unless_plain(statement).await?;
-        let executed = self.send_execute(transaction, statement, &parameters.values()).await?;
+        let executed = self.send_execute(transaction, statement, parameters).await?;
         if !statement.is_described() {
             let handle = statement.handle(&self.shared).await?;
             let unread = Unread { shared: &self.shared, statement: handle };
@@ -164,7 +177,7 @@ impl Connection {
             // The cursor closes it from now on.
             std::mem::forget(unread);
         }
-        Cursor::open(&self.shared, transaction, statement, executed, None).await
+        Cursor::open(&self.shared, transaction, statement, executed, None, fetching).await
     }
 
     /// Prepares and executes a query whose columns are known, and asks for its first rows in the given types, all without
@@ -191,7 +204,7 @@ impl Connection {
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
         let statement = Statement::assumed(object, columns);
         let executed = self.send_execute(transaction, &statement, &parameters.values()).await?;
-        Cursor::open(&self.shared, transaction, &statement, executed, Some(prepared)).await
+        Cursor::open(&self.shared, transaction, &statement, executed, Some(prepared), None).await
     }
 
     /// Executes a statement and gives its rows in a type of the program's: tuples, or structs with `#[derive(FromRow)]`.

@@ -1,7 +1,10 @@
 //! Rows asked for ahead: how few flights they take, and that nobody notices otherwise.
 
+use std::time::Duration;
+
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, Tuning, Value};
+use farbird_client::virtual_clock::{VirtualClock, VirtualLink};
+use farbird_client::{ConnectOptions, Error, Tuning, Value};
 use farbird_types::isc;
 
 use crate::servers::{TestServer, all, begin, run};
@@ -47,6 +50,52 @@ fn a_thousand_wide_texts_take_five_round_trips() {
         let (cost, rows) = read(&connection, &wide);
         assert_eq!(rows, 1000);
         assert!(cost <= 5, "{cost}");
+        connection.drop_database().unwrap();
+    }
+}
+
+/// The same over a long line, where nothing is here before its time.
+#[test]
+fn a_thousand_wide_texts_take_five_flights_over_a_long_line() {
+    for place in all() {
+        let location = place.location();
+        let near = place.create_at(&location);
+        let link = VirtualLink::of_round_trip(Duration::from_millis(200));
+        let (mut clock, connection) = VirtualClock::attach(&location, &compressed(&place), link).unwrap();
+        let transaction = clock.run(connection.begin(&Default::default())).unwrap();
+        let wide =
+            numbers(1000, "varchar(8191) character set utf8", "rpad(cast(n as varchar(10)), 3400, 'text ')");
+        let statement = clock.run(connection.prepare(&transaction, &wide)).unwrap();
+        let (rows, cost) = clock.cost(async {
+            let mut cursor = connection.query(&transaction, &statement, ()).await?;
+            let mut rows = 0;
+            while cursor.next().await?.is_some() {
+                rows += 1;
+            }
+            Ok::<_, Error>(rows)
+        });
+        assert_eq!(rows.unwrap(), 1000);
+        assert!(cost.flights <= 5 && cost.round_trips <= 5, "{cost:?}");
+        drop((statement, transaction));
+        clock.run(connection.close()).unwrap();
+        near.drop_database().unwrap();
+    }
+}
+
+/// Of a query that is executed for one row no others travel.
+#[test]
+fn one_row_is_asked_for_where_one_is_wanted() {
+    for place in all() {
+        let connection = place.create();
+        let transaction = begin(&connection);
+        let statement = connection.prepare(&transaction, &numbers(100_000, "integer", "n")).unwrap();
+        let before = connection.counters().in_bytes;
+        let row = connection.execute(&transaction, &statement, ()).unwrap().unwrap();
+        assert_eq!(row, [Value::integer(1), Value::integer(1)]);
+        let bytes = connection.counters().in_bytes - before;
+        assert!(bytes < 200, "{bytes}");
+        drop(statement);
+        connection.commit(transaction).unwrap();
         connection.drop_database().unwrap();
     }
 }
