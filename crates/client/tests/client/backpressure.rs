@@ -65,7 +65,7 @@ fn a_blocking_reader_between_two_results_holds_no_more_than_it_may() {
     let mut right = connection.query(&transaction, &second, (ROWS as i64 / 2,)).unwrap();
     let (mut count, mut most) = (0, 0);
     // One of them is read much more slowly than the other.
-    while let Some(row) = left.next() {
+    for row in left.by_ref() {
         row.unwrap();
         count += 1;
         held(&mut most);
@@ -74,7 +74,7 @@ fn a_blocking_reader_between_two_results_holds_no_more_than_it_may() {
             held(&mut most);
         }
     }
-    while let Some(row) = right.next() {
+    for row in right.by_ref() {
         row.unwrap();
         held(&mut most);
     }

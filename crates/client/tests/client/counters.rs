@@ -10,10 +10,10 @@ const ONE: &str = "select 1 from rdb$database";
 #[test]
 fn a_statement_knows_what_it_has_cost() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer, text varchar(100))"]);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer, text varchar(100))"]);
         let start = connection.counters();
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let texts = ["insert into t values (?, ?)", "select * from t", "select count(*) from t"];
         let [insert, select, count] =
             connection.prepare_all(&transaction, &texts).unwrap().try_into().unwrap();
@@ -62,9 +62,9 @@ fn a_statement_knows_what_it_has_cost() {
 #[test]
 fn blobs_are_on_the_account_of_the_statement_whose_rows_hold_them() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer, b blob)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer, b blob)"]);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
         for id in 0..20 {
             // Too long to travel with its row.
@@ -94,8 +94,8 @@ fn blobs_are_on_the_account_of_the_statement_whose_rows_hold_them() {
 #[test]
 fn a_new_statement_does_not_inherit_the_costs_of_its_number() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         let first = connection.prepare(&transaction, ONE).unwrap();
         connection.execute(&transaction, &first, &[]).unwrap();
         assert!(first.counters().round_trips > 1);

@@ -14,10 +14,10 @@ fn row(id: i64) -> [Value; 4] {
 #[test]
 fn a_change_leaves_with_its_prepare() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &[TABLE]);
+        let connection = place.create();
+        run(&connection, &[TABLE]);
         let before = connection.counters();
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let insert = connection.prepare_deferred(&transaction, "insert into t values (?, ?, ?, ?)").unwrap();
         assert!(!insert.is_described() && insert.parameters().is_empty());
         assert_eq!((connection.counters() - before).round_trips, 0);
@@ -29,16 +29,16 @@ fn a_change_leaves_with_its_prepare() {
         connection.execute(&transaction, &insert, &row(2)).unwrap();
         assert_eq!((connection.counters() - before).round_trips, 2);
         connection.commit(transaction).unwrap();
-        let sum = value(&mut connection, "select sum(id) || ' ' || sum(amount) || ' ' || max(born) from t");
+        let sum = value(&connection, "select sum(id) || ' ' || sum(amount) || ' ' || max(born) from t");
         assert_eq!(sum, Value::text("3 25.00 2024-02-29"));
         // And with the commit.
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let before = connection.counters();
         let delete = connection.prepare_deferred(&transaction, "delete from t where id = ?").unwrap();
         connection.execute_and_commit(&delete, &[Value::integer(1)]).unwrap();
         assert_eq!((connection.counters() - before).round_trips, 1);
         drop((insert, delete, transaction));
-        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(1));
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(1));
         connection.drop_database().unwrap();
     }
 }
@@ -46,9 +46,9 @@ fn a_change_leaves_with_its_prepare() {
 #[test]
 fn queries_and_rows_of_changes_wait_for_their_description() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &[TABLE]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &[TABLE]);
+        let transaction = begin(&connection);
         let before = connection.counters();
         let returning = "insert into t (id) values (?) returning id + 1";
         let insert = connection.prepare_deferred(&transaction, returning).unwrap();
@@ -76,9 +76,9 @@ fn queries_and_rows_of_changes_wait_for_their_description() {
 #[test]
 fn an_error_of_the_text_appears_at_execute() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &[TABLE]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &[TABLE]);
+        let transaction = begin(&connection);
         let texts =
             [("insert into nowhere values (?)", 1), ("select nothing from t where id = ?", 1), ("commt", 0)];
         for (text, parameters) in texts {

@@ -22,9 +22,8 @@ const INSERT: &str = "insert into t (id) values (?) returning id";
 fn place_with_rows() -> (TestServer, String, ConnectOptions) {
     let place = farbird();
     let location = place.location();
-    let mut connection =
-        blocking::Connection::create(&location, &Default::default(), &place.options).unwrap();
-    run(&mut connection, &["create table t (id integer, few blob, many blob)"]);
+    let connection = blocking::Connection::create(&location, &Default::default(), &place.options).unwrap();
+    run(&connection, &["create table t (id integer, few blob, many blob)"]);
     let transaction = connection.begin(&Default::default()).unwrap();
     let insert = connection.prepare(&transaction, "insert into t values (?, ?, ?)").unwrap();
     for id in 0..3 {
