@@ -91,7 +91,7 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Events, arrays, a pool, character sets other than UTF8.
+//! Arrays, a pool, character sets other than UTF8.
 #![forbid(unsafe_code)]
 
 mod attach_options;
@@ -107,6 +107,9 @@ pub mod core;
 mod cursor;
 mod deferred;
 mod error;
+mod event;
+#[cfg(feature = "tokio")]
+mod event_stream;
 mod execute;
 mod login;
 mod options;
@@ -144,6 +147,9 @@ pub use cancel::Canceller;
 pub use connection::{Connection, Connector};
 pub use core::StatementCounters;
 pub use cursor::Cursor;
+pub use event::Posted;
+#[cfg(feature = "tokio")]
+pub use event_stream::EventStream;
 #[cfg(feature = "derive")]
 pub use farbird_client_derive::FromRow;
 pub use farbird_types::{BlobId, Error, Result, Value, isc};

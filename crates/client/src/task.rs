@@ -118,6 +118,7 @@ pub fn drive(
     peer: &str,
     read_timeout: Option<Duration>,
 ) {
+    shared.lock().set_peer(peer);
     let mut task = Task {
         driven: shared.driven(),
         stream,

@@ -83,6 +83,7 @@ impl Driver {
             .set_write_timeout(Some(WRITE_PATIENCE))
             .and_then(|()| transport.set_read_timeout(read_timeout))
             .map_err(|error| error::network(peer, isc::NET_CONNECT_ERR, &error))?;
+        shared.lock().set_peer(peer);
         Ok(Driver {
             driven: shared.driven(),
             transport,

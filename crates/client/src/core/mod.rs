@@ -118,6 +118,8 @@ pub struct Core {
     barrier: Option<Ticket>,
     now: Duration,
     driver: Option<Waker>,
+    /// Where the driver is connected to.
+    peer: String,
     is_abandoned: bool,
     timeline: Option<Timeline>,
 }
@@ -145,6 +147,7 @@ impl Core {
             barrier: None,
             now: Duration::ZERO,
             driver: None,
+            peer: String::new(),
             is_abandoned: false,
             timeline,
         }
@@ -156,6 +159,17 @@ impl Core {
     /// The time since the connection's start, as the driver's clock has it.
     pub fn set_now(&mut self, now: Duration) {
         self.now = now;
+    }
+
+    /// Where the driver is connected to: name or address of the machine. Further connections of the same database go
+    /// there, such as that for events.
+    pub fn set_peer(&mut self, peer: &str) {
+        peer.clone_into(&mut self.peer);
+    }
+
+    /// What the driver told of it.
+    pub fn peer(&self) -> &str {
+        &self.peer
     }
 
     /// The time that the driver told last.

@@ -15,6 +15,7 @@ mod blobs_ahead;
 mod cancels;
 mod counters;
 mod deferred;
+mod events;
 mod generations;
 mod hostile;
 mod logins;
