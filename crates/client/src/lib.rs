@@ -59,11 +59,12 @@
 //! # Round trips
 //! Latency is what this driver is built against. Requests are queued and leave together, when somebody waits for an
 //! answer; answers are matched by their order, so that any number of requests may be under way. Each call says what it
-//! costs under *Round trips*, and [`Connection::counters`] shows it:
+//! costs under *Round trips*, and [`Connection::counters`] and [`Statement::counters`] show it:
 //! - a transaction's start and a query's execute wait for nothing: they leave with what is waited for next;
 //! - what is dropped (statements, cursors, transactions) is released with the next flight;
 //! - a statement is allocated and prepared in one flight, and any number of them by [`Connection::prepare_all`];
-//!   [`Connection::prepare_cached`] keeps them;
+//!   [`Connection::prepare_cached`] keeps them; [`Connection::prepare_deferred`] does not wait for it at all, by another
+//!   contract;
 //! - the next rows are asked for while those that are here are read, by bytes and twice as much with each flight: 16 MB
 //!   of rows take five flights or six;
 //! - small BLOBs come with their rows, and when a program reads BLOBs of a column, those of the next rows come in the same
@@ -173,3 +174,8 @@ pub use transaction_options::{
 pub use tuning::{PRESETS, Tuning};
 pub use two_phase::commit_together;
 pub use typed::{ColumnIndex, FromRow, FromValue, Mismatch, Parameters, Row, ToValue, WireValue};
+
+/// The example of the README, which has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
