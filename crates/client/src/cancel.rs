@@ -40,6 +40,11 @@ impl Connection {
 impl Canceller {
     /// Stops what runs. It leaves at once; on a blocking connection that waits for an answer, within 50 ms.
     ///
+    /// A Firebird server sees it only if no other request waits behind the one that runs. So with [`Tuning::fetch_ahead`],
+    /// which asks for rows before they are needed, a query there may run on until it has rows; Farbird stops it at once.
+    ///
+    /// [`Tuning::fetch_ahead`]: crate::Tuning::fetch_ahead
+    ///
     /// # Round trips
     /// None: servers do not answer it.
     ///
