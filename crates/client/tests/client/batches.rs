@@ -22,9 +22,9 @@ fn has_batches(connection: &mut Connection) -> bool {
 fn many_rows_travel_in_few_packets() {
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key, name varchar(500))"]);
+        run(&connection, &["create table t (id integer not null primary key, name varchar(500))"]);
         if has_batches(&mut connection) {
-            let transaction = begin(&mut connection);
+            let transaction = begin(&connection);
             let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
             let before = connection.counters().round_trips;
             let mut batch = connection.batch(&transaction, &insert).unwrap();
@@ -36,7 +36,7 @@ fn many_rows_travel_in_few_packets() {
             let trips = connection.counters().round_trips - before;
             assert!(trips <= 20, "{trips}");
             connection.commit(transaction).unwrap();
-            assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(20_000));
+            assert_eq!(value(&connection, "select count(*) from t"), Value::integer(20_000));
             drop(insert);
         }
         connection.drop_database().unwrap();
@@ -47,9 +47,9 @@ fn many_rows_travel_in_few_packets() {
 fn rows_that_fail_are_told_and_others_stay() {
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key)"]);
+        run(&connection, &["create table t (id integer not null primary key)"]);
         if has_batches(&mut connection) {
-            let transaction = begin(&mut connection);
+            let transaction = begin(&connection);
             let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
             let mut batch = connection.batch(&transaction, &insert).unwrap();
             for id in [1, 2, 2, 3] {
@@ -66,7 +66,7 @@ fn rows_that_fail_are_told_and_others_stay() {
             batch.add(&[Value::integer(4)]).unwrap();
             assert_eq!(batch.finish().unwrap().into_result().unwrap(), 1);
             connection.commit(transaction).unwrap();
-            assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(4));
+            assert_eq!(value(&connection, "select count(*) from t"), Value::integer(4));
             drop(insert);
         }
         connection.drop_database().unwrap();
@@ -78,10 +78,10 @@ fn blobs_travel_in_the_batch() {
     let long: Vec<u8> = (0..700_001_u32).map(|i| (i % 251) as u8).collect();
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key, b blob)"]);
+        run(&connection, &["create table t (id integer not null primary key, b blob)"]);
         if has_batches(&mut connection) {
             let contents: [&[u8]; 4] = [b"", b"abc", &long, b"after"];
-            let transaction = begin(&mut connection);
+            let transaction = begin(&connection);
             let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
             let mut batch = connection.batch(&transaction, &insert).unwrap();
             for (id, contents) in (1..).zip(contents) {
@@ -105,9 +105,9 @@ fn blobs_travel_in_the_batch() {
 fn a_batch_stops_at_an_error_counts_records_and_tells_what_it_holds() {
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key, n integer)"]);
+        run(&connection, &["create table t (id integer not null primary key, n integer)"]);
         if has_batches(&mut connection) {
-            let transaction = begin(&mut connection);
+            let transaction = begin(&connection);
             let insert = connection.prepare(&transaction, "insert into t values (?, 0)").unwrap();
             let options = BatchOptions { stop_at_error: true, ..BatchOptions::default() };
             let mut batch = connection.batch_with(&transaction, &insert, &options).unwrap();
@@ -152,10 +152,10 @@ fn a_batch_stops_at_an_error_counts_records_and_tells_what_it_holds() {
 fn existing_blobs_are_registered_with_a_batch() {
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer, b blob)"]);
+        run(&connection, &["create table t (id integer, b blob)"]);
         if has_batches(&mut connection) {
             for blobs in [BatchBlobs::Registered, BatchBlobs::Stream] {
-                let transaction = begin(&mut connection);
+                let transaction = begin(&connection);
                 let existing = connection.write_blob(&transaction, b"a blob of its own").unwrap();
                 let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
                 let options = BatchOptions { blobs, ..BatchOptions::default() };
@@ -178,9 +178,9 @@ fn existing_blobs_are_registered_with_a_batch() {
 #[test]
 fn bulk_loads_have_the_same_outcome_on_every_server() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null primary key)"]);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
         let mut bulk = connection.bulk(&transaction, &insert).unwrap();
         for id in (0..1000).chain([7]).chain(1000..1100) {
@@ -189,7 +189,7 @@ fn bulk_loads_have_the_same_outcome_on_every_server() {
         let outcome = bulk.finish().unwrap();
         assert_eq!((outcome.executed, outcome.failed, outcome.failures[0].0), (1101, 1, 1000));
         connection.commit(transaction).unwrap();
-        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(1100));
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(1100));
         drop(insert);
         connection.drop_database().unwrap();
     }

@@ -25,7 +25,7 @@ fn contents_come_back_as_they_went() {
     for place in all() {
         let mut connection = place.create();
         insert(&mut connection, &contents);
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
         for (row, wanted) in rows.iter().zip(contents) {
             let Value::Blob(id) = row[0] else { panic!("{row:?}") };
@@ -44,7 +44,7 @@ fn small_blobs_cost_no_round_trip_where_the_protocol_lets_them_travel_with_their
     for place in all() {
         let mut connection = place.create();
         insert(&mut connection, &[b"one", b"two"]);
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let rows = connection.query_all(&transaction, "select b from t order by id").unwrap();
         let before = connection.counters().round_trips;
         for (row, wanted) in rows.iter().zip([b"one", b"two"]) {
@@ -62,9 +62,9 @@ fn small_blobs_cost_no_round_trip_where_the_protocol_lets_them_travel_with_their
 #[test]
 fn blobs_are_read_and_written_by_the_traits_of_std() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (b blob)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (b blob)"]);
+        let transaction = begin(&connection);
         let mut writer = connection.create_blob(&transaction, BlobOptions { stream: true }).unwrap();
         for n in 0..10_000 {
             writeln!(writer, "line {n}").unwrap();

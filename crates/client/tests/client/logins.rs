@@ -10,8 +10,8 @@ use farbird_wire::auth::srp::ProofHash;
 use crate::servers::{TestServer, all, begin, farbird, farbird_of, run, value};
 
 fn work(place: &TestServer, options: &ConnectOptions) {
-    let mut connection = place.create_with(options);
-    let text = value(&mut connection, "select cast('grüße' as varchar(20)) from rdb$database");
+    let connection = place.create_with(options);
+    let text = value(&connection, "select cast('grüße' as varchar(20)) from rdb$database");
     assert_eq!(text, Value::text("grüße"), "{options:?}");
     connection.drop_database().unwrap();
 }
@@ -60,9 +60,9 @@ fn every_protocol_since_firebird_3_works() {
     for number in 13..=20 {
         let newest = ProtocolVersion::new(number).unwrap();
         let options = ConnectOptions { newest, ..place.options.clone() };
-        let mut connection = place.create_with(&options);
+        let connection = place.create_with(&options);
         assert!(connection.version() <= newest);
-        assert_eq!(value(&mut connection, "select 1 from rdb$database"), Value::integer(1));
+        assert_eq!(value(&connection, "select 1 from rdb$database"), Value::integer(1));
         connection.drop_database().unwrap();
     }
 }

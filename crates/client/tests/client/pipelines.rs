@@ -8,9 +8,9 @@ use crate::servers::{all, begin, run, value};
 #[test]
 fn thousands_of_executions_take_few_round_trips() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null, name varchar(40))"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null, name varchar(40))"]);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
         let before = connection.counters().round_trips;
         let mut pipeline = connection.pipeline(&transaction, &insert);
@@ -21,7 +21,7 @@ fn thousands_of_executions_take_few_round_trips() {
         let trips = connection.counters().round_trips - before;
         assert!(trips <= 40, "{trips}");
         connection.commit(transaction).unwrap();
-        let sum = value(&mut connection, "select cast(sum(id) as bigint) from t");
+        let sum = value(&connection, "select cast(sum(id) as bigint) from t");
         assert_eq!(sum, Value::integer(5000 * 4999 / 2));
         drop(insert);
         connection.drop_database().unwrap();
@@ -31,9 +31,9 @@ fn thousands_of_executions_take_few_round_trips() {
 #[test]
 fn failures_are_told_with_their_positions() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null primary key)"]);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
         let mut pipeline = connection.pipeline(&transaction, &insert);
         for id in [1, 2, 2, 3, 1] {
@@ -48,7 +48,7 @@ fn failures_are_told_with_their_positions() {
         assert_eq!(positions, [2, 4]);
         assert!(outcome.failures.iter().all(|(_, error)| error.has(isc::UNIQUE_KEY_VIOLATION)));
         connection.commit(transaction).unwrap();
-        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(5));
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(5));
         drop(insert);
         connection.drop_database().unwrap();
     }
@@ -58,9 +58,9 @@ fn failures_are_told_with_their_positions() {
 #[test]
 fn writing_much_while_rows_are_under_way_does_not_block() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (name varchar(8000) character set octets)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (name varchar(8000) character set octets)"]);
+        let transaction = begin(&connection);
         let wide = "execute block returns (a varchar(8000) character set octets) as declare n integer = 0; begin \
                     while (n < 3000) do begin n = n + 1; a = lpad('', 8000, 'x'); suspend; end end";
         let (query, insert) = (

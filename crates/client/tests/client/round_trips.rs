@@ -44,8 +44,8 @@ impl Price {
 /// A new database with these tables, and a far connection to it.
 fn far(place: &TestServer, options: &ConnectOptions, tables: &[&str]) -> (Price, Connection) {
     let location = place.location();
-    let mut near = place.create_at(&location);
-    run(&mut near, tables);
+    let near = place.create_at(&location);
+    run(&near, tables);
     near.close().unwrap();
     let link = VirtualLink::of_round_trip(ROUND_TRIP);
     let (clock, connection) = VirtualClock::attach(&location, options, link).unwrap();

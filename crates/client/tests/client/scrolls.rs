@@ -78,7 +78,7 @@ fn the_row_of_a_named_cursor_is_changed() {
         connection.name_cursor(&statement, "C").unwrap();
         let mut cursor = connection.query(&transaction, &statement, &[]).unwrap();
         let mut update = None;
-        while let Some(row) = cursor.next() {
+        for row in cursor.by_ref() {
             let row = row.unwrap();
             // The cursor has to be there when this is prepared.
             let update = match &update {

@@ -16,15 +16,15 @@ fn trips<T>(connection: &mut Connection, work: impl FnOnce(&mut Connection) -> T
 #[test]
 fn rows_come_back_as_they_were_written() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         run(
-            &mut connection,
+            &connection,
             &[
                 "create table t (id integer not null primary key, name varchar(20), price numeric(9, 2), born date, \
                weight double precision, big bigint)",
             ],
         );
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?, ?, ?, ?, ?, ?)").unwrap();
         let row = [
             Value::integer(1),
@@ -46,7 +46,7 @@ fn rows_come_back_as_they_were_written() {
             Value::text("12"),
         ];
         connection.execute(&transaction, &insert, &other).unwrap();
-        connection.execute(&transaction, &insert, &[&[Value::integer(3)], &row[1..]].concat()).unwrap();
+        connection.execute(&transaction, &insert, [&[Value::integer(3)], &row[1..]].concat()).unwrap();
         let rows = connection.query_all(&transaction, "select * from t order by id").unwrap();
         assert_eq!(rows[0], row);
         assert_eq!(rows[1][1], Value::text("7"));
@@ -62,9 +62,9 @@ fn rows_come_back_as_they_were_written() {
 #[test]
 fn columns_and_parameters_are_described() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null, name varchar(20))"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null, name varchar(20))"]);
+        let transaction = begin(&connection);
         let query = "select id, name as label from t where id = ?";
         let statement = connection.prepare(&transaction, query).unwrap();
         let labels: Vec<_> = statement.columns().iter().map(|column| column.label.as_str()).collect();
@@ -85,9 +85,9 @@ fn columns_and_parameters_are_described() {
 #[test]
 fn a_very_wide_result_is_described_piece_by_piece() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         let columns: Vec<_> = (0..900).map(|n| format!("{n} as a_rather_long_label_{n}")).collect();
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let query = format!("select {} from rdb$database where 1 = cast(? as integer)", columns.join(", "));
         let statement = connection.prepare(&transaction, &query).unwrap();
         assert_eq!((statement.columns().len(), statement.parameters().len()), (900, 1));
@@ -104,8 +104,8 @@ const MANY: &str =
 #[test]
 fn cursors_read_ahead_and_interleave() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         let first = connection.prepare(&transaction, MANY).unwrap();
         let second = connection.prepare(&transaction, MANY).unwrap();
         let mut left = connection.query(&transaction, &first, &[]).unwrap();
@@ -115,7 +115,7 @@ fn cursors_read_ahead_and_interleave() {
             assert_eq!(left.next().unwrap().unwrap(), row);
             assert_eq!(right.next().unwrap().unwrap(), row);
             if n % 1000 == 77 {
-                assert_eq!(value(&mut connection, "select 5 from rdb$database"), Value::integer(5));
+                assert_eq!(value(&connection, "select 5 from rdb$database"), Value::integer(5));
             }
         }
         assert_eq!(left.next().transpose().unwrap(), None);
@@ -136,7 +136,7 @@ fn cursors_read_ahead_and_interleave() {
 fn each_call_costs_the_round_trips_that_it_says() {
     for place in all() {
         let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key)"]);
+        run(&connection, &["create table t (id integer not null primary key)"]);
         let (cost, transaction) = trips(&mut connection, |connection| begin(connection));
         assert_eq!(cost, 0);
         let (cost, insert) =
@@ -159,7 +159,7 @@ fn each_call_costs_the_round_trips_that_it_says() {
         }
         let again = connection.execute_and_commit(&insert, &[Value::integer(2)]).unwrap_err();
         assert!(again.has(isc::UNIQUE_KEY_VIOLATION), "{again}");
-        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(5));
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(5));
         drop(insert);
         connection.drop_database().unwrap();
     }
@@ -168,9 +168,9 @@ fn each_call_costs_the_round_trips_that_it_says() {
 #[test]
 fn a_row_of_a_single_statement_and_its_errors_arrive() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key, b varchar(5))"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null primary key, b varchar(5))"]);
+        let transaction = begin(&connection);
         let sql = "insert into t values (?, 'abc') returning id + 1, b";
         let insert = connection.prepare(&transaction, sql).unwrap();
         let row = connection.execute(&transaction, &insert, &[Value::integer(1)]).unwrap();
@@ -195,12 +195,12 @@ fn a_row_of_a_single_statement_and_its_errors_arrive() {
 #[test]
 fn a_dropped_transaction_is_rolled_back() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer)"]);
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer)"]);
+        let transaction = begin(&connection);
         connection.run(&transaction, "insert into t values (1)").unwrap();
         drop(transaction);
-        assert_eq!(value(&mut connection, "select count(*) from t"), Value::integer(0));
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(0));
         let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
         let reader = connection.begin(&options).unwrap();
         let error = connection.run(&reader, "insert into t values (1)").unwrap_err();

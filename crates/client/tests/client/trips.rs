@@ -24,8 +24,8 @@ const ONE: &str = "select 1 from rdb$database";
 #[test]
 fn a_transaction_with_its_first_statements_is_one_flight() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer)"]);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer)"]);
         let (cost, (transaction, statements)) = trips(&connection, || {
             let transaction = connection.begin(&Default::default()).unwrap();
             let texts = [ONE, "insert into t values (?)", "select id from t"];
@@ -184,8 +184,8 @@ fn every_generation_does_the_same_work_in_fewer_round_trips_than_the_one_before(
 fn two_queries_share_a_flight_only_where_rows_are_asked_for_before_they_are_wanted() {
     for place in all() {
         for (preset, wanted) in PRESETS.into_iter().zip([4, 2, 2, 2, 2, 1]) {
-            let mut connection = place.create_with(&tuned(&place, Tuning::preset(preset).unwrap()));
-            let transaction = begin(&mut connection);
+            let connection = place.create_with(&tuned(&place, Tuning::preset(preset).unwrap()));
+            let transaction = begin(&connection);
             let query = connection.prepare(&transaction, ONE).unwrap();
             let other = connection.prepare(&transaction, ONE).unwrap();
             let (cost, (cursors, rows)) = trips(&connection, || {
@@ -210,8 +210,8 @@ fn two_queries_share_a_flight_only_where_rows_are_asked_for_before_they_are_want
 #[test]
 fn handles_are_what_they_are_expected_to_be() {
     for place in all() {
-        let mut connection = place.create();
-        run(&mut connection, &["create table t (id integer not null primary key, b blob)"]);
+        let connection = place.create();
+        run(&connection, &["create table t (id integer not null primary key, b blob)"]);
         let mut random = 88172645463325252_u64;
         let mut next = |limit: usize| {
             random ^= random << 13;
@@ -219,12 +219,12 @@ fn handles_are_what_they_are_expected_to_be() {
             random ^= random << 17;
             usize::try_from(random % limit as u64).unwrap()
         };
-        let mut transactions: Vec<Transaction> = vec![begin(&mut connection)];
+        let mut transactions: Vec<Transaction> = vec![begin(&connection)];
         let (mut statements, mut readers, mut writers) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..600 {
             let transaction = &transactions[next(transactions.len())];
             match next(12) {
-                0 | 1 => transactions.push(begin(&mut connection)),
+                0 | 1 => transactions.push(begin(&connection)),
                 2 | 3 => statements.push(connection.prepare(transaction, ONE).unwrap()),
                 4 => assert!(connection.prepare(transaction, "select").is_err()),
                 5 => {
@@ -259,7 +259,7 @@ fn handles_are_what_they_are_expected_to_be() {
         });
         assert_eq!((cost, row), (1, 1));
         drop((transactions, statements, readers, writers));
-        assert_eq!(value(&mut connection, ONE), Value::integer(1));
+        assert_eq!(value(&connection, ONE), Value::integer(1));
         connection.drop_database().unwrap();
     }
 }

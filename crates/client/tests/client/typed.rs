@@ -87,13 +87,13 @@ fn numbers_become_whatever_holds_them() {
 #[test]
 fn texts_come_in_unicode_and_as_long_as_they_were_declared() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         run(
-            &mut connection,
+            &connection,
             &["create table t (v varchar(10) character set win1252, c char(5) character set utf8, \
                o char(4) character set octets, n varchar(5) character set none)"],
         );
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into t values (?, ?, ?, ?)").unwrap();
         let raw = [0xFF, 0, 1, 2];
         connection.execute(&transaction, &insert, ("Grüße", "Zoë", raw, "abc")).unwrap();
@@ -203,12 +203,12 @@ struct Prefixed {
 #[test]
 fn rows_become_tuples_and_structs() {
     for place in all() {
-        let mut connection = place.create();
+        let connection = place.create();
         run(
-            &mut connection,
+            &connection,
             &["create table fruit (id integer not null, label varchar(20), weight integer, stock bigint)"],
         );
-        let transaction = begin(&mut connection);
+        let transaction = begin(&connection);
         let insert = connection.prepare(&transaction, "insert into fruit values (?, ?, ?, ?)").unwrap();
         connection.execute(&transaction, &insert, (1, "apple", Grams(150), 7_u64)).unwrap();
         let parameters: &[&dyn ToValue] = &[&2_i8, &String::from("fig"), &None::<Grams>, &None::<i32>];
@@ -245,8 +245,8 @@ fn rows_become_tuples_and_structs() {
 #[test]
 fn many_rows_are_the_rows_and_are_counted_one_by_one() {
     for place in all() {
-        let mut connection = place.create();
-        let transaction = begin(&mut connection);
+        let connection = place.create();
+        let transaction = begin(&connection);
         let numbers = "with recursive n as (select 0 as i from rdb$database union all select i + 1 from n where i < 999)
             select a.i * 1000 + b.i, iif(mod(b.i, 3) = 0, null, b.i), 'row ' || b.i from n a, n b where a.i < 5";
         let statement = connection.prepare(&transaction, numbers).unwrap();
