@@ -12,7 +12,7 @@ impl Connection {
     /// wait, whether they are to be stopped; so ask for it before the call that is to be stopped.
     ///
     /// # Round trips
-    /// None.
+    /// As [`crate::Connection::canceller`].
     pub fn canceller(&self) -> Canceller {
         self.runner.watch();
         self.inner.canceller()

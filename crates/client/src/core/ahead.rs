@@ -36,6 +36,11 @@ impl Core {
         self.ask_blobs_ahead(true).map(|_| ())
     }
 
+    /// Somebody has what it takes to cancel: queries begin so that a cancel finds them.
+    pub(crate) fn expect_cancels(&mut self) {
+        self.readings.expect_cancels();
+    }
+
     fn ask_rows_ahead(&mut self, is_leaving: bool, only: Option<ReadingId>) -> Result<bool> {
         let most = self.tuning.read_ahead_bytes;
         let wanted = self.readings.wanted(&self.pace, most, is_leaving, only);

@@ -69,6 +69,10 @@ struct Reading {
     window: Window,
     /// Of all that came: rows, and bytes with the BLOBs that came with them.
     seen: (u64, u64),
+    /// Firebird's servers see a cancel only while no other packet waits to be read, and a query that takes long before its
+    /// first rows is what programs cancel: until those are here one fetch is under way.
+    may_be_cancelled: bool,
+    has_completed_one: bool,
     has_ended: bool,
 }
 
@@ -87,11 +91,17 @@ impl Reading {
         self.rows_under_way().saturating_mul(self.row_bytes())
     }
 
+    /// Whether the first fetch is to be the only one under way.
+    fn is_first_alone(&self) -> bool {
+        self.may_be_cancelled && !self.has_completed_one
+    }
+
     /// Whether enough has been used to ask for more.
     fn is_hungry(&self, is_leaving: bool) -> bool {
         let half = |rows: u16| self.rows_under_way() <= usize::from(rows) / 2;
         match self.source.fetching {
             _ if self.has_ended => false,
+            _ if self.is_first_alone() && !self.batches.is_empty() => false,
             Fetching::OnDemand(_) => self.batches.is_empty(),
             Fetching::AtHalf(rows) => !is_leaving && half(rows),
             Fetching::Windows(_) if is_leaving => self.batches.len() <= FETCHES_MAX * 3 / 4,
@@ -110,7 +120,11 @@ impl Reading {
             Fetching::OnDemand(rows) | Fetching::AtHalf(rows) => vec![rows],
             Fetching::Windows(rows_max) => {
                 let room = self.window.room(self.under_way(), pace, most, is_leaving);
-                self.divide(room, usize::from(rows_max))
+                let mut fetches = self.divide(room, usize::from(rows_max));
+                if self.is_first_alone() {
+                    fetches.truncate(1);
+                }
+                fetches
             }
         }
     }
@@ -135,6 +149,7 @@ pub(crate) struct Readings {
     named: u64,
     /// What is going to be answered, in order.
     expected: VecDeque<(Ticket, ReadingId)>,
+    may_be_cancelled: bool,
 }
 
 /// A fetch to be sent.
@@ -159,9 +174,23 @@ impl Readings {
         self.named += 1;
         let id = ReadingId(self.named);
         let (batches, window) = (VecDeque::new(), Window::default());
-        let reading = Reading { source, batches, given: 0, window, seen: (0, 0), has_ended: false };
+        let reading = Reading {
+            source,
+            batches,
+            given: 0,
+            window,
+            seen: (0, 0),
+            may_be_cancelled: self.may_be_cancelled,
+            has_completed_one: false,
+            has_ended: false,
+        };
         self.readings.insert(id, reading);
         id
+    }
+
+    /// From now on cursors begin so that a cancel finds them.
+    pub(super) fn expect_cancels(&mut self) {
+        self.may_be_cancelled = true;
     }
 
     /// Nobody reads it any more. Gives the fetches under way for it, and its trails.
@@ -266,6 +295,7 @@ impl Readings {
     /// A batch has come to its end; with it, if `is_over`, the cursor.
     pub(super) fn completed(&mut self, ticket: Ticket, is_over: bool) -> Progress {
         let Some(reading) = self.of(ticket) else { return Progress::default() };
+        reading.has_completed_one = true;
         if let Some(batch) = reading.batches.iter_mut().find(|batch| batch.ticket == ticket) {
             batch.rows = batch.arrived;
         }

@@ -6,19 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, Tuning, Value, WireCrypt};
+use farbird_client::{ConnectOptions, Value, WireCrypt};
 use farbird_types::isc;
 
-use crate::servers::{TestServer, all, begin, farbird, value};
+use crate::servers::{all, begin, farbird, value};
 
 /// A query that no server finishes while a test waits.
 const ENDLESS: &str =
     "select count(*) from rdb$fields a, rdb$fields b, rdb$fields c, rdb$fields d, rdb$fields e";
-
-/// Options with which cancels reach every server: see [`farbird_client::Canceller::cancel`].
-fn cancellable(place: &TestServer) -> ConnectOptions {
-    ConnectOptions { tuning: Tuning::default().fetch_ahead(false), ..place.options.clone() }
-}
 
 /// Runs the endless query, which something has to stop.
 fn stopped(connection: &Connection) -> farbird_types::Error {
@@ -34,7 +29,7 @@ fn stopped(connection: &Connection) -> farbird_types::Error {
 #[test]
 fn a_statement_is_cancelled_from_another_thread() {
     for place in all() {
-        let connection = place.create_with(&cancellable(&place));
+        let connection = place.create();
         let canceller = connection.canceller();
         let thread = thread::spawn(move || {
             thread::sleep(Duration::from_millis(500));
@@ -184,7 +179,7 @@ fn a_task_cancels_what_another_waits_for() {
     for place in all() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (create, options) = (Default::default(), cancellable(&place));
+            let (create, options) = (Default::default(), place.options.clone());
             let connection =
                 farbird_client::Connection::create(&place.location(), &create, &options).await.unwrap();
             let transaction = connection.begin(&Default::default()).await.unwrap();
