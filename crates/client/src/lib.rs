@@ -86,13 +86,15 @@
 //! |---|---|
 //! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
 //! | about a statement, or executing it | `prepare.rs`, `execute.rs` |
-//! | on rows | `cursor.rs`, `blocking/cursor.rs` |
+//! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
+//! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
+//! | of the services manager | `service_action.rs` |
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Arrays, a pool, character sets other than UTF8.
+//! Arrays, a pool, character sets other than UTF8, the keys of encrypted databases, service timeouts.
 #![forbid(unsafe_code)]
 
 mod attach_options;
