@@ -65,18 +65,18 @@ fn domains_that_no_column_uses_are_there_too() {
          order by rdb$field_name",
     );
     let expected = [
-        "RDB$BLOB|261|8|0|<null>",
-        "RDB$BLOB_UTIL_HANDLE|8|4|<null>|<null>",
+        "RDB$BLOB|261|8|0|NULL",
+        "RDB$BLOB_UTIL_HANDLE|8|4|NULL|NULL",
         "RDB$DBTZ_VERSION|37|10|2|2",
-        "RDB$INTEGER|8|4|<null>|<null>",
-        "RDB$PARAMETER_MECHANISM|7|2|<null>|<null>",
+        "RDB$INTEGER|8|4|NULL|NULL",
+        "RDB$PARAMETER_MECHANISM|7|2|NULL|NULL",
         "RDB$PLAN|261|8|1|4",
-        "RDB$PROFILE_SESSION_ID|16|8|<null>|<null>",
-        "RDB$SECONDS_INTERVAL|8|4|<null>|<null>",
+        "RDB$PROFILE_SESSION_ID|16|8|NULL|NULL",
+        "RDB$SECONDS_INTERVAL|8|4|NULL|NULL",
         "RDB$SHORT_DESCRIPTION|37|1020|3|4",
-        "RDB$TIMESTAMP|35|8|<null>|<null>",
-        "RDB$TIME_ZONE_OFFSET|7|2|<null>|<null>",
-        "RDB$VARBINARY_MAX|37|32765|<null>|0",
+        "RDB$TIMESTAMP|35|8|NULL|NULL",
+        "RDB$TIME_ZONE_OFFSET|7|2|NULL|NULL",
+        "RDB$VARBINARY_MAX|37|32765|NULL|0",
         "SEC$USER_NAME|37|252|3|4",
     ];
     assert_eq!(rows, expected);

@@ -145,7 +145,9 @@ fn nested_loops_take_the_round_trips_that_were_published() {
         let attaching = attaching(&place, &location);
         let cost = |preset| {
             let connection = Connection::attach(&location, &tuned(&place, preset)).unwrap();
-            nested(&connection) - attaching
+            let trips = nested(&connection) - attaching;
+            connection.close().unwrap();
+            trips
         };
         let costs = ["2.0", "2.5", "5.0.1", "5.0.3", "farbird"].map(cost);
         // Besides attaching.

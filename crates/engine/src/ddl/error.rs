@@ -446,13 +446,15 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
     }
 }
 
-/// Whether Firebird's deferred work meets the error: defaults are computed for the first time then, and triggers compiled.
+/// Whether Firebird's deferred work meets the error: defaults are computed for the first time then, triggers compiled, and
+/// the manager of users asks for rights.
 fn is_found_at_commit(statement: &DdlStatement, error: &Error) -> bool {
     match statement {
         DdlStatement::CreateTable(_) | DdlStatement::AlterTable(_) => {
             matches!(error.gds_code(), isc::CONVERT_ERROR | isc::ARITH_EXCEPT)
         }
         DdlStatement::DefineTrigger(_) => error.gds_code() == isc::READ_ONLY_FIELD,
+        DdlStatement::DefineUser(_) => error.gds_code() == isc::MISS_PRVLG,
         _ => false,
     }
 }

@@ -226,6 +226,6 @@ mod tests {
         assert_eq!(iso_date(40_587), "1970-01-01");
         assert_eq!(iso_date(51_603), "2000-02-29");
         assert_eq!(iso_date(51_604), "2000-03-01");
-        assert_eq!(iso_date(60_309), "2024-01-01");
+        assert_eq!(iso_date(60_310), "2024-01-01");
     }
 }
