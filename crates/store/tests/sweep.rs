@@ -136,6 +136,21 @@ fn versions_between_two_snapshots_go_even_while_an_old_one_is_read() {
 }
 
 #[test]
+fn what_becomes_unneeded_behind_a_round_that_found_nothing_goes_with_the_next() {
+    let bench = bench();
+    bench.fill(0..1);
+    bench.sweep_all();
+    let reader = bench.begin();
+    let transaction = bench.begin();
+    rename(&transaction, &bench.layout, 0, "new").expect("update");
+    transaction.commit().expect("commit");
+    assert_eq!(bench.store.sweep(1).expect("sweep"), 0, "the row, whose old image is still read");
+    drop(reader);
+    bench.sweep_all();
+    assert_eq!(bench.sizes(), [0, 1, 1, 0]);
+}
+
+#[test]
 fn blobs_go_with_their_last_version() {
     let bench = bench();
     let transaction = bench.begin();

@@ -60,9 +60,12 @@ struct SweepPosition {
     /// Memory for the next portion, if it should have less than it may.
     portion_bytes: Option<usize>,
     paces: Paces,
-    /// Whether this round over all relations has found anything to do.
+    /// What there was to see when this round over all relations began. A round is made in many steps, and looks at a row
+    /// once: what has changed since may be something to do for rows behind it.
+    began_at: Option<Outlook>,
+    /// Whether this round has found anything to do.
     useful: bool,
-    /// What the last useless round saw: while nothing changes another one would be useless too.
+    /// What the last useless round saw when it began: while nothing changes another one would be useless too.
     idle_at: Option<Outlook>,
 }
 
@@ -262,6 +265,7 @@ impl Store {
             if position.idle_at == Some(outlook) {
                 break;
             }
+            let began_at = *position.began_at.get_or_insert(outlook);
             match self.step(&mut position) {
                 Ok(true) => useful += 1,
                 Ok(false) => {}
@@ -272,7 +276,8 @@ impl Store {
             }
             if position.relation.is_none() {
                 // What was swept is durable, and its space free, with the next durable write: nobody waits for it.
-                position.idle_at = (!std::mem::take(&mut position.useful)).then_some(outlook);
+                position.idle_at = (!std::mem::take(&mut position.useful)).then_some(began_at);
+                position.began_at = None;
             }
         }
         if useful == 0 {

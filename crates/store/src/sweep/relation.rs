@@ -226,7 +226,9 @@ impl Portion {
             return Ok(Outcome::Going);
         }
         let Some(mut next) = self.gathered.stretches.pop() else {
-            return Ok(Outcome::Done { next_row: self.gathered.next_row, useful: self.useful });
+            // Skipped rows are something to do in the next round, whatever else happens until then.
+            let useful = self.useful || !self.skipped.is_empty();
+            return Ok(Outcome::Done { next_row: self.gathered.next_row, useful });
         };
         if !self.skipped.is_empty() {
             next.settled.retain(|(row, _)| !self.skipped.contains(row));
