@@ -1,6 +1,8 @@
 //! A session with a database of a server, over the wire.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use farbird_client::blocking::{Batch, Connection, Pipeline};
 use farbird_client::{
@@ -9,7 +11,7 @@ use farbird_client::{
 };
 use farbird_sql::ParseOptions;
 use farbird_sql::ast::{StatementKind, TransactionStatement};
-use farbird_types::{BlobId, Error, SqlType, Text, TextType, Value, isc};
+use farbird_types::{BlobId, Error, SqlType, Value, isc};
 
 use super::load::{Load, LoadRow};
 use super::{
@@ -25,6 +27,9 @@ pub(crate) struct RemoteSession {
     connection: Connection,
     transaction: Option<Transaction>,
     commit_definitions: bool,
+    /// Whether the statement that runs is to end. A server may find nothing to cancel, because it is between two fetches, of
+    /// which more are on their way.
+    is_cancelled: Arc<AtomicBool>,
     address: String,
 }
 
@@ -45,6 +50,7 @@ impl RemoteSession {
             connection,
             transaction: None,
             commit_definitions: true,
+            is_cancelled: Arc::new(AtomicBool::new(false)),
             address: address.to_owned(),
         })
     }
@@ -106,7 +112,7 @@ impl RemoteSession {
                 sink.columns(&columns)?;
             }
             return match row.filter(|_| has_rows) {
-                Some(row) => sink.row(&cut_to_characters(row.to_values(), &columns), &mut blobs),
+                Some(row) => sink.row(&row.to_values(), &mut blobs),
                 None => Ok(()),
             };
         }
@@ -114,7 +120,10 @@ impl RemoteSession {
         cursor.opened()?;
         sink.columns(&columns)?;
         for row in cursor {
-            sink.row(&cut_to_characters(row?.to_values(), &columns), &mut blobs)?;
+            if self.is_cancelled.load(Ordering::Relaxed) {
+                return Err(Error::new(isc::CANCELLED).into());
+            }
+            sink.row(&row?.to_values(), &mut blobs)?;
         }
         Ok(())
     }
@@ -128,9 +137,7 @@ impl RemoteSession {
         let statement = self.connection.prepare(transaction, sql)?;
         let columns: Vec<Column> = statement.columns().iter().map(column).collect();
         let rows = self.connection.query(transaction, &statement, parameters)?;
-        let mut rows: Vec<Vec<Value>> = rows
-            .map(|row| Ok(cut_to_characters(row?.to_values(), &columns)))
-            .collect::<Result<_, Error>>()?;
+        let mut rows: Vec<Vec<Value>> = rows.map(|row| Ok(row?.to_values())).collect::<Result<_, Error>>()?;
         let mut blobs = RowBlobs { connection: &self.connection, transaction };
         for (value, column) in rows.iter_mut().flat_map(|row| row.iter_mut().zip(&columns)) {
             if let (Value::Blob(id), SqlType::Blob { character_set, .. }) = (&*value, column.sql_type) {
@@ -144,6 +151,7 @@ impl RemoteSession {
 
 impl Session for RemoteSession {
     fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure> {
+        self.is_cancelled.store(false, Ordering::Relaxed);
         if let Some(statement) = transaction_statement(sql)
             && self.control(&statement, sql)?
         {
@@ -262,7 +270,9 @@ impl Session for RemoteSession {
 
     fn canceller(&self) -> Canceller {
         let canceller = self.connection.canceller();
+        let is_cancelled = Arc::clone(&self.is_cancelled);
         Box::new(move || {
+            is_cancelled.store(true, Ordering::Relaxed);
             if let Err(error) = canceller.cancel() {
                 tracing::debug!(%error, "nothing is there to be cancelled");
             }
@@ -322,23 +332,6 @@ fn column(column: &ClientColumn) -> Column {
         sql_type: column.sql_type(),
         nullable: column.nullable,
     }
-}
-
-/// CHAR values travel padded to their length in bytes: cuts them to that in characters.
-fn cut_to_characters(mut row: Vec<Value>, columns: &[Column]) -> Vec<Value> {
-    for (value, column) in row.iter_mut().zip(columns) {
-        if let (
-            Value::Text(text),
-            SqlType::Text(TextType { varying: false, length_chars, character_set, .. }),
-        ) = (&*value, column.sql_type)
-            && character_set.bytes_per_character() > 1
-        {
-            let length = usize::try_from(length_chars).unwrap_or(usize::MAX);
-            let end = character_set.byte_offset(text.bytes(), length);
-            *value = Value::Text(Text::new(text.bytes().get(..end).unwrap_or_default(), character_set));
-        }
-    }
-    row
 }
 
 fn kind_of(statement: &Statement) -> Kind {

@@ -1,7 +1,7 @@
 //! `farbird sql`.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use crate::harness::{FARBIRD, places, serve, text};
@@ -197,6 +197,33 @@ fn standard_input_is_a_script_and_a_closed_pipe_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_result_without_end_is_stopped_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless =
+        "select a.rdb$field_name from rdb$fields a, rdb$fields b, rdb$fields c, rdb$fields d, rdb$fields e";
+    for place in places(folder.path()) {
+        let database = place.database("endless.fdb");
+        let made =
+            place.command(folder.path(), &["sql", &database, "--create", "-c", "select 1 from rdb$database"]);
+        assert!({ made }.status().unwrap().success(), "{database}");
+        let mut shell = place
+            .command(folder.path(), &["sql", &database, "--format", "csv", "-c", endless])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut rows = shell.stdout.take().unwrap();
+        rows.by_ref().take(4_000_000).read_to_end(&mut Vec::new()).unwrap();
+        let interrupted = Command::new("kill").args(["-INT", &shell.id().to_string()]).status().unwrap();
+        assert!(interrupted.success());
+        std::io::copy(&mut rows, &mut std::io::sink()).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{database}");
+        assert!(text(&output.stderr).contains("HY008"), "{database}: {}", text(&output.stderr));
+    }
 }
 
 /// The conversation with a person: what needs a terminal is in interactive.py, which makes one.
