@@ -206,9 +206,7 @@ fn a_result_without_end_is_stopped_in_the_middle() {
         "select a.rdb$field_name from rdb$fields a, rdb$fields b, rdb$fields c, rdb$fields d, rdb$fields e";
     for place in places(folder.path()) {
         let database = place.database("endless.fdb");
-        let made =
-            place.command(folder.path(), &["sql", &database, "--create", "-c", "select 1 from rdb$database"]);
-        assert!({ made }.status().unwrap().success(), "{database}");
+        place.succeeds(folder.path(), &["sql", &database, "--create", "-c", "select 1 from rdb$database"]);
         let mut shell = place
             .command(folder.path(), &["sql", &database, "--format", "csv", "-c", endless])
             .stdout(Stdio::piped())
