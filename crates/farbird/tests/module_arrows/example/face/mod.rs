@@ -1,0 +1,5 @@
+//! Hands on.
+
+mod first;
+
+pub(crate) use first::{First, other as renamed};
