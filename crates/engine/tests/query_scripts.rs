@@ -374,3 +374,8 @@ fn using() {
 fn equal_expressions() {
     check("equal-expressions");
 }
+
+#[test]
+fn record_version() {
+    check("record-version");
+}

@@ -5,13 +5,14 @@
 //! |---|---|
 //! | 8 | checksum: XXH3-64 of the rest, seeded with the first row's number, little-endian |
 //! | 1 | codec of the rows ([`farbird_record::CodecId`]) |
-//! | 1 | flags: 1: the stamp is a transaction, not a commit; 2: a row map follows |
+//! | 1 | flags: 1: the stamp is a transaction, not a commit; 2: a row map follows; 4: writers follow |
 //! | varint | stamp: the commit number of its newest row, or the transaction that spilled it |
-//! | varint | the transaction that wrote it; 0 for blocks made by the sweep |
+//! | varint | the transaction that wrote its rows; with flag 4 their writers follow, and it is 0 |
 //! | varint | record format |
 //! | varint | number of rows |
 //! | varint | span: number of the last row less that of the first, plus one |
 //! | ceil(span / 8) | with flag 2, row map: bit `i % 8` of byte `i / 8` is set if row first + i is in the block; else all are |
+//! | varint, ... | with flag 4, length and bytes of the rows' writers ([`crate::writers`]) |
 //! | ... | the rows, as the codec packs them |
 //!
 //! # Invariants
@@ -28,6 +29,7 @@ use farbird_types::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::substrate::Slice;
+use crate::writers::{self, Writers};
 use crate::{CommitNumber, Result, RowId, StoreError, TransactionId};
 
 /// A block is closed before its rows, packed, are larger than this, in bytes, as far as that can be told beforehand
@@ -46,6 +48,7 @@ const CHECKSUM_BYTES: usize = 8;
 const VARINT_BYTES_MAX: usize = 10;
 const FLAG_TRANSACTION: u8 = 1;
 const FLAG_ROW_MAP: u8 = 2;
+const FLAG_WRITERS: u8 = 4;
 
 /// Who sees a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +60,10 @@ pub(crate) enum Stamp {
 }
 
 /// What a new block says of itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct BlockLabel {
     pub(crate) codec: CodecId,
-    pub(crate) writer: TransactionId,
+    pub(crate) writers: Writers,
     pub(crate) format: u16,
 }
 
@@ -70,6 +73,7 @@ pub(crate) struct PackedBlock {
     codec: CodecId,
     first_row: u64,
     has_row_map: bool,
+    has_writers: bool,
     /// What follows the stamp.
     rest: Vec<u8>,
 }
@@ -77,13 +81,14 @@ pub(crate) struct PackedBlock {
 impl PackedBlock {
     /// Packs rows; `row_ids` are theirs, ascending.
     pub(crate) fn pack(
-        label: &BlockLabel,
+        label: BlockLabel,
         format: &RecordFormat,
         row_ids: &RowIds,
         rows: &EncodedRows,
     ) -> Result<PackedBlock> {
         let mut rest = Vec::with_capacity(rows.bytes().len() + rows.len() + 64);
-        put_varint(label.writer.0, &mut rest);
+        let single_writer = label.writers.single();
+        put_varint(single_writer.map_or(0, |writer| writer.0), &mut rest);
         put_varint(u64::from(label.format), &mut rest);
         put_varint(rows.len() as u64, &mut rest);
         let span = row_ids.last() - row_ids.first() + 1;
@@ -96,10 +101,16 @@ impl PackedBlock {
                 rest[map_start + (bit / 8) as usize] |= 1 << (bit % 8);
             }
         }
+        let has_writers = single_writer.is_none();
+        if has_writers {
+            let writers = label.writers.into_bytes();
+            put_varint(writers.len() as u64, &mut rest);
+            rest.extend_from_slice(&writers);
+        }
         let codec = codec(label.codec).map_err(|error| StoreError::corrupt(error.to_string()))?;
         codec.encode_block(format, rows, &mut rest)?;
         let has_row_map = matches!(row_ids, RowIds::Listed(_));
-        Ok(PackedBlock { codec: label.codec, first_row: row_ids.first(), has_row_map, rest })
+        Ok(PackedBlock { codec: label.codec, first_row: row_ids.first(), has_row_map, has_writers, rest })
     }
 
     /// Number of its first row.
@@ -110,6 +121,9 @@ impl PackedBlock {
     /// The block's bytes.
     pub(crate) fn stamped(&self, stamp: Stamp) -> Vec<u8> {
         let mut flags = if self.has_row_map { FLAG_ROW_MAP } else { 0 };
+        if self.has_writers {
+            flags |= FLAG_WRITERS;
+        }
         let stamp = match stamp {
             Stamp::Commit(commit) => commit.0,
             Stamp::Transaction(transaction) => {
@@ -170,7 +184,9 @@ pub(crate) struct Block {
     bytes: Slice,
     codec: CodecId,
     pub(crate) stamp: Stamp,
-    pub(crate) writer: TransactionId,
+    /// Of all its rows, unless they have a list of their own.
+    writer: TransactionId,
+    writers: Option<Range<usize>>,
     pub(crate) format: u16,
     /// Number of rows.
     pub(crate) rows: usize,
@@ -235,6 +251,9 @@ impl Block {
         let mut reader = Reader::new(rest);
         let codec = CodecId(reader.u8().ok()?);
         let flags = reader.u8().ok()?;
+        if flags & !(FLAG_TRANSACTION | FLAG_ROW_MAP | FLAG_WRITERS) != 0 {
+            return None;
+        }
         let stamp = reader.varint().ok()?;
         let stamp = match flags & FLAG_TRANSACTION {
             0 => Stamp::Commit(CommitNumber(stamp)),
@@ -259,11 +278,21 @@ impl Block {
                 Some(start..start + map.len())
             }
         };
+        let writers = match flags & FLAG_WRITERS {
+            0 => None,
+            _ => {
+                let length = usize::try_from(reader.varint().ok()?).ok()?;
+                let start = CHECKSUM_BYTES + reader.offset();
+                reader.take(length).ok()?;
+                Some(start..start + length)
+            }
+        };
         let payload = CHECKSUM_BYTES + reader.offset();
         Some(Block {
             codec,
             stamp,
             writer,
+            writers,
             format,
             rows,
             first,
@@ -306,6 +335,22 @@ impl Block {
             None => bit,
             Some(map) => count_ones_before(map, bit),
         }
+    }
+
+    /// The transaction that wrote the row at a place; 0 of rows that were swept when that was not kept.
+    pub(crate) fn writer_of(&self, index: usize) -> TransactionId {
+        match self.writers.clone().and_then(|range| self.bytes.get(range)) {
+            None => self.writer,
+            Some(list) => writers::each(list).nth(index).unwrap_or(TransactionId(0)),
+        }
+    }
+
+    /// The transactions that wrote its rows, one for each.
+    pub(crate) fn writers(&self) -> impl Iterator<Item = TransactionId> + '_ {
+        let list = self.writers.clone().and_then(|range| self.bytes.get(range));
+        let listed = list.map(writers::each).into_iter().flatten();
+        let single = list.is_none().then(|| std::iter::repeat(self.writer)).into_iter().flatten();
+        listed.chain(single).chain(std::iter::repeat(TransactionId(0))).take(self.rows)
     }
 
     /// Whether rows are missing between the first and the last.

@@ -195,7 +195,7 @@ pub(crate) fn find_row(
     if index >= seen.rows {
         return Ok(None);
     }
-    let (commit, writer) = (seen.commit, block.writer);
+    let (commit, writer) = (seen.commit, block.writer_of(index));
     Ok(Some(CommittedRow { commit, writer, content: CommittedContent::Block(block, index) }))
 }
 

@@ -55,6 +55,7 @@ mod transaction;
 mod version;
 mod view;
 mod write_set;
+mod writers;
 
 pub(crate) use blob::BlobKey;
 pub use blob::{BlobOptions, BlobProperties, BlobReader, BlobWriter, SeekFrom, SegmentRead};

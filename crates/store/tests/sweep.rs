@@ -151,6 +151,47 @@ fn what_becomes_unneeded_behind_a_round_that_found_nothing_goes_with_the_next() 
 }
 
 #[test]
+fn rows_keep_their_writers_in_blocks() {
+    let bench = bench();
+    let transaction = bench.begin();
+    for id in 0..100 {
+        insert(&transaction, &bench.layout, id, "bulk");
+    }
+    let bulk = transaction.id();
+    transaction.commit().expect("commit");
+    let mut expected = vec![bulk; 100];
+    let change = |id: usize, expected: &mut Vec<_>| {
+        let transaction = bench.begin();
+        rename(&transaction, &bench.layout, id as i64, "changed").expect("update");
+        expected[id] = transaction.id();
+        transaction.commit().expect("commit");
+    };
+    let writers = || {
+        let reader = bench.begin();
+        let view = reader.view().expect("view");
+        let writer = |id| {
+            let row = find(&reader, &bench.layout, &view, id).expect("row");
+            reader.writer_of_row(bench.layout.id, &view, row).expect("read").expect("a row")
+        };
+        (0..100).map(writer).collect::<Vec<_>>()
+    };
+    for round in 0..3 {
+        for id in [0, 7, 8, 50, 99] {
+            change((id + round) % 100, &mut expected);
+        }
+        assert_eq!(writers(), expected);
+        bench.sweep_all();
+        assert_eq!(bench.sizes()[..2], [0, 1]);
+        assert_eq!(writers(), expected, "round {round}");
+    }
+    let own = bench.begin();
+    rename(&own, &bench.layout, 3, "own").expect("update");
+    let view = own.view().expect("view");
+    let row = find(&own, &bench.layout, &view, 3).expect("row");
+    assert_eq!(own.writer_of_row(bench.layout.id, &view, row).expect("read"), Some(own.id()));
+}
+
+#[test]
 fn blobs_go_with_their_last_version() {
     let bench = bench();
     let transaction = bench.begin();

@@ -11,7 +11,9 @@ use farbird_types::{ColumnType, Error, Result, isc};
 use crate::bind::binder::{Binder, Block, Origin};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::query::{BoundSelect, OutputColumn};
-use crate::bind::scope::{CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue};
+use crate::bind::scope::{
+    CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue, RowKey, RowNumber,
+};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind, alias_conflict, alias_of};
 use crate::catalog::Relation;
 use crate::expression::Expression;
@@ -222,7 +224,7 @@ impl Binder<'_> {
         &mut self,
         select: Box<BoundSelect>,
         alias: &str,
-    ) -> Result<(FromTree, Vec<OutputColumn>, Option<(usize, u32)>)> {
+    ) -> Result<(FromTree, Vec<OutputColumn>, Option<RowKey>)> {
         let BoundSelect { block: inner, mut tree, mut conditions, mut items, .. } = *select;
         let offset = self.block().sources.len();
         for source in inner.sources {
@@ -265,7 +267,10 @@ impl Binder<'_> {
         tree.move_sources(offset);
         let row_key = match &tree {
             FromTree::Source(source) => match self.block().sources.get(*source).map(|source| &source.kind) {
-                Some(SourceKind::Table(relation)) => Some((*source, relation.id.0)),
+                Some(SourceKind::Table(relation)) => {
+                    let number = RowNumber::Source(*source);
+                    Some(RowKey { relation: relation.id.0, number })
+                }
                 _ => None,
             },
             _ => None,

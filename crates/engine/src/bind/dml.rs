@@ -54,8 +54,7 @@ fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Insert);
     let several = matches!(insert.source, ast::InsertSource::Query(_));
     let new = RowSlot::at(0);
-    let returning =
-        Returned { row: changed.row, old: None, new: Some(new), current: new, others: Vec::new() };
+    let returning = Returned { old: None, new: Some(new), ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
     let action = ModifyAction::Insert(InsertPlan { source, row });
     binder.prepared(StatementKind::Insert, action, returning, columns, several)
@@ -80,7 +79,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, width) = binder.plan_rows(outline, &mut assignments)?;
     let (old, new) = (Some(RowSlot::at(0)), RowSlot::at(width));
-    let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
+    let returning = Returned { old, new: Some(new), ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(update.returning.as_ref(), returning)?;
     let action = ModifyAction::Update(UpdatePlan {
         source,
@@ -110,8 +109,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
     let (source, _) = binder.plan_rows(outline, &mut [])?;
     let old = RowSlot::at(0);
-    let returning =
-        Returned { row: changed.row, old: Some(old), new: None, current: old, others: Vec::new() };
+    let returning = Returned { old: Some(old), new: None, ..Returned::of(&changed, old) };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
     let action =
         ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
@@ -177,7 +175,8 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
     let (source, width) = binder.plan_rows(outline, &mut [])?;
     let old = Some(RowSlot { offset: 0, presence: Some(slot_count(&changed.relation)) });
     let new = RowSlot::at(width);
-    let returning = Returned { row: changed.row, old, new: Some(new), current: new, others: Vec::new() };
+    let number = numbers(&changed, width + slot_count(&changed.relation));
+    let returning = Returned { old, new: Some(new), number, ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(statement.returning.as_ref(), returning)?;
     let action = ModifyAction::UpdateOrInsert(UpdateOrInsertPlan { values, source, assignments, insert });
     binder.prepared(StatementKind::Insert, action, returning, columns, false)
@@ -240,11 +239,33 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
     let old = Some(RowSlot { offset: 0, presence: Some(fields) });
     let new = Some(RowSlot { offset: width, presence: Some(width + 2 * fields) });
     let current = RowSlot::at(width + fields);
-    let returning = Returned { row: changed.row, old, new, current, others };
+    let number = numbers(&changed, width + 2 * fields + 1);
+    let returning = Returned { old, new, others, number, ..Returned::of(&changed, current) };
     let (returning, columns) = binder.bind_returning(merge.returning.as_ref(), returning)?;
     let source_missing = loose.pop();
     let action = ModifyAction::Merge(MergePlan { source, target, source_missing, clauses });
     binder.prepared(StatementKind::Update, action, returning, columns, true)
+}
+
+/// Where statements that insert or update have the number of the changed row: behind the old row, or at `inserted`.
+fn numbers(changed: &Changed, inserted: usize) -> Option<Expression> {
+    let old = Expression::Column(slot_count(&changed.relation));
+    changed.source.map(|_| Expression::Coalesce(vec![old, Expression::Column(inserted)]))
+}
+
+impl Returned {
+    /// Of a changed table whose bare columns are those at `current`.
+    fn of(changed: &Changed, current: RowSlot) -> Returned {
+        Returned {
+            row: changed.row.clone(),
+            old: None,
+            new: None,
+            current,
+            others: Vec::new(),
+            number: changed.source.map(|_| Expression::Column(slot_count(&changed.relation))),
+            relation: changed.relation.id.0,
+        }
+    }
 }
 
 impl Binder<'_> {

@@ -59,7 +59,7 @@ impl Binder<'_> {
                 self.variable(qualifier.as_ref(), name, value.position)
             }
             ExpressionKind::RecordKey { qualifier, kind } => {
-                self.bind_record_key(qualifier.as_ref(), *kind, value.position)
+                self.resolve_record_key(qualifier.as_ref(), *kind, value.position)
             }
             ExpressionKind::ArrayElement { .. } => Err(unsupported("arrays")),
             ExpressionKind::Parameter(_) if self.variables.is_psql() => {
@@ -188,21 +188,6 @@ impl Binder<'_> {
             }
         };
         Ok(Bound::new(expression, sql_type, true))
-    }
-
-    fn bind_record_key(
-        &mut self,
-        qualifier: Option<&ast::Name>,
-        kind: ast::RecordKeyKind,
-        position: ast::Position,
-    ) -> Result<Bound> {
-        if kind == ast::RecordKeyKind::RecordVersion {
-            return Err(unsupported("RDB$RECORD_VERSION"));
-        }
-        let (row, relation, origin) = self.resolve_row_key(qualifier, "RDB$DB_KEY", position)?;
-        let expression = Expression::DbKey { relation, row: Box::new(row) };
-        let bound = Bound::new(expression, SqlType::char(8, CharacterSet::OCTETS), true);
-        Ok(Bound { origin: Some(origin), ..bound })
     }
 
     fn bind_negation(&mut self, operand: &ast::Expression) -> Result<Bound> {

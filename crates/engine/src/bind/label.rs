@@ -28,7 +28,7 @@ pub(crate) fn label_of(value: &Expression) -> String {
         }),
         ExpressionKind::RecordKey { kind, .. } => String::from(match kind {
             RecordKeyKind::DbKey => "DB_KEY",
-            RecordKeyKind::RecordVersion => "RECORD_VERSION",
+            RecordKeyKind::RecordVersion => "RDB$RECORD_VERSION",
         }),
         ExpressionKind::Case(_) => String::from("CASE"),
         ExpressionKind::Cast { .. } | ExpressionKind::Collate { .. } => String::from("CAST"),

@@ -349,8 +349,8 @@ impl Binder<'_> {
                     let own_name = match &value.kind {
                         ast::ExpressionKind::Column { name, .. }
                         | ast::ExpressionKind::Variable { name, .. } => Some(name.as_str().to_owned()),
-                        ast::ExpressionKind::RecordKey { kind: ast::RecordKeyKind::DbKey, .. } => {
-                            Some(String::from("DB_KEY"))
+                        ast::ExpressionKind::RecordKey { .. } => {
+                            bound.origin.as_ref().map(|origin| origin.field.clone())
                         }
                         ast::ExpressionKind::Subquery(_) => {
                             bound.origin.as_ref().map(|origin| origin.field.clone())

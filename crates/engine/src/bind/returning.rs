@@ -7,7 +7,7 @@ use farbird_types::Result;
 use crate::api::ColumnDescription;
 use crate::bind::binder::{Binder, Block};
 use crate::bind::query::describe_column;
-use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowSlot};
+use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowKey, RowNumber, RowSlot};
 use crate::bind::source::alias_of;
 use crate::expression::Expression;
 
@@ -21,6 +21,10 @@ pub(super) struct Returned {
     pub(super) current: RowSlot,
     /// Other tables (of MERGE), over the same row.
     pub(super) others: Vec<NamedTable>,
+    /// Where the changed row's number stands, if it is a stored table's.
+    pub(super) number: Option<Expression>,
+    /// The changed table's number.
+    pub(super) relation: u32,
 }
 
 impl Binder<'_> {
@@ -33,8 +37,14 @@ impl Binder<'_> {
         let Some(returning) = returning else { return Ok((Vec::new(), Vec::new())) };
         self.blocks = vec![Block::default()];
         let mut namespace = Namespace::new(0);
-        let row = |alias: &str, place: RowSlot| {
-            let mut table = NamedTable { name: alias.to_owned(), ..returned.row.clone() };
+        let is_deleted = returned.new.is_none();
+        let row = |alias: &str, place: RowSlot, is_new: bool| {
+            let number = returned.number.clone().map(|number| place.value(number));
+            let row_key = number.map(|number| RowKey {
+                relation: returned.relation,
+                number: RowNumber::Returned { number, is_new },
+            });
+            let mut table = NamedTable { name: alias.to_owned(), row_key, ..returned.row.clone() };
             for column in &mut table.columns {
                 column.origin.alias = alias_of(alias, &column.origin.relation);
                 match &mut column.value {
@@ -48,13 +58,15 @@ impl Binder<'_> {
             }
             table
         };
-        namespace.tables.push(row(&returned.row.name, returned.current));
-        namespace.tables.extend(returned.others);
+        namespace.tables.push(row(&returned.row.name, returned.current, !is_deleted));
+        namespace
+            .tables
+            .extend(returned.others.into_iter().map(|other| NamedTable { row_key: None, ..other }));
         self.namespaces = vec![namespace];
         // NEW and OLD stand outside: they are found by their qualifier, and never make a bare column ambiguous.
         let mut qualified = Namespace::new(0);
-        qualified.tables.extend(returned.old.map(|place| row("OLD", place)));
-        qualified.tables.extend(returned.new.map(|place| row("NEW", place)));
+        qualified.tables.extend(returned.old.map(|place| row("OLD", place, false)));
+        qualified.tables.extend(returned.new.map(|place| row("NEW", place, true)));
         self.namespaces.insert(0, qualified);
         // `*` is the changed table, whatever else stands there.
         let changed = ast::Name::new(returned.row.name);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use farbird_sql::ast::{self, Name, Position};
-use farbird_types::{ColumnType, Error, Result, isc};
+use farbird_sql::ast::{self, ContextVariable, Name, Position, RecordKeyKind};
+use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::bind::binder::{AggregatedColumn, Binder, Bound, Origin};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::source::{SourceColumn, alias_of};
+use crate::catalog::RelationKind;
 use crate::expression::Expression;
 
 /// The names of one FROM clause.
@@ -38,8 +39,30 @@ pub(crate) struct NamedTable {
     pub(crate) columns: Vec<NamedColumn>,
     /// Whether it is a derived or common table.
     pub(crate) derived: bool,
-    /// The source whose row number RDB$DB_KEY shows, with the relation's number.
-    pub(crate) row_key: Option<(usize, u32)>,
+    /// Where RDB$DB_KEY and RDB$RECORD_VERSION of its rows come from.
+    pub(crate) row_key: Option<RowKey>,
+}
+
+/// How a row of a stored table is told from others.
+#[derive(Debug, Clone)]
+pub(crate) struct RowKey {
+    /// RDB$RELATION_ID.
+    pub(crate) relation: u32,
+    /// Where its number is.
+    pub(crate) number: RowNumber,
+}
+
+/// Where the number of a row is.
+#[derive(Debug, Clone)]
+pub(crate) enum RowNumber {
+    /// This source has it.
+    Source(usize),
+    /// In a row for RETURNING.
+    Returned {
+        number: Expression,
+        /// What is written is of the running transaction.
+        is_new: bool,
+    },
 }
 
 /// A column that USING or NATURAL made of several: names without a qualifier and `*` see it instead of them.
@@ -266,16 +289,20 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// RDB$DB_KEY: the row number of a table, with the relation's number.
+    /// RDB$DB_KEY or RDB$RECORD_VERSION of a table: without qualifier of the first.
     ///
     /// # Errors
-    /// An unknown column if there is no table, or (without qualifier) several.
-    pub(crate) fn resolve_row_key(
+    /// An unknown column if there is no table.
+    pub(crate) fn resolve_record_key(
         &mut self,
         qualifier: Option<&Name>,
-        name: &str,
+        kind: RecordKeyKind,
         position: Position,
-    ) -> Result<(Expression, u32, Origin)> {
+    ) -> Result<Bound> {
+        let (name, field, sql_type) = match kind {
+            RecordKeyKind::DbKey => ("RDB$DB_KEY", "DB_KEY", SqlType::char(8, CharacterSet::OCTETS)),
+            RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
+        };
         let mut found = None;
         for namespace in self.namespaces.iter().rev() {
             if !namespace.hidden {
@@ -284,9 +311,9 @@ impl Binder<'_> {
                         continue;
                     }
                     if found.is_none()
-                        && let Some((source, relation)) = table.row_key
+                        && let Some(key) = &table.row_key
                     {
-                        found = Some((namespace.block, source, relation, table.name.clone()));
+                        found = Some((namespace.block, key.clone(), table.name.clone()));
                     }
                 }
             }
@@ -294,23 +321,37 @@ impl Binder<'_> {
                 break;
             }
         }
-        let Some((block, source, relation, alias)) = found else {
+        let Some((block, RowKey { relation, number }, alias)) = found else {
             return Err(unknown_column(qualifier, name, position));
         };
         self.note_aggregated(block);
-        let slot = match self.blocks.get_mut(block) {
-            Some(block) => block.slot(source, SourceColumn::RowNumber),
-            None => return Err(unknown_column(qualifier, name, position)),
+        let (number, is_new) = match number {
+            RowNumber::Returned { number, is_new } => (number, is_new),
+            RowNumber::Source(source) => match self.blocks.get_mut(block) {
+                Some(block) => (Expression::Column(block.slot(source, SourceColumn::RowNumber)), false),
+                None => return Err(unknown_column(qualifier, name, position)),
+            },
         };
         let table = self.environment.catalog.relations.values().find(|table| table.id.0 == relation);
+        // Rows of system tables are made as they are asked for.
+        let is_stored = table.is_some_and(|table| table.kind != RelationKind::System);
         let name = table.map_or("", |table| table.name.as_str());
         let origin = Origin {
-            field: String::from("DB_KEY"),
+            field: field.to_owned(),
             relation: name.to_owned(),
             owner: table.map_or(String::new(), |table| table.owner.clone()),
             alias: alias_of(&alias, name),
         };
-        Ok((self.bring_in(block, Expression::Column(slot)), relation, origin))
+        let row = Box::new(self.bring_in(block, number));
+        let expression = match kind {
+            RecordKeyKind::DbKey => Expression::DbKey { relation, row },
+            RecordKeyKind::RecordVersion if is_new => {
+                Expression::Context(ContextVariable::CurrentTransaction)
+            }
+            RecordKeyKind::RecordVersion if is_stored => Expression::RecordVersion { relation, row },
+            RecordKeyKind::RecordVersion => Expression::NULL,
+        };
+        Ok(Bound { origin: Some(origin), ..Bound::new(expression, sql_type, true) })
     }
 
     /// As [`Binder::named_value`], for a column at a place of the block's namespace: while the block's grouping is bound one

@@ -12,7 +12,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 use crate::bind::binder::{Binder, Block, Bound, Origin};
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
 use crate::bind::scope::{
-    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowSlot,
+    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowKey, RowNumber, RowSlot,
 };
 use crate::bind::target::row_table;
 use crate::bind::{AccessPrivilege, Environment};
@@ -520,7 +520,7 @@ pub(crate) fn named_relation(
         description: format!("table {}", relation.name),
         columns: columns.collect(),
         derived: false,
-        row_key: Some((source, relation.id.0)),
+        row_key: Some(RowKey { relation: relation.id.0, number: RowNumber::Source(source) }),
     }
 }
 

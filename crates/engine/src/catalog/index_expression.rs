@@ -74,6 +74,7 @@ fn looks_further(expression: &Expression) -> bool {
                     | Expression::ErrorContext(_)
                     | Expression::Parameter(_)
                     | Expression::DbKey { .. }
+                    | Expression::RecordVersion { .. }
             )
         })
 }

@@ -174,13 +174,20 @@ fn run_insert(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     for_each_row(&insert.source, context, |row, context| {
-        let new = insert_row(&insert.row, &row, context)?;
-        output.changed(Fate::Inserted, context, || new)
+        let (mut new, number) = insert_row(&insert.row, &row, context)?;
+        output.changed(Fate::Inserted, context, || {
+            new.push(number);
+            new
+        })
     })
 }
 
-/// Inserts a row made of `source`; gives it as it was stored.
-fn insert_row(plan: &InsertRow, source: &[Value], context: &mut ExecutionContext<'_>) -> Change<Vec<Value>> {
+/// Inserts a row made of `source`; gives it as it was stored, and its number.
+fn insert_row(
+    plan: &InsertRow,
+    source: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<(Vec<Value>, Value)> {
     let target = &plan.target;
     let mut new = vec![Value::Null; target.columns.len()];
     for (slot, value) in &plan.assignments {
@@ -195,8 +202,9 @@ fn insert_row(plan: &InsertRow, source: &[Value], context: &mut ExecutionContext
             *place = value;
         }
     }
-    row_change::insert(target, &mut new, context)?;
-    Ok(new)
+    let number = row_change::insert(target, &mut new, context)?;
+    let number = number.and_then(|number| i64::try_from(number.0).ok()).map_or(Value::Null, Value::integer);
+    Ok((new, number))
 }
 
 /// The row number of a source's row, if its table's row is there.
@@ -322,9 +330,12 @@ fn run_update_or_insert(
     if found {
         return Ok(());
     }
-    let new = insert_row(&statement.insert, &[], context)?;
+    let (mut new, number) = insert_row(&statement.insert, &[], context)?;
     let width = statement.source.width();
-    output.changed(Fate::Inserted, context, || joined(vec![Value::Null; width], new))
+    output.changed(Fate::Inserted, context, || {
+        new.push(number);
+        joined(vec![Value::Null; width], new)
+    })
 }
 
 fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut ExecutionContext<'_>) -> Change<()> {
@@ -381,8 +392,12 @@ fn merge_row(
             output.changed(Fate::Deleted, context, || merged(row, None, target))
         }
         (MergeActionPlan::Insert(insert), _) => {
-            let new = insert_row(insert, &row, context)?;
-            output.changed(Fate::Inserted, context, || merged(row, Some(new), target))
+            let (new, number) = insert_row(insert, &row, context)?;
+            output.changed(Fate::Inserted, context, || {
+                let mut returned = merged(row, Some(new), target);
+                returned.push(number);
+                returned
+            })
         }
         (MergeActionPlan::Update(_) | MergeActionPlan::Delete, None) => Ok(()),
     }

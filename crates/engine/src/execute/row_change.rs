@@ -78,8 +78,9 @@ pub(crate) fn insert(
     target: &Target,
     new: &mut Vec<Value>,
     context: &mut ExecutionContext<'_>,
-) -> Change<()> {
+) -> Change<Option<RowId>> {
     let relation = &target.relation;
+    let mut number = None;
     check_writable(target)?;
     if target.triggers.before_insert {
         fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Insert, None, Some(new))?;
@@ -87,17 +88,14 @@ pub(crate) fn insert(
     }
     if target.stored {
         constraint::check_row(target, new, true, context)?;
-        context
-            .transaction
-            .store
-            .insert(&target.layout, new)
-            .map_err(|error| refused_row(target, error, context))?;
+        let inserted = context.transaction.store.insert(&target.layout, new);
+        number = Some(inserted.map_err(|error| refused_row(target, error, context))?);
         constraint::check_foreign_keys(target, None, new, context)?;
     }
     if target.triggers.after_insert {
         fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Insert, None, Some(new))?;
     }
-    Ok(())
+    Ok(number)
 }
 
 /// Replaces a row; false if the statement's own triggers or cascades have deleted it already. `new` is as it was stored

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use farbird_store::{RelationId, RowId};
 use farbird_types::{Error, Result, SqlType, Text, Value, arithmetic, convert, isc};
 
 use crate::execute::context::ExecutionContext;
@@ -121,6 +122,12 @@ impl Expression {
             }
             Expression::DbKey { relation, row: number } => match number.evaluate(row, context)? {
                 Value::Integer { unscaled, .. } => Ok(db_key(*relation, unscaled.unsigned_abs())),
+                _ => Ok(Value::Null),
+            },
+            Expression::RecordVersion { relation, row: number } => match number.evaluate(row, context)? {
+                Value::Integer { unscaled, .. } => {
+                    record_version(*relation, RowId(unscaled.unsigned_abs() as u64), context)
+                }
                 _ => Ok(Value::Null),
             },
             Expression::SubstringSimilar { pattern, result } => {
@@ -252,6 +259,12 @@ pub fn db_key(relation: u32, row: u64) -> Value {
     key.extend(row.to_le_bytes().into_iter().skip(4).take(2));
     key.extend(row.to_le_bytes().into_iter().take(4));
     Value::Text(Text::new(key, farbird_types::CharacterSet::OCTETS))
+}
+
+/// RDB$RECORD_VERSION of a row that the statement sees. A look at the row by its number: rows are not read with it.
+fn record_version(relation: u32, row: RowId, context: &ExecutionContext<'_>) -> Result<Value> {
+    let writer = context.transaction.store.writer_of_row(RelationId(relation), &context.view, row)?;
+    Ok(writer.map_or(Value::Null, |writer| Value::integer(i64::try_from(writer.0).unwrap_or(i64::MAX))))
 }
 
 /// The row number of a DB_KEY, if it is one of this relation.

@@ -222,6 +222,13 @@ pub enum Expression {
         /// The row number, or NULL on the empty side of an outer join.
         row: Box<Expression>,
     },
+    /// RDB$RECORD_VERSION: the transaction that wrote the version of a row which the statement sees.
+    RecordVersion {
+        /// RDB$RELATION_ID.
+        relation: u32,
+        /// The row number, or NULL on the empty side of an outer join.
+        row: Box<Expression>,
+    },
     /// An aggregate of the query being bound, by number. Only while binding: becomes a column.
     Aggregate(usize),
     /// A window function of the query being bound, by number. Only while binding: becomes a column.

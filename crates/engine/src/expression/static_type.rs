@@ -23,7 +23,7 @@ impl Expression {
                 let results = branches.iter().map(|(_, result)| result);
                 common(results.chain([&**otherwise]).map(|result| result.static_type(column)))
             }
-            Expression::Sequence { .. } => Some(SqlType::BIGINT),
+            Expression::Sequence { .. } | Expression::RecordVersion { .. } => Some(SqlType::BIGINT),
             Expression::DbKey { .. } => Some(SqlType::char(8, CharacterSet::OCTETS)),
             Expression::Comparison { .. }
             | Expression::Distinct { .. }

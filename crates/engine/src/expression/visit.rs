@@ -22,7 +22,8 @@ impl Expression {
             | Expression::IsTruth { operand, .. }
             | Expression::Not(operand)
             | Expression::Sequence { step: operand, .. }
-            | Expression::DbKey { row: operand, .. } => visit(operand),
+            | Expression::DbKey { row: operand, .. }
+            | Expression::RecordVersion { row: operand, .. } => visit(operand),
             Expression::Arithmetic { left, right, .. }
             | Expression::Concatenate { left, right, .. }
             | Expression::Comparison { left, right, .. }
@@ -96,7 +97,8 @@ impl Expression {
             | Expression::IsTruth { operand, .. }
             | Expression::Not(operand)
             | Expression::Sequence { step: operand, .. }
-            | Expression::DbKey { row: operand, .. } => visit(operand),
+            | Expression::DbKey { row: operand, .. }
+            | Expression::RecordVersion { row: operand, .. } => visit(operand),
             Expression::Arithmetic { left, right, .. }
             | Expression::Concatenate { left, right, .. }
             | Expression::Comparison { left, right, .. }

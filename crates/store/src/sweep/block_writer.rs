@@ -6,7 +6,11 @@ use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
 use crate::block::{BLOCK_BYTES_MAX, BLOCK_ROWS_MAX, BLOCK_SPAN_MAX, BlockLabel, PackedBlock, RowIds, Stamp};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
+use crate::writers::Writers;
 use crate::{CommitNumber, Projection, RelationLayout, Result, RowId, StoreError, TransactionId};
+
+/// The writers of a block's rows take about so much at most, in bytes: what they take is not among the block's own.
+const WRITERS_BYTES_MAX: usize = 4_096;
 
 /// Rows of a block in the making, and blocks made.
 pub(super) struct BlockWriter<'a> {
@@ -19,6 +23,7 @@ pub(super) struct BlockWriter<'a> {
     row_ids: Vec<u64>,
     rows: EncodedRows,
     commit: CommitNumber,
+    writers: Writers,
     /// First row and contents of each block.
     blocks: Vec<(RowId, Vec<u8>)>,
 }
@@ -40,6 +45,7 @@ impl<'a> BlockWriter<'a> {
             row_ids: Vec::new(),
             rows: EncodedRows::new(),
             commit: CommitNumber(0),
+            writers: Writers::default(),
             blocks: Vec::new(),
         })
     }
@@ -49,7 +55,15 @@ impl<'a> BlockWriter<'a> {
         self.fill = BlockFill::like(self.codec, BLOCK_BYTES_MAX, rows, packed_bytes);
     }
 
-    pub(super) fn push(&mut self, row: u64, commit: CommitNumber, format: u16, bytes: &[u8]) -> Result<()> {
+    /// Adds a row; `written` is when and by whom.
+    pub(super) fn push(
+        &mut self,
+        row: u64,
+        written: (CommitNumber, TransactionId),
+        format: u16,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let (commit, writer) = written;
         if !self.has_room(row) {
             self.end_block()?;
         }
@@ -68,6 +82,7 @@ impl<'a> BlockWriter<'a> {
             self.rows.push_with(|out| encode_row(record_format, &values, out))?;
         }
         self.row_ids.push(row);
+        self.writers.push(writer);
         self.commit = self.commit.max(commit);
         Ok(())
     }
@@ -78,6 +93,7 @@ impl<'a> BlockWriter<'a> {
         let reserved = || self.inner.row_numbers.next_reserved(self.layout.id, last + 1);
         self.row_ids.len() < BLOCK_ROWS_MAX
             && row - first < BLOCK_SPAN_MAX
+            && self.writers.len() < WRITERS_BYTES_MAX
             && (row == last + 1 || reserved().is_none_or(|reserved| reserved > row))
             && !self.fill.is_full(self.record_format, &self.rows)
     }
@@ -94,8 +110,9 @@ impl<'a> BlockWriter<'a> {
         }
         let row_ids = RowIds::of(std::mem::take(&mut self.row_ids));
         let rows = std::mem::take(&mut self.rows);
-        let label = BlockLabel { codec: self.codec, writer: TransactionId(0), format: self.format };
-        let block = PackedBlock::pack(&label, self.record_format, &row_ids, &rows)?;
+        let writers = std::mem::take(&mut self.writers);
+        let label = BlockLabel { codec: self.codec, writers, format: self.format };
+        let block = PackedBlock::pack(label, self.record_format, &row_ids, &rows)?;
         self.blocks.push((block.first_row(), block.stamped(Stamp::Commit(self.commit))));
         self.commit = CommitNumber(0);
         Ok(())

@@ -462,13 +462,13 @@ impl Merge<'_> {
             let mut rows = EncodedRows::new();
             reader.encoded_rows(0..block.rows, &mut rows).map_err(|error| block.damaged(&error))?;
             writer.expect_rows_like(&rows, block.packed_bytes());
-            for (row, bytes) in block.row_ids_from(0).zip(rows.iter()) {
+            for ((row, bytes), by) in block.row_ids_from(0).zip(rows.iter()).zip(block.writers()) {
                 while let Some(before) = versions.next_if(|((id, _), _)| id.0 < row) {
                     push_version(&mut writer, before)?;
                 }
                 match versions.next_if(|((id, _), _)| id.0 == row) {
                     Some(newer) => push_version(&mut writer, newer)?,
-                    None => writer.push(row, commit, block.format, bytes)?,
+                    None => writer.push(row, (commit, by), block.format, bytes)?,
                 }
             }
         }
@@ -480,9 +480,10 @@ impl Merge<'_> {
 }
 
 fn push_version(writer: &mut BlockWriter<'_>, ((row, commit), value): &(VersionKey, Slice)) -> Result<()> {
-    match StoredVersion::decode(value, *row)?.content {
+    let version = StoredVersion::decode(value, *row)?;
+    match version.content {
         VersionContent::Deleted => Ok(()),
-        VersionContent::Row { format, bytes } => writer.push(row.0, *commit, format, bytes),
+        VersionContent::Row { format, bytes } => writer.push(row.0, (*commit, version.writer), format, bytes),
     }
 }
 

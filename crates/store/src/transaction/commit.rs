@@ -18,6 +18,7 @@ use crate::store::Inner;
 use crate::substrate::{Space, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::{OwnEntries, OwnRow, RelationWrites, Run, RunRows};
+use crate::writers::Writers;
 use crate::{CommitNumber, IndexId, RelationId, Result, RowId, StoreError, TransactionId};
 
 /// All that one commit writes.
@@ -178,8 +179,8 @@ impl CommitContent {
             .get(&(relation, format))
             .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
         let codec = written.codec.unwrap_or(self.codec);
-        let label = BlockLabel { codec, writer: self.id, format };
-        out.blocks.push((relation, PackedBlock::pack(&label, &written.record, row_ids, rows)?));
+        let label = BlockLabel { codec, writers: Writers::one(self.id), format };
+        out.blocks.push((relation, PackedBlock::pack(label, &written.record, row_ids, rows)?));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use crate::decoder::RowDecoder;
 use crate::merge::{MergedRow, MergedRows};
 use crate::substrate::SubstrateState;
 use crate::write_set::OwnRow;
-use crate::{Projection, ReadView, RelationLayout, Result, RowId};
+use crate::{Projection, ReadView, RelationId, RelationLayout, Result, RowId, TransactionId};
 
 impl Transaction {
     /// Reads the visible version of one row, the projected columns in the projection's order.
@@ -26,6 +26,23 @@ impl Transaction {
         let mut values = Vec::with_capacity(decoder.width());
         let found = self.read_visible(&core, &*snapshot, &decoder, layout, view, row, &mut values)?;
         Ok(found.then_some(values))
+    }
+
+    /// The transaction that wrote the visible version of a row; 0 if that was not kept, as in blocks of older files.
+    pub fn writer_of_row(
+        &self,
+        relation: RelationId,
+        view: &ReadView,
+        row: RowId,
+    ) -> Result<Option<TransactionId>> {
+        self.lock_to_read(relation)?;
+        let core = self.core()?;
+        if let Some(own) = core.writes.relation(relation).and_then(|writes| writes.row(row, view.change())) {
+            return Ok(matches!(own, OwnRow::Row { .. }).then_some(core.id));
+        }
+        let snapshot = self.store.inner.snapshot();
+        let found = find_row(&self.store.inner, &*snapshot, relation, row, core.visibility(relation, view))?;
+        Ok(found.filter(|found| !found.is_deleted()).map(|found| found.writer))
     }
 
     /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.

@@ -24,6 +24,7 @@ use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::{Run, Spill, SpilledChange};
+use crate::writers::Writers;
 use crate::{IndexId, Projection, RelationId, Result, RowId, StoreError};
 
 /// Entries written or removed in one batch, in bytes: others can write between two of them.
@@ -168,9 +169,9 @@ fn spilled_block(
         .get(&(relation, format))
         .ok_or(StoreError::BadLayout { relation, what: "format for its written rows" })?;
     let codec = written.codec.unwrap_or_else(|| inner.codec());
-    let label = BlockLabel { codec, writer: core.id, format };
+    let label = BlockLabel { codec, writers: Writers::one(core.id), format };
     let row_ids = RowIds::Dense(first..first + rows.len() as u64);
-    Ok(PackedBlock::pack(&label, &written.record, &row_ids, rows)?.stamped(Stamp::Transaction(core.id)))
+    Ok(PackedBlock::pack(label, &written.record, &row_ids, rows)?.stamped(Stamp::Transaction(core.id)))
 }
 
 /// Writes in bounded batches.
