@@ -268,7 +268,7 @@ impl NullBits {
 }
 
 /// The value as the number that stands for it in a column of this type; `None` if there is no such number.
-pub(crate) fn number_of_value(sql_type: &SqlType, value: &Value) -> Option<i64> {
+pub fn number_of_value(sql_type: &SqlType, value: &Value) -> Option<i64> {
     match (sql_type, value) {
         (SqlType::Boolean, Value::Boolean(value)) => Some(i64::from(*value)),
         (SqlType::Exact { .. }, Value::Integer { unscaled, .. }) => Some(*unscaled),
@@ -281,7 +281,7 @@ pub(crate) fn number_of_value(sql_type: &SqlType, value: &Value) -> Option<i64> 
 }
 
 /// Undoes [`number_of_value`]; `None` if the type has no such number.
-pub(crate) fn value_of_number(sql_type: &SqlType, number: i64) -> Option<Value> {
+pub fn value_of_number(sql_type: &SqlType, number: i64) -> Option<Value> {
     if !number_range(sql_type)?.contains(&number) {
         return None;
     }

@@ -171,7 +171,7 @@ impl KeyedProjection {
 }
 
 /// The slots of an index's parts, if columns are all that its keys are made of.
-fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
+pub(crate) fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
     let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot_of(part).is_some());
     is_plain.then(|| index.parts.iter().filter_map(slot_of))
 }

@@ -54,6 +54,16 @@ pub(crate) mod meta {
     /// BLOB that a dropped relation owned: removed with it; relation, blob; no value.
     pub(crate) const DROPPED_BLOB: &[u8] = b"dropped blob/";
 
+    /// What is known of a relation's rows: relation; see [`crate::relation_statistics`].
+    const STATISTICS: &[u8] = b"statistics/";
+    /// The commit as of which all of these are: 8 bytes, little-endian. If it is not the latest one the database was not closed, or
+    /// by a program that does not know them.
+    pub(crate) const STATISTICS_AS_OF: &[u8] = b"statistics as of";
+
+    pub(crate) fn statistics(relation: RelationId) -> Vec<u8> {
+        [STATISTICS, &relation.0.to_be_bytes()].concat()
+    }
+
     pub(crate) fn pending_blob(blob: u64) -> Vec<u8> {
         [PENDING_BLOB, &blob.to_be_bytes()].concat()
     }

@@ -41,6 +41,7 @@ mod options;
 mod pending_keys;
 mod recovery;
 mod registry;
+mod relation_statistics;
 mod row_locks;
 mod row_numbers;
 mod scan;
@@ -67,6 +68,7 @@ pub use identifiers::{CommitNumber, IndexId, RelationId, RowId, SequenceId, Tran
 pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
 pub use layout::{IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate};
 pub use options::{Access, Isolation, LockLevel, StoreOptions, TransactionOptions, Wait};
+pub use relation_statistics::{ColumnStatistics, IndexStatistics, RelationStatistics};
 pub use scan::{Projection, RelationScan, RowBatch};
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};

@@ -31,7 +31,8 @@ pub(crate) enum MergedRow<'a> {
 /// A walk over the visible rows.
 pub(crate) struct MergedRows<'a> {
     cancel: &'a CancelFlag,
-    core: &'a Core,
+    /// The transaction whose own changes are seen; `None`: nobody's.
+    core: Option<&'a Core>,
     relation: RelationId,
     change: u64,
     own: Option<(RowId, OwnRow<'a>)>,
@@ -55,7 +56,22 @@ impl<'a> MergedRows<'a> {
         let own = core.writes.relation(relation).and_then(|writes| writes.next_row(RowId(from), change));
         let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
         let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
-        Ok(MergedRows { cancel, core, relation, change, own, versions, blocks })
+        Ok(MergedRows { cancel, core: Some(core), relation, change, own, versions, blocks })
+    }
+
+    /// A walk over what is committed up to a number, for nobody's transaction.
+    pub(crate) fn committed(
+        inner: &'a Inner,
+        cancel: &'a CancelFlag,
+        snapshot: &dyn SubstrateState,
+        relation: RelationId,
+        until: CommitNumber,
+        from: u64,
+    ) -> Result<MergedRows<'a>> {
+        let visibility = Visibility { until, own_commits: &[], own: None };
+        let versions = VisibleVersions::new(inner, cancel, snapshot, relation, visibility, from)?;
+        let blocks = VisibleBlocks::new(inner, cancel, snapshot, relation, visibility, from)?;
+        Ok(MergedRows { cancel, core: None, relation, change: 0, own: None, versions, blocks })
     }
 
     /// What comes next: one row, or a stretch of a block of which the caller takes as much as it likes with
@@ -91,7 +107,7 @@ impl<'a> MergedRows<'a> {
 
     fn take_own(&mut self) -> Option<MergedRow<'a>> {
         let (row, own) = self.own.take()?;
-        let writes = self.core.writes.relation(self.relation);
+        let writes = self.core.and_then(|core| core.writes.relation(self.relation));
         self.own = writes.and_then(|writes| writes.next_row(RowId(row.0 + 1), self.change));
         match own {
             OwnRow::Deleted => None,

@@ -7,6 +7,7 @@ use farbird_types::Value;
 use crate::column_batch::ColumnBatch;
 use crate::decoder::{RowDecoder, latest_layout};
 use crate::merge::{MergedRow, MergedRows};
+use crate::substrate::SubstrateState;
 use crate::version::{StoredVersion, VersionContent};
 use crate::{ReadView, RelationLayout, Result, RowId, Transaction};
 
@@ -171,40 +172,7 @@ impl RelationScan {
         let snapshot = inner.snapshot();
         let mut rows =
             MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
-        while batch.len() < rows_max.max(1) {
-            let room = rows_max.max(1) - batch.len();
-            match rows.next()? {
-                None => {
-                    self.next = u64::MAX;
-                    break;
-                }
-                Some(MergedRow::Own(row, format, bytes)) => {
-                    batch.push_row(row, format, bytes)?;
-                    self.next = row.0 + 1;
-                }
-                Some(MergedRow::Version(row, slice)) => {
-                    if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content
-                    {
-                        batch.push_row(row, format, bytes)?;
-                    }
-                    self.next = row.0 + 1;
-                }
-                Some(MergedRow::Block(places)) => {
-                    let taken = places.start..places.end.min(places.start + room);
-                    let Some(block) =
-                        rows.block().filter(|block| batch.push_block(&snapshot, block, taken.clone()))
-                    else {
-                        break;
-                    };
-                    let is_end = taken.end == block.rows;
-                    self.next = rows.skip_in_block(taken);
-                    // A batch has one block: to look for the next one would be to open it twice.
-                    if is_end {
-                        break;
-                    }
-                }
-            }
-        }
+        self.next = fill_columns(&mut rows, &snapshot, self.next, rows_max, batch)?;
         Ok(!batch.is_empty())
     }
 
@@ -212,4 +180,46 @@ impl RelationScan {
     pub fn rewind(&mut self) {
         self.next = 0;
     }
+}
+
+/// Appends the next rows to a batch of columns, at most `rows_max` and of one block; gives the row to go on with, `next` if
+/// that is where it is already.
+pub(crate) fn fill_columns(
+    rows: &mut MergedRows<'_>,
+    snapshot: &Arc<dyn SubstrateState>,
+    mut next: u64,
+    rows_max: usize,
+    batch: &mut ColumnBatch,
+) -> Result<u64> {
+    while batch.len() < rows_max.max(1) {
+        let room = rows_max.max(1) - batch.len();
+        match rows.next()? {
+            None => return Ok(u64::MAX),
+            Some(MergedRow::Own(row, format, bytes)) => {
+                batch.push_row(row, format, bytes)?;
+                next = row.0 + 1;
+            }
+            Some(MergedRow::Version(row, slice)) => {
+                if let VersionContent::Row { format, bytes } = StoredVersion::decode(&slice, row)?.content {
+                    batch.push_row(row, format, bytes)?;
+                }
+                next = row.0 + 1;
+            }
+            Some(MergedRow::Block(places)) => {
+                let taken = places.start..places.end.min(places.start + room);
+                let Some(block) =
+                    rows.block().filter(|block| batch.push_block(snapshot, block, taken.clone()))
+                else {
+                    break;
+                };
+                let is_end = taken.end == block.rows;
+                next = rows.skip_in_block(taken);
+                // A batch has one block: to look for the next one would be to open it twice.
+                if is_end {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(next)
 }

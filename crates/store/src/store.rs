@@ -18,6 +18,7 @@ use crate::log::LoggedSubstrate;
 use crate::numbers::{Counter, read_number};
 use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
+use crate::relation_statistics::{StatisticsBook, figures_as_of};
 use crate::row_numbers::RowNumbers;
 use crate::sequence::Sequences;
 use crate::spilled::SpilledTransactions;
@@ -76,6 +77,12 @@ pub(crate) struct Inner {
     layouts: RwLock<Layouts>,
     /// Transactions whose rows in the file carry their number.
     pub(crate) spilled: SpilledTransactions,
+    /// What is known of relations for who plans statements.
+    pub(crate) statistics: StatisticsBook,
+    /// The commit as of which the file's own figures are.
+    pub(crate) statistics_as_of: Option<CommitNumber>,
+    /// The latest commit when the database was opened.
+    pub(crate) opened_at: CommitNumber,
 }
 
 /// The latest committed layout of a relation.
@@ -222,6 +229,9 @@ impl Store {
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
             old_states: Mutex::default(),
+            statistics: StatisticsBook::default(),
+            statistics_as_of: figures_as_of(&*snapshot),
+            opened_at: published,
             latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot)))),
             substrate,
         };
@@ -256,6 +266,7 @@ impl Store {
         self.inner.sequences.settle(&mut batch);
         self.inner.transaction_numbers.settle(&mut batch);
         self.inner.blob_numbers.settle(&mut batch);
+        self.inner.store_statistics(&mut batch);
         self.inner.write(batch, Durability::Durable)
     }
 
@@ -273,6 +284,7 @@ impl Store {
         let mut layouts = self.inner.layouts.write();
         layouts.registered.remove(&relation);
         layouts.dropped.insert(relation);
+        self.inner.statistics.forget(relation);
     }
 
     /// Begins a transaction. `cancel` interrupts its waits for locks and its long operations.

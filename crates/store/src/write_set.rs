@@ -185,6 +185,11 @@ impl RelationWrites {
         self.changed.range(range).filter_map(|(row, chain)| Some((RowId(*row), chain.last()?.own())))
     }
 
+    /// How many rows were updated or deleted.
+    pub(crate) fn changed_count(&self) -> usize {
+        self.changed.len()
+    }
+
     /// The run that holds a row, or held it before an undo.
     pub(crate) fn run_of(&self, row: u64) -> Option<&Run> {
         let after = self.runs.partition_point(|run| run.first <= row);

@@ -46,6 +46,7 @@ pub(super) fn sweep(inner: &Inner) -> Result<bool> {
             remove_marks(inner, relation, &unsettled, &mut batch);
             settled.push((relation, unsettled));
             batch.clear(Space::Blocks(relation));
+            batch.delete(Space::Meta, meta::statistics(relation));
             batch.delete(Space::Meta, key);
         }
         for mark in blobs.into_iter().take(BLOBS_PER_STEP) {

@@ -282,6 +282,7 @@ impl Store {
         }
         if useful == 0 {
             inner.rest()?;
+            useful += usize::from(inner.look_at_changed());
         }
         Ok(useful)
     }

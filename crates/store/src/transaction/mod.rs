@@ -22,6 +22,7 @@ use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnVisibility, Visibility};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, TouchedShards, Waiter};
+use crate::relation_statistics::Changed;
 use crate::store::{Inner, LayoutCheck};
 use crate::substrate::WriteBatch;
 use crate::view::{PinnedSnapshot, ReadView};
@@ -143,6 +144,17 @@ impl Core {
             scratch: Scratch::default(),
             has_failed: false,
         }
+    }
+
+    /// What it has spilled of a relation, but for runs of inserted rows, which it knows by themselves.
+    pub(crate) fn spilled_changes(&self, relation: RelationId) -> Changed {
+        self.spilled.get(&relation).map(|spilled| spilled.changed).unwrap_or_default()
+    }
+
+    /// Relations of which it has changed rows.
+    pub(crate) fn changed_relations(&self) -> impl Iterator<Item = RelationId> {
+        let spilled = self.spilled.keys().filter(|relation| !self.writes.relations.contains_key(*relation));
+        self.writes.relations.keys().chain(spilled).copied()
     }
 
     /// Whether a failed write may have undone some of its work.
@@ -590,8 +602,14 @@ impl Transaction {
             return Err(StoreError::Reopened);
         }
         let outcome = if core.has_changes() {
+            let changed = Changed::of_all(core);
             let prepared = CommitContent::take(core, inner).prepare();
             let publish = spill::publish(inner, core, publish);
+            let book = Arc::clone(inner);
+            let publish = move |number| {
+                book.statistics.note(&changed);
+                publish(number);
+            };
             let (failures, at) = (core.failures, Arc::clone(inner));
             let build = move |number, batch: &mut WriteBatch| match failures == at.failures() {
                 true => {
@@ -600,7 +618,7 @@ impl Transaction {
                 }
                 false => Err(StoreError::Reopened),
             };
-            inner.commit(Box::new(build), publish)
+            inner.commit(Box::new(build), Box::new(publish))
         } else {
             let published = inner.publication();
             publish(*published);

@@ -20,6 +20,7 @@ use crate::commit::Publish;
 use crate::decoder::RowDecoder;
 use crate::keyspace::{self, meta};
 use crate::recovery::clear_created;
+use crate::relation_statistics::Changed;
 use crate::store::Inner;
 use crate::substrate::{ALL_KEYS, Direction, Durability, Space, SubstrateState, WriteBatch};
 use crate::version::{StoredVersion, VersionContent};
@@ -40,6 +41,8 @@ pub(super) struct SpilledRelation {
     pub(super) first_block: Option<RowId>,
     /// If the relation is the transaction's own creation: the indexes of which entries were spilled.
     created: Option<BTreeSet<IndexId>>,
+    /// Rows updated and deleted by what was spilled.
+    pub(super) changed: Changed,
 }
 
 impl Transaction {
@@ -256,8 +259,12 @@ fn note_relations(core: &mut Core, spill: &Spill, out: &mut SpillWriter<'_>) -> 
         let first_block = relations.entry(*relation).or_default();
         *first_block = Some(first_block.map_or(RowId(*first), |known| known.min(RowId(*first))));
     }
+    let mut changed: BTreeMap<RelationId, Changed> = BTreeMap::new();
     for change in &spill.changes {
         relations.entry(change.relation).or_default();
+        let changed = changed.entry(change.relation).or_default();
+        changed.changes += 1;
+        changed.rows -= i64::from(change.content.is_none());
     }
     for (relation, first_block) in relations {
         let indexes = spill.entries.keys().filter(|index| core.writes.relation_of(**index) == Some(relation));
@@ -266,9 +273,13 @@ fn note_relations(core: &mut Core, spill: &Spill, out: &mut SpillWriter<'_>) -> 
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let created = is_created(out.inner, relation)?.then(BTreeSet::new);
-                new.insert(SpilledRelation { first_block, created })
+                new.insert(SpilledRelation { first_block, created, changed: Changed::default() })
             }
         };
+        if let Some(changed) = changed.get(&relation) {
+            spilled.changed.rows += changed.rows;
+            spilled.changed.changes += changed.changes;
+        }
         spilled.first_block = [spilled.first_block, first_block].into_iter().flatten().min();
         let mut grows = is_new;
         if let Some(created) = &mut spilled.created {
