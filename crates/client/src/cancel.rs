@@ -3,7 +3,6 @@
 //! Source: wire-protocol 6.9 (op_cancel): servers answer it with nothing but the failure of what they stop.
 
 use farbird_types::{Error, Result, isc};
-use farbird_wire::packet::Request;
 use farbird_wire::protocol::cancel;
 
 use crate::connection::Connection;
@@ -13,10 +12,13 @@ use crate::core::Driven;
 /// same.
 ///
 /// The statement that runs fails with `isc_cancelled` and its transaction goes on. A cancel that comes when nothing runs
-/// may stop the connection's next statement.
+/// may stop the connection's next statement. Once the connection has another user ([`Connection::recycle`], as pools do it)
+/// it does nothing any more.
 #[derive(Debug, Clone)]
 pub struct Canceller {
     driven: Driven,
+    /// The user of the connection whose work it stops.
+    lease: u64,
 }
 
 impl Connection {
@@ -26,8 +28,9 @@ impl Connection {
     /// # Round trips
     /// None. Queries of more than about 128 KiB take one more afterwards.
     pub fn canceller(&self) -> Canceller {
-        self.shared.lock().expect_cancels();
-        Canceller { driven: self.shared.driven() }
+        let mut core = self.shared.lock();
+        core.expect_cancels();
+        Canceller { driven: self.shared.driven(), lease: core.lease() }
     }
 
     /// Why the connection is lost, if it is: whatever else is asked on it fails with this.
@@ -85,19 +88,13 @@ impl Canceller {
     /// # Round trips
     /// None.
     pub fn abort(&self) {
-        self.driven.lock().fail(Error::new(isc::ATT_SHUTDOWN));
+        let mut core = self.driven.lock();
+        if core.lease() == self.lease {
+            core.fail(Error::new(isc::ATT_SHUTDOWN));
+        }
     }
 
     fn send(&self, kind: u16) -> Result<()> {
-        let mut core = self.driven.lock();
-        if let Some(error) = core.failure() {
-            return Err(error);
-        }
-        if !core.version().has_cancel() {
-            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("cancelling needs protocol 12"));
-        }
-        core.send(&Request::Cancel { kind })?;
-        core.flush();
-        Ok(())
+        self.driven.lock().cancel(self.lease, kind)
     }
 }

@@ -144,7 +144,8 @@ impl Connection {
     /// What the server says.
     pub async fn close(self) -> Result<()> {
         self.response(&Request::Detach(Handle::NONE)).await?;
-        self.leave()
+        self.leave();
+        Ok(())
     }
 
     /// Drops the database and takes leave.
@@ -156,13 +157,15 @@ impl Connection {
     /// `isc_obj_in_use` while others are attached.
     pub async fn drop_database(self) -> Result<()> {
         self.response(&Request::DropDatabase(Handle::NONE)).await?;
-        self.leave()
+        self.leave();
+        Ok(())
     }
 
-    fn leave(&self) -> Result<()> {
-        self.shared.send(&Request::Disconnect)?;
-        self.shared.lock().flush();
-        Ok(())
+    /// Says so. A server that has answered may have closed the connection already.
+    fn leave(&self) {
+        if self.shared.send(&Request::Disconnect).is_ok() {
+            self.shared.lock().flush();
+        }
     }
 
     /// The low-level face of this connection, for drivers and tests.

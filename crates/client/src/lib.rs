@@ -86,6 +86,7 @@
 //! |---|---|
 //! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
 //! | about a statement, or executing it | `prepare.rs`, `execute.rs` |
+//! | about what one user of a connection leaves to the next | `recycle.rs`, `core/lease.rs`; `pool.rs`, `blocking/pool.rs` are adapters |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
 //! | of the services manager | `service_action.rs` |
@@ -94,7 +95,7 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Arrays, a pool, character sets other than UTF8, the keys of encrypted databases, service timeouts.
+//! Arrays, character sets other than UTF8, the keys of encrypted databases, service timeouts.
 #![forbid(unsafe_code)]
 
 mod attach_options;
@@ -117,7 +118,10 @@ mod execute;
 mod login;
 mod options;
 mod pipeline;
+#[cfg(feature = "deadpool")]
+pub mod pool;
 mod prepare;
+mod recycle;
 mod scroll;
 mod service;
 mod service_action;
@@ -162,6 +166,7 @@ pub use farbird_wire::crypt::CryptPlugin;
 pub use farbird_wire::message::MessageType;
 pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, ProtocolVersion, WireCrypt};
 pub use pipeline::{Outcome, Pipeline};
+pub use recycle::RecyclingMethod;
 pub use scroll::{Scroll, ScrollCursor};
 pub use service::{Heard, Services};
 pub use service_action::{ServiceAction, Statistics, User};

@@ -99,7 +99,7 @@ impl Connection {
         Ok(statement)
     }
 
-    fn statements(&self) -> MutexGuard<'_, StatementCache> {
+    pub(crate) fn statements(&self) -> MutexGuard<'_, StatementCache> {
         // A panic inside leaves at worst a statement too many or too few.
         self.session.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }

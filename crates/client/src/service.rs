@@ -152,8 +152,10 @@ impl Services {
     /// What the server says.
     pub async fn close(self) -> Result<()> {
         self.shared.response(&Request::ServiceDetach(Handle::NONE)).await?;
-        self.shared.send(&Request::Disconnect)?;
-        self.shared.lock().flush();
+        // A server that has answered may have closed the connection already.
+        if self.shared.send(&Request::Disconnect).is_ok() {
+            self.shared.lock().flush();
+        }
         Ok(())
     }
 

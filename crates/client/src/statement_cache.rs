@@ -31,6 +31,11 @@ impl StatementCache {
         Some(statement)
     }
 
+    /// How many are kept that nobody uses.
+    pub(crate) fn idle(&self) -> usize {
+        self.statements.iter().filter(|(_, statement)| !statement.is_shared()).count()
+    }
+
     /// Keeps a statement; gives the one that has to make room.
     pub(crate) fn keep(&mut self, text: &str, statement: &Statement) -> Option<(String, Statement)> {
         if self.count_max == 0 {

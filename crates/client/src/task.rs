@@ -172,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Task<S> {
             let (is_reading, is_over) = {
                 let core = self.driven.lock();
                 let is_over = core.failure().is_some() || (core.is_abandoned() && !core.has_output());
-                (core.wants_input() || core.is_crowded(), is_over)
+                (core.wants_input() || core.is_crowded() || core.is_idle(), is_over)
             };
             if is_over && self.out.is_empty() {
                 return Pin::new(&mut self.stream).poll_shutdown(context).map(|_| Ok(()));
@@ -193,6 +193,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Task<S> {
         let mut has_delivered = false;
         while core.wants_input() && core.deliver_one()?.is_some() {
             has_delivered = true;
+        }
+        if core.is_idle() {
+            // What comes unasked is passed over.
+            core.deliver_one()?;
         }
         Ok(has_delivered)
     }

@@ -53,6 +53,10 @@ pub struct Tuning {
     ///
     /// [`ConnectOptions::inline_blob_bytes`]: crate::ConnectOptions::inline_blob_bytes
     pub inline_blobs: bool,
+    /// Roll back a transaction that is dropped at once (without waiting for the answer), instead of with the next flight:
+    /// for connections that may lie idle after that, in a pool. On a blocking connection it leaves when the pool takes the
+    /// connection back, or with the next call. Off in all presets and by default; the pools of this crate switch it on.
+    pub rollback_at_once: bool,
     /// Most statements kept prepared for [`Connection::prepare_cached`].
     ///
     /// [`Connection::prepare_cached`]: crate::Connection::prepare_cached
@@ -106,6 +110,7 @@ impl Tuning {
             join_blob_open: since(3),
             blob_ahead: since(5),
             inline_blobs: since(4),
+            rollback_at_once: false,
             statement_cache: 64,
             timeline_flights: 0,
             read_ahead_bytes: AHEAD_BYTES,
@@ -145,6 +150,7 @@ impl Default for Tuning {
             join_blob_open: true,
             blob_ahead: true,
             inline_blobs: true,
+            rollback_at_once: false,
             statement_cache: 64,
             timeline_flights: 0,
             read_ahead_bytes: AHEAD_BYTES,
@@ -180,6 +186,7 @@ switches! {
     join_blob_open: bool,
     blob_ahead: bool,
     inline_blobs: bool,
+    rollback_at_once: bool,
     statement_cache: usize,
     read_ahead_bytes: usize,
     timeline_flights: usize,

@@ -36,6 +36,17 @@ pub trait Transport: Read + Write + Send + std::fmt::Debug {
     /// # Errors
     /// Those of the operating system.
     fn set_write_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()>;
+
+    /// Whether reads that find nothing fail with [`ErrorKind::WouldBlock`] at once. It is switched on for moments, to see
+    /// whether the server has closed an idle connection.
+    ///
+    /// # Errors
+    /// Those of the operating system; [`ErrorKind::Unsupported`] if the transport has no such thing: then that shows with
+    /// the next request.
+    fn set_nonblocking(&mut self, is_nonblocking: bool) -> std::io::Result<()> {
+        let _ = is_nonblocking;
+        Err(ErrorKind::Unsupported.into())
+    }
 }
 
 impl Transport for TcpStream {
@@ -45,6 +56,10 @@ impl Transport for TcpStream {
 
     fn set_write_timeout(&mut self, timeout: Option<Duration>) -> std::io::Result<()> {
         TcpStream::set_write_timeout(self, timeout)
+    }
+
+    fn set_nonblocking(&mut self, is_nonblocking: bool) -> std::io::Result<()> {
+        TcpStream::set_nonblocking(self, is_nonblocking)
     }
 }
 
@@ -225,6 +240,32 @@ impl Driver {
         }
     }
 
+    /// Sends what wants to leave and takes what is here, without waiting for more: answers that nobody waited for, or the
+    /// news that the server has closed the connection.
+    fn look(&mut self) -> Result<()> {
+        self.write()?;
+        match self.transport.set_nonblocking(true) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+            set => set.map_err(|error| self.lost(isc::NET_READ_ERR, &error))?,
+        }
+        let taken = self.take_what_is_here();
+        let set = self.transport.set_nonblocking(false);
+        taken.and(set.map_err(|error| self.lost(isc::NET_READ_ERR, &error)))
+    }
+
+    /// As long as there is room for it.
+    fn take_what_is_here(&mut self) -> Result<()> {
+        while self.driven.lock().wants_input() || self.driven.lock().is_idle() {
+            match self.transport.read(&mut self.buffer) {
+                Err(error) if is_timeout(&error) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => self.feed(read)?,
+            }
+            while self.driven.lock().deliver_one()?.is_some() {}
+        }
+        Ok(())
+    }
+
     /// How long reads wait from now on.
     fn set_patience(&mut self, patience: Option<Duration>) -> Result<()> {
         if self.patience != patience {
@@ -268,6 +309,16 @@ impl Runner {
     /// Has calls that wait send what other threads queue.
     pub(super) fn watch(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).watch();
+    }
+
+    /// Sends what wants to leave and takes what is here.
+    pub(super) fn look(&self) {
+        let mut driver = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if driver.driven.lock().failure().is_none()
+            && let Err(error) = driver.look()
+        {
+            driver.driven.lock().fail(error);
+        }
     }
 
     pub(super) fn run<T>(&self, operation: impl Future<Output = T>) -> T {

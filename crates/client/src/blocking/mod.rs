@@ -27,6 +27,9 @@ mod connection;
 mod cursor;
 mod driver;
 mod event;
+#[cfg(feature = "r2d2")]
+pub mod pool;
+mod recycle;
 mod scroll;
 mod service;
 mod service_action;

@@ -184,6 +184,14 @@ impl Handles {
         }
     }
 
+    /// Transactions and statements that somebody holds, whether the server still has them or not.
+    pub(crate) fn held(&self) -> usize {
+        let is_held = |object: &&Object| {
+            matches!(object.kind, Kind::Transaction | Kind::Statement) && !object.is_dropped
+        };
+        self.objects.values().filter(is_held).count()
+    }
+
     /// Why the object does not exist, if the server refused it.
     pub(crate) fn failure(&self, id: ObjectId) -> Option<Error> {
         match self.objects.get(&id).map(|object| &object.state) {

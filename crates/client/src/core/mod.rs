@@ -8,7 +8,8 @@
 //!    with [`Core::sent`]. Nothing leaves before somebody waits for its answer, [`FLIGHT_BYTES`] are queued, or an
 //!    operation wants it so.
 //! 2. While [`Core::wants_input`], read and hand over what came with [`Core::feed`]. While the server does not take our
-//!    bytes its own must be taken, or both wait for ever.
+//!    bytes its own must be taken, or both wait for ever. A driver that can reads while the core [`Core::is_idle`] as well,
+//!    and so learns at once when the server ends the connection.
 //! 3. [`Core::deliver_one`] until it gives `None`: each call takes one answer to whoever asked for it and wakes that task.
 //!    It may be called one answer at a time, with a poll of the futures in between.
 //! 4. An error of the socket, or its end, is told with [`Core::fail`]: it comes to everybody who waits or asks later.
@@ -25,6 +26,7 @@ mod ahead;
 mod blob_cache;
 pub mod conversation;
 mod handles;
+mod lease;
 mod mailboxes;
 mod pace;
 mod reading;
@@ -51,6 +53,7 @@ pub(crate) use blob_cache::{Found, Opened, TrailId};
 use conversation::{Answer, Conversation, Received, Ticket};
 use handles::{Handles, Known};
 pub(crate) use handles::{Kind, ObjectId};
+use lease::Lease;
 use mailboxes::Mailboxes;
 use pace::Pace;
 pub(crate) use reading::Fetching;
@@ -100,6 +103,7 @@ pub struct Core {
     blobs: BlobCache,
     readings: Readings,
     pace: Pace,
+    lease: Lease,
     tuning: Tuning,
     /// Tasks that wait until a question is answered, whoever gets the answer.
     settlements: Vec<(Ticket, Waker)>,
@@ -136,6 +140,7 @@ impl Core {
             blobs: BlobCache::new(ahead::limits(&tuning)),
             readings: Readings::default(),
             pace: Pace::default(),
+            lease: Lease::default(),
             tuning,
             settlements: Vec::new(),
             waiting_for_room: Vec::new(),
@@ -274,6 +279,11 @@ impl Core {
         self.somebody_waits() || self.mailboxes.held_bytes() < self.tuning.read_ahead_bytes
     }
 
+    /// Whether nothing is under way. What comes then is the end of the connection, or nothing that anybody asked for.
+    pub fn is_idle(&self) -> bool {
+        self.conversation.outstanding() == 0 && self.conversation.check().is_ok()
+    }
+
     /// Whether a task cannot go on without an answer.
     pub fn somebody_waits(&self) -> bool {
         self.mailboxes.waiting() > 0 || !self.settlements.is_empty()
@@ -341,6 +351,7 @@ impl Core {
     /// Queues a request whose answer will be asked for.
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Ticket> {
         let ticket = self.queue(request, true)?;
+        self.lease.asked = ticket;
         self.mailboxes.open(ticket);
         self.queued();
         Ok(ticket)
@@ -499,6 +510,9 @@ impl Core {
             && !self.tuning.deferred_packets
         {
             self.barrier = Some(ticket);
+        }
+        if self.tuning.rollback_at_once && matches!(request, Request::Rollback(_)) {
+            self.flush();
         }
     }
 

@@ -193,6 +193,11 @@ impl Readings {
         self.may_be_cancelled = true;
     }
 
+    /// From now on cursors begin as if nobody cancelled.
+    pub(super) fn forget_cancels(&mut self) {
+        self.may_be_cancelled = false;
+    }
+
     /// Nobody reads it any more. Gives the fetches under way for it, and its trails.
     pub(super) fn end(&mut self, id: ReadingId) -> Progress {
         let Some(reading) = self.readings.remove(&id) else { return Progress::default() };

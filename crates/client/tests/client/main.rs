@@ -20,6 +20,7 @@ mod generations;
 mod hostile;
 mod logins;
 mod pipelines;
+mod pools;
 mod replay;
 mod round_trips;
 mod scrolls;

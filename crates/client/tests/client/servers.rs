@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use farbird_client::blocking::Connection;
 use farbird_client::{AuthPlugin, ConnectOptions, CreateOptions, Transaction, TransactionOptions, Value};
@@ -98,6 +99,17 @@ impl TestServer {
     /// Drops that database.
     pub(crate) fn drop_at(&self, location: &str) {
         Connection::attach(location, &self.options).unwrap().drop_database().unwrap();
+    }
+
+    /// The same, once the server has seen that connections are gone that were dropped without a word.
+    pub(crate) fn drop_when_alone(&self, location: &str) {
+        for attempt in 0.. {
+            match Connection::attach(location, &self.options).and_then(Connection::drop_database) {
+                Ok(()) => break,
+                Err(error) => assert!(attempt < 500, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// A new database through other options.
