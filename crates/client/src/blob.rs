@@ -12,6 +12,7 @@ use crate::connection::Connection;
 use crate::core::{
     AskedBlob, Found, Kind, Object, ObjectRef, Opened, PIECE_BYTES, Question, Shared, TrailId, get_segment,
 };
+use crate::lent::Lent;
 use crate::transaction::Transaction;
 
 /// Bytes of one segment that we write.
@@ -63,13 +64,14 @@ impl Connection {
         };
         let within = Some(transaction.object());
         let (object, created) = self.shared.ask_for(Kind::NewBlob, within, &Request::CreateBlob2(open))?;
-        Ok(BlobWriter {
+        let segments = Segments {
             shared: self.shared.clone(),
             object,
             created,
             pending: Vec::new(),
             puts: VecDeque::new(),
-        })
+        };
+        Ok(BlobWriter { segments: Lent::Here(segments) })
     }
 
     /// Writes a BLOB whole. Give the id to a parameter as [`farbird_types::Value::Blob`] in the same transaction.
@@ -101,7 +103,7 @@ impl Connection {
             Found::Whole(segments) => {
                 let mut data = Vec::new();
                 append_segments(&segments, &mut data);
-                return Ok(BlobReader { data, taken: 0, source: None });
+                return Ok(BlobReader::of(Contents { data, taken: 0, source: None }));
             }
             Found::Ahead(Opened { object, opened, pieces }) => {
                 Some(AskedBlob { object, opened, pieces: pieces.to_vec() })
@@ -127,7 +129,7 @@ impl Connection {
         if source.pieces.is_empty() {
             source.ask(1).await?;
         }
-        Ok(BlobReader { data: Vec::new(), taken: 0, source: Some(source) })
+        Ok(BlobReader::of(Contents { data: Vec::new(), taken: 0, source: Some(source) }))
     }
 
     /// Opens a BLOB, with as much of it as may be asked for in the same flight.
@@ -202,17 +204,11 @@ impl Drop for List<'_> {
     }
 }
 
-/// A BLOB being written. Dropped before [`BlobWriter::finish`] it is thrown away.
+/// A BLOB being written: piece by piece with [`BlobWriter::put`], or (feature `tokio`) as an `AsyncWrite` of tokio. Dropped
+/// before [`BlobWriter::finish`] it is thrown away.
 #[derive(Debug)]
 pub struct BlobWriter {
-    shared: Shared,
-    object: Object,
-    /// Its answer has the id.
-    created: Question,
-    /// Bytes that are no whole segment yet.
-    pending: Vec<u8>,
-    /// Segments that are not answered yet.
-    puts: VecDeque<Question>,
+    pub(crate) segments: Lent<Segments>,
 }
 
 impl BlobWriter {
@@ -226,18 +222,60 @@ impl BlobWriter {
     ///
     /// # Errors
     /// What the server said of earlier ones.
-    pub async fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
-        while self.pending.len() + bytes.len() >= SEGMENT_BYTES {
-            let (head, rest) = bytes.split_at(SEGMENT_BYTES - self.pending.len());
-            self.pending.extend_from_slice(head);
-            self.send_segment().await?;
-            bytes = rest;
-        }
-        self.pending.extend_from_slice(bytes);
-        Ok(())
+    pub async fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.segments.back().await?.put(bytes).await
     }
 
-    async fn send_segment(&mut self) -> Result<()> {
+    /// Completes the BLOB; gives its id.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn finish(self) -> Result<BlobId> {
+        self.segments.into_inner().await?.finish().await
+    }
+}
+
+/// What is written of a BLOB.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    shared: Shared,
+    object: Object,
+    /// Its answer has the id.
+    created: Question,
+    /// Bytes that are no whole segment yet.
+    pending: Vec<u8>,
+    /// Segments that are not answered yet.
+    puts: VecDeque<Question>,
+}
+
+impl Segments {
+    async fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
+        loop {
+            let taken = self.take(bytes);
+            bytes = bytes.get(taken..).unwrap_or_default();
+            if !self.is_full() {
+                return Ok(());
+            }
+            self.send_segment().await?;
+        }
+    }
+
+    /// Takes as many of the bytes as the segment that is being filled has room for; gives their number.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(SEGMENT_BYTES - self.pending.len());
+        self.pending.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+        taken
+    }
+
+    /// Whether the segment has to leave before more can be taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= SEGMENT_BYTES
+    }
+
+    pub(crate) async fn send_segment(&mut self) -> Result<()> {
         let blob = self.object.handle().await?;
         let data = std::mem::take(&mut self.pending);
         let length = u16::try_from(data.len()).unwrap_or(u16::MAX);
@@ -260,14 +298,7 @@ impl BlobWriter {
         Ok(())
     }
 
-    /// Completes the BLOB; gives its id.
-    ///
-    /// # Round trips
-    /// One.
-    ///
-    /// # Errors
-    /// What the server says.
-    pub async fn finish(mut self) -> Result<BlobId> {
+    async fn finish(mut self) -> Result<BlobId> {
         if !self.pending.is_empty() {
             self.send_segment().await?;
         }
@@ -279,9 +310,15 @@ impl BlobWriter {
     }
 }
 
-/// A BLOB being read.
+/// A BLOB being read: with [`BlobReader::read`], or (feature `tokio`) as an `AsyncRead` of tokio.
 #[derive(Debug)]
 pub struct BlobReader {
+    pub(crate) contents: Lent<Contents>,
+}
+
+/// What is read of a BLOB.
+#[derive(Debug)]
+pub(crate) struct Contents {
     data: Vec<u8>,
     /// Bytes of `data` already given out.
     taken: usize,
@@ -356,13 +393,26 @@ impl Source {
     }
 }
 
-impl BlobReader {
+impl Contents {
+    /// Bytes that are here.
     fn unread(&self) -> &[u8] {
         self.data.get(self.taken..).unwrap_or_default()
     }
 
+    /// Whether it takes nobody to give the next bytes, or to know that there are none.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.unread().is_empty() || self.source.is_none()
+    }
+
+    /// Gives out bytes that are here; their number.
+    pub(crate) fn give(&mut self, out: &mut [u8]) -> usize {
+        let count = self.unread().read(out).unwrap_or_default();
+        self.taken += count;
+        count
+    }
+
     /// Sees to it that there are unread bytes; false at the end.
-    async fn fill(&mut self) -> Result<bool> {
+    pub(crate) async fn fill(&mut self) -> Result<bool> {
         while self.unread().is_empty() {
             let Some(source) = &mut self.source else { return Ok(false) };
             if source.pieces.is_empty() {
@@ -390,6 +440,12 @@ impl BlobReader {
         }
         Ok(true)
     }
+}
+
+impl BlobReader {
+    fn of(contents: Contents) -> BlobReader {
+        BlobReader { contents: Lent::Here(contents) }
+    }
 
     /// Reads into `out`; gives the number of bytes, 0 at the end.
     ///
@@ -402,12 +458,9 @@ impl BlobReader {
     /// # Errors
     /// What the server says.
     pub async fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        if !self.fill().await? {
-            return Ok(0);
-        }
-        let count = self.unread().read(out).unwrap_or_default();
-        self.taken += count;
-        Ok(count)
+        let contents = self.contents.back().await?;
+        contents.fill().await?;
+        Ok(contents.give(out))
     }
 
     /// Appends everything up to the end to `out`.
@@ -418,9 +471,10 @@ impl BlobReader {
     /// # Errors
     /// What the server says.
     pub async fn read_to_end(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        while self.fill().await? {
-            out.extend_from_slice(self.unread());
-            self.taken = self.data.len();
+        let contents = self.contents.back().await?;
+        while contents.fill().await? {
+            out.extend_from_slice(contents.unread());
+            contents.taken = contents.data.len();
         }
         Ok(())
     }

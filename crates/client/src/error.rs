@@ -43,3 +43,8 @@ pub(crate) fn too_many_formats(error: &DecodeError) -> Error {
         decoder::DESCRIPTORS_MAX
     ))
 }
+
+/// As the traits of std and tokio want it.
+pub(crate) fn io(error: Error) -> std::io::Error {
+    std::io::Error::other(error)
+}

@@ -102,6 +102,8 @@ mod attach_options;
 mod batch;
 mod batch_options;
 mod blob;
+#[cfg(feature = "tokio")]
+mod blob_io;
 pub mod blocking;
 mod bulk;
 mod cancel;
@@ -115,6 +117,7 @@ mod event;
 #[cfg(feature = "tokio")]
 mod event_stream;
 mod execute;
+mod lent;
 mod login;
 mod options;
 mod pipeline;

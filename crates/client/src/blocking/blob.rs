@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 
-use farbird_types::{BlobId, Error, Result};
+use farbird_types::{BlobId, Result};
 
 use super::driver::Runner;
+use crate::error;
 
 /// A BLOB being written. Dropped before [`BlobWriter::finish`] it is thrown away.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl BlobWriter {
 
 impl Write for BlobWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.put(bytes).map_err(io_error)?;
+        self.put(bytes).map_err(error::io)?;
         Ok(bytes.len())
     }
 
@@ -58,10 +59,6 @@ pub struct BlobReader {
 
 impl Read for BlobReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        self.runner.run(self.inner.read(out)).map_err(io_error)
+        self.runner.run(self.inner.read(out)).map_err(error::io)
     }
-}
-
-fn io_error(error: Error) -> std::io::Error {
-    std::io::Error::other(error)
 }

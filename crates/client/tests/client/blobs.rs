@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use farbird_client::blocking::Connection;
 use farbird_client::{BlobOptions, Value};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::servers::{all, begin, run};
 
@@ -89,4 +90,66 @@ fn blobs_are_read_and_written_by_the_traits_of_std() {
         connection.commit(transaction).unwrap();
         connection.drop_database().unwrap();
     }
+}
+
+#[test]
+fn blobs_are_read_and_written_by_the_traits_of_tokio() {
+    let contents: Vec<u8> = (0..3_000_000_u32).map(|number| (number / 7) as u8).collect();
+    for place in all() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let location = place.location();
+        let keeper = place.create_at(&location);
+        run(&keeper, &["create table t (b blob)"]);
+        runtime.block_on(async {
+            let connection = farbird_client::Connection::attach(&location, &place.options).await.unwrap();
+            let transaction = connection.begin(&Default::default()).await.unwrap();
+            let mut writer = connection.create_blob(&transaction, BlobOptions::default()).await.unwrap();
+            let (head, tail) = contents.split_at(1_000_001);
+            assert_eq!(tokio::io::copy(&mut &*head, &mut writer).await.unwrap(), head.len() as u64);
+            writer.flush().await.unwrap();
+            // Both ways one after the other.
+            writer.put(&tail[..100_000]).await.unwrap();
+            writer.write_all(&tail[100_000..]).await.unwrap();
+            writer.shutdown().await.unwrap();
+            let id = writer.finish().await.unwrap();
+            let insert = connection.prepare(&transaction, "insert into t values (?)").await.unwrap();
+            connection.execute(&transaction, &insert, (id,)).await.unwrap();
+            let rows = connection.query_all(&transaction, "select b from t").await.unwrap();
+            let Value::Blob(id) = rows[0][0] else { panic!("{rows:?}") };
+            let mut reader = connection.open_blob(&transaction, id).await.unwrap();
+            let mut read = Vec::new();
+            let mut piece = vec![0; 70_000];
+            while read.len() < 1_500_000 {
+                // A poll that nobody waits for any more takes nothing with it.
+                let polled = poll_once(AsyncReadExt::read(&mut reader, &mut piece)).await;
+                let count = match polled {
+                    Some(count) => count.unwrap(),
+                    None => reader.read(&mut piece).await.unwrap(),
+                };
+                assert!(count > 0);
+                read.extend_from_slice(&piece[..count]);
+            }
+            AsyncReadExt::read_to_end(&mut reader, &mut read).await.unwrap();
+            assert!(read == contents);
+            // An error comes through as it is.
+            let mut reader = connection.open_blob(&transaction, id).await.unwrap();
+            connection.canceller().abort();
+            let error = AsyncReadExt::read_to_end(&mut reader, &mut Vec::new()).await.unwrap_err();
+            let error = error.get_ref().unwrap().downcast_ref::<farbird_client::Error>().unwrap();
+            assert_eq!(error.gds_code(), farbird_types::isc::ATT_SHUTDOWN);
+        });
+        drop(runtime);
+        keeper.close().unwrap();
+        place.drop_when_alone(&location);
+    }
+}
+
+/// What a future gives to the first poll.
+async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
+        std::task::Poll::Pending => std::task::Poll::Ready(None),
+    })
+    .await
 }
