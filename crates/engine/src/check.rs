@@ -284,7 +284,7 @@ mod tests {
         assert!(matches!(found.findings[0].place, Location::Reference(..)));
 
         let catalog = hold.database().catalog();
-        let relation = &catalog.relations["CUSTOMERS"];
+        let relation = catalog.relations.get("CUSTOMERS").unwrap();
         let (table, index) = (RelationId(relation.id.0), IndexId(relation.indexes[0].id.0));
         let mut names = Names::default();
         names.learn(&catalog);

@@ -8,7 +8,7 @@ use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::api::TransactionParameters;
-use crate::catalog::{Catalog, CatalogChanges};
+use crate::catalog::{Catalog, CatalogChanges, RelationId};
 use crate::database::Database;
 use crate::function::blob_util::BlobUtil;
 use crate::users::{PreparedUsers, UserChange};
@@ -69,7 +69,7 @@ impl Transaction {
         };
         let status = Error::from(error);
         let catalog = self.current_catalog();
-        let table = locked.and_then(|id| catalog.relations.values().find(|table| table.id.0 == id.0));
+        let table = locked.and_then(|id| catalog.relation_by_id(RelationId(id.0)));
         match table {
             Some(table) => {
                 status.and(isc::RANDOM).with(format!("Acquire lock for relation ({}) failed", table.name))

@@ -20,7 +20,7 @@ use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_
 use crate::bind::{self, Access, Action, Environment};
 use crate::budget::{Charge, StatementBudget, prepared_bytes};
 use crate::catalog::privileges::Actor;
-use crate::catalog::{Catalog, authority};
+use crate::catalog::{Catalog, CatalogChanges, authority};
 use crate::clock;
 use crate::ddl;
 use crate::execute::operator::ByColumns;
@@ -642,7 +642,7 @@ impl Attachment {
                     Some(mark) => own.restore(mark),
                     None => {
                         own.current = Arc::clone(&prepared.catalog);
-                        own.changes.clear();
+                        own.changes = CatalogChanges::default();
                     }
                 }
                 Err(self.session.interrupt.check().err().unwrap_or(error))

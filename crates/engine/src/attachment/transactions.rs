@@ -98,7 +98,7 @@ impl Attachment {
         let transaction = Transaction {
             store,
             parameters,
-            catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::new() }),
+            catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
             user_changes: Mutex::new(Vec::new()),
             blob_util: Mutex::default(),
             context_variables: Mutex::new(BTreeMap::new()),
@@ -190,7 +190,7 @@ impl Attachment {
         let old_id = slot.transaction.store.id().0;
         slot.transaction.store.rollback_retaining().map_err(|error| database.status(error))?;
         let mut catalog = slot.transaction.catalog.lock();
-        catalog.changes.clear();
+        catalog.changes = CatalogChanges::default();
         catalog.current = committed;
         drop(catalog);
         slot.transaction.user_changes.lock().clear();

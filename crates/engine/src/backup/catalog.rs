@@ -1,6 +1,5 @@
 //! The catalog's part in a backup: its entries, and the tables whose rows are copied.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_store::backup::BackupRelation;
@@ -9,7 +8,7 @@ use farbird_types::Result;
 use crate::api::reported_page_size;
 use crate::backup::RestoreOptions;
 use crate::catalog::{
-    Catalog, CatalogObject, CollationData, DatabaseProperties, RelationKind, layout, new_guid,
+    Catalog, CatalogObject, CollationData, DatabaseProperties, OrderedMap, RelationKind, layout, new_guid,
 };
 use crate::clock;
 
@@ -41,8 +40,8 @@ fn entry(object: CatalogObject) -> Result<(Vec<u8>, Vec<u8>)> {
 
 /// The objects that are not those of every database.
 fn own<'a, T: PartialEq>(
-    objects: &'a BTreeMap<String, Arc<T>>,
-    common: &'a BTreeMap<String, Arc<T>>,
+    objects: &'a OrderedMap<String, Arc<T>>,
+    common: &'a OrderedMap<String, Arc<T>>,
     wrap: impl Fn(Arc<T>) -> CatalogObject + 'a,
 ) -> impl Iterator<Item = CatalogObject> + 'a {
     objects

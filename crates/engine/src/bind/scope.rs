@@ -332,7 +332,7 @@ impl Binder<'_> {
                 None => return Err(unknown_column(qualifier, name, position)),
             },
         };
-        let table = self.environment.catalog.relations.values().find(|table| table.id.0 == relation);
+        let table = self.environment.catalog.relation_by_id(crate::catalog::RelationId(relation));
         // Rows of system tables are made as they are asked for.
         let is_stored = table.is_some_and(|table| table.kind != RelationKind::System);
         let name = table.map_or("", |table| table.name.as_str());

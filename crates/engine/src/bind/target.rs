@@ -235,7 +235,7 @@ fn constraint_index<'r>(relation: &'r Relation, constraint: &str) -> Option<&'r 
 
 fn references(environment: &Environment, relation: &Relation) -> Vec<ReferenceRule> {
     let mut rules = Vec::new();
-    for child in environment.catalog.relations.values() {
+    for child in environment.catalog.children_of(&relation.name) {
         for constraint in &child.constraints {
             let ConstraintKind::ForeignKey {
                 index,
@@ -297,8 +297,8 @@ fn unique_names(relation: &Relation) -> Vec<UniqueName> {
 
 fn trigger_presence(environment: &Environment, relation: &Relation) -> TriggerPresence {
     let mut presence = TriggerPresence::default();
-    for trigger in environment.catalog.triggers.values() {
-        if trigger.inactive || trigger.relation.as_deref() != Some(&relation.name) {
+    for trigger in environment.catalog.triggers_of(Some(&relation.name)) {
+        if trigger.inactive {
             continue;
         }
         let after = is_after(trigger);

@@ -1,12 +1,13 @@
 //! Catalogs made of catalogs: a transaction's changes, marks for its savepoints, publication with its commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farbird_store::{CommitNumber, RelationId as StoreRelation};
 
-use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ConstraintKind, ObjectKind, Relation, layout};
+use crate::catalog::cross_reference::parents;
+use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ObjectKind, OrderedMap, Relation, layout};
 use crate::database::Database;
 use crate::transaction::TransactionCatalog;
 
@@ -29,7 +30,7 @@ impl Catalog {
     /// The committed catalog that these changes make of this one.
     pub fn apply(&self, changes: &CatalogChanges) -> Catalog {
         let mut next = self.clone();
-        for ((kind, name), object) in changes {
+        for ((kind, name), object) in changes.iter() {
             match object {
                 Some(object) => next.insert(object.clone()),
                 None => next.remove(*kind, name),
@@ -60,13 +61,25 @@ impl Catalog {
     pub(crate) fn insert(&mut self, object: CatalogObject) {
         match object {
             CatalogObject::Database(database) => self.database = database,
-            CatalogObject::Relation(it) => replace(&mut self.relations, it.name.clone(), it),
+            CatalogObject::Relation(it) => {
+                if let Some(old) = self.relations.get(&it.name) {
+                    self.cross.strike_relation(old);
+                }
+                self.cross.enter_relation(&it);
+                replace(&mut self.relations, it.name.clone(), it);
+            }
             CatalogObject::Domain(it) => replace(&mut self.domains, it.name.clone(), it),
             CatalogObject::Sequence(it) => replace(&mut self.sequences, it.name.clone(), it),
             CatalogObject::Exception(it) => replace(&mut self.exceptions, it.name.clone(), it),
             CatalogObject::Procedure(it) => replace(&mut self.procedures, it.name.clone(), it),
             CatalogObject::Function(it) => replace(&mut self.functions, it.name.clone(), it),
-            CatalogObject::Trigger(it) => replace(&mut self.triggers, it.name.clone(), it),
+            CatalogObject::Trigger(it) => {
+                if let Some(old) = self.triggers.get(&it.name) {
+                    self.cross.strike_trigger(old);
+                }
+                self.cross.enter_trigger(&it);
+                replace(&mut self.triggers, it.name.clone(), it);
+            }
             CatalogObject::Role(it) => replace(&mut self.roles, it.name.clone(), it),
             CatalogObject::Privilege(it) => replace(&mut self.privileges, it.key(), it),
             CatalogObject::Collation(it) => replace(&mut self.collations, it.name.clone(), it),
@@ -75,13 +88,21 @@ impl Catalog {
 
     fn remove(&mut self, kind: ObjectKind, name: &str) {
         match kind {
-            ObjectKind::Relation => drop(self.relations.remove(name)),
+            ObjectKind::Relation => {
+                if let Some(old) = self.relations.remove(name) {
+                    self.cross.strike_relation(&old);
+                }
+            }
             ObjectKind::Domain => drop(self.domains.remove(name)),
             ObjectKind::Sequence => drop(self.sequences.remove(name)),
             ObjectKind::Exception => drop(self.exceptions.remove(name)),
             ObjectKind::Procedure => drop(self.procedures.remove(name)),
             ObjectKind::Function => drop(self.functions.remove(name)),
-            ObjectKind::Trigger => drop(self.triggers.remove(name)),
+            ObjectKind::Trigger => {
+                if let Some(old) = self.triggers.remove(name) {
+                    self.cross.strike_trigger(&old);
+                }
+            }
             ObjectKind::Role => drop(self.roles.remove(name)),
             ObjectKind::Privilege => drop(self.privileges.remove(name)),
             ObjectKind::Collation => drop(self.collations.remove(name)),
@@ -94,7 +115,7 @@ impl Catalog {
 /// which come, go or belong to a table that changes, and those whose triggers change.
 fn concerned_tables(before: &Catalog, changes: &CatalogChanges) -> BTreeSet<String> {
     let mut tables = BTreeSet::new();
-    for ((kind, name), object) in changes {
+    for ((kind, name), object) in changes.iter() {
         let (old, new) = match kind {
             ObjectKind::Relation => (
                 before.relations.get(name).map(referenced_tables),
@@ -120,14 +141,10 @@ fn concerned_tables(before: &Catalog, changes: &CatalogChanges) -> BTreeSet<Stri
 
 /// The tables that foreign keys of a table refer to.
 fn referenced_tables(relation: &Arc<Relation>) -> Vec<String> {
-    let referenced = relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
-        ConstraintKind::ForeignKey { referenced_relation, .. } => Some(referenced_relation.clone()),
-        _ => None,
-    });
-    referenced.collect()
+    parents(relation).map(str::to_owned).collect()
 }
 
-fn replace<T>(map: &mut BTreeMap<String, Arc<T>>, name: String, object: Arc<T>) {
+fn replace<T>(map: &mut OrderedMap<String, Arc<T>>, name: String, object: Arc<T>) {
     map.insert(name, object);
 }
 
@@ -198,7 +215,7 @@ pub fn publication(
         for table in database.catalog().stored_tables(&concerned) {
             database.store.register_layout(layout(table));
         }
-        for ((kind, name), object) in &changes {
+        for ((kind, name), object) in changes.iter() {
             if *kind != ObjectKind::Relation {
                 continue;
             }
@@ -213,6 +230,75 @@ pub fn publication(
             }
             if let Some(relation) = relation.filter(|relation| relation.is_stored()) {
                 database.store.register_layout(layout(relation));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A table with indexes named by numbers, each with a foreign key to a table.
+    fn table(id: u32, keys: &[(u8, u8)]) -> Relation {
+        let indexes = keys.iter().map(|(index, _)| {
+            serde_json::json!({
+                "id": index, "name": format!("I{index}"), "unique": false, "descending": false, "inactive": false,
+                "columns": [], "expression_source": null, "condition_source": null, "selectivity": [],
+                "foreign_key": null, "description": null,
+            })
+        });
+        let constraints = keys.iter().map(|(index, parent)| {
+            let kind = serde_json::json!({"ForeignKey": {
+                "index": format!("I{index}"), "referenced_relation": format!("T{parent}"),
+                "referenced_constraint": "KEY", "on_update": "Restrict", "on_delete": "Cascade",
+            }});
+            serde_json::json!({"name": format!("C{index}"), "kind": kind, "triggers": [format!("CHECK_{index}")]})
+        });
+        serde_json::from_value(serde_json::json!({
+            "id": id, "name": format!("T{id}"), "owner": "SYSDBA", "kind": "Table", "columns": [], "formats": [],
+            "next_field_id": 0, "indexes": indexes.collect::<Vec<_>>(),
+            "constraints": constraints.collect::<Vec<_>>(), "description": null, "sql_security_definer": null,
+        }))
+        .unwrap()
+    }
+
+    /// What a transaction makes of one table: its keys, or nothing. Names of indexes are unique in what it leaves.
+    fn transactions() -> impl Strategy<Value = Vec<Vec<(u32, Option<Vec<u8>>)>>> {
+        let table = (0..8u32, prop::option::weighted(0.8, prop::collection::vec(0..30u8, 0..4)));
+        prop::collection::vec(prop::collection::vec(table, 1..4), 1..20)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_found_wherever_changes_brought_them(transactions in transactions()) {
+            let mut catalog = Catalog::default();
+            for transaction in transactions {
+                let mut changes = CatalogChanges::default();
+                let mut after = catalog.clone();
+                for (id, indexes) in transaction {
+                    let name = format!("T{id}");
+                    let Some(indexes) = indexes else {
+                        after.remove(ObjectKind::Relation, &name);
+                        changes.insert((ObjectKind::Relation, name), None);
+                        continue;
+                    };
+                    let free = |index: &u8| after.index(&format!("I{index}")).is_none_or(|(table, _)| table.name == name);
+                    let keys: BTreeSet<u8> = indexes.into_iter().filter(free).collect();
+                    let keys: Vec<(u8, u8)> = keys.into_iter().map(|index| (index, index % 8)).collect();
+                    let relation = CatalogObject::Relation(Arc::new(table(id, &keys)));
+                    after.insert(relation.clone());
+                    changes.insert((ObjectKind::Relation, name), Some(relation));
+                }
+                catalog = catalog.apply(&changes);
+                let mut anew = Catalog::default();
+                for relation in catalog.relations.values() {
+                    anew.insert(CatalogObject::Relation(Arc::clone(relation)));
+                }
+                prop_assert_eq!(&catalog.cross, &anew.cross);
+                prop_assert_eq!(&after.cross, &anew.cross);
             }
         }
     }

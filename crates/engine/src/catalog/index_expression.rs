@@ -164,7 +164,7 @@ impl World {
                 parameters: TransactionParameters::default(),
                 catalog: Mutex::new(TransactionCatalog {
                     current: Arc::new(catalog.clone()),
-                    changes: CatalogChanges::new(),
+                    changes: CatalogChanges::default(),
                 }),
                 user_changes: Mutex::new(Vec::new()),
                 blob_util: Mutex::default(),

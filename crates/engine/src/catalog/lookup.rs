@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Constraint, Index, Relation, RelationId};
+use crate::catalog::privileges::object_type;
+use crate::catalog::{Catalog, Constraint, Index, Privilege, Relation, RelationId, Trigger};
 
 impl Catalog {
     /// A table, view or system table.
@@ -12,17 +13,19 @@ impl Catalog {
 
     /// A relation by number.
     pub fn relation_by_id(&self, id: RelationId) -> Option<&Arc<Relation>> {
-        self.relations.values().find(|relation| relation.id == id)
+        self.relations.get(self.cross.relation(id)?)
     }
 
     /// An index, with its table; names of indexes are unique in the database.
     pub fn index(&self, name: &str) -> Option<(&Arc<Relation>, &Index)> {
-        self.relations.values().find_map(|relation| Some((relation, relation.index(name)?)))
+        let relation = self.relations.get(self.cross.table_of_index(name)?)?;
+        Some((relation, relation.index(name)?))
     }
 
     /// A constraint, with its table; names of constraints are unique in the database.
     pub fn constraint(&self, name: &str) -> Option<(&Arc<Relation>, &Constraint)> {
-        self.relations.values().find_map(|relation| Some((relation, relation.constraint(name)?)))
+        let relation = self.relations.get(self.cross.table_of_constraint(name)?)?;
+        Some((relation, relation.constraint(name)?))
     }
 
     /// The columns whose type is this domain.
@@ -39,6 +42,21 @@ impl Catalog {
         })
     }
 
+    /// The privileges on an object of one of these types, with their keys.
+    pub(crate) fn privileges_on<'c>(
+        &'c self,
+        types: &'c [i16],
+        object: &'c str,
+    ) -> impl Iterator<Item = (&'c String, &'c Arc<Privilege>)> {
+        types.iter().flat_map(move |number| self.privileges.beginning(Privilege::key_start(*number, object)))
+    }
+
+    /// Who is a member of which role.
+    pub(crate) fn memberships(&self) -> impl Iterator<Item = &Arc<Privilege>> {
+        let all = self.privileges.beginning(Privilege::key_start_of_type(object_type::ROLE));
+        all.map(|(_, privilege)| privilege).filter(|it| it.privilege == 'M')
+    }
+
     /// Whether any role has system privileges: few databases have such roles.
     pub(crate) fn has_privileged_roles(&self) -> bool {
         self.roles.values().any(|role| role.system_privileges != 0)
@@ -51,9 +69,16 @@ impl Catalog {
 
     /// Whether a name is a generated constraint trigger's.
     pub(crate) fn has_constraint_trigger(&self, name: &str) -> bool {
-        self.relations
-            .values()
-            .flat_map(|relation| &relation.constraints)
-            .any(|constraint| constraint.triggers.iter().any(|trigger| trigger == name))
+        self.cross.has_constraint_trigger(name)
+    }
+
+    /// The tables whose foreign keys refer to a table.
+    pub(crate) fn children_of(&self, table: &str) -> impl Iterator<Item = &Arc<Relation>> {
+        self.cross.children_of(table).filter_map(|name| self.relations.get(name))
+    }
+
+    /// The triggers of a table or view, active or not; of the database without one.
+    pub(crate) fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &Arc<Trigger>> {
+        self.cross.triggers_of(relation).filter_map(|name| self.triggers.get(name))
     }
 }

@@ -9,6 +9,8 @@
 //! | file | subject |
 //! |---|---|
 //! | `model` | the objects |
+//! | `ordered_map` | maps whose copies share what they have in common |
+//! | `cross_reference` | what belongs to which table |
 //! | `persistence` | objects as entries of the store: creating and loading a catalog |
 //! | `edit` | catalogs made of catalogs: changes, marks, publication with a commit |
 //! | `counters` | numbers and generated names that are never used twice |
@@ -24,6 +26,7 @@
 pub mod authority;
 mod collation_data;
 mod counters;
+mod cross_reference;
 mod declared_type;
 pub(crate) mod dependencies;
 mod edit;
@@ -31,6 +34,7 @@ mod index_expression;
 pub(crate) mod layout;
 mod lookup;
 pub mod model;
+mod ordered_map;
 mod persistence;
 pub mod privileges;
 mod system_privilege;
@@ -41,5 +45,6 @@ pub use declared_type::{DeclaredType, character_set_named, declared_type, with_c
 pub use edit::{CatalogMark, publication};
 pub use layout::{LayoutCache, layout};
 pub use model::*;
+pub use ordered_map::OrderedMap;
 pub(crate) use persistence::new_guid;
 pub use system_privilege::SystemPrivilege;

@@ -5,14 +5,14 @@
 //!
 //! Source: Firebird 5 language reference, appendix System Tables.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farbird_types::{CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::CollationData;
+use crate::catalog::cross_reference::CrossReferences;
 use crate::catalog::layout::LayoutCache;
+use crate::catalog::{CollationData, OrderedMap};
 
 /// What an object is; also the first part of its key in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -44,27 +44,29 @@ pub struct Catalog {
     /// The database's own properties.
     pub database: Arc<DatabaseProperties>,
     /// Tables and views, by name.
-    pub relations: BTreeMap<String, Arc<Relation>>,
+    pub relations: OrderedMap<String, Arc<Relation>>,
     /// Domains, by name; only those that users made (implicit ones are inside their columns).
-    pub domains: BTreeMap<String, Arc<Domain>>,
+    pub domains: OrderedMap<String, Arc<Domain>>,
     /// Sequences, by name.
-    pub sequences: BTreeMap<String, Arc<Sequence>>,
+    pub sequences: OrderedMap<String, Arc<Sequence>>,
     /// Exceptions, by name.
-    pub exceptions: BTreeMap<String, Arc<ExceptionDefinition>>,
+    pub exceptions: OrderedMap<String, Arc<ExceptionDefinition>>,
     /// Stored procedures, by name.
-    pub procedures: BTreeMap<String, Arc<Routine>>,
+    pub procedures: OrderedMap<String, Arc<Routine>>,
     /// Stored functions, by name.
-    pub functions: BTreeMap<String, Arc<Routine>>,
+    pub functions: OrderedMap<String, Arc<Routine>>,
     /// Triggers, by name.
-    pub triggers: BTreeMap<String, Arc<Trigger>>,
+    pub triggers: OrderedMap<String, Arc<Trigger>>,
     /// Roles, by name.
-    pub roles: BTreeMap<String, Arc<Role>>,
+    pub roles: OrderedMap<String, Arc<Role>>,
     /// Privileges, by their own key (see [`Privilege::key`]).
-    pub privileges: BTreeMap<String, Arc<Privilege>>,
+    pub privileges: OrderedMap<String, Arc<Privilege>>,
     /// Collations made by CREATE COLLATION, by name.
-    pub collations: BTreeMap<String, Arc<CollationDefinition>>,
+    pub collations: OrderedMap<String, Arc<CollationDefinition>>,
     /// Its routines and triggers, compiled when first needed.
     pub compiled: crate::psql::RoutineCache,
+    /// What belongs to which table.
+    pub(super) cross: CrossReferences,
 }
 
 /// RDB$DATABASE and the like.
@@ -554,15 +556,24 @@ impl Privilege {
     /// What makes two lines of RDB$USER_PRIVILEGES the same privilege.
     pub fn key(&self) -> String {
         format!(
-            "{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}",
-            self.object_type,
-            self.object,
+            "{}{}\u{1}{}\u{1}{}\u{1}{}\u{1}{}",
+            Privilege::key_start(self.object_type, &self.object),
             self.column.as_deref().unwrap_or(""),
             self.user_type,
             self.user,
             self.privilege,
             self.grantor
         )
+    }
+
+    /// How the keys of all privileges on an object begin.
+    pub(crate) fn key_start(object_type: i16, object: &str) -> String {
+        format!("{}{object}\u{1}", Privilege::key_start_of_type(object_type))
+    }
+
+    /// How the keys of all privileges on objects of a type begin.
+    pub(crate) fn key_start_of_type(object_type: i16) -> String {
+        format!("{object_type}\u{1}")
     }
 }
 
@@ -647,7 +658,7 @@ impl Relation {
 }
 
 /// Objects that a transaction's DDL replaced (`Some`) or removed (`None`), by kind and name.
-pub type CatalogChanges = BTreeMap<(ObjectKind, String), Option<CatalogObject>>;
+pub type CatalogChanges = OrderedMap<(ObjectKind, String), Option<CatalogObject>>;
 
 /// One object of a catalog.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

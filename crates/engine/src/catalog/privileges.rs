@@ -174,11 +174,9 @@ impl Actor {
         let mut roles = BTreeSet::new();
         let granted = |to: &str, to_type: i16, only_default: bool| -> Vec<String> {
             catalog
-                .privileges
-                .values()
+                .memberships()
                 .filter(|it| {
-                    it.privilege == 'M'
-                        && it.user == to
+                    it.user == to
                         && it.user_type == to_type
                         && (!only_default || it.column.as_deref() == Some("D"))
                 })
@@ -211,11 +209,8 @@ pub fn may_take_role(catalog: &Catalog, user: &str, role: &str) -> bool {
     if role == ADMIN_ROLE && (user == SYSDBA || user == catalog.database.owner) {
         return true;
     }
-    catalog.privileges.values().any(|it| {
-        it.privilege == 'M'
-            && it.object == role
-            && it.user_type == object_type::USER
-            && (it.user == user || it.user == "PUBLIC")
+    catalog.memberships().any(|it| {
+        it.object == role && it.user_type == object_type::USER && (it.user == user || it.user == "PUBLIC")
     })
 }
 
@@ -415,14 +410,9 @@ fn is_granted(
     column_matches: impl Fn(&Option<String>) -> bool,
 ) -> bool {
     let candidates: Vec<_> = catalog
-        .privileges
-        .values()
-        .filter(|it| {
-            it.privilege == letter
-                && it.object == object
-                && types.contains(&it.object_type)
-                && column_matches(&it.column)
-        })
+        .privileges_on(types, object)
+        .map(|(_, privilege)| privilege)
+        .filter(|it| it.privilege == letter && column_matches(&it.column))
         .collect();
     if candidates.is_empty() {
         return false;

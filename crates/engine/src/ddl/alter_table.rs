@@ -192,11 +192,8 @@ fn users_of_column(editor: &Editor<'_, '_>, table: &str, column: &str) -> Vec<(S
 
 fn forget_column_privileges(editor: &mut Editor<'_, '_>, table: &str, column: &str) -> Result<()> {
     let catalog = editor.catalog();
-    for (key, privilege) in &catalog.privileges {
-        if privilege.object == table
-            && privilege.object_type == privileges::object_type::RELATION
-            && privilege.column.as_deref() == Some(column)
-        {
+    for (key, privilege) in catalog.privileges_on(&[privileges::object_type::RELATION], table) {
+        if privilege.column.as_deref() == Some(column) {
             editor.remove(ObjectKind::Privilege, key)?;
         }
     }

@@ -10,7 +10,9 @@ use farbird_store::{Projection, RelationScan, RowBatch};
 use farbird_types::{Result, SqlType};
 
 use crate::bind;
-use crate::catalog::{Catalog, Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout};
+use crate::catalog::{
+    Catalog, CatalogObject, Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout,
+};
 use crate::ddl::editor::Editor;
 use crate::ddl::table::TableEdit;
 use crate::ddl::{error, index, reference};
@@ -123,7 +125,7 @@ fn add_check(
     if bind(&environment).is_err() {
         // It may look at the rows of its own table, which the catalog does not have yet.
         let mut catalog = Catalog::clone(&environment.catalog);
-        catalog.relations.insert(table.name.clone(), Arc::clone(&table));
+        catalog.insert(CatalogObject::Relation(Arc::clone(&table)));
         environment.catalog = Arc::new(catalog);
         bind(&environment)?;
     }

@@ -90,7 +90,7 @@ pub(super) fn drop_view(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) -
 /// What goes with a table or view.
 fn drop_parts(editor: &mut Editor<'_, '_>, relation: &Relation) -> Result<()> {
     let catalog = editor.catalog();
-    for trigger in catalog.triggers.values().filter(|it| it.relation.as_ref() == Some(&relation.name)) {
+    for trigger in catalog.triggers_of(Some(&relation.name)) {
         editor.remove(ObjectKind::Trigger, &trigger.name)?;
     }
     forget_privileges(editor, &relation.name, &[object_type::RELATION, object_type::VIEW])
@@ -99,10 +99,8 @@ fn drop_parts(editor: &mut Editor<'_, '_>, relation: &Relation) -> Result<()> {
 /// Removes the privileges on an object.
 fn forget_privileges(editor: &mut Editor<'_, '_>, object: &str, types: &[i16]) -> Result<()> {
     let catalog = editor.catalog();
-    for (key, privilege) in &catalog.privileges {
-        if privilege.object == object && types.contains(&privilege.object_type) {
-            editor.remove(ObjectKind::Privilege, key)?;
-        }
+    for (key, _) in catalog.privileges_on(types, object) {
+        editor.remove(ObjectKind::Privilege, key)?;
     }
     Ok(())
 }
@@ -240,7 +238,7 @@ fn drop_role(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
         return Err(error::system_role(name));
     }
     privileges::check_ddl(editor.context, ObjectKind::Role, DdlAction::Drop, name)?;
-    for (key, privilege) in &catalog.privileges {
+    for (key, privilege) in catalog.privileges.iter() {
         let granted_to_it = privilege.user == name && privilege.user_type == object_type::ROLE;
         let membership = privilege.object == name && privilege.object_type == object_type::ROLE;
         if granted_to_it || membership {

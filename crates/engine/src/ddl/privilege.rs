@@ -477,12 +477,10 @@ fn revoke(
     let catalog = editor.catalog();
     let actor = Actor::acting(editor.context);
     let administrator = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
-    for (key, existing) in &catalog.privileges {
+    for (key, existing) in catalog.privileges_on(&[object.number], &object.name) {
         let is_it = existing.user == user
             && existing.user_type == user_type
             && existing.privilege == item.letter
-            && existing.object == object.name
-            && existing.object_type == object.number
             && (item.column.is_none() || existing.column == item.column)
             && (administrator || existing.grantor == grantor);
         if is_it {
@@ -507,19 +505,16 @@ fn take(editor: &mut Editor<'_, '_>, key: &str, existing: &Privilege, option_onl
         return Ok(());
     }
     let is_same = |it: &Privilege| {
-        it.privilege == existing.privilege
-            && it.object == existing.object
-            && it.object_type == existing.object_type
-            && (it.column == existing.column || existing.column.is_none())
+        it.privilege == existing.privilege && (it.column == existing.column || existing.column.is_none())
     };
     let catalog = editor.catalog();
-    let mut left = catalog.privileges.values();
-    if left.any(|it| {
+    let same_object = || catalog.privileges_on(std::slice::from_ref(&existing.object_type), &existing.object);
+    if same_object().any(|(_, it)| {
         it.user == existing.user && it.user_type == object_type::USER && it.grant_option > 0 && is_same(it)
     }) {
         return Ok(());
     }
-    for (key, granted) in &catalog.privileges {
+    for (key, granted) in same_object() {
         if granted.grantor == existing.user && is_same(granted) {
             take(editor, key, granted, false)?;
         }
@@ -531,20 +526,16 @@ fn check_may_grant_role(editor: &Editor<'_, '_>, role: &str, grantor: &str) -> R
     let catalog = editor.catalog();
     let found = catalog.roles.get(role).ok_or_else(|| Error::new(isc::DYN_ROLE_DOES_NOT_EXIST).with(role))?;
     let actor = Actor::acting(editor.context);
-    let has_option = catalog.privileges.values().any(|it| {
-        it.privilege == 'M'
-            && it.object == role
-            && it.user == grantor
-            && it.user_type == object_type::USER
-            && it.grant_option > 0
+    let has_option = catalog.memberships().any(|it| {
+        it.object == role && it.user == grantor && it.user_type == object_type::USER && it.grant_option > 0
     });
     let anything = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
     if anything || found.owner == grantor || has_option {
         return Ok(());
     }
-    let is_member = catalog.privileges.values().any(|it| {
-        it.privilege == 'M' && it.object == role && it.user == grantor && it.user_type == object_type::USER
-    });
+    let is_member = catalog
+        .memberships()
+        .any(|it| it.object == role && it.user == grantor && it.user_type == object_type::USER);
     if !is_member {
         return Err(Error::new(isc::DYN_USER_NOT_ROLE_MEMBER).with(grantor).with(role));
     }
@@ -588,10 +579,8 @@ fn is_member(catalog: &Catalog, role: &str, granted: &str) -> bool {
             return true;
         }
         if seen.insert(current.clone()) {
-            let inner = catalog
-                .privileges
-                .values()
-                .filter(|it| it.privilege == 'M' && it.user == current && it.user_type == object_type::ROLE);
+            let inner =
+                catalog.memberships().filter(|it| it.user == current && it.user_type == object_type::ROLE);
             pending.extend(inner.map(|it| it.object.clone()));
         }
     }
@@ -609,7 +598,7 @@ fn revoke_role(
     check_may_grant_role(editor, name, grantor)?;
     let catalog = editor.catalog();
     let (user, user_type) = grantee_of(&catalog, grantee)?;
-    for (key, existing) in &catalog.privileges {
+    for (key, existing) in catalog.privileges.iter() {
         let is_it = existing.privilege == 'M'
             && existing.object == name
             && existing.user == user
@@ -625,7 +614,7 @@ fn revoke_all(editor: &mut Editor<'_, '_>, grantee: &Grantee) -> Result<()> {
     let catalog = editor.catalog();
     let actor = Actor::acting(editor.context);
     let (user, user_type) = grantee_of(&catalog, grantee)?;
-    for (key, existing) in &catalog.privileges {
+    for (key, existing) in catalog.privileges.iter() {
         let may = actor.is_administrator(&catalog) || existing.grantor == actor.user;
         if may && existing.user == user && existing.user_type == user_type {
             editor.remove(ObjectKind::Privilege, key)?;

@@ -190,8 +190,7 @@ fn key_kind(width: ExactWidth) -> u8 {
 /// Whether a foreign key refers to a constraint, other than one of the table `except`.
 pub(super) fn is_referenced(catalog: &Catalog, table: &str, constraint: &str, except: Option<&str>) -> bool {
     catalog
-        .relations
-        .values()
+        .children_of(table)
         .filter(|relation| except != Some(relation.name.as_str()))
         .flat_map(|relation| &relation.constraints)
         .any(|candidate| {

@@ -28,7 +28,7 @@ pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
     Ok(Transaction {
         store,
         parameters: outer.parameters.clone(),
-        catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::new() }),
+        catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
         user_changes: Mutex::new(Vec::new()),
         blob_util: Mutex::default(),
         context_variables: Mutex::new(BTreeMap::new()),

@@ -189,9 +189,7 @@ fn triggers_of<'c>(
     moment: TriggerMoment,
     action: TriggerAction,
 ) -> impl Iterator<Item = &'c Arc<Trigger>> {
-    catalog.triggers.values().filter(move |trigger| {
-        trigger.relation.as_deref() == Some(relation) && fires(trigger, moment, action)
-    })
+    catalog.triggers_of(Some(relation)).filter(move |trigger| fires(trigger, moment, action))
 }
 
 /// Whether a relation has triggers for a moment: asked once, when a statement is bound.
@@ -301,7 +299,7 @@ fn database_trigger_type(event: DatabaseEvent) -> u64 {
 /// Whether any triggers of this event of the database fire.
 pub fn has_database_triggers(catalog: &Catalog, event: DatabaseEvent) -> bool {
     let wanted = database_trigger_type(event);
-    catalog.triggers.values().any(|trigger| trigger.trigger_type == wanted && !trigger.inactive)
+    catalog.triggers_of(None).any(|trigger| trigger.trigger_type == wanted && !trigger.inactive)
 }
 
 /// Fires the triggers of an event of the database, in order of position and name.
@@ -316,8 +314,7 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
     let triggers = catalog.compiled.routines(catalog.version, key, || {
         let fired = compile::Fired { is_before: false, action: None };
         let wanted = catalog
-            .triggers
-            .values()
+            .triggers_of(None)
             .filter(|trigger| trigger.trigger_type == trigger_type && !trigger.inactive);
         in_order(wanted)
             .into_iter()
