@@ -47,6 +47,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens> {
     };
     let values = data.fields.iter().enumerate().map(|(index, field)| value(field, index, &prefix));
     let values = values.collect::<Result<Vec<_>>>()?;
+    let expected = expected_columns(&data.fields, &prefix, &row)?;
     for parameter in input.generics.type_params() {
         let name = &parameter.ident;
         generics.make_where_clause().predicates.push(parse_quote!(#name: ::farbird_client::FromValue<#row>));
@@ -70,6 +71,8 @@ fn expand(input: &DeriveInput) -> Result<Tokens> {
             fn from_row(row: &#row ::farbird_client::Row) -> ::farbird_client::Result<Self> {
                 ::core::result::Result::Ok(#made)
             }
+
+            #expected
         }
     })
 }
@@ -83,20 +86,50 @@ fn value(field: &Field, index: usize, prefix: &str) -> Result<Tokens> {
     if options.flatten {
         return Ok(quote!(::farbird_client::FromRow::from_row(row)?));
     }
-    let column = match (&options.rename, &field.ident) {
-        (Some(name), _) => quote!(#name),
-        (None, Some(name)) => {
-            let name = name.to_string();
-            let name = format!("{prefix}{}", name.strip_prefix("r#").unwrap_or(&name));
-            quote!(#name)
-        }
-        (None, None) => quote!(#index),
+    let column = match column_name(field, &options, prefix) {
+        Some(name) => quote!(#name),
+        None => quote!(#index),
     };
     if options.default {
         let kind = &field.ty;
         return Ok(quote!(row.get::<::core::option::Option<#kind>>(#column)?.unwrap_or_default()));
     }
     Ok(quote!(row.get(#column)?))
+}
+
+/// The name of a field's column; none for one that is taken by its place.
+fn column_name(field: &Field, options: &FieldOptions, prefix: &str) -> Option<String> {
+    options.rename.clone().or_else(|| {
+        let name = field.ident.as_ref()?.to_string();
+        Some(format!("{prefix}{}", name.strip_prefix("r#").unwrap_or(&name)))
+    })
+}
+
+/// The method that tells the columns of the struct. Nothing for one that cannot tell: with columns of another struct among
+/// its own, or where one is passed over between places.
+fn expected_columns(fields: &Fields, prefix: &str, row: &Lifetime) -> Result<Tokens> {
+    let mut columns = Vec::new();
+    for field in fields {
+        let options = FieldOptions::of(&field.attrs)?;
+        if options.flatten || (options.skip && field.ident.is_none()) {
+            return Ok(Tokens::new());
+        }
+        if options.skip {
+            continue;
+        }
+        let kind = &field.ty;
+        let column_type = quote!(<#kind as ::farbird_client::FromValue<#row>>::column_type()?);
+        columns.push(match column_name(field, &options, prefix) {
+            Some(name) => quote!(::farbird_client::ExpectedColumn::named(#name, #column_type)),
+            None => quote!(::farbird_client::ExpectedColumn::at_its_place(#column_type)),
+        });
+    }
+    Ok(quote! {
+        fn expected_columns()
+        -> ::core::option::Option<::std::vec::Vec<::farbird_client::ExpectedColumn>> {
+            ::core::option::Option::Some(::std::vec![#(#columns),*])
+        }
+    })
 }
 
 #[derive(Default)]

@@ -77,7 +77,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    fn new(transaction: &Transaction, text: &str, prepared: Question) -> Deferred {
+    pub(crate) fn new(transaction: &Transaction, text: &str, prepared: Question) -> Deferred {
         Deferred {
             text: Text::of(text),
             transaction: ObjectRef::clone(transaction.object()),

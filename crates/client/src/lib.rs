@@ -71,6 +71,8 @@
 //!   flight; [`Connection::read_blobs`] is for ids that were collected first;
 //! - [`Pipeline`] executes a statement any number of times without waiting for each answer, [`Batch`] sends many rows
 //!   in one packet where the server knows how;
+//! - [`Connection::query_all_as`] prepares and executes a query and brings its rows in one flight, where the row type tells
+//!   what columns there are going to be;
 //! - a [`Connector`] takes work before the attach is answered.
 //!
 //! Each of these is a switch of [`Tuning`], whose presets do as older generations of clients did.
@@ -85,7 +87,7 @@
 //! | a new operation | goes to |
 //! |---|---|
 //! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
-//! | about a statement, or executing it | `prepare.rs`, `execute.rs` |
+//! | about a statement, or executing it | `prepare.rs`, `execute.rs`; before it is described `deferred.rs`, `expected_query.rs` |
 //! | about what one user of a connection leaves to the next | `recycle.rs`, `core/lease.rs`; `pool.rs`, `blocking/pool.rs` are adapters |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
@@ -117,6 +119,7 @@ mod event;
 #[cfg(feature = "tokio")]
 mod event_stream;
 mod execute;
+mod expected_query;
 mod lent;
 mod login;
 mod options;
@@ -124,6 +127,7 @@ mod pipeline;
 #[cfg(feature = "deadpool")]
 pub mod pool;
 mod prepare;
+mod pure_text;
 mod recycle;
 mod scroll;
 mod service;
@@ -183,7 +187,10 @@ pub use transaction_options::{
 };
 pub use tuning::{PRESETS, Tuning};
 pub use two_phase::commit_together;
-pub use typed::{ColumnIndex, FromRow, FromValue, Mismatch, Parameters, Row, ToValue, WireValue};
+pub use typed::{
+    ColumnIndex, ColumnType, ExpectedColumn, FromRow, FromValue, Mismatch, Parameters, Row, ToValue,
+    WireValue,
+};
 
 /// The example of the README, which has to compile.
 #[cfg(doctest)]

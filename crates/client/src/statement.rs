@@ -124,6 +124,27 @@ impl Inner {
             is_assumed: false,
         })
     }
+
+    /// A query whose rows are wanted in these types.
+    fn assumed(columns: &[MessageType]) -> Inner {
+        let column = |message_type: &MessageType| Column {
+            label: String::new(),
+            name: String::new(),
+            relation: String::new(),
+            message_type: *message_type,
+            nullable: true,
+        };
+        let output = MessageFormat::from_columns(columns.iter().copied());
+        Inner {
+            information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
+            parameters: Vec::new(),
+            columns: columns.iter().map(column).collect(),
+            input: None,
+            output: Some(Arc::new(output)),
+            row_by_row: false,
+            is_assumed: true,
+        }
+    }
 }
 
 impl Statement {
@@ -159,24 +180,12 @@ impl Statement {
 
     /// A query whose rows are wanted in these types, before the server has said anything about it.
     pub(crate) fn assumed(object: Object, columns: &[MessageType]) -> Statement {
-        let column = |message_type: &MessageType| Column {
-            label: String::new(),
-            name: String::new(),
-            relation: String::new(),
-            message_type: *message_type,
-            nullable: true,
-        };
-        let output = MessageFormat::from_columns(columns.iter().copied());
-        let first = Inner {
-            information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
-            parameters: Vec::new(),
-            columns: columns.iter().map(column).collect(),
-            input: None,
-            output: Some(Arc::new(output)),
-            row_by_row: false,
-            is_assumed: true,
-        };
-        Statement::of(object, first, None)
+        Statement::of(object, Inner::assumed(columns), None)
+    }
+
+    /// The same, of one that the server is going to describe.
+    pub(crate) fn expected(object: Object, columns: &[MessageType], deferred: Deferred) -> Statement {
+        Statement::of(object, Inner::assumed(columns), Some(deferred))
     }
 
     /// Whether the server is known to have refused its text.

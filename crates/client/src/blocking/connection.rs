@@ -396,6 +396,22 @@ impl Connection {
         self.runner.run(self.inner.query_as(transaction, statement, parameters))
     }
 
+    /// As [`crate::Connection::query_all_as`].
+    ///
+    /// # Round trips
+    /// One for few rows if the statement is kept, or its columns are those that the type expects; else two.
+    ///
+    /// # Errors
+    /// What the server says; a row that does not become what is wanted.
+    pub fn query_all_as<T: for<'r> FromRow<'r>>(
+        &self,
+        transaction: &Transaction,
+        text: &str,
+        parameters: impl Parameters,
+    ) -> Result<Vec<T>> {
+        self.runner.run(self.inner.query_all_as(transaction, text, parameters))
+    }
+
     /// As [`crate::Connection::query_all`].
     ///
     /// # Round trips

@@ -2,6 +2,7 @@
 
 use farbird_types::{Error, Result, Value, isc};
 
+use super::expected::ExpectedColumn;
 use super::from_value::FromValue;
 use super::row::Row;
 
@@ -27,6 +28,12 @@ pub trait FromRow<'r>: Sized {
     /// # Errors
     /// As [`Row::get`]; `isc_dsql_sqlda_err` for another number of columns than is wanted.
     fn from_row(row: &'r Row) -> Result<Self>;
+
+    /// The columns that it takes, all of them and in this order, if each is of one kind: this saves a round trip, see
+    /// [`Connection::query_all_as`](crate::Connection::query_all_as). Tuples and derived structs tell it if their fields do.
+    fn expected_columns() -> Option<Vec<ExpectedColumn>> {
+        None
+    }
 }
 
 impl<'r> FromRow<'r> for Row {
@@ -50,6 +57,10 @@ macro_rules! tuples {
                     return Err(wrong_count($count, row.len()));
                 }
                 Ok(($(row.get::<$name>($index)?,)*))
+            }
+
+            fn expected_columns() -> Option<Vec<ExpectedColumn>> {
+                Some(vec![$(ExpectedColumn::at_its_place($name::column_type()?)),*])
             }
         })*
     };

@@ -8,6 +8,7 @@ use farbird_types::temporal::{TimeTz, TimestampTz};
 use farbird_types::{BlobId, CharacterSet, Date, Text, Time, Timestamp, Value};
 use farbird_wire::message::{DYNAMIC_CHARACTER_SET, MessageType, WireValue};
 
+use super::expected::ColumnType;
 use super::mismatch::Mismatch;
 
 /// A type that SQL values become values of; `'r` is the life of the row, for types that borrow from it.
@@ -15,13 +16,17 @@ use super::mismatch::Mismatch;
 /// To implement it for a type of one's own, go by one that has it:
 ///
 /// ```
-/// use farbird_client::{FromValue, Mismatch, WireValue};
+/// use farbird_client::{ColumnType, FromValue, Mismatch, WireValue};
 ///
 /// struct Celsius(f64);
 ///
 /// impl<'r> FromValue<'r> for Celsius {
 ///     fn from_value(value: WireValue<'r>) -> Result<Celsius, Mismatch> {
 ///         f64::from_value(value).map(Celsius)
+///     }
+///
+///     fn column_type() -> Option<ColumnType> {
+///         f64::column_type()
 ///     }
 /// }
 /// ```
@@ -31,12 +36,22 @@ pub trait FromValue<'r>: Sized {
     /// # Errors
     /// Why it cannot be.
     fn from_value(value: WireValue<'r>) -> Result<Self, Mismatch>;
+
+    /// The columns whose values become values of this type, if they are of one kind: this saves a round trip, see
+    /// [`Connection::query_all_as`](crate::Connection::query_all_as).
+    fn column_type() -> Option<ColumnType> {
+        None
+    }
 }
 
 impl<'r, T: FromValue<'r>> FromValue<'r> for Option<T> {
     #[inline]
     fn from_value(value: WireValue<'r>) -> Result<Option<T>, Mismatch> {
         if value.is_null() { Ok(None) } else { T::from_value(value).map(Some) }
+    }
+
+    fn column_type() -> Option<ColumnType> {
+        T::column_type()
     }
 }
 
@@ -97,6 +112,10 @@ macro_rules! integers {
                     _ => Err(Mismatch::Type),
                 }
             }
+
+            fn column_type() -> Option<ColumnType> {
+                Some(ColumnType::Integer)
+            }
         })*
     };
 }
@@ -118,6 +137,10 @@ impl<'r> FromValue<'r> for f64 {
             },
         }
     }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Double)
+    }
 }
 
 impl<'r> FromValue<'r> for f32 {
@@ -130,6 +153,10 @@ impl<'r> FromValue<'r> for f32 {
             },
         }
     }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Float)
+    }
 }
 
 impl<'r> FromValue<'r> for bool {
@@ -139,6 +166,10 @@ impl<'r> FromValue<'r> for bool {
             MessageType::Boolean => Ok(content.first().is_some_and(|byte| *byte != 0)),
             _ => Err(Mismatch::Type),
         }
+    }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Boolean)
     }
 }
 
@@ -197,6 +228,10 @@ impl<'r> FromValue<'r> for &'r str {
             ))),
         }
     }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Text)
+    }
 }
 
 impl<'r> FromValue<'r> for Cow<'r, str> {
@@ -208,6 +243,10 @@ impl<'r> FromValue<'r> for Cow<'r, str> {
         let converted = character_set.transliterate(bytes, CharacterSet::UTF8).map_err(|_| Mismatch::Text)?;
         String::from_utf8(converted.into_owned()).map(Cow::Owned).map_err(|_| Mismatch::Text)
     }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Text)
+    }
 }
 
 macro_rules! owned_texts {
@@ -215,6 +254,10 @@ macro_rules! owned_texts {
         $(impl<'r> FromValue<'r> for $text {
             fn from_value(value: WireValue<'r>) -> Result<$text, Mismatch> {
                 Cow::<str>::from_value(value).map(Into::into)
+            }
+
+            fn column_type() -> Option<ColumnType> {
+                Some(ColumnType::Text)
             }
         })*
     };
@@ -226,11 +269,19 @@ impl<'r> FromValue<'r> for &'r [u8] {
     fn from_value(value: WireValue<'r>) -> Result<&'r [u8], Mismatch> {
         text_of(value).map(|(bytes, _)| bytes)
     }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Bytes)
+    }
 }
 
 impl<'r> FromValue<'r> for Vec<u8> {
     fn from_value(value: WireValue<'r>) -> Result<Vec<u8>, Mismatch> {
         text_of(value).map(|(bytes, _)| bytes.to_vec())
+    }
+
+    fn column_type() -> Option<ColumnType> {
+        Some(ColumnType::Bytes)
     }
 }
 
@@ -244,7 +295,7 @@ impl<'r> FromValue<'r> for Decimal {
 }
 
 macro_rules! as_they_are {
-    ($($variant:ident $type:ty;)*) => {
+    ($($variant:ident $type:ty, $column:expr;)*) => {
         $(impl<'r> FromValue<'r> for $type {
             fn from_value(value: WireValue<'r>) -> Result<$type, Mismatch> {
                 match value.to_value() {
@@ -253,15 +304,19 @@ macro_rules! as_they_are {
                     _ => Err(Mismatch::Type),
                 }
             }
+
+            fn column_type() -> Option<ColumnType> {
+                $column
+            }
         })*
     };
 }
 
 as_they_are! {
-    Date Date;
-    Time Time;
-    Timestamp Timestamp;
-    TimeTz TimeTz;
-    TimestampTz TimestampTz;
-    Blob BlobId;
+    Date Date, Some(ColumnType::Date);
+    Time Time, Some(ColumnType::Time);
+    Timestamp Timestamp, Some(ColumnType::Timestamp);
+    TimeTz TimeTz, Some(ColumnType::TimeTz);
+    TimestampTz TimestampTz, Some(ColumnType::TimestampTz);
+    Blob BlobId, None;
 }

@@ -9,6 +9,7 @@
 //! | `row` | rows, and how their columns are found |
 //! | `from_value` | what an SQL value becomes |
 //! | `from_row` | what a row becomes |
+//! | `expected` | the columns that a row type expects |
 //! | `to_value` | what becomes an SQL value |
 //! | `parameters` | what becomes the parameters of a statement |
 //! | `mismatch` | why a value does not become what was wanted |
@@ -36,6 +37,7 @@
 //! [`TimeTz`]: farbird_types::temporal::TimeTz
 //! [`TimestampTz`]: farbird_types::temporal::TimestampTz
 
+mod expected;
 mod from_row;
 mod from_value;
 mod mismatch;
@@ -43,6 +45,8 @@ mod parameters;
 mod row;
 mod to_value;
 
+pub(crate) use expected::Expected;
+pub use expected::{ColumnType, ExpectedColumn};
 pub use farbird_wire::message::WireValue;
 pub use from_row::FromRow;
 pub use from_value::FromValue;

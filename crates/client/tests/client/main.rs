@@ -16,6 +16,7 @@ mod cancels;
 mod counters;
 mod deferred;
 mod events;
+mod expected;
 mod generations;
 mod hostile;
 mod logins;
