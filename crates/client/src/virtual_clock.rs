@@ -213,7 +213,7 @@ impl VirtualClock {
     /// As other drivers do between operations: takes answers when too many are under way.
     fn make_room(&mut self) -> Result<()> {
         while self.driven.lock().is_crowded() {
-            self.driven.lock().flush();
+            self.driven.lock().relieve();
             self.depart()?;
             self.wait_for_answer()?;
         }

@@ -148,7 +148,7 @@ impl Driver {
     fn finish(&mut self) -> Result<()> {
         self.write()?;
         while self.driven.lock().is_crowded() {
-            self.driven.lock().flush();
+            self.driven.lock().relieve();
             self.write()?;
             self.read()?;
             while self.driven.lock().deliver_one()?.is_some() {}

@@ -8,7 +8,7 @@ use farbird_wire::message::RowRun;
 use farbird_wire::packet::{InlineBlob, OpenBlob, Output, Reply, Request, Segment};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle};
 
-use super::blob_cache::{Found, Limits, Opened, TrailId};
+use super::blob_cache::{Found, Limits, Occasion, Opened, TrailId};
 use super::conversation::{Received, Ticket};
 use super::reading::{Fetching, Progress, ReadingId, Source};
 use super::{Core, Kind, ObjectId, ObjectRef, Shared, answered};
@@ -33,7 +33,7 @@ impl Core {
     /// A flight leaves: what has been used is asked for along with it.
     pub(super) fn fill_flight(&mut self) -> Result<()> {
         self.ask_rows_ahead(true, None)?;
-        self.ask_blobs_ahead(true).map(|_| ())
+        self.ask_blobs_ahead(Occasion::Leaving).map(|_| ())
     }
 
     /// Somebody has what it takes to cancel: queries begin so that a cancel finds them.
@@ -43,7 +43,8 @@ impl Core {
 
     fn ask_rows_ahead(&mut self, is_leaving: bool, only: Option<ReadingId>) -> Result<bool> {
         let most = self.tuning.read_ahead_bytes;
-        let wanted = self.readings.wanted(&self.pace, most, is_leaving, only);
+        let blobs = &self.blobs;
+        let wanted = self.readings.wanted(&self.pace, most, is_leaving, only, |trail| blobs.is_read(trail));
         for fetch in &wanted {
             let ticket = self.ask(&fetch.request)?;
             self.readings.asked(fetch.reading, ticket, fetch.rows);
@@ -51,8 +52,8 @@ impl Core {
         Ok(!wanted.is_empty())
     }
 
-    fn ask_blobs_ahead(&mut self, is_leaving: bool) -> Result<bool> {
-        let wanted = self.blobs.wanted(&self.pace, is_leaving);
+    fn ask_blobs_ahead(&mut self, occasion: Occasion) -> Result<bool> {
+        let wanted = self.blobs.wanted(&self.pace, occasion);
         for blob in &wanted {
             let opened = self.ask_blob(blob.transaction, blob.within, blob.id, &[PIECE_BYTES; 2])?;
             if let [first, second] = opened.pieces[..] {
@@ -83,7 +84,10 @@ impl Core {
     }
 
     /// Something has come: keeps account of what is under way.
-    pub(super) fn note_arrival(&mut self, ticket: Ticket, received: &Received, bytes: usize) {
+    ///
+    /// # Errors
+    /// The connection has failed.
+    pub(super) fn note_arrival(&mut self, ticket: Ticket, received: &Received, bytes: usize) -> Result<()> {
         self.pace.arrived(ticket, bytes, self.now);
         match received {
             Received::Rows(run) => {
@@ -93,6 +97,7 @@ impl Core {
             Received::Packet(Reply::FetchResponse(end)) => {
                 let progress = self.readings.completed(ticket, end.status == FETCH_END_OF_CURSOR);
                 self.pass_over(&progress);
+                self.keep_line_busy()?;
             }
             Received::Packet(Reply::Response(_)) => {
                 let progress = self.readings.completed(ticket, true);
@@ -103,6 +108,20 @@ impl Core {
             }
             Received::Packet(_) => {}
         }
+        Ok(())
+    }
+
+    /// A batch of rows is here. If somebody waits, it may be for a BLOB whose answer comes behind all rows under way: those
+    /// of the other rows that are here by now, and more rows, must be asked for before that answer, or the line idles.
+    fn keep_line_busy(&mut self) -> Result<()> {
+        if self.blobs.has_readers() && self.somebody_waits() {
+            let in_flight = self.readings.in_flight();
+            if self.ask_blobs_ahead(Occasion::Arrival { in_flight })? {
+                self.ask_rows_ahead(true, None)?;
+                self.flush();
+            }
+        }
+        Ok(())
     }
 
     /// Notes the ids of the rows' BLOBs.
@@ -155,7 +174,7 @@ impl Core {
         for passed in self.blobs.take_passed() {
             self.drop_blob(passed);
         }
-        if matches!(found, Found::Ahead(_)) && self.ask_blobs_ahead(false)? {
+        if matches!(found, Found::Ahead(_)) && self.ask_blobs_ahead(Occasion::Taken)? {
             self.flush();
         }
         Ok(found)

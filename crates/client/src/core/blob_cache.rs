@@ -72,6 +72,18 @@ pub(super) struct WantedBlob {
     pub(super) id: BlobId,
 }
 
+/// Why BLOBs may be asked for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// A flight leaves anyway.
+    Leaving,
+    /// One was taken: a flight of its own is for many of them, or the last.
+    Taken,
+    /// Rows have come while their reader waits, with so many bytes of rows on their way: a flight of its own is for as many
+    /// BLOBs as were asked for before, so that flights are few; or fewer, if the line is going to idle.
+    Arrival { in_flight: usize },
+}
+
 #[derive(Debug)]
 struct Entry {
     opened: Opened,
@@ -79,6 +91,17 @@ struct Entry {
     position: u64,
     /// Bytes that are here.
     bytes: usize,
+}
+
+/// An answer of a BLOB that was asked for ahead, whether somebody has taken that BLOB meanwhile or not.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    ticket: Ticket,
+    transaction: Handle,
+    id: BlobId,
+    trail: TrailId,
+    /// It answers the open.
+    is_open: bool,
 }
 
 #[derive(Debug)]
@@ -101,13 +124,17 @@ struct Trail {
     window: Window,
     /// Open ahead of the reader.
     open: usize,
+    /// Opened ahead so far.
+    opened: u64,
     /// Of those that were answered: how many, and their bytes.
     seen: (u64, u64),
+    /// Bytes of the longest that came with its row: those that did not are taken to be longer.
+    longest_inline: usize,
 }
 
 impl Trail {
     fn blob_bytes(&self) -> usize {
-        let guess = BLOB_BYTES_GUESS;
+        let guess = BLOB_BYTES_GUESS.max(self.longest_inline);
         let (blobs, bytes) = self.seen;
         let average = bytes.checked_div(blobs).map_or(guess, |bytes| usize::try_from(bytes).unwrap_or(guess));
         average + BLOB_BYTES_OVERHEAD
@@ -148,7 +175,7 @@ pub(crate) struct BlobCache {
     /// Bytes of those that are here.
     ahead_bytes: usize,
     /// What is going to be answered, in order: the open and the pieces of BLOBs asked for ahead.
-    expected: VecDeque<(Ticket, Handle, BlobId, TrailId)>,
+    expected: VecDeque<Expected>,
 }
 
 impl BlobCache {
@@ -209,7 +236,9 @@ impl BlobCache {
             is_complete: false,
             window: Window::default(),
             open: 0,
+            opened: 0,
             seen: (0, 0),
+            longest_inline: 0,
         };
         self.trails.insert(TrailId(self.named), trail);
         Some(TrailId(self.named))
@@ -244,6 +273,9 @@ impl BlobCache {
             trail.asked = trail.asked.max(trail.base);
         }
         let key = (trail.transaction, id);
+        if let Some(inline) = self.inline.get(&key) {
+            trail.longest_inline = trail.longest_inline.max(inline.len());
+        }
         if !is_temporary(id) || self.newest.contains(&key) {
             return None;
         }
@@ -257,6 +289,16 @@ impl BlobCache {
     /// The row is here with all its columns.
     pub(super) fn row_ends(&mut self) {
         self.newest.clear();
+    }
+
+    /// Whether BLOBs of this column have been read.
+    pub(super) fn is_read(&self, trail: TrailId) -> bool {
+        self.trails.get(&trail).is_some_and(|trail| trail.is_active)
+    }
+
+    /// Whether BLOBs of any column have been read.
+    pub(super) fn has_readers(&self) -> bool {
+        self.trails.values().any(|trail| trail.is_active)
     }
 
     /// No more rows of this column will come.
@@ -343,7 +385,8 @@ impl BlobCache {
     }
 
     /// The BLOBs to be asked for now: none as long as that is not worth a flight.
-    pub(super) fn wanted(&mut self, pace: &Pace, is_leaving: bool) -> Vec<WantedBlob> {
+    pub(super) fn wanted(&mut self, pace: &Pace, occasion: Occasion) -> Vec<WantedBlob> {
+        let is_leaving = occasion == Occasion::Leaving;
         let mut wanted = Vec::new();
         let mut most = self.limits.ahead.saturating_sub(self.ahead_bytes);
         for (name, trail) in self.trails.iter_mut().filter(|(_, trail)| trail.is_active) {
@@ -374,15 +417,24 @@ impl BlobCache {
                 id: *id,
             };
             let candidates: Vec<_> = missing.map(candidate).take(places).collect();
-            // A flight of its own only for many of them, or the last.
+            let worth = match occasion {
+                Occasion::Leaving => 0,
+                Occasion::Taken => trail.window.bytes() / 2,
+                Occasion::Arrival { in_flight } => {
+                    let before = usize::try_from(trail.opened).unwrap_or(usize::MAX);
+                    let as_many = before.saturating_mul(blob_bytes);
+                    as_many.min(in_flight.saturating_add(under_way) / 4)
+                }
+            };
             let is_worth = trail.is_complete
-                || candidates.len().saturating_mul(blob_bytes) >= trail.window.bytes() / 2
+                || candidates.len().saturating_mul(blob_bytes) >= worth
                 || candidates.len() == places;
-            if candidates.is_empty() || !(is_leaving || is_worth) {
+            if candidates.is_empty() || !is_worth {
                 continue;
             }
             let mut window = trail.window.clone();
-            let room = window.room(under_way, pace, most, is_leaving);
+            let is_filling = occasion != Occasion::Taken;
+            let room = window.room(under_way, pace, most, is_filling);
             let count = room.div_ceil(blob_bytes).min(candidates.len());
             // A window that is not filled does not grow.
             if trail.window.bytes() == 0 || count.saturating_mul(blob_bytes) >= room / 2 {
@@ -405,29 +457,29 @@ impl BlobCache {
         self.ahead.insert((transaction, id), entry);
         if let Some(followed) = self.trails.get_mut(&trail) {
             followed.open += 1;
+            followed.opened += 1;
         }
         let tickets = [opened.opened, opened.pieces[0], opened.pieces[1]];
-        self.expected.extend(tickets.map(|ticket| (ticket, transaction, id, trail)));
+        let expected = |ticket| Expected { ticket, transaction, id, trail, is_open: ticket == opened.opened };
+        self.expected.extend(tickets.map(expected));
     }
 
     /// An answer has come that may be one of those asked for ahead. Gives a BLOB for which there is no room.
     pub(super) fn answered(&mut self, ticket: Ticket, bytes: usize) -> Option<Opened> {
-        while self.expected.front().is_some_and(|(expected, ..)| *expected < ticket) {
+        while self.expected.front().is_some_and(|expected| expected.ticket < ticket) {
             self.expected.pop_front();
         }
-        let (_, transaction, id, name) = self.expected.front().copied().filter(|front| front.0 == ticket)?;
+        let expected = self.expected.front().copied().filter(|front| front.ticket == ticket)?;
         self.expected.pop_front();
-        let key = (transaction, id);
+        if let Some(trail) = self.trails.get_mut(&expected.trail) {
+            trail.seen.0 += u64::from(expected.is_open);
+            trail.seen.1 += bytes as u64;
+        }
+        let key = (expected.transaction, expected.id);
         let entry = self
             .ahead
             .get_mut(&key)
-            .filter(|entry| entry.opened.opened == ticket || entry.opened.pieces.contains(&ticket));
-        if let Some(trail) = self.trails.get_mut(&name) {
-            let is_open = entry.as_ref().is_some_and(|entry| entry.opened.opened == ticket);
-            trail.seen.0 += u64::from(is_open);
-            trail.seen.1 += bytes as u64;
-        }
-        let entry = entry?;
+            .filter(|entry| entry.opened.opened == ticket || entry.opened.pieces.contains(&ticket))?;
         entry.bytes += bytes;
         self.ahead_bytes += bytes;
         let is_too_much = self.ahead_bytes > self.limits.ahead.saturating_mul(2);
@@ -504,7 +556,11 @@ mod tests {
 
         /// Asks for what is wanted; gives the ids.
         fn ask(&mut self, is_leaving: bool) -> Vec<u64> {
-            let wanted = self.cache.wanted(&Pace::default(), is_leaving);
+            self.ask_on(if is_leaving { Occasion::Leaving } else { Occasion::Taken })
+        }
+
+        fn ask_on(&mut self, occasion: Occasion) -> Vec<u64> {
+            let wanted = self.cache.wanted(&Pace::default(), occasion);
             let pieces = [self.tickets[1], self.tickets[2]];
             let opened = Opened { object: self.within, opened: self.tickets[0], pieces };
             for blob in &wanted {
@@ -591,5 +647,32 @@ mod tests {
         assert!(matches!(setup.take(PERMANENT + 127), Found::Ahead(_)));
         assert_eq!(setup.ask(false).len(), 128);
         assert_eq!(setup.cache.end_list(list).len(), OPEN_MAX);
+    }
+
+    #[test]
+    fn rows_that_come_while_the_reader_waits_have_theirs_asked_for_in_few_flights() {
+        let mut setup = setup(0, 1 << 30);
+        let trail = setup.column(PERMANENT..PERMANENT + 1);
+        assert!(matches!(setup.take(PERMANENT), Found::Nowhere));
+        let mut flights = Vec::new();
+        for id in PERMANENT + 1..PERMANENT + 28 {
+            setup.cache.row(trail, Some(BlobId(id)));
+            flights.push(setup.ask_on(Occasion::Arrival { in_flight: 1 << 30 }).len());
+        }
+        flights.retain(|count| *count > 0);
+        assert_eq!(flights, [1, 1, 2, 4, 8]);
+        // The line is going to idle.
+        assert_eq!(setup.ask_on(Occasion::Arrival { in_flight: 0 }).len(), 11);
+    }
+
+    #[test]
+    fn what_is_taken_before_it_is_here_counts_for_how_long_they_are() {
+        let mut setup = setup(0, 1 << 30);
+        let trail = setup.column(PERMANENT..PERMANENT + 3);
+        assert!(matches!(setup.take(PERMANENT), Found::Nowhere));
+        assert_eq!(setup.ask(true).len(), 2);
+        assert!(matches!(setup.take(PERMANENT + 1), Found::Ahead(_)));
+        assert!(setup.cache.answered(setup.tickets[0], 1_000).is_none());
+        assert_eq!(setup.cache.trails[&trail].blob_bytes(), 1_000 + BLOB_BYTES_OVERHEAD);
     }
 }

@@ -256,7 +256,7 @@ impl Core {
             self.settle(ticket, reply)?;
             has_woken = self.wake_settled(ticket);
         }
-        self.note_arrival(ticket, &answer.received, bytes);
+        self.note_arrival(ticket, &answer.received, bytes)?;
         match answer.received {
             Received::Packet(Reply::InlineBlob(blob)) => self.keep_blob(ticket, blob, bytes),
             Received::Packet(Reply::CryptKeyCallback(question)) => self.answer_key_question(&question)?,
@@ -292,6 +292,14 @@ impl Core {
     /// Whether so many questions are under way that answers must be taken before more are asked.
     pub fn is_crowded(&self) -> bool {
         self.conversation.outstanding() > OUTSTANDING_MAX
+    }
+
+    /// A driver that takes answers because it [is crowded](Core::is_crowded) makes sure that some come: if all of the
+    /// questions are still queued, they leave.
+    pub fn relieve(&mut self) {
+        if self.conversation.oldest_outstanding().is_some_and(|oldest| oldest > self.departed) {
+            self.flush();
+        }
     }
 
     /// The connection is lost: everybody who waits or asks gets this error. An earlier failure stays, and is given back.

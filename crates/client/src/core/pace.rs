@@ -18,6 +18,8 @@ use super::conversation::Ticket;
 pub(super) const WINDOW_BYTES_FIRST: usize = 512 * 1024;
 /// Bytes over which a bandwidth is measured, at least.
 const SAMPLE_BYTES: u64 = 64 * 1024;
+/// Which part of the delay that takes, at least.
+const SAMPLE_SHARE: u32 = 4;
 /// Flights whose first answer is waited for, of which the departure is remembered.
 const DEPARTURES_MAX: usize = 64;
 /// No line is believed to be faster, in bytes a second: what a clock of microseconds can tell.
@@ -67,7 +69,9 @@ impl Pace {
     }
 
     fn sample(&mut self, time: Duration, bytes: u64, now: Duration) {
-        if bytes < SAMPLE_BYTES || time.is_zero() {
+        // What had waited for us in buffers came faster than any line: only a time that counts beside the delay tells.
+        let least = self.delay.unwrap_or_default() / SAMPLE_SHARE;
+        if bytes < SAMPLE_BYTES || time.is_zero() || time < least {
             return;
         }
         let rate = u128::from(bytes) * 1_000_000_000 / time.as_nanos();
@@ -115,6 +119,13 @@ impl Window {
             self.bytes = next;
         }
         room
+    }
+
+    /// More than this has come already; a window that was asked for is at least as large from now on.
+    pub(super) fn grow(&mut self, bytes: usize) {
+        if self.bytes > 0 {
+            self.bytes = self.bytes.max(bytes);
+        }
     }
 
     /// Whether half of it has been used, so that it is time to ask for more.
@@ -181,8 +192,12 @@ mod tests {
         assert_eq!(window.room(kib(512), &pace, most, false), kib(2048 - 512));
         assert_eq!(window.room(kib(1024), &pace, most, false), kib(4096 - 1024));
         assert_eq!(window.room(kib(2048), &pace, most, false), kib(2048), "bounded");
+        window.grow(kib(100));
+        assert_eq!(window.bytes(), most, "it is larger");
         window.shrink();
         assert_eq!(window.room(0, &pace, most, false), kib(1024));
+        window.grow(kib(1500));
+        assert_eq!(window.room(0, &pace, most, false), kib(3000), "as much again as has come");
         // Where others have taken all there is, a little is asked for nevertheless, so that everybody gets on.
         assert_eq!(Window::default().room(0, &pace, 0, false), kib(128));
         assert_eq!(Window::full().room(0, &pace, most, false), most);

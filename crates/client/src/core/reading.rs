@@ -54,9 +54,24 @@ pub(crate) struct Source {
 #[derive(Debug)]
 struct Batch {
     ticket: Ticket,
-    /// Rows asked for; those that came, once that is known.
+    /// Rows asked for.
     rows: usize,
     arrived: usize,
+    /// Bytes that came, with the BLOBs in front of the rows.
+    bytes: usize,
+    is_complete: bool,
+}
+
+impl Batch {
+    /// Rows that this batch is going to have, if servers end batches after so many.
+    fn rows_expected(&self, rows_max: usize) -> usize {
+        if self.is_complete { self.arrived } else { self.rows.min(rows_max).max(self.arrived) }
+    }
+
+    /// Those of them that are not here.
+    fn rows_missing(&self, rows_max: usize) -> usize {
+        self.rows_expected(rows_max) - self.arrived
+    }
 }
 
 #[derive(Debug)]
@@ -69,6 +84,8 @@ struct Reading {
     window: Window,
     /// Of all that came: rows, and bytes with the BLOBs that came with them.
     seen: (u64, u64),
+    /// What a batch may have, in bytes, before the server ends it: the most that was seen.
+    batch_bytes: usize,
     /// Firebird's servers see a cancel only while no other packet waits to be read, and a query that takes long before its
     /// first rows is what programs cancel: until those are here one fetch is under way.
     may_be_cancelled: bool,
@@ -83,12 +100,40 @@ impl Reading {
         average.unwrap_or(self.source.row_bytes).max(1)
     }
 
-    fn rows_under_way(&self) -> usize {
-        self.batches.iter().map(|batch| batch.rows).sum::<usize>().saturating_sub(self.given)
+    /// Rows after which the server is taken to end a batch. Rows that bring their BLOBs are longer than anybody could know
+    /// when they were asked for, by hundreds of times.
+    fn batch_rows_max(&self) -> usize {
+        match self.seen.0 {
+            0 => usize::MAX,
+            _ => (self.batch_bytes / self.row_bytes()).max(FETCH_ROWS_MIN),
+        }
     }
 
+    /// Rows asked for and not given out, as far as the end of their batches is not known.
+    fn rows_asked(&self) -> usize {
+        self.batches
+            .iter()
+            .map(|batch| batch.rows_expected(usize::MAX))
+            .sum::<usize>()
+            .saturating_sub(self.given)
+    }
+
+    /// As [`Reading::rows_asked`], as the server is expected to end batches.
+    fn rows_under_way(&self) -> usize {
+        let most = self.batch_rows_max();
+        self.batches.iter().map(|batch| batch.rows_expected(most)).sum::<usize>().saturating_sub(self.given)
+    }
+
+    /// Bytes that are here and not given out, or on their way.
     fn under_way(&self) -> usize {
         self.rows_under_way().saturating_mul(self.row_bytes())
+    }
+
+    /// Bytes on their way.
+    fn in_flight(&self) -> usize {
+        let most = self.batch_rows_max();
+        let rows: usize = self.batches.iter().map(|batch| batch.rows_missing(most)).sum();
+        rows.saturating_mul(self.row_bytes())
     }
 
     /// Whether the first fetch is to be the only one under way.
@@ -98,7 +143,7 @@ impl Reading {
 
     /// Whether enough has been used to ask for more.
     fn is_hungry(&self, is_leaving: bool) -> bool {
-        let half = |rows: u16| self.rows_under_way() <= usize::from(rows) / 2;
+        let half = |rows: u16| self.rows_asked() <= usize::from(rows) / 2;
         match self.source.fetching {
             _ if self.has_ended => false,
             _ if self.is_first_alone() && !self.batches.is_empty() => false,
@@ -111,15 +156,23 @@ impl Reading {
         }
     }
 
-    /// Rows to ask for now, fetch by fetch.
-    fn wanted(&mut self, pace: &Pace, most: usize, is_leaving: bool) -> Vec<u16> {
+    /// Rows to ask for now, fetch by fetch. `is_held_up`: the reader waits for BLOBs of rows that it has, and the line is to
+    /// be kept busy meanwhile, however much is here already.
+    fn wanted(&mut self, pace: &Pace, most: usize, is_leaving: bool, is_held_up: bool) -> Vec<u16> {
         if !self.is_hungry(is_leaving) {
             return Vec::new();
         }
         match self.source.fetching {
             Fetching::OnDemand(rows) | Fetching::AtHalf(rows) => vec![rows],
             Fetching::Windows(rows_max) => {
-                let room = self.window.room(self.under_way(), pace, most, is_leaving);
+                let under_way = self.under_way();
+                // Where answers are longer than they were taken to be, windows double from what has come.
+                self.window.grow(usize::try_from(self.seen.1 / 2).unwrap_or(usize::MAX).min(most));
+                let mut room = self.window.room(under_way, pace, most, is_leaving);
+                let (line, in_flight) = (pace.window(), self.in_flight());
+                if is_held_up && in_flight < line / 2 {
+                    room = room.max((line - in_flight).min(most.saturating_sub(under_way)));
+                }
                 let mut fetches = self.divide(room, usize::from(rows_max));
                 if self.is_first_alone() {
                     fetches.truncate(1);
@@ -180,6 +233,7 @@ impl Readings {
             given: 0,
             window,
             seen: (0, 0),
+            batch_bytes: FETCH_BYTES,
             may_be_cancelled: self.may_be_cancelled,
             has_completed_one: false,
             has_ended: false,
@@ -226,13 +280,14 @@ impl Readings {
     }
 
     /// The fetches to be sent now. `only` is a cursor that somebody waits for: it is asked for more in any case if nothing
-    /// is under way for it, the others are left alone.
+    /// is under way for it, the others are left alone. `is_read` tells whether the BLOBs of a column are being read.
     pub(super) fn wanted(
         &mut self,
         pace: &Pace,
         read_ahead_bytes: usize,
         is_leaving: bool,
         only: Option<ReadingId>,
+        is_read: impl Fn(TrailId) -> bool,
     ) -> Vec<Wanted> {
         let mut under_way: usize = self.readings.values().map(Reading::under_way).sum();
         let mut wanted = Vec::new();
@@ -244,7 +299,8 @@ impl Readings {
             let own = reading.under_way();
             let doubt = if reading.seen.0 == 0 { ROW_BYTES_DOUBT } else { 1 };
             let most = read_ahead_bytes.saturating_sub(under_way - own) / doubt;
-            let mut fetches = reading.wanted(pace, most, is_leaving);
+            let is_held_up = is_leaving && reading.source.trails.iter().any(|(_, trail)| is_read(*trail));
+            let mut fetches = reading.wanted(pace, most, is_leaving, is_held_up);
             if fetches.is_empty() && only.is_some() && !is_begun && !reading.has_ended {
                 fetches = reading.divide(1, FETCH_ROWS_MIN);
             }
@@ -260,6 +316,11 @@ impl Readings {
         wanted
     }
 
+    /// Bytes of rows on their way, of all cursors.
+    pub(super) fn in_flight(&self) -> usize {
+        self.readings.values().map(Reading::in_flight).sum()
+    }
+
     /// The transaction is going to end, and its cursors with it: nothing more is asked ahead.
     pub(super) fn stop(&mut self, transaction: Handle) {
         for reading in self.readings.values_mut().filter(|reading| reading.source.transaction == transaction)
@@ -273,7 +334,13 @@ impl Readings {
     /// A fetch was sent.
     pub(super) fn asked(&mut self, id: ReadingId, ticket: Ticket, rows: u16) {
         if let Some(reading) = self.readings.get_mut(&id) {
-            reading.batches.push_back(Batch { ticket, rows: usize::from(rows), arrived: 0 });
+            reading.batches.push_back(Batch {
+                ticket,
+                rows: usize::from(rows),
+                arrived: 0,
+                bytes: 0,
+                is_complete: false,
+            });
             self.expected.push_back((ticket, id));
         }
     }
@@ -293,6 +360,7 @@ impl Readings {
         reading.seen.1 += bytes as u64;
         if let Some(batch) = reading.batches.iter_mut().find(|batch| batch.ticket == ticket) {
             batch.arrived += rows;
+            batch.bytes += bytes;
         }
         &reading.source.trails
     }
@@ -302,7 +370,8 @@ impl Readings {
         let Some(reading) = self.of(ticket) else { return Progress::default() };
         reading.has_completed_one = true;
         if let Some(batch) = reading.batches.iter_mut().find(|batch| batch.ticket == ticket) {
-            batch.rows = batch.arrived;
+            batch.is_complete = true;
+            reading.batch_bytes = reading.batch_bytes.max(batch.bytes);
         }
         if !is_over || reading.has_ended {
             return Progress::default();
