@@ -218,6 +218,99 @@ fn rows_of_null_are_counted_and_weighed_for_every_codec() {
     }
 }
 
+/// Rows, and the sum of all numbers in them, of the answers at scale 0.01: PostgreSQL 15, DuckDB 2.0 and Firebird 3.0 agree.
+const TPCH_ANSWERS: [(&str, f64, f64); 22] = [
+    ("Q1", 4.0, 6_234_292_168.453_803),
+    ("Q2", 4.0, 11_266.29),
+    ("Q3", 10.0, 2_581_810.355_2),
+    ("Q4", 5.0, 535.0),
+    ("Q5", 5.0, 3_391_042.911_4),
+    ("Q6", 1.0, 1_193_053.225_3),
+    ("Q7", 4.0, 1_580_168.249),
+    ("Q8", 2.0, 3_991.0),
+    ("Q9", 173.0, 65_313_958.464_3),
+    ("Q10", 20.0, 6_548_783.841),
+    ("Q11", 1.0, 13_272_625.89),
+    ("Q12", 2.0, 307.0),
+    ("Q13", 33.0, 2_028.0),
+    ("Q14", 1.0, 15.486_545_812_284_08),
+    ("Q15", 1.0, 1_161_120.463_6),
+    ("Q16", 296.0, 8_763.0),
+    ("Q17", 1.0, 0.0),
+    ("Q18", 2.0, 899_539.88),
+    ("Q19", 1.0, 22_923.028),
+    ("Q20", 1.0, 0.0),
+    ("Q21", 1.0, 9.0),
+    ("Q22", 7.0, 566_638.92),
+];
+
+#[test]
+fn the_queries_of_tpch_give_what_other_databases_give() {
+    let (json, page) =
+        bench(&["sql", "tpch", "--scale", "0.01", "--runs", "1", "--timeout", "30m", "--target", "own"]);
+    for (name, rows, sum) in TPCH_ANSWERS {
+        let figure = figures(&json).iter().find(|figure| figure["name"] == name).expect("a figure");
+        assert_eq!(figure["outcome"], "done", "{figure}");
+        assert_eq!(number(figure, "row_count"), rows, "{name}");
+        let given = number(figure, "number_sum");
+        assert!((given - sum).abs() <= sum.abs() * 1e-9 + 1e-9, "{name}: {given} instead of {sum}");
+    }
+    assert!(page.contains("volume shipping") && page.contains("geometric mean"));
+}
+
+#[test]
+fn every_other_section_of_sql_is_done() {
+    let sections = ["sql", "joins", "groups", "psql", "points", "mixed"];
+    let sizes = ["--films", "100", "--rows", "1000", "--loops", "1000", "--points", "1000"];
+    let mixed = ["--accounts", "1000", "--connections", "3", "--time", "300ms", "--runs", "2"];
+    let (json, page) = bench(&[&sections[..], &sizes[..], &mixed[..], &["--indexes", "off"]].concat());
+    for (section, least) in [("joins", 16), ("groups", 17), ("psql", 7), ("points", 13), ("mixed", 6)] {
+        let of_section: Vec<&Value> =
+            figures(&json).iter().filter(|figure| figure["section"] == section).collect();
+        assert!(of_section.len() >= least, "{section} has {}", of_section.len());
+        for figure in of_section {
+            assert_eq!(figure["outcome"], "done", "{figure}");
+            assert!(number(figure, "best") > 0.0, "{figure}");
+        }
+    }
+    let of = |name: &str| figures(&json).iter().find(|figure| figure["name"] == name).expect("a figure");
+    // What a table of 1,000 rows gives, whoever counts.
+    assert_eq!(number(of("distinct"), "number_sum"), 1_000.0);
+    assert_eq!(number(of("by_10"), "row_count"), 10.0);
+    assert_eq!(number(&of("report")["percentiles"], "max_ms") > 0.0, true);
+    let embedded = figures(&json).iter().filter(|figure| figure["server"] == "Farbird embedded").count();
+    assert_eq!(embedded, 3, "reads, updates and deletes inside the process");
+    assert!(page.contains("How long single operations took"));
+}
+
+#[test]
+fn a_statement_that_takes_too_long_is_ended_and_shown_as_such() {
+    let (json, page) =
+        bench(&["sql", "tpch", "--scale", "0.01", "--queries", "6,9", "--runs", "2", "--timeout", "1ms"]);
+    let outcomes: Vec<&Value> = figures(&json)
+        .iter()
+        .filter(|figure| figure["name"] == "Q9")
+        .map(|figure| &figure["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["timed_out"]);
+    assert!(!figures(&json).iter().any(|figure| figure["name"] == "Q1"), "only what was chosen");
+    assert!(page.contains("timed out"));
+}
+
+#[test]
+fn options_that_no_section_obeys_are_refused() {
+    for arguments in [["groups", "--queries", "1"], ["tpch", "--rows", "1000"], ["psql", "--indexes", "off"]]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_farbird"))
+            .args(["bench", "sql"])
+            .args(arguments)
+            .output()
+            .expect("farbird runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(arguments[1]), "{arguments:?}: {said}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_nothing_behind() {

@@ -12,6 +12,9 @@ pub enum Failure {
     /// Files.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// It was ended because it took so long.
+    #[error("took longer than {} s", .0.as_secs_f64())]
+    TimedOut(std::time::Duration),
     /// The user wants no more.
     #[error("interrupted")]
     Interrupted,

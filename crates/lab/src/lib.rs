@@ -13,6 +13,7 @@ pub mod link;
 mod random;
 pub mod records;
 pub mod report;
+pub mod sql;
 
 pub use failure::{Failure, Result};
 /// The driver on a virtual clock: exact round trips and times, without a link that really delays.

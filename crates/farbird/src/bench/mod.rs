@@ -3,6 +3,7 @@
 mod articles;
 mod own;
 mod records;
+mod sql;
 mod stop;
 mod store;
 
@@ -31,6 +32,8 @@ enum What {
     Records(records::Arguments),
     /// Measure rows of NULL in a wide column: inserting, counting, bytes on disk.
     Rows(articles::rows::Arguments),
+    /// Measure reports, joins, PSQL, point queries and a mixed load, beside Firebird, PostgreSQL and DuckDB.
+    Sql(sql::Arguments),
     /// Measure how long statements go on after they are told to stop.
     Stop(stop::Arguments),
     /// Measure the store, beside a Firebird and a PostgreSQL server.
@@ -45,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Nested(arguments) => articles::nested::run(arguments),
         What::Records(arguments) => records::run(arguments),
         What::Rows(arguments) => articles::rows::run(arguments),
+        What::Sql(arguments) => sql::run(arguments),
         What::Stop(arguments) => stop::run(arguments),
         What::Store(arguments) => store::run(arguments),
     }

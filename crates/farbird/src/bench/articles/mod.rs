@@ -9,9 +9,9 @@ pub(super) mod fetch;
 pub(super) mod nested;
 pub(super) mod rows;
 
-mod shown;
-mod stage;
-mod watch;
+pub(super) mod shown;
+pub(super) mod stage;
+pub(super) mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ enum Format {
 
 /// Where results go.
 #[derive(Args)]
-struct Output {
+pub(super) struct Output {
     /// How results are printed.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Results")]
     format: Format,
@@ -73,7 +73,7 @@ impl LinkArguments {
 }
 
 /// How long to wait: `200ms`, `1.5s`, `10m`.
-fn parse_patience(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_patience(text: &str) -> Result<Duration, String> {
     if let Some(minutes) = text.strip_suffix('m').and_then(|minutes| minutes.parse::<u32>().ok()) {
         return Ok(Duration::from_secs(60 * u64::from(minutes)));
     }
@@ -81,7 +81,7 @@ fn parse_patience(text: &str) -> Result<Duration, String> {
 }
 
 /// What is left to say of an experiment that failed, or that nobody wanted any more; `cleared` is what came of cleaning up.
-fn ended(failure: Failure, cleared: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+pub(super) fn ended(failure: Failure, cleared: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
     if let Err(error) = &cleared {
         eprintln!("farbird: {error:#}");
     }
@@ -99,7 +99,12 @@ fn ended(failure: Failure, cleared: anyhow::Result<()>) -> anyhow::Result<ExitCo
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// Prints and writes what was found.
-fn show(output: &Output, experiment: &str, report: &Report, figures: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn show(
+    output: &Output,
+    experiment: &str,
+    report: &Report,
+    figures: &impl Serialize,
+) -> anyhow::Result<()> {
     if let Some(file) = &output.html {
         std::fs::write(file, report.to_html()).with_context(|| format!("cannot write {}", file.display()))?;
         eprintln!("wrote {}", file.display());

@@ -9,12 +9,12 @@ use farbird_lab::report::{
 };
 
 /// A chart that is being filled: bars find their group and series by name.
-pub(super) struct Bars {
+pub(in crate::bench) struct Bars {
     chart: BarChart,
 }
 
 impl Bars {
-    pub(super) fn new(title: impl Into<String>, axis: &str) -> Bars {
+    pub(in crate::bench) fn new(title: impl Into<String>, axis: &str) -> Bars {
         Bars {
             chart: BarChart {
                 title: title.into(),
@@ -26,7 +26,7 @@ impl Bars {
     }
 
     /// Adds a bar; its series and group are made when they are met first, in that order.
-    pub(super) fn add(&mut self, group: &str, series: &Series, bar: Bar) {
+    pub(in crate::bench) fn add(&mut self, group: &str, series: &Series, bar: Bar) {
         let BarChart { series: all, groups, .. } = &mut self.chart;
         let place = all.iter().position(|one| one.name == series.name).unwrap_or_else(|| {
             all.push(series.clone());
@@ -47,30 +47,30 @@ impl Bars {
     }
 
     /// The chart, unless it has nothing to compare.
-    pub(super) fn finish(self) -> Option<BarChart> {
+    pub(in crate::bench) fn finish(self) -> Option<BarChart> {
         let bars = self.chart.groups.iter().flat_map(|group| &group.bars).flatten().count();
         (bars > 1).then_some(self.chart)
     }
 }
 
 /// A bar of milliseconds.
-pub(super) fn time_bar(milliseconds: f64, kind: BarKind) -> Bar {
+pub(in crate::bench) fn time_bar(milliseconds: f64, kind: BarKind) -> Bar {
     let time = shown_ms(milliseconds);
     let label = if kind == BarKind::Projected { format!("about {time}") } else { time };
     Bar { value: milliseconds, label, kind }
 }
 
 /// A bar of round trips.
-pub(super) fn trips_bar(trips: u64) -> Bar {
+pub(in crate::bench) fn trips_bar(trips: u64) -> Bar {
     Bar { value: trips as f64, label: count(trips), kind: BarKind::Measured }
 }
 
 /// Milliseconds as people read them.
-pub(super) fn shown_ms(milliseconds: f64) -> String {
+pub(in crate::bench) fn shown_ms(milliseconds: f64) -> String {
     duration(Duration::from_secs_f64(milliseconds.max(0.0) / 1e3))
 }
 
-pub(super) fn tone(preset: Preset) -> Tone {
+pub(in crate::bench) fn tone(preset: Preset) -> Tone {
     match preset {
         Preset::V2_0 => Tone::Generation(0),
         Preset::V2_5 => Tone::Generation(1),
@@ -82,7 +82,7 @@ pub(super) fn tone(preset: Preset) -> Tone {
 }
 
 /// The name of a client generation in a key: `5.0.3 client`.
-pub(super) fn client(preset: Preset) -> String {
+pub(in crate::bench) fn client(preset: Preset) -> String {
     match preset {
         Preset::Farbird => "farbird client".to_owned(),
         other => format!("{} client", other.name()),
@@ -90,11 +90,11 @@ pub(super) fn client(preset: Preset) -> String {
 }
 
 /// Columns of wire statistics.
-pub(super) const WIRE_COLUMNS: [&str; 5] =
+pub(in crate::bench) const WIRE_COLUMNS: [&str; 5] =
     [">round trips", ">logical packets", ">logical bytes", ">physical packets", ">physical bytes"];
 
 /// Cells under them; what was sent stands before what was received.
-pub(super) fn wire_cells(wire: &WireFigure) -> [Cell; 5] {
+pub(in crate::bench) fn wire_cells(wire: &WireFigure) -> [Cell; 5] {
     let both = |sent: String, received: String| Cell::from(format!("{sent} / {received}"));
     [
         Cell::from(count(wire.round_trips)),
@@ -106,7 +106,7 @@ pub(super) fn wire_cells(wire: &WireFigure) -> [Cell; 5] {
 }
 
 /// The link in words.
-pub(super) fn link_text(link: &LinkOptions) -> String {
+pub(in crate::bench) fn link_text(link: &LinkOptions) -> String {
     match *link == LinkOptions::default() {
         true => "none in between".to_owned(),
         false => format!("{link}, emulated in this process"),
@@ -114,7 +114,7 @@ pub(super) fn link_text(link: &LinkOptions) -> String {
 }
 
 /// How many times as long: `5.2x`.
-pub(super) fn ratio(value: f64, base: f64) -> String {
+pub(in crate::bench) fn ratio(value: f64, base: f64) -> String {
     if base <= 0.0 {
         return String::new();
     }
@@ -126,16 +126,20 @@ pub(super) fn ratio(value: f64, base: f64) -> String {
 }
 
 /// Heading over waterfalls.
-pub(super) const WATERFALL: &str = "Flights of one run";
+pub(in crate::bench) const WATERFALL: &str = "Flights of one run";
 /// What they show.
-pub(super) const WATERFALL_LEAD: &str = "Requests that left together, when they left, and when their answers came. The first \
+pub(in crate::bench) const WATERFALL_LEAD: &str = "Requests that left together, when they left, and when their answers came. The first \
                                          flight also waits for TCP's own round trip.";
 
 /// What flights belong to, by the number of their colours.
 const STEPS: [&str; 6] = ["connecting", "starting and preparing", "", "rows", "BLOBs", "ending"];
 
 /// A waterfall of a run's flights, with a line under it.
-pub(super) fn waterfall(title: String, flights: &[FlightRecord], foot: String) -> Option<Waterfall> {
+pub(in crate::bench) fn waterfall(
+    title: String,
+    flights: &[FlightRecord],
+    foot: String,
+) -> Option<Waterfall> {
     let lanes: Vec<Lane> = flights
         .iter()
         .filter_map(|flight| {

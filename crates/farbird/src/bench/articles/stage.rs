@@ -1,6 +1,6 @@
 //! The servers that take part: our own, started for this, and those whose addresses were given; and what is cleaned up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::bench::own::{OwnServer, WorkFolder, machine, password_of_file};
 
 /// Who is measured.
 #[derive(Args)]
-pub(super) struct TargetArguments {
+pub(in crate::bench) struct TargetArguments {
     /// A server, with the database to use there; `own` is a Farbird server started for this, which is measured when no
     /// other is named. May be given several times: all are measured in one run. A database that there is not is created and
     /// dropped.
@@ -38,7 +38,7 @@ const OWN_DATABASE: &str = "bench.fbd";
 
 /// Whether an experiment uses the database of a target, or makes databases there itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Databases {
+pub(in crate::bench) enum Databases {
     /// It is used: made if there is none.
     Used,
     /// The experiment makes and drops it.
@@ -46,28 +46,28 @@ pub(super) enum Databases {
 }
 
 /// A server that takes part.
-pub(super) struct Actor {
-    pub(super) server: Server,
+pub(in crate::bench) struct Actor {
+    pub(in crate::bench) server: Server,
     /// What the server says of itself.
-    pub(super) version: String,
+    pub(in crate::bench) version: String,
     /// Where it keeps its databases, if it is our own.
-    pub(super) folder: Option<PathBuf>,
+    pub(in crate::bench) folder: Option<PathBuf>,
     /// Whether the database was made for this, and is dropped.
     is_made: bool,
     /// Whether it is Farbird.
-    pub(super) is_farbird: bool,
+    pub(in crate::bench) is_farbird: bool,
 }
 
 /// All of them, and what they stand on.
-pub(super) struct Stage {
-    pub(super) actors: Vec<Actor>,
+pub(in crate::bench) struct Stage {
+    pub(in crate::bench) actors: Vec<Actor>,
     own: Option<OwnServer>,
     /// Goes last.
     folder: WorkFolder,
 }
 
 impl Stage {
-    pub(super) fn set(arguments: &TargetArguments, databases: Databases) -> anyhow::Result<Stage> {
+    pub(in crate::bench) fn set(arguments: &TargetArguments, databases: Databases) -> anyhow::Result<Stage> {
         let folder = WorkFolder::create(arguments.scratch.as_deref())?;
         let targets = match arguments.target.as_slice() {
             [] => vec![OWN.to_owned()],
@@ -163,15 +163,20 @@ impl Stage {
         if same == 0 { name.to_owned() } else { format!("{name} ({})", same + 1) }
     }
 
+    /// A folder for files, which goes with all that is in it.
+    pub(in crate::bench) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// What figures depend on.
-    pub(super) fn facts(&self) -> Vec<(String, String)> {
+    pub(in crate::bench) fn facts(&self) -> Vec<(String, String)> {
         let mut facts = vec![("machine".to_owned(), machine())];
         facts.extend(self.actors.iter().map(|actor| (actor.server.name.clone(), actor.version.clone())));
         facts
     }
 
     /// Takes everything away that was made. Of several failures the first is told.
-    pub(super) fn clear(self) -> anyhow::Result<()> {
+    pub(in crate::bench) fn clear(self) -> anyhow::Result<()> {
         let mut result = Ok(());
         for actor in self.actors.iter().filter(|actor| actor.is_made) {
             let dropped = attach(&actor.server).and_then(Connection::drop_database);

@@ -1,14 +1,16 @@
 //! Progress on stderr, and Ctrl-C.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_lab::articles::Observer;
+use farbird_lab::sql::Stop;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::backup::Interrupt;
 
 /// Shows a bar for each piece of an experiment, and ends it when the user has pressed Ctrl-C.
-pub(super) struct Watch {
+pub(in crate::bench) struct Watch {
     bar: ProgressBar,
     interrupt: Interrupt,
     /// `3/48`, in front of what is going on.
@@ -16,7 +18,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new() -> anyhow::Result<Watch> {
+    pub(in crate::bench) fn new() -> anyhow::Result<Watch> {
         let bar = ProgressBar::new(0);
         let style =
             ProgressStyle::with_template("{msg:<52!} [{bar:24}] {percent:>3} % {elapsed} (left {eta})");
@@ -26,11 +28,17 @@ impl Watch {
     }
 
     /// This is run `number` of `count`.
-    pub(super) fn run(&mut self, number: usize, count: usize) {
+    pub(in crate::bench) fn run(&mut self, number: usize, count: usize) {
         self.place = format!("{number}/{count} ");
     }
 
-    pub(super) fn finish(&self) {
+    /// Tells other threads whether the user has pressed Ctrl-C.
+    pub(in crate::bench) fn stop(&self) -> Stop {
+        let raised = Arc::clone(self.interrupt.cancel());
+        Arc::new(move || raised.is_raised())
+    }
+
+    pub(in crate::bench) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -1,0 +1,57 @@
+//! Farbird inside this process: the library, used as any program would.
+
+use std::path::Path;
+
+use farbird::{Connection, Database, Error};
+use farbird_lab::sql::{Client, points::Embedded};
+use farbird_lab::{Failure, Result};
+
+/// Makes a database file in a folder that goes with all that is in it.
+pub(super) fn open(folder: &Path) -> Result<Embedded> {
+    let database = Database::create(folder.join("embedded.fbd")).map_err(failure)?;
+    let definer = database.connect().map_err(failure)?;
+    let connection = database.connect().map_err(failure)?;
+    Ok(Embedded {
+        name: "Farbird embedded".to_owned(),
+        client: Box::new(EmbeddedClient { connection }),
+        run: Box::new(move |sql| definer.execute(sql, ()).map(|_| ()).map_err(failure)),
+    })
+}
+
+struct EmbeddedClient {
+    connection: Connection,
+}
+
+impl Client for EmbeddedClient {
+    fn read_all(&mut self, sql: &str, keys: &mut dyn Iterator<Item = i64>) -> Result<i64> {
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let transaction = self.connection.transaction().map_err(failure)?;
+        let mut sum = 0_i64;
+        for key in keys {
+            sum = sum.wrapping_add(statement.query_one(&transaction, [key]).map_err(failure)?);
+        }
+        transaction.commit().map_err(failure)?;
+        Ok(sum)
+    }
+
+    fn change_all(&mut self, sql: &str, parameters: &mut dyn Iterator<Item = Vec<i64>>) -> Result<()> {
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let transaction = self.connection.transaction().map_err(failure)?;
+        for row in parameters {
+            statement.execute(&transaction, row).map_err(failure)?;
+        }
+        transaction.commit().map_err(failure)
+    }
+
+    fn read(&mut self, sql: &str, key: i64) -> Result<i64> {
+        self.connection.query_one(sql, [key]).map_err(failure)
+    }
+
+    fn change(&mut self, sql: &str, parameters: &[i64]) -> Result<()> {
+        self.connection.execute(sql, parameters).map(|_| ()).map_err(failure)
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    Failure::Other(error.to_string())
+}
