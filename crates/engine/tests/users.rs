@@ -136,6 +136,29 @@ fn savepoints_and_failing_statements_take_theirs_back() {
 }
 
 #[test]
+fn a_statement_that_says_nothing_of_a_user_is_refused() {
+    let mut world = World::new();
+    let transaction = world.begin();
+    for (sql, heading) in [
+        ("alter user ann", isc::DSQL_ALTER_USER_FAILED),
+        ("create or alter user ann", isc::DSQL_ALTER_USER_FAILED),
+        ("alter current user", isc::DSQL_ALTER_USER_FAILED),
+    ] {
+        let error = world.run(transaction, sql).unwrap_err();
+        assert!(error.has(heading) && error.has(isc::DYN_ALTER_USER_NO_CLAUSE), "{sql}: {error}");
+    }
+    for (sql, heading) in [
+        ("create user ann", isc::DSQL_CREATE_USER_FAILED),
+        ("recreate user ann", isc::DSQL_RECREATE_USER_FAILED),
+    ] {
+        let error = world.run(transaction, sql).unwrap_err();
+        assert!(error.has(heading), "{sql}: {error}");
+    }
+    world.attachment.commit(transaction).unwrap();
+    assert!(world.told().is_empty());
+}
+
+#[test]
 fn a_commit_that_fails_changes_nobody() {
     let mut world = World::new();
     let transaction = world.begin();

@@ -25,6 +25,8 @@ use crate::server::FirstStart;
 
 /// The administrator.
 pub(crate) const SYSDBA: &str = "SYSDBA";
+/// "Password must be specified when creating user"
+const PASSWORD_MISSING: u32 = 336_068_899;
 /// Characters of a generated password: no two look alike.
 const PASSWORD_CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789A";
 /// Length of a generated password: 80 bits.
@@ -196,7 +198,8 @@ impl SecurityDatabase {
         };
         let is_new = old.is_none();
         if is_new && settings.password.is_none() {
-            return Err(Error::new(isc::RANDOM).with("a password is needed to create a user"));
+            // "Password must be specified when creating user".
+            return Err(Error::new(PASSWORD_MISSING));
         }
         let line = self.changed(old.unwrap_or_default(), settings)?;
         self.write(attachment, transaction, &line)

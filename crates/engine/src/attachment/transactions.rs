@@ -234,7 +234,7 @@ impl Attachment {
     }
 
     /// SAVEPOINT: a name used again moves to the new place.
-    pub(super) fn set_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
+    pub fn set_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         slot.savepoints.retain(|savepoint| savepoint.name != name);
         let catalog = slot.transaction.catalog.lock().mark();
@@ -245,7 +245,7 @@ impl Attachment {
     }
 
     /// ROLLBACK TO SAVEPOINT: the savepoint stays, later ones go.
-    pub(super) fn rollback_to_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
+    pub fn rollback_to_savepoint(&mut self, handle: TransactionHandle, name: &str) -> Result<()> {
         let database = Arc::clone(self.database());
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
@@ -259,12 +259,7 @@ impl Attachment {
     }
 
     /// `RELEASE SAVEPOINT [ONLY]`.
-    pub(super) fn release_savepoint(
-        &mut self,
-        handle: TransactionHandle,
-        name: &str,
-        only: bool,
-    ) -> Result<()> {
+    pub fn release_savepoint(&mut self, handle: TransactionHandle, name: &str, only: bool) -> Result<()> {
         let slot = self.transactions.get_mut(&handle).ok_or_else(bad_handle)?;
         let at = slot.savepoints.iter().position(|s| s.name == name).ok_or_else(|| no_savepoint(name))?;
         if only {

@@ -8,7 +8,7 @@ use crate::bind::binder::{AggregatesAllowed, Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode, unsupported};
 use crate::bind::opaque::OpaqueColumns;
-use crate::bind::query::{OutputColumn, key_part};
+use crate::bind::query::{ItemPlace, OutputColumn, key_part};
 use crate::expression::Expression;
 use crate::function::lookup_aggregate;
 use crate::function::result_type::text_kind;
@@ -83,17 +83,25 @@ impl Binder<'_> {
         group_by: &[ast::Expression],
         items: &[ast::SelectItem],
     ) -> Result<Vec<Bound>> {
+        let is_ordinal = |value: &ast::Expression| {
+            matches!(value.kind, ast::ExpressionKind::Literal(ast::Literal::Integer { .. }))
+        };
+        let places = match group_by.iter().any(is_ordinal) {
+            true => self.item_places(items)?,
+            false => Vec::new(),
+        };
         group_by
             .iter()
             .map(|value| {
                 let item = match &value.kind {
                     ast::ExpressionKind::Literal(ast::Literal::Integer { value: ordinal, .. }) => {
-                        let item = usize::try_from(*ordinal)
+                        let place = usize::try_from(*ordinal)
                             .ok()
-                            .and_then(|ordinal| items.get(ordinal.checked_sub(1)?));
-                        match item {
-                            Some(ast::SelectItem::Expression { value, .. }) => Some(value),
-                            _ => return Err(position_error("GROUP BY")),
+                            .and_then(|ordinal| places.get(ordinal.checked_sub(1)?));
+                        match place {
+                            Some(ItemPlace::Written(value)) => Some(*value),
+                            Some(ItemPlace::Expanded(bound)) => return Ok(Bound::clone(bound)),
+                            None => return Err(position_error("GROUP BY")),
                         }
                     }
                     ast::ExpressionKind::Column { qualifier: None, name } => named_item(name, items)?,

@@ -72,6 +72,14 @@ pub(crate) struct BoundSelect {
     pub(crate) limits: Vec<BoundLimit>,
 }
 
+/// What stands at a place of a select list.
+pub(super) enum ItemPlace<'q> {
+    /// A column that `*` stands for.
+    Expanded(Box<Bound>),
+    /// An expression.
+    Written(&'q ast::Expression),
+}
+
 impl BoundSelect {
     /// The query itself if it only selects and renames; given back otherwise.
     pub(crate) fn into_simple(self) -> std::result::Result<Box<BoundSelect>, Box<BoundSelect>> {
@@ -330,6 +338,28 @@ impl Binder<'_> {
         limit.map(|limit| self.bind_rows(limit)).transpose().map(|limit| limit.into_iter().collect())
     }
 
+    /// The items of a select list one by one: the columns of `*`, bound, or the expression that stands there.
+    pub(super) fn item_places<'q>(&mut self, items: &'q [ast::SelectItem]) -> Result<Vec<ItemPlace<'q>>> {
+        let mut places = Vec::with_capacity(items.len());
+        for item in items {
+            let mut columns = Vec::new();
+            match item {
+                ast::SelectItem::Star(_) => self.expand_star(&mut columns)?,
+                ast::SelectItem::QualifiedStar(qualifier) => self.expand_table(qualifier, &mut columns)?,
+                ast::SelectItem::Expression { value, .. } => places.push(ItemPlace::Written(value)),
+            }
+            places.extend(columns.into_iter().map(|column| {
+                ItemPlace::Expanded(Box::new(Bound {
+                    expression: column.expression,
+                    column_type: column.column_type,
+                    origin: column.origin,
+                    shape: None,
+                }))
+            }));
+        }
+        Ok(places)
+    }
+
     pub(crate) fn bind_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
         let mut columns = Vec::with_capacity(items.len());
         for item in items {
@@ -352,9 +382,10 @@ impl Binder<'_> {
                         ast::ExpressionKind::RecordKey { .. } => {
                             bound.origin.as_ref().map(|origin| origin.field.clone())
                         }
-                        ast::ExpressionKind::Subquery(_) => {
-                            bound.origin.as_ref().map(|origin| origin.field.clone())
-                        }
+                        // Called as its column is called, which `*` does not tell.
+                        ast::ExpressionKind::Subquery(_) => Some(label_of(value))
+                            .filter(|label| !label.is_empty())
+                            .or_else(|| bound.origin.as_ref().map(|origin| origin.field.clone())),
                         _ => None,
                     };
                     columns.push(OutputColumn {

@@ -578,9 +578,18 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             ),
             &it.name,
         ),
-        DdlStatement::DefineUser(it) if it.mode == DefineMode::Create => {
-            it.name.as_ref().and_then(|name| named(isc::DSQL_CREATE_USER_FAILED, name))
-        }
+        DdlStatement::DefineUser(it) => named(
+            by_mode(
+                it.mode,
+                [
+                    isc::DSQL_CREATE_USER_FAILED,
+                    isc::DSQL_ALTER_USER_FAILED,
+                    isc::DSQL_ALTER_USER_FAILED,
+                    isc::DSQL_RECREATE_USER_FAILED,
+                ],
+            ),
+            &it.name.as_ref().map_or("", |name| name.as_str()),
+        ),
         DdlStatement::CreateCollation(it) => named(isc::DSQL_CREATE_COLLATION_FAILED, &it.name),
         DdlStatement::DefineRole(it) => named(
             match it.mode {

@@ -27,7 +27,18 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineUser) -> Result<()
             .map(|tag| (tag.name.as_str().to_owned(), tag.value.clone()))
             .collect::<BTreeMap<_, _>>(),
     };
-    if ast.mode == DefineMode::Create && ast.password.is_none() {
+    let says_something = ast.password.is_some()
+        || ast.first_name.is_some()
+        || ast.middle_name.is_some()
+        || ast.last_name.is_some()
+        || ast.active.is_some()
+        || ast.admin_role.is_some()
+        || !ast.tags.is_empty();
+    let is_new = matches!(ast.mode, DefineMode::Create | DefineMode::Recreate);
+    if !is_new && !says_something {
+        return Err(Error::new(isc::DYN_ALTER_USER_NO_CLAUSE));
+    }
+    if is_new && ast.password.is_none() {
         return Err(error::password_missing());
     }
     if ast.password.as_ref().is_some_and(String::is_empty) {

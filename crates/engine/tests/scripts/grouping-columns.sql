@@ -60,3 +60,11 @@ select a, k a, count(*) from g group by a;
 select a k, k a, count(*) from g group by a;
 select a k, count(*) from g group by k;
 select a k, count(*) from g group by a, k;
+-- Ordinals count the columns of the select list, those of * among them.
+select * from t1 group by 1;
+select * from (select a, a + 1 e from t1) w group by 1, 2 order by 1;
+select w.*, count(*) from (select a, a + 1 e from t1) w group by 1, 2 order by 1;
+select * from (select a, a + 1 e from t1) w group by 1, 2, 3;
+select w.*, count(*) from (select a, a + 1 e from t1) w group by 3;
+-- A subquery is called what its column is called.
+select (select max(a) as z from t1), (select z from (select 5 as z from rdb$database)) from rdb$database;

@@ -13,6 +13,9 @@ use super::parameters::Parameters;
 use super::prepared::Prepared;
 use super::rows::Rows;
 
+/// The savepoint before a definition that is committed at once; no statement can name it.
+const DEFINITION: &str = "";
+
 /// Runs statements one after another, in one transaction after another: what a shell does.
 ///
 /// A transaction begins with the first statement that needs one and lasts until COMMIT or ROLLBACK. Dropped, the last one
@@ -80,11 +83,36 @@ impl<'c> Script<'c> {
             return Ok(Rows::none(shared, prepared, transaction));
         }
         if kind == StatementKind::Ddl && self.commit_definitions {
-            execute::execute_prepared(self, &mut prepared, parameters)?;
-            self.commit()?;
+            self.define(&mut prepared, transaction, parameters)?;
             return Ok(Rows::none(shared, prepared, transaction));
         }
         execute::query_owned(&self.scope(), prepared, parameters)
+    }
+
+    /// Runs a definition and commits. If either fails it is as if the definition had not been written: what was done before
+    /// it stays to be committed or rolled back.
+    fn define(
+        &mut self,
+        prepared: &mut Prepared,
+        transaction: TransactionHandle,
+        parameters: &dyn Parameters,
+    ) -> Result<()> {
+        let shared = self.connection.shared();
+        shared.with(|attachment| Ok(attachment.set_savepoint(transaction, DEFINITION)?))?;
+        let result = execute::execute_prepared(self, prepared, parameters).and_then(|_| self.commit());
+        if result.is_err() {
+            shared.with_if_open(|attachment| {
+                if attachment.has_transaction(transaction) && !attachment.is_transaction_lost(transaction) {
+                    let undone = attachment.rollback_to_savepoint(transaction, DEFINITION);
+                    if let Err(error) =
+                        undone.and_then(|()| attachment.release_savepoint(transaction, DEFINITION, true))
+                    {
+                        tracing::debug!(%error, "undoing a definition that was not committed failed");
+                    }
+                }
+            });
+        }
+        result
     }
 
     fn scope(&self) -> Scope<'c> {
@@ -268,6 +296,24 @@ mod tests {
         }
         assert_eq!(count(&mut script), 2);
         failure
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_committed_leaves_what_was_done_before_it() {
+        let connection = Database::in_memory().unwrap().connect().unwrap();
+        let mut script = Script::new(&connection);
+        script.commit_definitions(true);
+        script.execute("create table t (a int, b varchar(2000))").unwrap();
+        script.execute("insert into t (a) values (1)").unwrap();
+        // There are no users without a server: it is the COMMIT that says so.
+        script.execute("create user someone password 'secret'").unwrap_err();
+        assert!(script.is_in_transaction());
+        assert_eq!(count(&mut script), 1);
+        script.execute("commit").unwrap();
+        script.execute("rollback").unwrap();
+        assert_eq!(count(&mut script), 1);
+        script.execute("create table u (a int)").unwrap();
+        assert!(!script.is_in_transaction());
     }
 
     #[test]

@@ -135,6 +135,10 @@ impl Session {
         let statement = self.objects.statement(fetch.statement)?;
         let no_batch = statement.prepared()?.kind == StatementKind::SelectForUpdate;
         let wanted = if no_batch { 1 } else { usize::from(fetch.count) };
+        if statement.cursor.as_ref().is_some_and(|cursor| cursor.end_told && !cursor.scrollable) {
+            // As Firebird 3 to 5 answer, also what was under way when the end was met.
+            return Err(Error::new(isc::REQ_SYNC));
+        }
         if self.cursor(fetch.statement)?.direction != direction {
             let back = self.turn(fetch.statement)?;
             if back != 0 {
