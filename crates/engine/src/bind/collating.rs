@@ -48,13 +48,21 @@ pub(crate) fn collation_of_kind(kind: Option<TextKind>) -> Collation {
 /// A text as it takes part in a comparison of this kind: converted if it is of another character set and the order is not
 /// just that of the characters. BLOBs are converted when they are read.
 pub(crate) fn meeting(bound: Bound, kind: Option<TextKind>) -> Bound {
-    let (Some((set, collation)), SqlType::Text(text)) = (kind, *bound.sql_type()) else { return bound };
+    match meeting_type(bound.sql_type(), kind) {
+        Some(sql_type) => bound.converted(&sql_type),
+        None => bound,
+    }
+}
+
+/// What texts of a type are converted to for a comparison of this kind, if they are.
+pub(crate) fn meeting_type(sql_type: &SqlType, kind: Option<TextKind>) -> Option<SqlType> {
+    let (Some((set, collation)), SqlType::Text(text)) = (kind, *sql_type) else { return None };
     if collation == Collation::default()
         || text.character_set == set
         || text.character_set == CharacterSet::OCTETS
     {
-        return bound;
+        return None;
     }
     let length_chars = SqlType::Text(text).text_length();
-    bound.converted(&SqlType::Text(TextType { varying: true, length_chars, character_set: set, collation }))
+    Some(SqlType::Text(TextType { varying: true, length_chars, character_set: set, collation }))
 }

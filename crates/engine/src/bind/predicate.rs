@@ -5,7 +5,7 @@ use farbird_types::arithmetic;
 use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc};
 
 use crate::bind::binder::{Binder, Bound};
-use crate::bind::collating::{collation_of_kind, list_kind, meeting, stronger, text_kind};
+use crate::bind::collating::{collation_of_kind, list_kind, meeting, meeting_type, stronger, text_kind};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::inference::Shape;
@@ -175,7 +175,6 @@ impl Binder<'_> {
         let mut column = subquery.only_column()?;
         column.column_type.nullable = nullable;
         self.tell_type_of(&mut operand, &mut column)?;
-        // The column's values are converted to the operand's character set as they come.
         let text_kind = stronger(text_kind(operand.sql_type()), text_kind(column.sql_type()));
         let operand = beside(operand, column.sql_type());
         let kind = SubqueryKind::Quantified {
@@ -183,6 +182,7 @@ impl Binder<'_> {
             operator,
             quantifier,
             collation: collation_of_kind(text_kind),
+            column: meeting_type(column.sql_type(), text_kind),
         };
         Ok(self.subquery(subquery, kind))
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
-use farbird_types::{BlobId, Collation, Error, Result, Value, compare, isc};
+use farbird_types::{BlobId, Collation, Error, Result, SqlType, Value, compare, convert, isc};
 
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
@@ -113,10 +113,10 @@ impl SubqueryState {
         context: &mut ExecutionContext<'_>,
     ) -> Result<Value> {
         match &query.kind {
-            SubqueryKind::Quantified { operator, quantifier, collation, .. } => {
+            SubqueryKind::Quantified { operator, quantifier, collation, column, .. } => {
                 let test =
                     Test { operand, operator: *operator, quantifier: *quantifier, collation: *collation };
-                self.quantified(query, &test, context)
+                self.quantified(query, &test, column.as_ref(), context)
             }
             kind => {
                 if let Some(Kept::Value(value)) = &self.kept {
@@ -158,10 +158,11 @@ impl SubqueryState {
         &mut self,
         query: &Subquery,
         test: &Test<'_>,
+        column: Option<&SqlType>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<Value> {
         if query.invariant && self.kept.is_none() {
-            self.kept = Some(self.collect(test.collation, context)?);
+            self.kept = Some(self.collect(test.collation, column, context)?);
         }
         let mut verdict = Verdict::default();
         if let Some(Kept::Values(kept)) = &self.kept {
@@ -190,7 +191,13 @@ impl SubqueryState {
         Ok(test.result(&verdict))
     }
 
-    fn collect(&mut self, collation: Collation, context: &mut ExecutionContext<'_>) -> Result<Kept> {
+    /// Keeps the values, as those of type `column` if they are to be converted.
+    fn collect(
+        &mut self,
+        collation: Collation,
+        column: Option<&SqlType>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Kept> {
         let mut values = Vec::new();
         let mut memory = context.budget.reserve();
         self.batch.set_limit(usize::MAX);
@@ -198,6 +205,10 @@ impl SubqueryState {
         while self.operator.next(context, &mut self.batch)? {
             for row in self.batch.rows() {
                 let value = row.first().cloned().unwrap_or_default();
+                let value = match column {
+                    Some(sql_type) => convert::cast(&value, sql_type, &context.cast)?,
+                    None => value,
+                };
                 if !memory.try_grow(KEPT_VALUE_BYTES + 2 * heap_bytes(&value)) {
                     return Ok(Kept::TooMany);
                 }

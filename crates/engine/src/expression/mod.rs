@@ -322,6 +322,9 @@ pub enum SubqueryKind {
         quantifier: Quantifier,
         /// Order of texts.
         collation: Collation,
+        /// What the column's values are converted to before they are kept: texts of another character set than the
+        /// collation's.
+        column: Option<SqlType>,
     },
 }
 

@@ -37,3 +37,12 @@ select did, count(*), sum(count(*)) over (order by did) from e group by did;
 select sum(id) over (order by id rows between 1 preceding and 1 following) from e;
 select first_value(name) over (w), last_value(name) over (w) from e window w as (partition by did order by id);
 select ntile(2) over (order by id), percent_rank() over (order by id), cume_dist() over (order by id), nth_value(name, 2) over (order by id) from e;
+-- Values of a subquery are compared by the stronger collation, whatever their character set.
+create table sets (u varchar(10) character set utf8 collate unicode_ci, s varchar(10) character set none, w varchar(10) character set win1252);
+commit;
+insert into sets values ('abc', 'ABC', 'aBC');
+insert into sets values ('zz', 'zz', 'ZZ');
+select u from sets where u in (select s from sets);
+select u from sets where u = any (select w from sets);
+select w from sets where w in (select u from sets);
+select u from sets where u not in (select s from sets);
