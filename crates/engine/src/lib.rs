@@ -6,7 +6,6 @@
 //! | `engine` | open databases by file, the security database, limits; the way in |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `backup` | backup and restore of whole databases |
-//! | `budget` | how much memory and temporary space a statement may take, and all of them together |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
 //! | `ddl` | statements that change the catalog |
@@ -32,7 +31,6 @@ pub mod api;
 pub mod attachment;
 pub mod backup;
 pub mod bind;
-pub mod budget;
 pub mod catalog;
 pub mod check;
 pub mod clock;
@@ -51,4 +49,5 @@ pub mod users;
 pub mod vector;
 mod watchdog;
 
+pub use farbird_budget as budget;
 pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};

@@ -6,7 +6,8 @@ use farbird_types::Value;
 const ALLOCATION_BYTES: usize = 16;
 
 /// What a value takes beside its place: its text. Texts are shared; whoever keeps one counts it.
-pub(crate) fn heap_bytes(value: &Value) -> usize {
+#[inline]
+pub fn heap_bytes(value: &Value) -> usize {
     match value {
         // Two counts stand before the bytes of a shared text.
         Value::Text(text) => text.bytes().len() + 2 * size_of::<usize>() + ALLOCATION_BYTES,
@@ -15,7 +16,8 @@ pub(crate) fn heap_bytes(value: &Value) -> usize {
 }
 
 /// What a row takes in a vector of its own.
-pub(crate) fn row_bytes(row: &[Value]) -> usize {
+#[inline]
+pub fn row_bytes(row: &[Value]) -> usize {
     size_of::<Vec<Value>>() + ALLOCATION_BYTES + size_of_val(row) + row.iter().map(heap_bytes).sum::<usize>()
 }
 
@@ -26,7 +28,7 @@ const PREPARED_BYTES: usize = 2 << 10;
 const TOKEN_BYTES: usize = 256;
 
 /// What a statement takes while it is prepared, by the tokens of its text.
-pub(crate) fn prepared_bytes(sql: &str) -> usize {
+pub fn prepared_bytes(sql: &str) -> usize {
     PREPARED_BYTES + sql.len() + tokens(sql.as_bytes()).saturating_mul(TOKEN_BYTES)
 }
 

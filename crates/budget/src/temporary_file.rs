@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use farbird_types::{Error, Result, isc};
@@ -24,12 +23,19 @@ pub struct TemporaryFile {
     place: u64,
 }
 
-impl TemporaryFile {
-    pub(super) fn new(budget: Arc<StatementBudget>, folder: &Path) -> Result<TemporaryFile> {
+impl StatementBudget {
+    /// A new temporary file, charged as it grows.
+    ///
+    /// # Errors
+    /// `io_error` if it cannot be made.
+    pub fn temporary_file(self: &Arc<Self>) -> Result<TemporaryFile> {
+        let folder = self.account().limits.temporary_folder();
         let file = tempfile::tempfile_in(folder).map_err(|error| io_error(&error))?;
-        Ok(TemporaryFile { file, budget, bytes: 0, charged: 0, place: 0 })
+        Ok(TemporaryFile { file, budget: Arc::clone(self), bytes: 0, charged: 0, place: 0 })
     }
+}
 
+impl TemporaryFile {
     /// Appends bytes; gives the place where they stand.
     ///
     /// # Errors

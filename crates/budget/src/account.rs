@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farbird_types::Result;
 
 use super::limits::SharedLimits;
-use super::{Level, Limits, Resource, StatementBudget};
+use super::{Level, Limits, Resource};
 
 /// Counts what the statements below it have taken. The server's own, the one without a parent, has limits.
 #[derive(Debug)]
@@ -58,11 +58,6 @@ impl Account {
     /// An account below this one: whatever it counts, this one counts too.
     pub fn open(self: &Arc<Self>) -> Arc<Account> {
         Account::below(Some(Arc::clone(self)), Arc::clone(&self.limits))
-    }
-
-    /// The budget of a statement.
-    pub fn statement(self: &Arc<Self>) -> Arc<StatementBudget> {
-        StatementBudget::new(Arc::clone(self))
     }
 
     fn below(parent: Option<Arc<Account>>, limits: Arc<SharedLimits>) -> Arc<Account> {

@@ -26,15 +26,20 @@ pub struct Reservation {
     held: u64,
 }
 
-impl Reservation {
-    pub(super) fn new(budget: Arc<StatementBudget>) -> Reservation {
-        Reservation { budget, used: 0, held: 0 }
+impl StatementBudget {
+    /// Memory to be charged, nothing yet.
+    #[inline]
+    pub fn reserve(self: &Arc<Self>) -> Reservation {
+        Reservation { budget: Arc::clone(self), used: 0, held: 0 }
     }
+}
 
+impl Reservation {
     /// Covers so much more.
     ///
     /// # Errors
     /// `virmemexh` past the limit of the statement or the server; nothing more is covered then.
+    #[inline]
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
         let used = self.used.saturating_add(bytes as u64);
         if used > self.held {
@@ -46,6 +51,7 @@ impl Reservation {
 
     /// Covers so much more if its share allows that: for one who can spill what he has. Each such one gets up to half
     /// of what the others have left, so that several in one statement get along.
+    #[inline]
     pub fn try_grow(&mut self, bytes: usize) -> bool {
         let used = self.used.saturating_add(bytes as u64);
         if used > self.held {
@@ -59,6 +65,7 @@ impl Reservation {
     }
 
     /// Covers so much less.
+    #[inline]
     pub fn shrink(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes as u64);
         let surplus = self.held - self.used;
@@ -71,6 +78,7 @@ impl Reservation {
     ///
     /// # Errors
     /// As [`Reservation::grow`].
+    #[inline]
     pub fn resize(&mut self, bytes: usize) -> Result<()> {
         match (bytes as u64).checked_sub(self.used) {
             Some(more) => self.grow(usize::try_from(more).unwrap_or(usize::MAX)),
@@ -88,6 +96,7 @@ impl Reservation {
     }
 
     /// What it covers.
+    #[inline]
     pub fn bytes(&self) -> usize {
         usize::try_from(self.used).unwrap_or(usize::MAX)
     }

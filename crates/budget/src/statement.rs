@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_types::Result;
 use parking_lot::Mutex;
 
-use super::{Account, Level, Reservation, Resource, TemporaryFile, Usage};
+use super::{Account, Level, Limits, Resource, Usage};
 
 /// What each statement may take without the server's count.
 pub const STATEMENT_UNCOUNTED_BYTES: u64 = 64 << 10;
@@ -31,27 +31,18 @@ struct Taken {
     counted: u64,
 }
 
-impl StatementBudget {
-    pub(super) fn new(account: Arc<Account>) -> Arc<StatementBudget> {
+impl Account {
+    /// The budget of a statement.
+    pub fn statement(self: &Arc<Self>) -> Arc<StatementBudget> {
+        let account = Arc::clone(self);
         Arc::new(StatementBudget { account, memory: Mutex::default(), temporary: Mutex::default() })
     }
+}
 
+impl StatementBudget {
     /// A statement that belongs to no server: what runs while nobody is attached. It has the usual limits.
     pub fn alone() -> Arc<StatementBudget> {
-        Account::server(super::Limits::default()).statement()
-    }
-
-    /// Memory to be charged, nothing yet.
-    pub fn reserve(self: &Arc<Self>) -> Reservation {
-        Reservation::new(Arc::clone(self))
-    }
-
-    /// A new temporary file, charged as it grows.
-    ///
-    /// # Errors
-    /// `io_error` if it cannot be made.
-    pub fn temporary_file(self: &Arc<Self>) -> Result<TemporaryFile> {
-        TemporaryFile::new(Arc::clone(self), &self.account.limits.temporary_folder())
+        Account::server(Limits::default()).statement()
     }
 
     /// What it has taken.
