@@ -6,7 +6,6 @@
 //! | `engine` | open databases by file, the security database, limits; the way in |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `backup` | backup and restore of whole databases |
-//! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
 //! | `ddl` | statements that change the catalog |
 //! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
@@ -33,7 +32,6 @@ pub mod backup;
 pub mod bind;
 pub mod catalog;
 pub mod check;
-pub mod clock;
 pub mod database;
 pub mod ddl;
 pub mod engine;
@@ -42,12 +40,12 @@ pub mod expression;
 pub mod function;
 pub mod plan;
 pub mod psql;
-pub mod session;
 pub mod system;
 pub mod transaction;
-pub mod users;
 pub mod vector;
 mod watchdog;
 
 pub use farbird_budget as budget;
+pub use farbird_session as session;
+pub use farbird_session::{clock, users};
 pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};

@@ -39,7 +39,7 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
         SessionStatement::Reset => reset(attachment)?,
         SessionStatement::SetBind { from, to } => {
             let catalog = attachment.database().catalog();
-            session.settings.lock().bindings.set(&catalog, from, to)?;
+            session.settings.lock().bindings.set(&*catalog, from, to)?;
         }
         // These say how the server may go about its work; nothing that a client sees follows from them.
         SessionStatement::SetOptimize(_) | SessionStatement::SetDebugOption { .. } => {}

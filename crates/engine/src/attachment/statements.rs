@@ -439,7 +439,7 @@ impl Attachment {
     /// `isc_bind_err` for a rule that is none.
     pub fn set_initial_bindings(&self, rules: &str) -> Result<()> {
         let catalog = self.database().catalog();
-        self.session.settings.lock().bindings.set_initial(&catalog, rules)
+        self.session.settings.lock().bindings.set_initial(&*catalog, rules)
     }
 
     /// Closes the cursors that are open in a transaction which ends.

@@ -10,6 +10,7 @@ use farbird_types::{
 };
 
 use crate::catalog::{Catalog, Column, Domain};
+use crate::session::TypeNames;
 
 /// The longest CHAR and the longest VARCHAR, in bytes.
 const CHAR_BYTES_MAX: u32 = 32_767;
@@ -34,6 +35,16 @@ impl DeclaredType {
     /// A type without a domain.
     pub fn plain(sql_type: SqlType) -> DeclaredType {
         DeclaredType { sql_type, domain: None, not_null: false, precision: None, segment_size: None }
+    }
+}
+
+impl TypeNames for Catalog {
+    fn declared(&self, data_type: &DataType) -> Result<SqlType> {
+        declared_type(self, data_type, None).map(|declared| declared.sql_type)
+    }
+
+    fn default_character_set(&self) -> CharacterSet {
+        self.database.default_character_set
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Lengths are computed as Firebird computes them, which gives some texts more room than they need.
 //!
-//! Source: what Firebird 5.0.4 describes (`tests/data/bindings.tsv`), and its Coercion.cpp.
+//! Source: what Firebird 5.0.4 describes (`crates/engine/tests/data/bindings.tsv`), and its Coercion.cpp.
 
 use farbird_sql::ast::{BindTarget, BindType, DataType, DataTypeKind, SessionStatement, StatementKind};
 use farbird_types::decimal::Decimal;
@@ -15,7 +15,7 @@ use farbird_types::{
     Text, TextType, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId, convert, isc,
 };
 
-use crate::catalog::{Catalog, declared_type};
+use crate::type_names::TypeNames;
 
 /// A type as a client is shown it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Bindings {
     ///
     /// # Errors
     /// `bind_convert` for types of which one is never made of the other; what is wrong with the types themselves.
-    pub fn set(&mut self, catalog: &Catalog, from: &BindType, to: &BindTarget) -> Result<()> {
-        put(&mut self.current, Rule::new(catalog, from, to)?);
+    pub fn set(&mut self, names: &dyn TypeNames, from: &BindType, to: &BindTarget) -> Result<()> {
+        put(&mut self.current, Rule::new(names, from, to)?);
         Ok(())
     }
 
@@ -54,14 +54,14 @@ impl Bindings {
     ///
     /// # Errors
     /// `bind_err` with the whole text, the rule that is wrong, and what is wrong with it.
-    pub fn set_initial(&mut self, catalog: &Catalog, text: &str) -> Result<()> {
+    pub fn set_initial(&mut self, names: &dyn TypeNames, text: &str) -> Result<()> {
         let rules: Vec<&str> = text.split(';').map(str::trim).collect();
         for rule in rules {
             let statement = format!("SET BIND OF {rule}");
             let parsed = farbird_sql::parse_statement(&statement, &farbird_sql::ParseOptions::default());
             let rule = parsed.and_then(|parsed| match parsed.kind {
                 StatementKind::Session(statement) => match *statement {
-                    SessionStatement::SetBind { from, to } => Rule::new(catalog, &from, &to),
+                    SessionStatement::SetBind { from, to } => Rule::new(names, &from, &to),
                     _ => Err(Error::new(isc::COMMAND_END_ERR)),
                 },
                 _ => Err(Error::new(isc::COMMAND_END_ERR)),
@@ -313,8 +313,8 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(catalog: &Catalog, from: &BindType, to: &BindTarget) -> Result<Rule> {
-        let (from, written) = form_of(catalog, from)?;
+    fn new(names: &dyn TypeNames, from: &BindType, to: &BindTarget) -> Result<Rule> {
+        let (from, written) = form_of(names, from)?;
         let extended = |kind| {
             let form = Form { kind, length: 0, scale: 0, subtype: 0, character_set: CharacterSet::NONE };
             Target::Type(form, Written { precision: true, ..Written::default() })
@@ -326,7 +326,7 @@ impl Rule {
             BindTarget::ExtendedTime => extended(Kind::ExtendedTimeTz),
             BindTarget::ExtendedTimestamp => extended(Kind::ExtendedTimestampTz),
             BindTarget::Type(to) => {
-                let (form, written) = form_of(catalog, to)?;
+                let (form, written) = form_of(names, to)?;
                 Target::Type(form, written)
             }
         };
@@ -514,14 +514,14 @@ fn cannot_convert(from: &str, to: &str) -> Error {
 }
 
 /// A type of a rule, and what was written of it.
-fn form_of(catalog: &Catalog, bind: &BindType) -> Result<(Form, Written)> {
+fn form_of(names: &dyn TypeNames, bind: &BindType) -> Result<(Form, Written)> {
     match bind {
         BindType::TimeZone => Ok((Form::of(&SqlType::TimestampTz), Written::default())),
-        BindType::Family(name) => Ok(family(catalog, name.as_str())),
+        BindType::Family(name) => Ok(family(names, name.as_str())),
         BindType::Type(data_type) => {
-            let declared = declared_type(catalog, data_type, None)?;
-            let form = Form::of(&declared.sql_type);
-            let kind = match declared.sql_type {
+            let declared = names.declared(data_type)?;
+            let form = Form::of(&declared);
+            let kind = match declared {
                 SqlType::Text(text) if !text.varying => Kind::Char,
                 _ => form.kind,
             };
@@ -532,7 +532,7 @@ fn form_of(catalog: &Catalog, bind: &BindType) -> Result<(Form, Written)> {
 }
 
 /// A type by its name alone.
-fn family(catalog: &Catalog, name: &str) -> (Form, Written) {
+fn family(names: &dyn TypeNames, name: &str) -> (Form, Written) {
     let nothing = Written::default();
     let text = |kind, character_set: CharacterSet| {
         let length = u32::from(character_set.bytes_per_character());
@@ -548,8 +548,8 @@ fn family(catalog: &Catalog, name: &str) -> (Form, Written) {
         "VARBINARY" => {
             (text(Kind::Varchar, CharacterSet::OCTETS), Written { character_set: true, ..nothing })
         }
-        "VARCHAR" => (text(Kind::Varchar, catalog.database.default_character_set), nothing),
-        _ => (text(Kind::Char, catalog.database.default_character_set), nothing),
+        "VARCHAR" => (text(Kind::Varchar, names.default_character_set()), nothing),
+        _ => (text(Kind::Char, names.default_character_set()), nothing),
     }
 }
 

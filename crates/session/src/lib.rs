@@ -1,0 +1,35 @@
+//! A session: who is attached, with which settings, doing what, and what stops it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `parameters` | how somebody attaches, creates a database, starts a transaction |
+//! | `description` | what a statement is said to be and to have done |
+//! | `activity` | one attachment as everybody else sees it: identity, settings, transactions, statements |
+//! | `interrupt` | stopping a running statement from another thread |
+//! | `binding`, `type_names` | SET BIND: as which types a client is shown the server's types |
+//! | `users` | users as the engine needs them; they live in the server's security database |
+//! | `clock` | the machine's clock, in Firebird's units |
+//!
+//! Plain values, shared by reference between an attachment's own thread and those that watch or stop it. Uses `types`,
+//! `sql`, `store` and `budget`; knows no catalog: what it must ask of one, [`TypeNames`] asks.
+#![forbid(unsafe_code)]
+
+mod activity;
+pub mod binding;
+pub mod clock;
+mod description;
+mod interrupt;
+mod parameters;
+mod type_names;
+pub mod users;
+
+pub use activity::{
+    Activity, Session, SessionSettings, StatementActivity, StatementState, TransactionActivity,
+};
+pub use description::{ColumnDescription, RecordCounts, StatementDescription, StatementKind};
+pub use interrupt::{Deadline, ExecutionNumber, Interrupt, StopReason};
+pub use parameters::{
+    AttachOptions, ClientDescription, CreateDatabaseOptions, Isolation, TableReservation,
+    TransactionParameters,
+};
+pub use type_names::TypeNames;
