@@ -17,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::catalog::layout::layout;
 use crate::database::Database;
 use crate::engine::store_error;
+use crate::index_expression;
 use references::check_references;
 
 /// What was found in a database.
@@ -125,6 +126,7 @@ pub fn check_open_database(database: &Database, cancel: &Arc<CancelFlag>) -> Res
 
 /// Reads the catalog; an empty one if it is damaged.
 fn load_catalog(store: &Store, report: &mut CheckReport) -> Catalog {
+    index_expression::install();
     Catalog::load(store).unwrap_or_else(|error| {
         report.add(Location::Catalog, error.to_string());
         Catalog::default()

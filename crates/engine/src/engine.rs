@@ -19,6 +19,7 @@ use crate::budget::{Account, Limits};
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::database::Database;
+use crate::index_expression;
 use crate::users::UserDirectory;
 
 pub use hold::Hold;
@@ -55,6 +56,7 @@ impl Engine {
 
     /// An engine whose statements may take so much memory and temporary space.
     pub fn with_limits(options: StoreOptions, limits: Limits) -> Arc<Engine> {
+        index_expression::install();
         Arc::new(Engine {
             options,
             budget: Account::server(limits),

@@ -38,6 +38,7 @@ pub mod engine;
 pub mod execute;
 pub mod expression;
 pub mod function;
+mod index_expression;
 pub mod plan;
 pub mod psql;
 pub mod system;

@@ -8,9 +8,8 @@ use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::api::TransactionParameters;
-use crate::catalog::{Catalog, CatalogChanges, RelationId};
+use crate::catalog::{Catalog, CatalogChanges, RelationId, Slots};
 use crate::database::Database;
-use crate::function::blob_util::BlobUtil;
 use crate::users::{PreparedUsers, UserChange};
 
 /// A SQL transaction of one attachment.
@@ -27,8 +26,8 @@ pub struct Transaction {
     pub user_changes: Mutex<Vec<UserChange>>,
     /// RDB$SET_CONTEXT('USER_TRANSACTION', ...).
     pub context_variables: Mutex<BTreeMap<String, String>>,
-    /// RDB$BLOB_UTIL.
-    pub blob_util: Mutex<BlobUtil>,
+    /// What upper floors keep as long as it lasts.
+    pub kept: Slots,
 }
 
 /// The catalog as one transaction sees it.

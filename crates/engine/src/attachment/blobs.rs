@@ -9,8 +9,9 @@ use crate::api::{BlobFacts, BlobHandle, BlobParameters, TransactionHandle};
 use crate::attachment::blob_text::{needs_conversion, read_converted, unmarked};
 use crate::attachment::known_blobs::Source;
 use crate::attachment::{Attachment, HANDLES_MAX};
+use crate::catalog::SystemPrivilege;
 use crate::catalog::privileges::Actor;
-use crate::catalog::{SystemPrivilege, authority};
+use crate::psql::authority;
 
 /// A BLOB in use, in the transaction it was opened in.
 pub(super) struct OpenBlob {

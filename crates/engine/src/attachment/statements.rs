@@ -20,12 +20,13 @@ use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_
 use crate::bind::{self, Access, Action, Environment};
 use crate::budget::{Charge, StatementBudget, prepared_bytes};
 use crate::catalog::privileges::Actor;
-use crate::catalog::{Catalog, CatalogChanges, authority};
+use crate::catalog::{Catalog, CatalogChanges};
 use crate::clock;
 use crate::ddl;
 use crate::execute::operator::ByColumns;
 use crate::execute::{BufferedRows, ColumnRows, Cursor, ExecutionContext};
 use crate::psql;
+use crate::psql::authority;
 use crate::session::binding::ShownType;
 use crate::session::{Deadline, SessionSettings, StatementActivity, StatementState, StopReason};
 use crate::watchdog;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::api::{Isolation, TransactionHandle, TransactionParameters};
 use crate::attachment::{Attachment, HANDLES_MAX};
-use crate::catalog::{self, CatalogChanges};
+use crate::catalog::{self, CatalogChanges, Slots};
 use crate::clock;
 use crate::session::TransactionActivity;
 use crate::transaction::{Transaction, TransactionCatalog};
@@ -100,7 +100,7 @@ impl Attachment {
             parameters,
             catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
             user_changes: Mutex::new(Vec::new()),
-            blob_util: Mutex::default(),
+            kept: Slots::default(),
             context_variables: Mutex::new(BTreeMap::new()),
         };
         reserve_tables(&transaction).map_err(|error| database.status(error))?;

@@ -55,6 +55,7 @@ use crate::expression::BoundExpression;
 use crate::plan::SelectPlan;
 use crate::plan::modification::ModifyPlan;
 
+pub use crate::catalog::{Access, AccessPrivilege};
 pub(crate) use binder::unknown_type;
 pub(crate) use inference::parameters_of_argument;
 pub use target::table_target;
@@ -189,45 +190,6 @@ pub enum Action {
     Select(Arc<SelectPlan>),
     /// Changes rows: [`crate::execute::modify()`].
     Modify(Arc<ModifyPlan>),
-}
-
-/// A use of an object that needs a privilege.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Access {
-    /// What kind of object.
-    pub kind: crate::catalog::ObjectKind,
-    /// Its name.
-    pub object: String,
-    /// The column, for reads, updates and references of columns.
-    pub column: Option<String>,
-    /// What is done with it.
-    pub privilege: AccessPrivilege,
-    /// The view, or the table of SQL SECURITY DEFINER, in whose owner's name it is done.
-    pub owner_of: Option<String>,
-    /// The system trigger of the CHECK constraint that does it: what was granted to that trigger counts as well.
-    pub check: Option<String>,
-}
-
-impl Access {
-    /// A use of an object by whoever runs the statement.
-    pub(crate) fn of(kind: crate::catalog::ObjectKind, object: &str, privilege: AccessPrivilege) -> Access {
-        Access { kind, object: object.to_owned(), column: None, privilege, owner_of: None, check: None }
-    }
-}
-
-/// What is done with an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum AccessPrivilege {
-    Select,
-    Insert,
-    Delete,
-    Update,
-    /// SELECT ... WITH LOCK: needs UPDATE, and fires nothing.
-    Lock,
-    References,
-    Execute,
-    Usage,
 }
 
 /// How a query is bound.

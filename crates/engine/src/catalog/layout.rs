@@ -9,7 +9,7 @@ use farbird_store::{
 };
 use farbird_types::{CastContext, Collation, Result, SqlType, Timestamp, Value, ZoneId, convert};
 
-use crate::catalog::index_expression::IndexExpression;
+use crate::catalog::index_compiler::index_compiler;
 use crate::catalog::{Column, Format, Index, Relation};
 
 /// A relation's layout, once it was asked for. Not part of the relation's value: a copy starts without.
@@ -110,9 +110,9 @@ fn index_definition(relation: &Relation, index: &Index) -> IndexDefinition {
 
 fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
     if let Some(source) = &index.expression_source {
-        let expression = IndexExpression::value(relation, source)?;
-        let collation = collation_of(&expression.sql_type());
-        return Ok(vec![KeyPart { source: KeySource::Expression(Arc::new(expression)), collation }]);
+        let (expression, sql_type) = index_compiler()?.value(relation, source)?;
+        let collation = collation_of(&sql_type);
+        return Ok(vec![KeyPart { source: KeySource::Expression(expression), collation }]);
     }
     Ok(index
         .columns
@@ -128,7 +128,7 @@ fn key_parts(relation: &Relation, index: &Index) -> Result<Vec<KeyPart>> {
 fn condition(relation: &Relation, index: &Index) -> Result<Option<Arc<dyn RowPredicate>>> {
     match index.condition() {
         None => Ok(None),
-        Some(source) => Ok(Some(Arc::new(IndexExpression::condition(relation, source)?))),
+        Some(source) => index_compiler()?.condition(relation, source).map(Some),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::catalog::privileges::object_type;
-use crate::catalog::{Catalog, Constraint, Index, Privilege, Relation, RelationId, Trigger};
+use crate::catalog::{Catalog, Column, Constraint, Index, Privilege, Relation, RelationId, Trigger};
 
 impl Catalog {
     /// A table, view or system table.
@@ -32,7 +32,7 @@ impl Catalog {
     pub fn columns_of_domain<'a>(
         &'a self,
         domain: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<Relation>, &'a crate::catalog::Column)> {
+    ) -> impl Iterator<Item = (&'a Arc<Relation>, &'a Column)> {
         self.relations.values().flat_map(move |relation| {
             relation
                 .columns
@@ -65,6 +65,18 @@ impl Catalog {
     /// Whether SQL SECURITY, as said of an object or by the database's default, is DEFINER.
     pub fn is_definer(&self, said: Option<bool>) -> bool {
         said.or(self.database.sql_security_definer).unwrap_or(false)
+    }
+
+    /// The owner in whose name a trigger works, if it is one of SQL SECURITY DEFINER.
+    pub fn definer_of(&self, trigger: &Trigger) -> Option<&str> {
+        match &trigger.relation {
+            Some(name) => {
+                let relation = self.relation(name)?;
+                let said = trigger.sql_security_definer.or(relation.sql_security_definer);
+                self.is_definer(said).then_some(relation.owner.as_str())
+            }
+            None => self.is_definer(trigger.sql_security_definer).then_some(self.database.owner.as_str()),
+        }
     }
 
     /// Whether a name is a generated constraint trigger's.

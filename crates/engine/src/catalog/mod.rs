@@ -16,35 +16,39 @@
 //! | `counters` | numbers and generated names that are never used twice |
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
-//! | `index_expression` | expressions of indexes, evaluated on a row alone |
+//! | `index_compiler` | how expressions of indexes are come by: the binder stands above |
 //! | `privileges` | who may do what |
 //! | `system_privilege` | what roles can be allowed for a whole database |
-//! | `authority` | what a statement needs, with all that it calls and fires |
+//! | `access` | what a statement needs to be allowed |
 //! | `dependencies` | what uses what |
 //! | `declared_type` | types as declared to types as stored |
 
-pub mod authority;
+mod access;
 mod collation_data;
 mod counters;
 mod cross_reference;
 mod declared_type;
 pub(crate) mod dependencies;
 mod edit;
-mod index_expression;
+mod index_compiler;
 pub(crate) mod layout;
 mod lookup;
 pub mod model;
 mod ordered_map;
 mod persistence;
 pub mod privileges;
+mod slots;
 mod system_privilege;
 
+pub use access::{Access, AccessPrivilege};
 pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
 pub use edit::{CatalogMark, publication};
+pub use index_compiler::{IndexCompiler, set_index_compiler};
 pub use layout::{LayoutCache, layout};
 pub use model::*;
 pub use ordered_map::OrderedMap;
 pub(crate) use persistence::new_guid;
+pub use slots::Slots;
 pub use system_privilege::SystemPrivilege;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::cross_reference::CrossReferences;
 use crate::catalog::layout::LayoutCache;
+use crate::catalog::slots::Slots;
 use crate::catalog::{CollationData, OrderedMap};
 
 /// What an object is; also the first part of its key in the store.
@@ -63,8 +64,8 @@ pub struct Catalog {
     pub privileges: OrderedMap<String, Arc<Privilege>>,
     /// Collations made by CREATE COLLATION, by name.
     pub collations: OrderedMap<String, Arc<CollationDefinition>>,
-    /// Its routines and triggers, compiled when first needed.
-    pub compiled: crate::psql::RoutineCache,
+    /// What upper floors have made of it: routines and triggers, compiled when first needed.
+    pub made: Slots,
     /// What belongs to which table.
     pub(super) cross: CrossReferences,
 }

@@ -11,11 +11,10 @@ use std::collections::BTreeSet;
 
 use farbird_types::{Error, Result, isc};
 
-use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::system_privilege::SystemPrivilege;
-use crate::catalog::{Catalog, ObjectKind, Relation, RelationKind};
-use crate::execute::context::ExecutionContext;
+use crate::catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, RelationKind};
 use crate::session::Session;
+use crate::users::UserDirectory;
 
 /// Kinds of objects and grantees as RDB$USER_PRIVILEGES numbers them (RDB$TYPES of RDB$OBJECT_TYPE).
 pub(crate) mod object_type {
@@ -127,15 +126,6 @@ impl Actor {
         Actor { attached: Some((user.clone(), role.clone())), user, role }
     }
 
-    /// In whose name a statement runs now: whoever is attached, or the owner of the running routine.
-    pub fn acting(context: &ExecutionContext<'_>) -> Actor {
-        let actor = Actor::of(context.session);
-        match &context.routine.definer {
-            Some(definer) => actor.in_name_of(definer),
-            None => actor,
-        }
-    }
-
     /// Somebody else, on behalf of whoever is attached; who keeps the role when it is the same one.
     pub(crate) fn in_name_of(&self, user: &str) -> Actor {
         let role = match &self.attached {
@@ -227,16 +217,15 @@ pub fn role_as_named(written: &str) -> String {
 ///
 /// # Errors
 /// Those of looking users up.
-pub(crate) fn manages_users(context: &ExecutionContext<'_>) -> Result<bool> {
-    let actor = Actor::of(context.session);
+pub fn manages_users(catalog: &Catalog, session: &Session, users: &dyn UserDirectory) -> Result<bool> {
+    let actor = Actor::of(session);
     if actor.user == SYSDBA {
         return Ok(true);
     }
-    let catalog = context.transaction.current_catalog();
-    if actor.active_role(&catalog) != Some(ADMIN_ROLE) {
+    if actor.active_role(catalog) != Some(ADMIN_ROLE) {
         return Ok(false);
     }
-    Ok(context.database.users.list()?.iter().any(|known| known.name == actor.user && known.admin))
+    Ok(users.list()?.iter().any(|known| known.name == actor.user && known.admin))
 }
 
 /// Checks that whoever is attached may drop the database.
@@ -328,15 +317,15 @@ pub fn check(catalog: &Catalog, actor: &Actor, by: Option<Grantee<'_>>, access: 
 /// # Errors
 /// `isc_no_priv` as for [`check`]; also for system objects, which nobody may change.
 pub fn check_ddl(
-    context: &ExecutionContext<'_>,
+    catalog: &Catalog,
+    actor: &Actor,
     kind: ObjectKind,
     action: DdlAction,
     name: &str,
 ) -> Result<()> {
-    let catalog = context.transaction.current_catalog();
     if kind == ObjectKind::Trigger {
         let relation = catalog.triggers.get(name).and_then(|trigger| trigger.relation.as_deref());
-        return check_triggers_of(context, relation);
+        return check_triggers_of(catalog, actor, relation);
     }
     if kind == ObjectKind::Relation
         && action != DdlAction::Create
@@ -344,43 +333,41 @@ pub fn check_ddl(
     {
         return Err(refusal(action.name(), "TABLE", name, None));
     }
-    let Some(class) = ddl_class(&catalog, kind, name) else { return Ok(()) };
-    check_class(context, class, action, name, owner_of(&catalog, kind, name))
+    let Some(class) = ddl_class(catalog, kind, name) else { return Ok(()) };
+    check_class(catalog, actor, class, action, name, owner_of(catalog, kind, name))
 }
 
 /// As [`check_ddl`], for creating a view.
 ///
 /// # Errors
 /// As [`check_ddl`].
-pub fn check_create_view(context: &ExecutionContext<'_>, name: &str) -> Result<()> {
-    check_class(context, VIEWS, DdlAction::Create, name, None)
+pub fn check_create_view(catalog: &Catalog, actor: &Actor, name: &str) -> Result<()> {
+    check_class(catalog, actor, VIEWS, DdlAction::Create, name, None)
 }
 
 /// As [`check_ddl`], for the triggers of a table, a view or the database: who may alter that may define them.
 ///
 /// # Errors
 /// As [`check_ddl`].
-pub fn check_triggers_of(context: &ExecutionContext<'_>, relation: Option<&str>) -> Result<()> {
-    let catalog = context.transaction.current_catalog();
+pub fn check_triggers_of(catalog: &Catalog, actor: &Actor, relation: Option<&str>) -> Result<()> {
     let (class, owner) = match relation {
-        Some(relation) => (TABLES, owner_of(&catalog, ObjectKind::Relation, relation)),
+        Some(relation) => (TABLES, owner_of(catalog, ObjectKind::Relation, relation)),
         None => (DATABASE, Some(&catalog.database.owner)),
     };
-    check_class(context, class, DdlAction::Alter, relation.unwrap_or_default(), owner)
+    check_class(catalog, actor, class, DdlAction::Alter, relation.unwrap_or_default(), owner)
 }
 
 fn check_class(
-    context: &ExecutionContext<'_>,
+    catalog: &Catalog,
+    actor: &Actor,
     class: DdlClass,
     action: DdlAction,
     name: &str,
     owner: Option<&String>,
 ) -> Result<()> {
-    let catalog = context.transaction.current_catalog();
-    let actor = Actor::acting(context);
-    if actor.has(&catalog, SystemPrivilege::ModifyAnyObjectInDatabase)
+    if actor.has(catalog, SystemPrivilege::ModifyAnyObjectInDatabase)
         || action != DdlAction::Create && owner == Some(&actor.user)
-        || is_granted(&catalog, &actor, &[], action.letter(), &[class.number], class.object, |_| true)
+        || is_granted(catalog, actor, &[], action.letter(), &[class.number], class.object, |_| true)
     {
         return Ok(());
     }

@@ -15,13 +15,14 @@ use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_o
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::table::{TableEdit, add_column_constraints, codec_name};
 use crate::ddl::{domain, error, reference, sequence};
 
 /// ALTER TABLE.
 pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()> {
     let name = ast.name.as_str();
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, name)?;
     let catalog = editor.catalog();
     let relation =
         catalog.relation(name).filter(|it| it.is_stored()).ok_or_else(|| error::table_not_found(name))?;

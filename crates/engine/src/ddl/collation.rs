@@ -10,10 +10,11 @@ use farbird_types::collation::{
 use farbird_types::{CharacterSet, Collation, Error, Result, SqlType, isc};
 
 use crate::catalog::layout::collation_of;
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{Catalog, CatalogObject, CollationDefinition, ObjectKind};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 
 /// What a collation is made from.
 struct Base {
@@ -27,7 +28,7 @@ struct Base {
 /// CREATE COLLATION.
 pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateCollation) -> Result<()> {
     let name = ast.name.as_str();
-    privileges::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Create, name)?;
     let set_name = ast.character_set.as_str();
     let set = CharacterSet::by_name(set_name).ok_or_else(|| {
         Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-504).and(isc::CHARSET_NOT_FOUND).with(set_name)
@@ -139,7 +140,7 @@ pub(super) fn drop_collation(editor: &mut Editor<'_, '_>, name: &str) -> Result<
             None => Error::new(isc::DYN_COLLATION_NOT_FOUND).with(name),
         });
     };
-    privileges::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Drop, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Collation, DdlAction::Drop, name)?;
     let uses = |sql_type: &SqlType| {
         let set = match sql_type {
             SqlType::Text(text) => text.character_set,

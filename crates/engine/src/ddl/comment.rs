@@ -5,12 +5,13 @@ use std::sync::Arc;
 use farbird_sql::ast::{Comment, CommentKind, CommentTarget, ParameterKind};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{
     CatalogObject, CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, ObjectKind,
     Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::{error, user};
 
 /// The name under which errors about the comment are reported.
@@ -28,7 +29,7 @@ pub(super) fn set(editor: &mut Editor<'_, '_>, ast: &Comment) -> Result<()> {
     let text = ast.text.clone().filter(|text| !text.is_empty());
     match &ast.target {
         CommentTarget::Database => {
-            privileges::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
+            rights::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
             let mut database = DatabaseProperties::clone(&editor.catalog().database);
             database.description = text;
             editor.put(CatalogObject::Database(Arc::new(database)))
@@ -47,7 +48,7 @@ fn on_object(editor: &mut Editor<'_, '_>, kind: CommentKind, name: &str, text: O
     let catalog = editor.catalog();
     let not_found = |code: u32| Error::new(code).with(name);
     if let Some(kind) = object_kind(kind) {
-        privileges::check_ddl(editor.context, kind, DdlAction::Alter, name)?;
+        rights::check_ddl(editor.context, kind, DdlAction::Alter, name)?;
     }
     let object = match kind {
         CommentKind::Table | CommentKind::View => {
@@ -132,7 +133,7 @@ fn object_kind(kind: CommentKind) -> Option<ObjectKind> {
 fn on_index(editor: &mut Editor<'_, '_>, name: &str, text: Option<String>) -> Result<()> {
     let catalog = editor.catalog();
     let (relation, _) = catalog.index(name).ok_or_else(error::index_not_found)?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     let mut changed = Relation::clone(relation);
     for index in changed.indexes.iter_mut().filter(|index| index.name == name) {
         index.description.clone_from(&text);
@@ -144,7 +145,7 @@ fn on_index(editor: &mut Editor<'_, '_>, name: &str, text: Option<String>) -> Re
 fn on_column(editor: &mut Editor<'_, '_>, table: &str, column: &str, text: Option<String>) -> Result<()> {
     let catalog = editor.catalog();
     let relation = catalog.relation(table).ok_or_else(|| error::relation_not_found(table))?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, table)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, table)?;
     let mut changed = Relation::clone(relation);
     let found = changed.columns.iter_mut().find(|it| it.name == column);
     found.ok_or_else(|| error::column_not_found(column, table))?.description = text;
@@ -182,7 +183,7 @@ fn on_parameter(
         }
     };
     let kind = if is_function { ObjectKind::Function } else { ObjectKind::Procedure };
-    privileges::check_ddl(editor.context, kind, DdlAction::Alter, routine)?;
+    rights::check_ddl(editor.context, kind, DdlAction::Alter, routine)?;
     let mut changed = Routine::clone(found);
     for candidate in changed.inputs.iter_mut().chain(&mut changed.outputs) {
         if candidate.name == parameter {

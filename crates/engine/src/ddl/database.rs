@@ -5,10 +5,11 @@ use std::sync::Arc;
 use farbird_sql::ast::{CreateDatabase, DatabaseChange, SqlSecurity};
 use farbird_types::{CharacterSet, Error, Result, isc};
 
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, DatabaseProperties, ObjectKind};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 use crate::ddl::table::codec_name;
 
 /// CREATE DATABASE inside of the database that it has made: Firebird's client library creates the file by itself and then
@@ -22,7 +23,7 @@ pub(super) fn complete(editor: &mut Editor<'_, '_>, ast: &CreateDatabase) -> Res
 
 /// ALTER DATABASE.
 pub(super) fn alter(editor: &mut Editor<'_, '_>, changes: &[DatabaseChange]) -> Result<()> {
-    privileges::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
+    rights::check_ddl(editor.context, ObjectKind::Database, DdlAction::Alter, "")?;
     let mut database = DatabaseProperties::clone(&editor.catalog().database);
     for change in changes {
         match change {

@@ -6,13 +6,14 @@ use farbird_sql::ast::{AlterDomain, CreateDomain, DomainChange};
 use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind;
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
 use crate::ddl::alter_table::{follow_in_views, rebuild_indexes};
 use crate::ddl::column::{check_default, check_identity_type};
 use crate::ddl::column_type::check_change;
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 use crate::ddl::table::TableEdit;
 
 /// Whether a domain's name is a column's own (`RDB$n`): users cannot make such.
@@ -32,7 +33,7 @@ fn check_name(name: &str) -> Result<()> {
 pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<()> {
     let name = ast.name.as_str();
     check_name(name)?;
-    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Create, name)?;
     let catalog = editor.catalog();
     if catalog.domains.contains_key(name) || crate::system::domains().contains_key(name) {
         return Err(error::domain_exists(name));
@@ -66,7 +67,7 @@ pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterDomain) -> Result<()
         return Err(Error::new(isc::DYN_CANT_MODIFY_SYSOBJ).with("domain").with(name));
     }
     let before = catalog.domains.get(name).ok_or_else(error::domain_not_found)?;
-    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Alter, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Alter, name)?;
     let mut domain = Domain::clone(before);
     // Dropping the constraint comes first, so that one statement can replace it.
     if ast.changes.iter().any(|change| matches!(change, DomainChange::DropConstraint)) {

@@ -7,9 +7,10 @@ use farbird_store::LockLevel;
 use farbird_types::{Error, Result, isc};
 
 use crate::catalog::dependencies::{Dependency, dependencies};
-use crate::catalog::privileges::{self, DdlAction, object_type};
+use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{ConstraintKind, ObjectKind, Relation, Sequence, layout};
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::{collation, error, index, reference, user};
 
 /// DROP.
@@ -18,7 +19,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
     let catalog = editor.catalog();
     match ast.kind {
         DropKind::Table => {
-            privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
+            rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
             match catalog.relation(name).filter(|relation| relation.is_stored()) {
                 Some(relation) => drop_table(editor, relation),
                 None => Err(error::table_not_found(name)),
@@ -62,7 +63,7 @@ pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> 
 /// Drops a table with all that belongs to it: rows, indexes, constraints, triggers, sequences, privileges.
 pub(super) fn drop_table(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) -> Result<()> {
     let name = relation.name.as_str();
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, name)?;
     check_keys_are_free(editor, relation)?;
     check_relation_is_free(editor, relation, isc::TABLE_NAME)?;
     editor.lock(relation, LockLevel::Exclusive)?;
@@ -81,7 +82,7 @@ pub(super) fn drop_table(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) 
 
 /// Drops a view with its triggers and privileges.
 pub(super) fn drop_view(editor: &mut Editor<'_, '_>, relation: &Arc<Relation>) -> Result<()> {
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Drop, &relation.name)?;
     check_relation_is_free(editor, relation, isc::VIEW_NAME)?;
     drop_parts(editor, relation)?;
     editor.remove(ObjectKind::Relation, &relation.name)
@@ -168,7 +169,7 @@ impl Used {
 }
 
 fn drop_used(editor: &mut Editor<'_, '_>, kind: Used, name: &str) -> Result<()> {
-    privileges::check_ddl(editor.context, kind.object, DdlAction::Drop, name)?;
+    rights::check_ddl(editor.context, kind.object, DdlAction::Drop, name)?;
     let users = dependencies(&editor.catalog())
         .into_iter()
         .filter(|it| it.used == name && it.used_type == kind.object_type)
@@ -197,7 +198,7 @@ fn drop_domain(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     if !catalog.domains.contains_key(name) {
         return Err(error::domain_not_found());
     }
-    privileges::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Drop, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Drop, name)?;
     if let Some((relation, column)) = catalog.columns_of_domain(name).next() {
         return Err(error::domain_used_in_table(name, &relation.name, &column.name));
     }
@@ -227,7 +228,7 @@ fn drop_trigger(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     if !catalog.triggers.contains_key(name) {
         return Err(Error::new(isc::DYN_TRIG_NOT_FOUND).with(name));
     }
-    privileges::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
     editor.remove(ObjectKind::Trigger, name)
 }
 
@@ -237,7 +238,7 @@ fn drop_role(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     if role.system {
         return Err(error::system_role(name));
     }
-    privileges::check_ddl(editor.context, ObjectKind::Role, DdlAction::Drop, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Role, DdlAction::Drop, name)?;
     for (key, privilege) in catalog.privileges.iter() {
         let granted_to_it = privilege.user == name && privilege.user_type == object_type::ROLE;
         let membership = privilege.object == name && privilege.object_type == object_type::ROLE;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use farbird_sql::ast::{DefineException, DefineMode};
 use farbird_types::Result;
 
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ExceptionDefinition, ObjectKind};
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::{drop, error};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE EXCEPTION.
@@ -18,7 +19,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineException) -> Resu
         (DefineMode::Alter, None) => return Err(error::exception_not_found()),
         (DefineMode::Create, Some(_)) => return Err(error::exception_exists(name)),
         (DefineMode::Alter | DefineMode::CreateOrAlter, Some(existing)) => {
-            privileges::check_ddl(editor.context, ObjectKind::Exception, DdlAction::Alter, name)?;
+            rights::check_ddl(editor.context, ObjectKind::Exception, DdlAction::Alter, name)?;
             let mut changed = ExceptionDefinition::clone(&existing);
             changed.message.clone_from(&ast.message);
             return editor.put(CatalogObject::Exception(Arc::new(changed)));
@@ -26,7 +27,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineException) -> Resu
         (DefineMode::Recreate, Some(_)) => drop::drop_exception(editor, name)?,
         (DefineMode::Create | DefineMode::CreateOrAlter | DefineMode::Recreate, None) => {}
     }
-    privileges::check_ddl(editor.context, ObjectKind::Exception, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Exception, DdlAction::Create, name)?;
     editor.put(CatalogObject::Exception(Arc::new(ExceptionDefinition {
         number: editor.counters().exception_number()?,
         name: name.to_owned(),

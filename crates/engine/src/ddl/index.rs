@@ -8,11 +8,12 @@ use farbird_types::{Collation, Result, SqlType, Value, compare};
 
 use crate::bind;
 use crate::catalog::layout::{can_be_maintained, collation_of};
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{Catalog, ConstraintKind, Index, ObjectKind, Relation, layout};
 use crate::ddl::constraint;
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 use crate::ddl::table::TableEdit;
 
 /// Rows looked at between two checks for a cancel.
@@ -25,7 +26,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
     let Some(relation) = catalog.relation(ast.table.as_str()) else {
         return Err(error::unknown_columns_in_index(name));
     };
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     if relation.is_view() {
         return Err(error::index_on_view());
     }
@@ -119,7 +120,7 @@ const KEY_BYTES_MAX: u64 = 8 << 10;
 pub(super) fn set_active(editor: &mut Editor<'_, '_>, name: &str, active: bool) -> Result<()> {
     let catalog = editor.catalog();
     let (relation, index) = catalog.index(name).ok_or_else(error::index_not_found)?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     let constraint = relation.constraints.iter().find(|constraint| constraint.index() == Some(name));
     if let Some(constraint) = constraint.filter(|_| !active) {
         let foreign = matches!(constraint.kind, ConstraintKind::ForeignKey { .. });
@@ -150,7 +151,7 @@ pub(super) fn set_active(editor: &mut Editor<'_, '_>, name: &str, active: bool) 
 pub(super) fn set_statistics(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     let catalog = editor.catalog();
     let (relation, index) = catalog.index(name).ok_or_else(error::index_not_found)?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     if !relation.is_stored() || index.inactive {
         return Ok(());
     }
@@ -215,7 +216,7 @@ fn common_parts(left: &[Value], right: &[Value], collations: &[Collation]) -> us
 pub(super) fn drop_index(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> {
     let catalog = editor.catalog();
     let (relation, _) = catalog.index(name).ok_or_else(error::index_not_found)?;
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     if relation.constraints.iter().any(|constraint| constraint.index() == Some(name)) {
         return Err(error::index_of_constraint());
     }

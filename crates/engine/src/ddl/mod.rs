@@ -34,6 +34,7 @@ mod exception;
 mod index;
 mod privilege;
 mod reference;
+mod rights;
 mod role;
 mod routine;
 mod sequence;

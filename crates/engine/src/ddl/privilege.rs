@@ -9,7 +9,7 @@ use farbird_sql::ast::{
 };
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{Actor, object_type, owner_of};
+use crate::catalog::privileges::{object_type, owner_of};
 use crate::catalog::{Catalog, CatalogObject, ObjectKind, Privilege, SystemPrivilege};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
@@ -94,7 +94,7 @@ pub(super) fn change(editor: &mut Editor<'_, '_>, ast: &GrantStatement) -> Resul
 
 /// In whose name: whoever is attached, unless an administrator says otherwise.
 fn grantor(editor: &Editor<'_, '_>, written: Option<&Name>) -> Result<String> {
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     match written {
         None => Ok(actor.user),
         Some(name) if name.as_str() == actor.user || actor.is_administrator(&editor.catalog()) => {
@@ -298,7 +298,7 @@ fn grantee_of(catalog: &Catalog, grantee: &Grantee) -> Result<(String, i16)> {
 /// Administrators may grant anything, owners what is theirs, others what they or their roles have with the option.
 fn check_may_grant(editor: &Editor<'_, '_>, object: &Object, items: &[Item], grantor: &str) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let anything = match object.number {
         FIRST_DDL_TYPE.. => SystemPrivilege::GrantRevokeAnyDdlRight,
         _ => SystemPrivilege::GrantRevokeOnAnyObject,
@@ -475,7 +475,7 @@ fn revoke(
     option_only: bool,
 ) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let administrator = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
     for (key, existing) in catalog.privileges_on(&[object.number], &object.name) {
         let is_it = existing.user == user
@@ -525,7 +525,7 @@ fn take(editor: &mut Editor<'_, '_>, key: &str, existing: &Privilege, option_onl
 fn check_may_grant_role(editor: &Editor<'_, '_>, role: &str, grantor: &str) -> Result<()> {
     let catalog = editor.catalog();
     let found = catalog.roles.get(role).ok_or_else(|| Error::new(isc::DYN_ROLE_DOES_NOT_EXIST).with(role))?;
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let has_option = catalog.memberships().any(|it| {
         it.object == role && it.user == grantor && it.user_type == object_type::USER && it.grant_option > 0
     });
@@ -612,7 +612,7 @@ fn revoke_role(
 
 fn revoke_all(editor: &mut Editor<'_, '_>, grantee: &Grantee) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let (user, user_type) = grantee_of(&catalog, grantee)?;
     for (key, existing) in catalog.privileges.iter() {
         let may = actor.is_administrator(&catalog) || existing.grantor == actor.user;

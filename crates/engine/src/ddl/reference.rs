@@ -7,7 +7,7 @@ use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, 
 use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
-use crate::catalog::privileges::{self, Actor};
+use crate::catalog::privileges;
 use crate::catalog::{
     Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind,
     layout,
@@ -99,7 +99,7 @@ fn action(written: Option<Written>) -> ReferentialAction {
 /// Checks that a key may be referenced: REFERENCES (or SELECT) on the table, or on each of its columns.
 fn check_may_reference(editor: &Editor<'_, '_>, relation: &Relation, columns: &[String]) -> Result<()> {
     let catalog = editor.catalog();
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let whole = Access::of(ObjectKind::Relation, &relation.name, AccessPrivilege::References);
     let refused = match privileges::check(&catalog, &actor, None, &whole) {
         Ok(()) => return Ok(()),

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use farbird_sql::ast::{DefineMode, DefineRole, Name};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{self, Actor, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, Role, SystemPrivilege};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 
 /// Names that a role cannot have.
 const RESERVED: [&str; 2] = ["NONE", "PUBLIC"];
@@ -36,7 +37,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineRole) -> Result<()
     if catalog.roles.contains_key(name) {
         return Err(error::role_exists(name));
     }
-    privileges::check_ddl(editor.context, ObjectKind::Role, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Role, DdlAction::Create, name)?;
     let system_privileges = system_privileges.unwrap_or(0);
     if system_privileges != 0 {
         check_may_privilege(editor)?;
@@ -59,7 +60,7 @@ fn bits_of(names: &[Name]) -> Result<u64> {
 }
 
 fn check_may_privilege(editor: &Editor<'_, '_>) -> Result<()> {
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     match actor.has(&editor.catalog(), SystemPrivilege::CreatePrivilegedRoles) {
         true => Ok(()),
         false => Err(Error::new(isc::MISS_PRVLG).with("CREATE_PRIVILEGED_ROLES")),

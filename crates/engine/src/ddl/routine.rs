@@ -10,12 +10,13 @@ use farbird_sql::ast::{
 use farbird_types::{Error, Result, isc};
 
 use crate::bind::data_type::as_dsql;
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{
     CatalogObject, ObjectKind, Routine, RoutineParameter, SourceStart, declared_type, dependencies,
 };
 use crate::ddl::column::check_default;
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::table::check_name_is_free;
 use crate::ddl::{drop, error};
 use crate::psql;
@@ -36,7 +37,7 @@ pub(super) fn define_procedure(editor: &mut Editor<'_, '_>, ast: &DefineProcedur
         (_, existing) => existing,
     };
     let action = if kept.is_some() { DdlAction::Alter } else { DdlAction::Create };
-    privileges::check_ddl(editor.context, ObjectKind::Procedure, action, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Procedure, action, name)?;
     if kept.is_none() {
         check_name_is_free(editor, name)?;
     }
@@ -80,7 +81,7 @@ pub(super) fn define_function(editor: &mut Editor<'_, '_>, ast: &DefineFunction)
         (_, existing) => existing,
     };
     let action = if kept.is_some() { DdlAction::Alter } else { DdlAction::Create };
-    privileges::check_ddl(editor.context, ObjectKind::Function, action, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Function, action, name)?;
     let body = body_of(&ast.definition)?;
     let FunctionSignature { parameters, returns, deterministic, sql_security, .. } = &ast.signature;
     let declared =
@@ -126,7 +127,7 @@ pub(super) fn alter_options(editor: &mut Editor<'_, '_>, ast: &AlterRoutineOptio
         (catalog.procedures.get(name), ObjectKind::Procedure, isc::DYN_PROC_NOT_FOUND)
     };
     let mut changed = Routine::clone(found.ok_or_else(|| Error::new(code).with(name))?);
-    privileges::check_ddl(editor.context, kind, DdlAction::Alter, name)?;
+    rights::check_ddl(editor.context, kind, DdlAction::Alter, name)?;
     if let Some(deterministic) = ast.deterministic {
         changed.deterministic = deterministic;
     }

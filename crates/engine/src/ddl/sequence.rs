@@ -6,9 +6,10 @@ use farbird_sql::ast::{DefineMode, DefineSequence, Restart};
 use farbird_store::SequenceId as StoreSequence;
 use farbird_types::Result;
 
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, Sequence};
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::{drop, error};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE SEQUENCE, SET GENERATOR.
@@ -29,7 +30,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineSequence) -> Resul
 
 fn create(editor: &mut Editor<'_, '_>, ast: &DefineSequence) -> Result<()> {
     let name = ast.name.as_str();
-    privileges::check_ddl(editor.context, ObjectKind::Sequence, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Sequence, DdlAction::Create, name)?;
     let increment = ast.increment.unwrap_or(1);
     if increment == 0 {
         return Err(error::zero_increment(name));
@@ -49,7 +50,7 @@ fn create(editor: &mut Editor<'_, '_>, ast: &DefineSequence) -> Result<()> {
 
 fn alter(editor: &mut Editor<'_, '_>, ast: &DefineSequence, existing: &Arc<Sequence>) -> Result<()> {
     let name = existing.name.as_str();
-    privileges::check_ddl(editor.context, ObjectKind::Sequence, DdlAction::Alter, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Sequence, DdlAction::Alter, name)?;
     let mut sequence = Sequence::clone(existing);
     if let Some(increment) = ast.increment {
         if increment == 0 {

@@ -10,13 +10,14 @@ use farbird_store::{CodecId, LockLevel};
 use farbird_types::Result;
 
 use crate::catalog::layout::can_be_maintained;
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{
     CatalogObject, Column, Format, Index, LayoutCache, ObjectKind, Relation, RelationKind, Sequence,
 };
 use crate::ddl::column::{self, NewColumn};
 use crate::ddl::constraint::{self, NewConstraint};
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::{drop, error, reference};
 
 /// A table while it is created or altered: nothing is stored before [`TableEdit::finish`].
@@ -149,7 +150,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateTable) -> Result<(
     {
         drop::drop_table(editor, existing)?;
     }
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Create, name)?;
     check_name_is_free(editor, name)?;
     let relation = new_relation(editor, name, RelationKind::Table, ast.sql_security)?;
     let mut edit = TableEdit::new(relation);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use farbird_sql::ast::{DatabaseEvent, DefineMode, DefineTrigger, TriggerAction, TriggerEvent};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::privileges::{self, DdlAction};
+use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, RelationKind, Trigger};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
+use crate::ddl::rights;
 use crate::ddl::routine::{body_of, definer_after, start_of};
 use crate::psql;
 
@@ -28,7 +29,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineTrigger) -> Result
         (DefineMode::Create, Some(_)) => Err(error::trigger_exists(name)),
         (DefineMode::Alter, Some(existing)) => alter(editor, ast, existing),
         (DefineMode::CreateOrAlter | DefineMode::Recreate, Some(existing)) => {
-            privileges::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
+            rights::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, name)?;
             let mut trigger = new_trigger(editor, ast)?;
             if ast.mode == DefineMode::CreateOrAlter {
                 trigger.description.clone_from(&existing.description);
@@ -51,7 +52,7 @@ fn new_trigger(editor: &Editor<'_, '_>, ast: &DefineTrigger) -> Result<Trigger> 
     };
     match &relation {
         Some(relation) => check_relation(editor, relation)?,
-        None => privileges::check_triggers_of(editor.context, None)?,
+        None => rights::check_triggers_of(editor.context, None)?,
     }
     if let Some(definition) = &ast.definition {
         body_of(definition)?;
@@ -85,12 +86,12 @@ fn check_relation(editor: &Editor<'_, '_>, name: &str) -> Result<()> {
         Some(relation) if relation.kind == RelationKind::System => {
             Err(Error::new(isc::NO_PRIV).with("ALTER").with("TABLE").with(name))
         }
-        Some(_) => privileges::check_triggers_of(editor.context, Some(name)),
+        Some(_) => rights::check_triggers_of(editor.context, Some(name)),
     }
 }
 
 fn alter(editor: &mut Editor<'_, '_>, ast: &DefineTrigger, existing: &Arc<Trigger>) -> Result<()> {
-    privileges::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, &existing.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Trigger, DdlAction::Alter, &existing.name)?;
     let mut trigger = Trigger::clone(existing);
     if let Some(event) = &ast.event {
         let is_of_relation = matches!(event, TriggerEvent::Relation { .. });

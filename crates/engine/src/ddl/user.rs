@@ -89,7 +89,8 @@ pub(super) fn comment(editor: &mut Editor<'_, '_>, name: &str, text: Option<Stri
 
 /// Users belong to the server: owning one database is not enough, nor is a routine of SYSDBA's.
 fn check_administrator(editor: &Editor<'_, '_>) -> Result<()> {
-    if privileges::manages_users(editor.context)? {
+    if privileges::manages_users(&editor.catalog(), editor.context.session, &*editor.context.database.users)?
+    {
         return Ok(());
     }
     Err(Error::new(isc::MISS_PRVLG).with("CREATE_USER"))

@@ -9,10 +9,11 @@ use farbird_types::{Error, Result, isc};
 use crate::api::ColumnDescription;
 use crate::bind;
 use crate::catalog::dependencies::{dependencies, identifiers};
-use crate::catalog::privileges::{self, Actor, DdlAction};
+use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{Catalog, Column, ObjectKind, Relation, RelationKind, ViewContext};
 use crate::ddl::column::digits_of;
 use crate::ddl::editor::Editor;
+use crate::ddl::rights;
 use crate::ddl::table::{check_name_is_free, new_relation};
 use crate::ddl::{drop, error};
 
@@ -34,7 +35,7 @@ pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()
 fn create(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()> {
     let name = ast.name.as_str();
     check_name_is_free(editor, name)?;
-    privileges::check_create_view(editor.context, name)?;
+    rights::check_create_view(editor.context, name)?;
     let mut relation = new_relation(editor, name, kind(ast), None)?;
     complete(editor, ast, &mut relation)?;
     editor.put_relation(relation)?;
@@ -43,7 +44,7 @@ fn create(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()> {
 
 /// Replaces a view's query; privileges, triggers and comments stay. Columns that others use must stay too.
 fn alter(editor: &mut Editor<'_, '_>, ast: &DefineView, existing: &Arc<Relation>) -> Result<()> {
-    privileges::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &existing.name)?;
+    rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &existing.name)?;
     let mut relation = Relation { kind: kind(ast), columns: Vec::new(), ..Relation::clone(existing) };
     relation.formats.clear();
     relation.next_field_id = 0;
@@ -100,7 +101,7 @@ fn complete(editor: &mut Editor<'_, '_>, ast: &DefineView, relation: &mut Relati
     let environment = editor.environment();
     let description = bind::describe_query(&environment, &ast.query.query)?;
     // Its owner must be able to read what it shows; functions and procedures are asked for when it is read.
-    let actor = Actor::acting(editor.context);
+    let actor = editor.context.actor();
     let is_read = |access: &&bind::Access| access.kind == ObjectKind::Relation && access.owner_of.is_none();
     for access in description.accesses.iter().filter(is_read) {
         privileges::check(&environment.catalog, &actor, None, access)

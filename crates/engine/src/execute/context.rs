@@ -8,6 +8,7 @@ use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::api::RecordCounts;
 use crate::budget::{Reservation, StatementBudget};
+use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::database::Database;
 use crate::execute::frame::Frame;
@@ -96,6 +97,15 @@ impl<'a> ExecutionContext<'a> {
             texts: budget.reserve(),
             budget,
             cast: CastContext { session_zone: now.zone, now: clock::utc },
+        }
+    }
+
+    /// In whose name a statement runs now: whoever is attached, or the owner of the running routine.
+    pub fn actor(&self) -> Actor {
+        let actor = Actor::of(self.session);
+        match &self.routine.definer {
+            Some(definer) => actor.in_name_of(definer),
+            None => actor,
         }
     }
 

@@ -8,6 +8,7 @@ use farbird_types::{BlobId, CharacterSet, Error, Result, SqlType, Text, Value, c
 
 use crate::budget::room;
 use crate::execute::context::ExecutionContext;
+use crate::function::blob_util::BlobUtil;
 
 /// Most bytes of a BLOB that an expression reads into memory.
 pub const BLOB_EXPRESSION_BYTES_MAX: u64 = 256 << 20;
@@ -62,7 +63,7 @@ pub(crate) fn make_room(context: &mut ExecutionContext<'_>, bytes: &mut Vec<u8>,
 /// `bad_segstr_id` if there is no such BLOB; `imp_exc` with `blobtoobig` past [`BLOB_EXPRESSION_BYTES_MAX`]; `virmemexh` past
 /// the statement's budget.
 pub fn blob_text(context: &mut ExecutionContext<'_>, id: BlobId) -> Result<Text> {
-    context.transaction.blob_util.lock().check(id)?;
+    BlobUtil::of(context.transaction).check(id)?;
     let mut reader = context.transaction.store.open_blob(id)?;
     let properties = reader.properties();
     if properties.bytes > BLOB_EXPRESSION_BYTES_MAX {

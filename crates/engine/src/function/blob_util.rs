@@ -10,10 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use farbird_store::{BlobOptions, BlobReader, SeekFrom, SegmentRead};
 use farbird_types::{BlobId, CharacterSet, ColumnType, Error, Result, SqlType, Text, Value, isc};
 
+use parking_lot::{Mutex, MutexGuard};
+
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob;
 use crate::function::result_type::{COLUMN_BYTES_MAX, required};
 use crate::function::{Call, ScalarBody, ScalarFunction, argument};
+use crate::transaction::Transaction;
 
 /// Name of the package.
 pub const PACKAGE: &str = "RDB$BLOB_UTIL";
@@ -32,6 +35,11 @@ pub struct BlobUtil {
 }
 
 impl BlobUtil {
+    /// That of a transaction.
+    pub(crate) fn of(transaction: &Transaction) -> MutexGuard<'_, BlobUtil> {
+        transaction.kept.get::<Mutex<BlobUtil>>().lock()
+    }
+
     /// Refuses a BLOB that CANCEL_BLOB has thrown away.
     ///
     /// # Errors
@@ -119,13 +127,13 @@ fn new_blob(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value
     let options = BlobOptions { stream: !segmented, ..BlobOptions::default() };
     let store = &context.transaction.store;
     let id = store.create_blob(options)?.close(store)?;
-    context.transaction.blob_util.lock().writable.insert(id, !segmented);
+    BlobUtil::of(context.transaction).writable.insert(id, !segmented);
     Ok(Value::Blob(id))
 }
 
 fn open_blob(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let id = blob(context, call)?;
-    let mut util = context.transaction.blob_util.lock();
+    let mut util = BlobUtil::of(context.transaction);
     util.check(id)?;
     if util.open.len() >= HANDLES_MAX {
         return Err(Error::new(isc::IMP_EXC));
@@ -140,7 +148,7 @@ fn open_blob(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Valu
 
 fn is_writable(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let id = blob(context, call)?;
-    Ok(Value::Boolean(context.transaction.blob_util.lock().writable.contains_key(&id)))
+    Ok(Value::Boolean(BlobUtil::of(context.transaction).writable.contains_key(&id)))
 }
 
 /// So many bytes, or one segment; NULL at the end.
@@ -156,7 +164,7 @@ fn read_data(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Valu
     let wanted =
         length.map_or(COLUMN_BYTES_MAX, |length| length.unsigned_abs().min(COLUMN_BYTES_MAX)) as usize;
     let store = &context.transaction.store;
-    let mut util = context.transaction.blob_util.lock();
+    let mut util = BlobUtil::of(context.transaction);
     let reader = util.reader(handle)?;
     let mut bytes = Vec::new();
     loop {
@@ -175,7 +183,7 @@ fn seek(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let handle = argument::int32(context, call.argument(0))?;
     let mode = argument::int32(context, call.argument(1))?;
     let offset = argument::int32(context, call.argument(2))?;
-    let mut util = context.transaction.blob_util.lock();
+    let mut util = BlobUtil::of(context.transaction);
     let reader = util.reader(handle)?;
     let from = match mode {
         0 => SeekFrom::Start,
@@ -193,7 +201,7 @@ fn seek(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
 
 fn cancel_blob(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let id = blob(context, call)?;
-    let mut util = context.transaction.blob_util.lock();
+    let mut util = BlobUtil::of(context.transaction);
     util.check(id)?;
     if util.writable.remove(&id).is_none() {
         return Err(Error::new(isc::BAD_TEMP_BLOB_ID));
@@ -204,6 +212,6 @@ fn cancel_blob(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Va
 
 fn close_handle(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let handle = argument::int32(context, call.argument(0))?;
-    let closed = context.transaction.blob_util.lock().open.remove(&handle);
+    let closed = BlobUtil::of(context.transaction).open.remove(&handle);
     closed.map(|_| Value::Null).ok_or_else(|| Error::new(isc::INVALID_BLOB_UTIL_HANDLE))
 }

@@ -8,8 +8,8 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Text, Text
 
 use crate::api::Isolation;
 use crate::catalog::SystemPrivilege;
-use crate::catalog::privileges::Actor;
 use crate::execute::context::ExecutionContext;
+use crate::function::blob_util::BlobUtil;
 use crate::function::result_type::{CONTEXT_VALUE_BYTES_MAX, nullable_as, required, text_kind};
 use crate::function::{Argument, Call, ScalarFunction, argument};
 
@@ -158,7 +158,7 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
         "ENGINE_VERSION" => Some(ENGINE_VERSION.to_owned()),
         "FARBIRD_VERSION" => Some(FARBIRD_VERSION.to_owned()),
         "DB_NAME" => {
-            let is_administrator = Actor::acting(context).is_administrator(&catalog());
+            let is_administrator = context.actor().is_administrator(&catalog());
             Some(context.database.shown_path(is_administrator))
         }
         "DB_GUID" => known(&catalog().database.guid),
@@ -181,7 +181,7 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
         "WIRE_ENCRYPTED" => truth(!client.wire_crypt.is_empty()),
         "WIRE_CRYPT_PLUGIN" => known(&client.wire_crypt),
         "CURRENT_USER" => Some(session.options.user.clone()),
-        "EFFECTIVE_USER" => Some(Actor::acting(context).user),
+        "EFFECTIVE_USER" => Some(context.actor().user),
         "CURRENT_ROLE" => Some(settings().role.clone().unwrap_or_else(|| "NONE".to_owned())),
         "SESSION_TIMEZONE" => Some(settings().time_zone.to_string()),
         "SESSION_IDLE_TIMEOUT" => Some("0".to_owned()),
@@ -216,7 +216,7 @@ fn system_variable(context: &ExecutionContext<'_>, name: &str) -> Result<Option<
 /// Whether a role is among those in use.
 fn role_in_use(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let name = argument::text(context, call.argument(0))?;
-    let roles = Actor::acting(context).roles(&context.transaction.current_catalog());
+    let roles = context.actor().roles(&context.transaction.current_catalog());
     Ok(Value::Boolean(roles.contains(name.decode_lossy().trim_end())))
 }
 
@@ -224,7 +224,7 @@ fn role_in_use(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Va
 fn system_privilege(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Value> {
     let name = argument::text(context, call.argument(0))?;
     let catalog = context.transaction.current_catalog();
-    let actor = Actor::acting(context);
+    let actor = context.actor();
     let privilege = SystemPrivilege::named(name.decode_lossy().trim_end());
     Ok(Value::Boolean(privilege.is_some_and(|privilege| actor.has(&catalog, privilege))))
 }
@@ -279,7 +279,7 @@ fn blob_append(context: &mut ExecutionContext<'_>, call: &Call<'_>) -> Result<Va
             Value::Blob(from) => Some(*from),
             _ => None,
         };
-        context.transaction.blob_util.lock().appended(from, id);
+        BlobUtil::of(context.transaction).appended(from, id);
     }
     Ok(result)
 }

@@ -11,7 +11,7 @@ use farbird_store::TransactionOptions;
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
-use crate::catalog::CatalogChanges;
+use crate::catalog::{CatalogChanges, Slots};
 use crate::execute::context::ExecutionContext;
 use crate::psql::execution::{Execution, Stop};
 use crate::psql::{fire_database_triggers, has_database_triggers};
@@ -30,7 +30,7 @@ pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {
         parameters: outer.parameters.clone(),
         catalog: Mutex::new(TransactionCatalog { current, changes: CatalogChanges::default() }),
         user_changes: Mutex::new(Vec::new()),
-        blob_util: Mutex::default(),
+        kept: Slots::default(),
         context_variables: Mutex::new(BTreeMap::new()),
     })
 }

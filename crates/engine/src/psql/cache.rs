@@ -4,7 +4,6 @@
 //! is changed in place forgets what it had.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use farbird_types::Result;
@@ -15,7 +14,7 @@ use crate::psql::routine::CompiledRoutine;
 
 /// The compiled routines of one catalog.
 #[derive(Default)]
-pub struct RoutineCache {
+pub(super) struct RoutineCache {
     inner: Mutex<Inner>,
 }
 
@@ -65,17 +64,5 @@ impl RoutineCache {
             inner.routines.insert(key, Arc::clone(&compiled));
         }
         Ok(compiled)
-    }
-}
-
-impl Clone for RoutineCache {
-    fn clone(&self) -> Self {
-        RoutineCache::default()
-    }
-}
-
-impl fmt::Debug for RoutineCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoutineCache").finish_non_exhaustive()
     }
 }

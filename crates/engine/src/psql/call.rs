@@ -7,7 +7,7 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::catalog::{Catalog, Relation, Routine, Trigger};
 use crate::execute::context::ExecutionContext;
-use crate::psql::cache::Key;
+use crate::psql::cache::{Key, RoutineCache};
 use crate::psql::compile;
 use crate::psql::execution::Execution;
 use crate::psql::instruction::Procedure;
@@ -53,7 +53,7 @@ fn single(row: Vec<Value>) -> Result<Value> {
 
 fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
     let key = Key::Function(function.id);
-    first(catalog.compiled.routines(catalog.version, key, || {
+    first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_function(catalog, function)?)])
     })?)
 }
@@ -66,7 +66,7 @@ fn first(routines: Arc<[Arc<CompiledRoutine>]>) -> Result<Arc<CompiledRoutine>> 
 
 fn compiled_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
     let key = Key::Procedure(procedure.id);
-    first(catalog.compiled.routines(catalog.version, key, || {
+    first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
         Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
     })?)
 }
@@ -234,7 +234,7 @@ fn compiled_triggers(
     action: TriggerAction,
 ) -> Result<Arc<[Arc<CompiledRoutine>]>> {
     let number = moment as u8 * 3 + action as u8;
-    catalog.compiled.routines(catalog.version, Key::Triggers(relation.id, number), || {
+    catalog.made.get::<RoutineCache>().routines(catalog.version, Key::Triggers(relation.id, number), || {
         let fired = compile::Fired { is_before: moment == TriggerMoment::Before, action: Some(action) };
         in_order(triggers_of(catalog, &relation.name, moment, action))
             .into_iter()
@@ -311,7 +311,7 @@ pub fn fire_database_triggers(context: &mut ExecutionContext<'_>, event: Databas
     let catalog = context.transaction.current_catalog();
     let committed = context.database.catalog();
     let key = Key::DatabaseTriggers(trigger_type);
-    let triggers = catalog.compiled.routines(catalog.version, key, || {
+    let triggers = catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
         let fired = compile::Fired { is_before: false, action: None };
         let wanted = catalog
             .triggers_of(None)

@@ -6,14 +6,13 @@ use farbird_types::{Error, Result, TimestampTz, Value, isc};
 use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use crate::budget::{Reservation, prepared_bytes};
-use crate::catalog::authority;
-use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::ddl;
 use crate::execute::context::ExecutionContext;
 use crate::execute::{BufferedRows, Cursor, modify};
 use crate::expression::BoundExpression;
 use crate::expression::blob::{self, releasing};
+use crate::psql::authority;
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
 use crate::psql::instruction::DynamicStatement;
@@ -256,7 +255,7 @@ fn check_accesses(
 ) -> Result<()> {
     let caller = context.routine.call.as_ref().filter(|_| statement.caller_privileges);
     let grantee = caller.and_then(|frame| frame.grantee());
-    authority::verify(&parsed.environment.catalog, &Actor::acting(context), grantee, accesses)
+    authority::verify(&parsed.environment.catalog, &context.actor(), grantee, accesses)
 }
 
 fn check_columns(columns: usize, expected: usize) -> Result<()> {

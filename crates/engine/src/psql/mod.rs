@@ -29,6 +29,7 @@
 //! Source: Firebird 5 language reference, chapter Procedural SQL Statements; statuses and error stacks as Firebird 4
 //! gives them.
 
+pub(crate) mod authority;
 mod autonomous;
 mod cache;
 mod call;
@@ -43,7 +44,6 @@ mod routine;
 mod stack;
 mod trace;
 
-pub use cache::RoutineCache;
 pub use call::{
     ProcedureRows, TriggerMoment, call_function, call_local_function, fire_database_triggers, fire_triggers,
     has_database_triggers, has_triggers,

@@ -129,7 +129,11 @@ pub(super) fn user_attributes(rows: &mut RowSet<'_, '_, '_>) -> Result<()> {
 }
 
 fn visible_users(rows: &RowSet<'_, '_, '_>) -> Result<Vec<crate::users::UserRecord>> {
-    let all = privileges::manages_users(rows.context)?;
+    let all = privileges::manages_users(
+        &rows.context.transaction.current_catalog(),
+        rows.context.session,
+        &*rows.context.database.users,
+    )?;
     let own = &rows.context.session.options.user;
     let users = rows.context.database.users.list()?;
     Ok(users.into_iter().filter(|user| all || user.name == *own).collect())

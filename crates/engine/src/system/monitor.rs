@@ -11,7 +11,6 @@ use farbird_types::{Error, Result, TimestampTz, Value, isc};
 use crate::api::Isolation;
 use crate::budget::{Resource, Usage};
 use crate::catalog::SystemPrivilege;
-use crate::catalog::privileges::Actor;
 use crate::catalog::{Relation, RelationKind};
 use crate::clock;
 use crate::execute::context::ExecutionContext;
@@ -124,13 +123,13 @@ pub(crate) fn stop(context: &ExecutionContext<'_>, relation: &Relation, row: &[V
 }
 
 fn shown_path(rows: &RowSet<'_, '_, '_>) -> String {
-    let is_administrator = Actor::acting(rows.context).is_administrator(&rows.catalog);
+    let is_administrator = rows.context.actor().is_administrator(&rows.catalog);
     rows.context.database.shown_path(is_administrator)
 }
 
 /// The attachments that may be seen.
 fn sessions(rows: &RowSet<'_, '_, '_>) -> Vec<Arc<Session>> {
-    let actor = Actor::acting(rows.context);
+    let actor = rows.context.actor();
     let all = actor.has(&rows.catalog, SystemPrivilege::MonitorAnyAttachment);
     let attachments = rows.context.database.attachments.lock();
     attachments.values().filter(|session| all || session.options.user == actor.user).cloned().collect()

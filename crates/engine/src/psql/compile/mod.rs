@@ -17,9 +17,7 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
 use crate::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
-use crate::catalog::{
-    Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger, authority,
-};
+use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::function::blob_util;
 use crate::psql::call;
@@ -264,7 +262,7 @@ pub(super) fn compile_trigger(
     let body = parse_body(&trigger.source, &environment)?;
     let mut compiler = Compiler::new(&environment, RoutineKind::Trigger, &trigger.name);
     compiler.start = trigger.source_start;
-    compiler.definer = authority::definer_of(catalog, trigger).map(Arc::from);
+    compiler.definer = catalog.definer_of(trigger).map(Arc::from);
     if let Some(relation) = relation {
         compiler.declare_rows(relation, trigger.trigger_type, fired);
     }

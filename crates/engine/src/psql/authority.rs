@@ -16,9 +16,8 @@ use std::sync::Arc;
 use farbird_sql::ast::TriggerAction;
 use farbird_types::Result;
 
-use crate::bind::{Access, AccessPrivilege};
 use crate::catalog::privileges::{Actor, Grantee, check, object_type};
-use crate::catalog::{Catalog, ObjectKind, Relation, Routine, Trigger};
+use crate::catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, Routine};
 use crate::psql::{self, CompiledRoutine};
 
 /// Checks everything that a statement needs.
@@ -27,7 +26,7 @@ use crate::psql::{self, CompiledRoutine};
 ///
 /// # Errors
 /// `isc_no_priv` for the first thing that is not allowed.
-pub fn verify(
+pub(crate) fn verify(
     catalog: &Arc<Catalog>,
     actor: &Actor,
     caller: Option<Grantee<'_>>,
@@ -46,18 +45,6 @@ pub fn verify(
         check(catalog, &in_name_of(catalog, actor, access, None), caller, access)?;
     }
     Ok(())
-}
-
-/// The owner in whose name a trigger works, if it is one of SQL SECURITY DEFINER.
-pub(crate) fn definer_of<'c>(catalog: &'c Catalog, trigger: &Trigger) -> Option<&'c str> {
-    match &trigger.relation {
-        Some(name) => {
-            let relation = catalog.relation(name)?;
-            let said = trigger.sql_security_definer.or(relation.sql_security_definer);
-            catalog.is_definer(said).then_some(relation.owner.as_str())
-        }
-        None => catalog.is_definer(trigger.sql_security_definer).then_some(catalog.database.owner.as_str()),
-    }
 }
 
 /// A routine that is called, or the triggers that an action on a relation fires: in the order in which Firebird asks.
@@ -149,7 +136,7 @@ fn collect(catalog: &Arc<Catalog>, accesses: &[Access], user: Option<&str>, call
         for needed in needs(catalog, &callee) {
             let trigger = match callee.kind {
                 CalleeKind::Procedure | CalleeKind::Function => None,
-                _ => catalog.triggers.get(needed.name()).and_then(|trigger| definer_of(catalog, trigger)),
+                _ => catalog.triggers.get(needed.name()).and_then(|trigger| catalog.definer_of(trigger)),
             };
             collect(catalog, needed.accesses(), trigger.or(callee.user.as_deref()), callees);
         }
@@ -167,7 +154,7 @@ fn verify_callee(catalog: &Arc<Catalog>, actor: &Actor, callee: &Callee) -> Resu
         let grantee = Grantee { kind, name: needed.name() };
         let is_trigger = kind == object_type::TRIGGER;
         let definer = match is_trigger {
-            true => catalog.triggers.get(needed.name()).and_then(|trigger| definer_of(catalog, trigger)),
+            true => catalog.triggers.get(needed.name()).and_then(|trigger| catalog.definer_of(trigger)),
             false => None,
         };
         let user = definer.or_else(|| view.map(|view| view.owner.as_str())).or(callee.user.as_deref());

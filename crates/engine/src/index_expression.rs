@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
 use crate::bind::{self, Environment};
 use crate::budget::{Account, Limits};
-use crate::catalog::{Catalog, CatalogChanges, Relation};
+use crate::catalog::{Catalog, CatalogChanges, IndexCompiler, Relation, Slots, set_index_compiler};
 use crate::clock;
 use crate::database::Database;
 use crate::execute::context::ExecutionContext;
@@ -25,23 +25,34 @@ use crate::session::{Activity, Interrupt, Session, SessionSettings};
 use crate::transaction::{Transaction, TransactionCatalog};
 use crate::users::NoUsers;
 
+/// How the catalog comes to its indexes' expressions.
+struct Compiler;
+
+impl IndexCompiler for Compiler {
+    fn value(&self, relation: &Relation, source: &str) -> Result<(Arc<dyn KeyExpression>, SqlType)> {
+        let expression = IndexExpression::bind(relation, source, None)?;
+        let sql_type = expression.bound.column_type.sql_type;
+        Ok((Arc::new(expression), sql_type))
+    }
+
+    fn condition(&self, relation: &Relation, source: &str) -> Result<Arc<dyn RowPredicate>> {
+        let condition = IndexExpression::bind(relation, source, Some(&SqlType::Boolean))?;
+        Ok(Arc::new(condition))
+    }
+}
+
+/// Gives the catalog what it needs to know the layouts of tables: before a database is opened.
+pub(crate) fn install() {
+    set_index_compiler(&Compiler);
+}
+
 /// An expression over the rows of a table.
-pub(super) struct IndexExpression {
+struct IndexExpression {
     source: String,
     bound: BoundExpression,
 }
 
 impl IndexExpression {
-    /// Binds the COMPUTED BY expression of an index.
-    pub(super) fn value(relation: &Relation, source: &str) -> Result<IndexExpression> {
-        IndexExpression::bind(relation, source, None)
-    }
-
-    /// Binds the condition of a partial index.
-    pub(super) fn condition(relation: &Relation, source: &str) -> Result<IndexExpression> {
-        IndexExpression::bind(relation, source, Some(&SqlType::Boolean))
-    }
-
     fn bind(relation: &Relation, source: &str, target: Option<&SqlType>) -> Result<IndexExpression> {
         let environment = Environment {
             catalog: Arc::new(Catalog::empty()),
@@ -55,11 +66,6 @@ impl IndexExpression {
             return Err(Error::new(isc::WISH_LIST));
         }
         Ok(IndexExpression { source: source.to_owned(), bound })
-    }
-
-    /// Type of its value.
-    pub(super) fn sql_type(&self) -> SqlType {
-        self.bound.column_type.sql_type
     }
 }
 
@@ -167,7 +173,7 @@ impl World {
                     changes: CatalogChanges::default(),
                 }),
                 user_changes: Mutex::new(Vec::new()),
-                blob_util: Mutex::default(),
+                kept: Slots::default(),
                 context_variables: Mutex::new(BTreeMap::new()),
             },
             database: Database::new(Path::new(""), Arc::new(store), catalog, Arc::new(NoUsers), &budget),
