@@ -18,7 +18,7 @@ use crate::attachment::Attachment;
 use crate::budget::{Account, Limits};
 use crate::catalog::Catalog;
 use crate::clock;
-use crate::database::Database;
+use crate::database::{Database, shown};
 use crate::index_expression;
 use crate::users::UserDirectory;
 
@@ -300,11 +300,6 @@ fn identify(path: &Path) -> Result<Option<FileKind>> {
         Err(StoreError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(store_error(path, error)),
     }
-}
-
-/// A path as messages show it.
-pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 pub(crate) fn exists(path: &Path) -> Error {

@@ -6,7 +6,6 @@
 //! | `engine` | open databases by file, the security database, limits; the way in |
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `backup` | backup and restore of whole databases |
-//! | `catalog` | what exists: relations, domains, sequences ...; versioned, copy-on-write, persisted through the store |
 //! | `ddl` | statements that change the catalog |
 //! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
 //! | `bind` | names to columns, syntax trees to typed plans |
@@ -30,9 +29,7 @@ pub mod api;
 pub mod attachment;
 pub mod backup;
 pub mod bind;
-pub mod catalog;
 pub mod check;
-pub mod database;
 pub mod ddl;
 pub mod engine;
 pub mod execute;
@@ -42,11 +39,13 @@ mod index_expression;
 pub mod plan;
 pub mod psql;
 pub mod system;
-pub mod transaction;
 pub mod vector;
 mod watchdog;
 
 pub use farbird_budget as budget;
+pub(crate) use farbird_catalog as catalog;
+pub use farbird_catalog::database;
+pub(crate) use farbird_catalog::transaction;
 pub use farbird_session as session;
 pub use farbird_session::{clock, users};
 pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};

@@ -25,7 +25,8 @@ use crate::catalog::layout::codec;
 use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::database::Database;
-use crate::engine::{Engine, open_file, shown, store_error};
+use crate::database::shown;
+use crate::engine::{Engine, open_file, store_error};
 use crate::users::NoUsers;
 
 pub use farbird_store::CancelFlag;
@@ -42,7 +43,7 @@ impl Attachment {
     /// Writes a backup of the database as it is now, for those who may: its owner and administrators.
     ///
     /// # Errors
-    /// `isc_miss_prvlg`, and those of [`Database::back_up`].
+    /// `isc_miss_prvlg`, and those of [`back_up_database`].
     pub fn back_up(
         &self,
         out: impl Write,
@@ -53,41 +54,39 @@ impl Attachment {
         if !Actor::of(self.session()).is_administrator(&self.database().catalog()) {
             return Err(Error::new(isc::MISS_PRVLG).with("USE_GBAK_UTILITY"));
         }
-        self.database().back_up(out, name, cancel, observer)
+        back_up_database(self.database(), out, name, cancel, observer)
     }
 }
 
-impl Database {
-    /// Writes a backup of the database as it is now. See [`farbird_store::backup::write_backup`].
-    ///
-    /// # Errors
-    /// `isc_io_error` from `out`, called `name`; `isc_cancelled`; and what damage in the database gives.
-    pub fn back_up(
-        &self,
-        out: impl Write,
-        name: BackupName<'_>,
-        cancel: &Arc<CancelFlag>,
-        observer: &mut ProgressObserver<'_>,
-    ) -> Result<BackupSummary> {
-        let options = TransactionOptions {
-            isolation: Isolation::Snapshot,
-            // It locks nothing that it could wait for, and writes nothing.
-            access: farbird_store::Access::ReadOnly,
-            wait: Wait::No,
-            snapshot_at: None,
-        };
-        let (transaction, (catalog, time_us)) = self
-            .store
-            .begin_with(options, Arc::clone(cancel), |_| (self.catalog(), clock::now_us()))
-            .map_err(|error| store_error(&self.path, error))?;
-        let contents = BackupContents {
-            producer: PRODUCER.to_owned(),
-            time_us,
-            catalog: catalog::entries(&catalog)?,
-            relations: catalog::relations(&catalog),
-        };
-        write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &self.path, name))
-    }
+/// Writes a backup of the database as it is now. See [`farbird_store::backup::write_backup`].
+///
+/// # Errors
+/// `isc_io_error` from `out`, called `name`; `isc_cancelled`; and what damage in the database gives.
+pub fn back_up_database(
+    database: &Database,
+    out: impl Write,
+    name: BackupName<'_>,
+    cancel: &Arc<CancelFlag>,
+    observer: &mut ProgressObserver<'_>,
+) -> Result<BackupSummary> {
+    let options = TransactionOptions {
+        isolation: Isolation::Snapshot,
+        // It locks nothing that it could wait for, and writes nothing.
+        access: farbird_store::Access::ReadOnly,
+        wait: Wait::No,
+        snapshot_at: None,
+    };
+    let (transaction, (catalog, time_us)) = database
+        .store
+        .begin_with(options, Arc::clone(cancel), |_| (database.catalog(), clock::now_us()))
+        .map_err(|error| store_error(&database.path, error))?;
+    let contents = BackupContents {
+        producer: PRODUCER.to_owned(),
+        time_us,
+        catalog: catalog::entries(&catalog)?,
+        relations: catalog::relations(&catalog),
+    };
+    write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &database.path, name))
 }
 
 /// How a backup is restored.
@@ -227,7 +226,7 @@ fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) ->
 /// Makes a backup of a database file that nobody has open, as its owner would.
 ///
 /// # Errors
-/// As [`Database::back_up`]; a refusal if another process has the file open.
+/// As [`back_up_database`]; a refusal if another process has the file open.
 pub fn back_up_file(
     database: &Path,
     out: impl Write,
@@ -237,7 +236,7 @@ pub fn back_up_file(
 ) -> Result<BackupSummary> {
     let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
     let opened = open_file(database, &options, Arc::new(NoUsers), &Account::server(Limits::default()))?;
-    let made = opened.back_up(out, name, cancel, observer);
+    let made = back_up_database(&opened, out, name, cancel, observer);
     // A disk that is full is a reason to back up: the backup is whole, and the file is no worse than it was.
     if let Err(error) = opened.store.close() {
         tracing::warn!(%error, database = %database.display(), "closing the file that was backed up failed");

@@ -9,7 +9,8 @@ use farbird_store::FileKind;
 use farbird_types::{Error, Result, isc};
 
 use super::io_error;
-use crate::engine::{exists, shown};
+use crate::database::shown;
+use crate::engine::exists;
 
 /// Comes behind the name of a file that is not whole yet.
 pub const PENDING_SUFFIX: &str = ".incomplete";

@@ -35,7 +35,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
     check_name(name)?;
     rights::check_ddl(editor.context, ObjectKind::Domain, DdlAction::Create, name)?;
     let catalog = editor.catalog();
-    if catalog.domains.contains_key(name) || crate::system::domains().contains_key(name) {
+    if catalog.domains.contains_key(name) || crate::catalog::system_tables::domains().contains_key(name) {
         return Err(error::domain_exists(name));
     }
     let declared = declared_type(&catalog, &ast.data_type, ast.collation.as_ref())?;
@@ -63,7 +63,7 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateDomain) -> Result<
 pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterDomain) -> Result<()> {
     let name = ast.name.as_str();
     let catalog = editor.catalog();
-    if crate::system::domains().contains_key(name) {
+    if crate::catalog::system_tables::domains().contains_key(name) {
         return Err(Error::new(isc::DYN_CANT_MODIFY_SYSOBJ).with("domain").with(name));
     }
     let before = catalog.domains.get(name).ok_or_else(error::domain_not_found)?;

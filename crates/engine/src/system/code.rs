@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::catalog::system_tables::table;
 use crate::catalog::{Constraint, ConstraintKind, ReferentialAction, Relation, Routine, RoutineParameter};
-use crate::system::definitions::table;
 use crate::system::row_set::RowSet;
 use crate::system::tables::{RoutineKind, parameter_domain, relations_in_order};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use farbird_types::collation::{builtin_specific_attributes, depends_on_unicode, version};
 use farbird_types::{CharacterSet, Collation, ZoneId};
 
-use crate::system::definitions::table;
+use crate::catalog::system_tables::table;
 use crate::system::row_set::RowSet;
 
 const OWNER: &str = "SYSDBA";

@@ -14,7 +14,6 @@
 mod access;
 mod code;
 mod constants;
-mod definitions;
 mod keys;
 mod monitor;
 mod row_set;
@@ -22,7 +21,5 @@ mod rows;
 mod tables;
 mod type_numbers;
 
-pub(crate) use definitions::domains;
-pub use definitions::{relations, roles};
 pub(crate) use monitor::{is_live, stop};
 pub use rows::{refuse_change, rows};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, SqlType};
 
 use crate::catalog::dependencies::dependencies;
+use crate::catalog::system_tables::{SystemDomain, domains};
 use crate::catalog::{Catalog, Column, Relation, RelationKind, Routine};
 use crate::function::context_variable;
-use crate::system::definitions::{SystemDomain, domains};
 use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 

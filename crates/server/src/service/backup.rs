@@ -13,7 +13,7 @@ use std::sync::Arc;
 use farbird_engine::api::AttachOptions;
 use farbird_engine::attachment::Attachment;
 use farbird_engine::backup::{
-    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, pending_backup,
+    BackupProgress, BackupStage, BackupSummary, CancelFlag, RestoreOptions, back_up_database, pending_backup,
 };
 use farbird_engine::session::{Interrupt, StopReason};
 use farbird_engine::users::UserDirectory;
@@ -186,7 +186,7 @@ fn back_up(
     cancel: &Arc<CancelFlag>,
     mut messages: Option<&mut Messages>,
 ) -> Result<BackupSummary> {
-    attachment.database().back_up(out, file, cancel, &mut |progress| {
+    back_up_database(attachment.database(), out, file, cancel, &mut |progress| {
         if let Some(messages) = &mut messages {
             messages.tell(progress);
         }

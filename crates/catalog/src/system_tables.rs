@@ -5,26 +5,26 @@ use std::sync::{Arc, OnceLock};
 
 use farbird_types::{CharacterSet, Collation, ExactSubtype, ExactWidth, SqlType, TextType};
 
-use crate::catalog::{Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role};
+use crate::{Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role};
 
 /// Owner of what comes with a database.
 const SYSTEM_OWNER: &str = "SYSDBA";
 
 /// A domain of the system's columns (a line of RDB$FIELDS).
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SystemDomain {
+pub struct SystemDomain {
     /// Name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Type.
-    pub(crate) sql_type: SqlType,
+    pub sql_type: SqlType,
     /// RDB$FIELD_SUB_TYPE, which for system texts has values of its own.
-    pub(crate) subtype: Option<i16>,
+    pub subtype: Option<i16>,
     /// NOT NULL.
-    pub(crate) not_null: bool,
+    pub not_null: bool,
 }
 
 /// The lines of a table of data/, without its heading, cut at tabs.
-pub(crate) fn table(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+pub fn table(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().skip(1).filter(|line| !line.is_empty()).map(|line| line.split('\t').collect())
 }
 
@@ -37,8 +37,8 @@ struct ColumnLine {
 }
 
 fn column_lines() -> impl Iterator<Item = ColumnLine> {
-    let firebirds = table(include_str!("../../data/system-columns.tsv"));
-    let own = table(include_str!("../../data/farbird-columns.tsv"));
+    let firebirds = table(include_str!("../data/system-columns.tsv"));
+    let own = table(include_str!("../data/farbird-columns.tsv"));
     firebirds.chain(own).filter_map(|fields| {
         let field = |number: usize| fields.get(number).copied().unwrap_or("");
         Some(ColumnLine {
@@ -96,7 +96,7 @@ pub fn relations() -> &'static [Arc<Relation>] {
             let field_id = u16::try_from(relation.columns.len()).unwrap_or(u16::MAX);
             relation.columns.push(column(&line, field_id));
         }
-        for (number, fields) in table(include_str!("../../data/system-indices.tsv")).enumerate() {
+        for (number, fields) in table(include_str!("../data/system-indices.tsv")).enumerate() {
             add_index_segment(&mut relations, number, &fields);
         }
         for relation in relations.values_mut() {
@@ -109,14 +109,14 @@ pub fn relations() -> &'static [Arc<Relation>] {
 }
 
 /// The system's domains, by name: those of its columns, and those that only its packages' routines and older tables use.
-pub(crate) fn domains() -> &'static BTreeMap<&'static str, SystemDomain> {
+pub fn domains() -> &'static BTreeMap<&'static str, SystemDomain> {
     static DOMAINS: OnceLock<BTreeMap<&'static str, SystemDomain>> = OnceLock::new();
     DOMAINS.get_or_init(|| {
         let mut domains = BTreeMap::new();
         for line in column_lines() {
             domains.entry(line.domain.name).or_insert(line.domain);
         }
-        for fields in table(include_str!("../../data/system-domains.tsv")) {
+        for fields in table(include_str!("../data/system-domains.tsv")) {
             let field = |number: usize| fields.get(number).copied().unwrap_or("");
             domains.entry(field(0)).or_insert_with(|| SystemDomain {
                 name: field(0),

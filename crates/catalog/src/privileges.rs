@@ -11,31 +11,32 @@ use std::collections::BTreeSet;
 
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::system_privilege::SystemPrivilege;
-use crate::catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, RelationKind};
-use crate::session::Session;
-use crate::users::UserDirectory;
+use crate::system_privilege::SystemPrivilege;
+use crate::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, RelationKind};
+use farbird_session::Session;
+use farbird_session::users::UserDirectory;
 
 /// Kinds of objects and grantees as RDB$USER_PRIVILEGES numbers them (RDB$TYPES of RDB$OBJECT_TYPE).
-pub(crate) mod object_type {
-    pub(crate) const RELATION: i16 = 0;
-    pub(crate) const VIEW: i16 = 1;
-    pub(crate) const TRIGGER: i16 = 2;
-    pub(crate) const COMPUTED: i16 = 3;
-    pub(crate) const VALIDATION: i16 = 4;
-    pub(crate) const PROCEDURE: i16 = 5;
-    pub(crate) const INDEX_EXPRESSION: i16 = 6;
-    pub(crate) const EXCEPTION: i16 = 7;
-    pub(crate) const USER: i16 = 8;
-    pub(crate) const DOMAIN: i16 = 9;
-    pub(crate) const CHARACTER_SET: i16 = 11;
-    pub(crate) const ROLE: i16 = 13;
-    pub(crate) const SEQUENCE: i16 = 14;
-    pub(crate) const FUNCTION: i16 = 15;
-    pub(crate) const COLLATION: i16 = 17;
-    pub(crate) const PACKAGE: i16 = 18;
-    pub(crate) const SYSTEM_PRIVILEGE: i16 = 20;
-    pub(crate) const INDEX_CONDITION: i16 = 37;
+#[allow(missing_docs)]
+pub mod object_type {
+    pub const RELATION: i16 = 0;
+    pub const VIEW: i16 = 1;
+    pub const TRIGGER: i16 = 2;
+    pub const COMPUTED: i16 = 3;
+    pub const VALIDATION: i16 = 4;
+    pub const PROCEDURE: i16 = 5;
+    pub const INDEX_EXPRESSION: i16 = 6;
+    pub const EXCEPTION: i16 = 7;
+    pub const USER: i16 = 8;
+    pub const DOMAIN: i16 = 9;
+    pub const CHARACTER_SET: i16 = 11;
+    pub const ROLE: i16 = 13;
+    pub const SEQUENCE: i16 = 14;
+    pub const FUNCTION: i16 = 15;
+    pub const COLLATION: i16 = 17;
+    pub const PACKAGE: i16 = 18;
+    pub const SYSTEM_PRIVILEGE: i16 = 20;
+    pub const INDEX_CONDITION: i16 = 37;
 }
 
 /// The administrator of every server.
@@ -62,7 +63,7 @@ impl DdlAction {
     }
 
     /// RDB$PRIVILEGE.
-    pub(crate) fn letter(self) -> char {
+    pub fn letter(self) -> char {
         match self {
             DdlAction::Create => 'C',
             DdlAction::Alter => 'L',
@@ -73,7 +74,7 @@ impl DdlAction {
 
 impl AccessPrivilege {
     /// RDB$PRIVILEGE.
-    pub(crate) fn letter(self) -> char {
+    pub fn letter(self) -> char {
         match self {
             AccessPrivilege::Select => 'S',
             AccessPrivilege::Insert => 'I',
@@ -127,7 +128,7 @@ impl Actor {
     }
 
     /// Somebody else, on behalf of whoever is attached; who keeps the role when it is the same one.
-    pub(crate) fn in_name_of(&self, user: &str) -> Actor {
+    pub fn in_name_of(&self, user: &str) -> Actor {
         let role = match &self.attached {
             Some((attached, role)) if attached == user => role.clone(),
             _ => None,
@@ -143,7 +144,7 @@ impl Actor {
     }
 
     /// Whether a system privilege is among those of the roles in use. Administrators have them all.
-    pub(crate) fn has(&self, catalog: &Catalog, privilege: SystemPrivilege) -> bool {
+    pub fn has(&self, catalog: &Catalog, privilege: SystemPrivilege) -> bool {
         self.is_administrator(catalog)
             || catalog.has_privileged_roles()
                 && self
@@ -160,7 +161,7 @@ impl Actor {
 
     /// The roles whose privileges count: the active one with all that were granted to it, and the user's default roles
     /// with those granted to them as defaults.
-    pub(crate) fn roles(&self, catalog: &Catalog) -> BTreeSet<String> {
+    pub fn roles(&self, catalog: &Catalog) -> BTreeSet<String> {
         let mut roles = BTreeSet::new();
         let granted = |to: &str, to_type: i16, only_default: bool| -> Vec<String> {
             catalog
@@ -232,7 +233,7 @@ pub fn manages_users(catalog: &Catalog, session: &Session, users: &dyn UserDirec
 ///
 /// # Errors
 /// `isc_no_priv`.
-pub(crate) fn check_drop_database(catalog: &Catalog, session: &Session) -> Result<()> {
+pub fn check_drop_database(catalog: &Catalog, session: &Session) -> Result<()> {
     let actor = Actor::of(session);
     let letter = DdlAction::Drop.letter();
     if actor.has(catalog, SystemPrivilege::DropDatabase)
@@ -379,7 +380,7 @@ fn check_class(
 }
 
 /// The status of something that is not allowed.
-pub(crate) fn refusal(privilege: &str, kind: &str, name: &str, user: Option<&str>) -> Error {
+pub fn refusal(privilege: &str, kind: &str, name: &str, user: Option<&str>) -> Error {
     let error = Error::new(isc::NO_PRIV).with(privilege).with(kind).with(name);
     match user {
         Some(user) => error.and(isc::EFFECTIVE_USER).with(user),
@@ -448,7 +449,7 @@ fn type_name(catalog: &Catalog, kind: ObjectKind, name: &str) -> &'static str {
 }
 
 /// Whether somebody has a privilege on any single column of a table.
-pub(crate) fn has_column_privilege(
+pub fn has_column_privilege(
     catalog: &Catalog,
     actor: &Actor,
     table: &str,
@@ -491,7 +492,7 @@ fn ddl_class(catalog: &Catalog, kind: ObjectKind, name: &str) -> Option<DdlClass
 }
 
 /// Who owns an object.
-pub(crate) fn owner_of<'a>(catalog: &'a Catalog, kind: ObjectKind, name: &str) -> Option<&'a String> {
+pub fn owner_of<'a>(catalog: &'a Catalog, kind: ObjectKind, name: &str) -> Option<&'a String> {
     match kind {
         ObjectKind::Database => Some(&catalog.database.owner),
         ObjectKind::Relation => catalog.relation(name).map(|it| &it.owner),

@@ -6,7 +6,7 @@
 use farbird_store::{SequenceId as StoreSequence, Store};
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::{IndexId, RelationId, SequenceId};
+use crate::{IndexId, RelationId, SequenceId};
 
 /// System generators of Firebird by RDB$GENERATOR_ID (data/system-generators.tsv).
 const PROCEDURES: u32 = 3;

@@ -7,10 +7,10 @@ use farbird_store::StoreError;
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
-use crate::api::TransactionParameters;
-use crate::catalog::{Catalog, CatalogChanges, RelationId, Slots};
 use crate::database::Database;
-use crate::users::{PreparedUsers, UserChange};
+use crate::{Catalog, CatalogChanges, RelationId, Slots};
+use farbird_session::TransactionParameters;
+use farbird_session::users::{PreparedUsers, UserChange};
 
 /// A SQL transaction of one attachment.
 ///
@@ -52,16 +52,13 @@ impl Transaction {
     ///
     /// # Errors
     /// Those of the changes; the transaction goes on, with its list as it was.
-    pub(crate) fn prepare_users<'d>(
-        &self,
-        database: &'d Database,
-    ) -> Result<Option<Box<dyn PreparedUsers + 'd>>> {
+    pub fn prepare_users<'d>(&self, database: &'d Database) -> Result<Option<Box<dyn PreparedUsers + 'd>>> {
         let changes = self.user_changes.lock().clone();
         if changes.is_empty() { Ok(None) } else { database.users.prepare(&changes).map(Some) }
     }
 
     /// The status of a failure in the store: with the name of the table, if it is one that others have locked.
-    pub(crate) fn status_of(&self, error: StoreError) -> Error {
+    pub fn status_of(&self, error: StoreError) -> Error {
         let locked = match &error {
             StoreError::LockConflict { relation, .. } | StoreError::LockTimeout { relation, .. } => *relation,
             _ => None,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use farbird_store::{CommitNumber, RelationId as StoreRelation};
 
-use crate::catalog::cross_reference::parents;
-use crate::catalog::{Catalog, CatalogChanges, CatalogObject, ObjectKind, OrderedMap, Relation, layout};
+use crate::cross_reference::parents;
 use crate::database::Database;
 use crate::transaction::TransactionCatalog;
+use crate::{Catalog, CatalogChanges, CatalogObject, ObjectKind, OrderedMap, Relation, layout};
 
 /// Versions are unique in the process: a cached statement of one catalog is never taken for one of another.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
@@ -58,7 +58,8 @@ impl Catalog {
     }
 
     /// Puts an object in its place; one of the same kind and name is replaced.
-    pub(crate) fn insert(&mut self, object: CatalogObject) {
+    /// Puts an object in its place; one of the same kind and name is replaced.
+    pub fn insert(&mut self, object: CatalogObject) {
         match object {
             CatalogObject::Database(database) => self.database = database,
             CatalogObject::Relation(it) => {
@@ -150,14 +151,14 @@ fn replace<T>(map: &mut OrderedMap<String, Arc<T>>, name: String, object: Arc<T>
 
 impl TransactionCatalog {
     /// Creates or replaces an object, for this transaction. Storing it is the caller's (see `ddl`).
-    pub(crate) fn put(&mut self, object: CatalogObject) {
+    pub fn put(&mut self, object: CatalogObject) {
         let catalog = self.own();
         catalog.insert(object.clone());
         self.changes.insert(object.identity(), Some(object));
     }
 
     /// Removes an object, for this transaction.
-    pub(crate) fn remove(&mut self, kind: ObjectKind, name: &str) {
+    pub fn remove(&mut self, kind: ObjectKind, name: &str) {
         self.own().remove(kind, name);
         self.changes.insert((kind, name.to_owned()), None);
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalog::privileges::object_type;
-use crate::catalog::{Catalog, Column, Constraint, Index, Privilege, Relation, RelationId, Trigger};
+use crate::privileges::object_type;
+use crate::{Catalog, Column, Constraint, Index, Privilege, Relation, RelationId, Trigger};
 
 impl Catalog {
     /// A table, view or system table.
@@ -43,7 +43,7 @@ impl Catalog {
     }
 
     /// The privileges on an object of one of these types, with their keys.
-    pub(crate) fn privileges_on<'c>(
+    pub fn privileges_on<'c>(
         &'c self,
         types: &'c [i16],
         object: &'c str,
@@ -52,13 +52,13 @@ impl Catalog {
     }
 
     /// Who is a member of which role.
-    pub(crate) fn memberships(&self) -> impl Iterator<Item = &Arc<Privilege>> {
+    pub fn memberships(&self) -> impl Iterator<Item = &Arc<Privilege>> {
         let all = self.privileges.beginning(Privilege::key_start_of_type(object_type::ROLE));
         all.map(|(_, privilege)| privilege).filter(|it| it.privilege == 'M')
     }
 
     /// Whether any role has system privileges: few databases have such roles.
-    pub(crate) fn has_privileged_roles(&self) -> bool {
+    pub fn has_privileged_roles(&self) -> bool {
         self.roles.values().any(|role| role.system_privileges != 0)
     }
 
@@ -80,17 +80,17 @@ impl Catalog {
     }
 
     /// Whether a name is a generated constraint trigger's.
-    pub(crate) fn has_constraint_trigger(&self, name: &str) -> bool {
+    pub fn has_constraint_trigger(&self, name: &str) -> bool {
         self.cross.has_constraint_trigger(name)
     }
 
     /// The tables whose foreign keys refer to a table.
-    pub(crate) fn children_of(&self, table: &str) -> impl Iterator<Item = &Arc<Relation>> {
+    pub fn children_of(&self, table: &str) -> impl Iterator<Item = &Arc<Relation>> {
         self.cross.children_of(table).filter_map(|name| self.relations.get(name))
     }
 
     /// The triggers of a table or view, active or not; of the database without one.
-    pub(crate) fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &Arc<Trigger>> {
+    pub fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &Arc<Trigger>> {
         self.cross.triggers_of(relation).filter_map(|name| self.triggers.get(name))
     }
 }

@@ -1,6 +1,6 @@
 //! What a statement needs to be allowed: the uses of objects that binding has met.
 
-use crate::catalog::ObjectKind;
+use crate::ObjectKind;
 
 /// A use of an object that needs a privilege.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

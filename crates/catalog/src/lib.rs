@@ -18,27 +18,40 @@
 //! | `layout` | what the store must know of a relation |
 //! | `index_compiler` | how expressions of indexes are come by: the binder stands above |
 //! | `privileges` | who may do what |
+//! | `database` | an open database: its store, its newest catalog, who is attached |
+//! | `transaction` | a transaction: that of the store, and the catalog that it sees |
+//! | `system_tables` | definitions of the system tables and domains |
+//! | `slots` | what upper floors keep beside a catalog or a transaction |
 //! | `system_privilege` | what roles can be allowed for a whole database |
 //! | `access` | what a statement needs to be allowed |
 //! | `dependencies` | what uses what |
 //! | `declared_type` | types as declared to types as stored |
+//!
+//! Uses `types`, `record`, `sql`, `store`, `budget` and `session`. Knows no plan and no expression: what it needs of those
+//! that stand above comes through [`IndexCompiler`], and what they keep beside it stands in its [`Slots`].
+#![forbid(unsafe_code)]
 
 mod access;
 mod collation_data;
 mod counters;
 mod cross_reference;
+pub mod database;
 mod declared_type;
-pub(crate) mod dependencies;
+pub mod dependencies;
 mod edit;
 mod index_compiler;
-pub(crate) mod layout;
+pub mod layout;
+mod layout_cache;
 mod lookup;
 pub mod model;
 mod ordered_map;
+mod outdated_indexes;
 mod persistence;
 pub mod privileges;
 mod slots;
 mod system_privilege;
+pub mod system_tables;
+pub mod transaction;
 
 pub use access::{Access, AccessPrivilege};
 pub use collation_data::CollationData;
@@ -46,9 +59,10 @@ pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
 pub use edit::{CatalogMark, publication};
 pub use index_compiler::{IndexCompiler, set_index_compiler};
-pub use layout::{LayoutCache, layout};
+pub use layout::layout;
+pub use layout_cache::LayoutCache;
 pub use model::*;
 pub use ordered_map::OrderedMap;
-pub(crate) use persistence::new_guid;
+pub use persistence::new_guid;
 pub use slots::Slots;
 pub use system_privilege::SystemPrivilege;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use farbird_store::{KeyExpression, RowPredicate};
 use farbird_types::{Error, Result, SqlType};
 
-use crate::catalog::Relation;
+use crate::Relation;
 
 /// What makes an index's expression of its text. Binder and evaluator stand above the catalog; the engine gives one.
 pub trait IndexCompiler: Send + Sync {

@@ -1,6 +1,6 @@
 //! What the store must know of a relation: record formats, defaults of added columns, index keys.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use farbird_record::RecordFormat;
 use farbird_store::{
@@ -9,29 +9,12 @@ use farbird_store::{
 };
 use farbird_types::{CastContext, Collation, Result, SqlType, Timestamp, Value, ZoneId, convert};
 
-use crate::catalog::index_compiler::index_compiler;
-use crate::catalog::{Column, Format, Index, Relation};
-
-/// A relation's layout, once it was asked for. Not part of the relation's value: a copy starts without.
-#[derive(Debug, Default)]
-pub struct LayoutCache(OnceLock<Arc<RelationLayout>>);
-
-impl Clone for LayoutCache {
-    /// Copies are made to be changed.
-    fn clone(&self) -> LayoutCache {
-        LayoutCache::default()
-    }
-}
-
-impl PartialEq for LayoutCache {
-    fn eq(&self, _other: &LayoutCache) -> bool {
-        true
-    }
-}
+use crate::index_compiler::index_compiler;
+use crate::{Column, Format, Index, Relation};
 
 /// The store's description of a relation; the same one for the same relation.
 pub fn layout(relation: &Relation) -> Arc<RelationLayout> {
-    Arc::clone(relation.layout.0.get_or_init(|| Arc::new(make(relation))))
+    Arc::clone(relation.layout.get_or_make(|| make(relation)))
 }
 
 fn make(relation: &Relation) -> RelationLayout {
@@ -46,7 +29,7 @@ fn make(relation: &Relation) -> RelationLayout {
 }
 
 /// The codec of this name. DDL has stored only names that there are; one of a newer program is as good as none.
-pub(crate) fn codec(name: &str) -> Option<CodecId> {
+pub fn codec(name: &str) -> Option<CodecId> {
     name.parse().inspect_err(|error| tracing::warn!(name, %error, "a codec is not known")).ok()
 }
 
@@ -77,12 +60,12 @@ fn added_default(column: &Column) -> Option<Value> {
 }
 
 /// Whether the entries of an index can be made of its rows alone, as its source now stands.
-pub(crate) fn can_be_maintained(relation: &Relation, index: &Index) -> bool {
+pub fn can_be_maintained(relation: &Relation, index: &Index) -> bool {
     key_parts(relation, index).is_ok() && condition(relation, index).is_ok()
 }
 
 /// Whether an index is kept up to date, so that it holds every row that it should.
-pub(crate) fn is_maintained(relation: &Relation, index: &Index) -> bool {
+pub fn is_maintained(relation: &Relation, index: &Index) -> bool {
     !index.inactive
         && layout(relation).index(StoreIndex(index.id.0)).is_some_and(|definition| definition.active)
 }
@@ -133,7 +116,7 @@ fn condition(relation: &Relation, index: &Index) -> Result<Option<Arc<dyn RowPre
 }
 
 /// The order of a type's texts.
-pub(crate) fn collation_of(sql_type: &SqlType) -> Collation {
+pub fn collation_of(sql_type: &SqlType) -> Collation {
     match sql_type {
         SqlType::Text(text) => text.collation,
         SqlType::Blob { collation, .. } => *collation,

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::catalog::ordered_map::OrderedMap;
-use crate::catalog::{ConstraintKind, Relation, RelationId, Trigger};
+use crate::ordered_map::OrderedMap;
+use crate::{ConstraintKind, Relation, RelationId, Trigger};
 
 /// Names of one kind that belong to a name.
 type Members = OrderedMap<String, Arc<BTreeSet<String>>>;
 
-/// The ways from a part to its table and back. Changed by [`Catalog::insert`](crate::catalog::Catalog::insert) and its
+/// The ways from a part to its table and back. Changed by [`Catalog::insert`](crate::Catalog::insert) and its
 /// opposite only.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CrossReferences {
@@ -30,37 +30,37 @@ pub(crate) struct CrossReferences {
 
 impl CrossReferences {
     /// The name of a relation with this number.
-    pub(super) fn relation(&self, id: RelationId) -> Option<&str> {
+    pub(crate) fn relation(&self, id: RelationId) -> Option<&str> {
         self.relations.get(&id).map(AsRef::as_ref)
     }
 
     /// The name of an index's table.
-    pub(super) fn table_of_index(&self, index: &str) -> Option<&str> {
+    pub(crate) fn table_of_index(&self, index: &str) -> Option<&str> {
         self.indexes.get(index).map(AsRef::as_ref)
     }
 
     /// The name of a constraint's table.
-    pub(super) fn table_of_constraint(&self, constraint: &str) -> Option<&str> {
+    pub(crate) fn table_of_constraint(&self, constraint: &str) -> Option<&str> {
         self.constraints.get(constraint).map(AsRef::as_ref)
     }
 
     /// Whether a constraint's trigger has this name.
-    pub(super) fn has_constraint_trigger(&self, trigger: &str) -> bool {
+    pub(crate) fn has_constraint_trigger(&self, trigger: &str) -> bool {
         self.constraint_triggers.contains_key(trigger)
     }
 
     /// The names of the tables whose foreign keys refer to a table.
-    pub(super) fn children_of(&self, table: &str) -> impl Iterator<Item = &String> {
+    pub(crate) fn children_of(&self, table: &str) -> impl Iterator<Item = &String> {
         self.children.get(table).into_iter().flat_map(|names| names.iter())
     }
 
     /// The names of a relation's triggers; of the database's without one.
-    pub(super) fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &String> {
+    pub(crate) fn triggers_of(&self, relation: Option<&str>) -> impl Iterator<Item = &String> {
         self.triggers.get(relation.unwrap_or_default()).into_iter().flat_map(|names| names.iter())
     }
 
     /// A relation comes.
-    pub(super) fn enter_relation(&mut self, relation: &Relation) {
+    pub(crate) fn enter_relation(&mut self, relation: &Relation) {
         let name: Arc<str> = Arc::from(relation.name.as_str());
         self.relations.insert(relation.id, Arc::clone(&name));
         for index in &relation.indexes {
@@ -78,7 +78,7 @@ impl CrossReferences {
     }
 
     /// A relation goes, or is replaced by the next that comes.
-    pub(super) fn strike_relation(&mut self, relation: &Relation) {
+    pub(crate) fn strike_relation(&mut self, relation: &Relation) {
         let name = relation.name.as_str();
         remove_if_of(&mut self.relations, &relation.id, name);
         for index in &relation.indexes {
@@ -96,18 +96,18 @@ impl CrossReferences {
     }
 
     /// A trigger comes.
-    pub(super) fn enter_trigger(&mut self, trigger: &Trigger) {
+    pub(crate) fn enter_trigger(&mut self, trigger: &Trigger) {
         enter(&mut self.triggers, trigger.relation.as_deref().unwrap_or_default(), &trigger.name);
     }
 
     /// A trigger goes, or is replaced by the next that comes.
-    pub(super) fn strike_trigger(&mut self, trigger: &Trigger) {
+    pub(crate) fn strike_trigger(&mut self, trigger: &Trigger) {
         strike(&mut self.triggers, trigger.relation.as_deref().unwrap_or_default(), &trigger.name);
     }
 }
 
 /// The tables that foreign keys of a table refer to; one may come several times.
-pub(super) fn parents(relation: &Relation) -> impl Iterator<Item = &str> {
+pub(crate) fn parents(relation: &Relation) -> impl Iterator<Item = &str> {
     relation.constraints.iter().filter_map(|constraint| match &constraint.kind {
         ConstraintKind::ForeignKey { referenced_relation, .. } => Some(referenced_relation.as_str()),
         _ => None,

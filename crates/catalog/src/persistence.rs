@@ -6,11 +6,11 @@ use std::sync::Arc;
 use farbird_store::{CancelFlag, Store, TransactionOptions};
 use farbird_types::{Error, Result, isc};
 
-use crate::api::CreateDatabaseOptions;
-use crate::catalog::edit::new_version;
-use crate::catalog::{Catalog, CatalogObject, DatabaseProperties, ObjectKind, layout};
-use crate::clock;
-use crate::system;
+use crate::edit::new_version;
+use crate::system_tables;
+use crate::{Catalog, CatalogObject, DatabaseProperties, ObjectKind, layout};
+use farbird_session::CreateDatabaseOptions;
+use farbird_session::clock;
 
 impl ObjectKind {
     /// The first part of the keys of its objects. Part of the file format: never changed.
@@ -104,10 +104,10 @@ impl Catalog {
     pub fn empty() -> Catalog {
         let mut catalog = Catalog { version: new_version(), ..Catalog::default() };
         catalog.base_version = catalog.version;
-        for relation in system::relations() {
+        for relation in system_tables::relations() {
             catalog.insert(CatalogObject::Relation(Arc::clone(relation)));
         }
-        for role in system::roles() {
+        for role in system_tables::roles() {
             catalog.insert(CatalogObject::Role(Arc::clone(role)));
         }
         catalog
@@ -115,7 +115,7 @@ impl Catalog {
 }
 
 /// A GUID as MON$DATABASE shows it, of random bits.
-pub(crate) fn new_guid() -> String {
+pub fn new_guid() -> String {
     // Each RandomState has keys of its own from the system's source of randomness.
     let bits = || RandomState::new().build_hasher().finish();
     let (high, low) = (bits(), bits());

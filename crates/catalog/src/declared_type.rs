@@ -9,8 +9,8 @@ use farbird_types::{
     CharacterSet, Collation, Error, ExactSubtype, ExactWidth, Result, SqlType, TextType, isc,
 };
 
-use crate::catalog::{Catalog, Column, Domain};
-use crate::session::TypeNames;
+use crate::{Catalog, Column, Domain};
+use farbird_session::TypeNames;
 
 /// The longest CHAR and the longest VARCHAR, in bytes.
 const CHAR_BYTES_MAX: u32 = 32_767;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::cross_reference::CrossReferences;
-use crate::catalog::layout::LayoutCache;
-use crate::catalog::slots::Slots;
-use crate::catalog::{CollationData, OrderedMap};
+use crate::cross_reference::CrossReferences;
+use crate::layout_cache::LayoutCache;
+use crate::slots::Slots;
+use crate::{CollationData, OrderedMap};
 
 /// What an object is; also the first part of its key in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub struct Catalog {
     /// What upper floors have made of it: routines and triggers, compiled when first needed.
     pub made: Slots,
     /// What belongs to which table.
-    pub(super) cross: CrossReferences,
+    pub(crate) cross: CrossReferences,
 }
 
 /// RDB$DATABASE and the like.
@@ -527,7 +527,7 @@ pub struct Role {
     /// RDB$ADMIN: comes with every database.
     #[serde(default)]
     pub system: bool,
-    /// SYSTEM PRIVILEGES: a bit for each ([`crate::catalog::SystemPrivilege::bit`]).
+    /// SYSTEM PRIVILEGES: a bit for each ([`crate::SystemPrivilege::bit`]).
     #[serde(default)]
     pub system_privileges: u64,
 }
@@ -568,12 +568,12 @@ impl Privilege {
     }
 
     /// How the keys of all privileges on an object begin.
-    pub(crate) fn key_start(object_type: i16, object: &str) -> String {
+    pub fn key_start(object_type: i16, object: &str) -> String {
         format!("{}{object}\u{1}", Privilege::key_start_of_type(object_type))
     }
 
     /// How the keys of all privileges on objects of a type begin.
-    pub(crate) fn key_start_of_type(object_type: i16) -> String {
+    pub fn key_start_of_type(object_type: i16) -> String {
         format!("{object_type}\u{1}")
     }
 }
@@ -605,7 +605,7 @@ pub struct CollationDefinition {
 
 impl CollationDefinition {
     /// A definition of an older file in today's form.
-    pub(crate) fn brought_up_to_date(mut self) -> CollationDefinition {
+    pub fn brought_up_to_date(mut self) -> CollationDefinition {
         let Some(base) = self.former_base.take().and_then(|base| self.character_set.collation_name(base))
         else {
             return self;

@@ -9,12 +9,11 @@ use farbird_store::Store;
 use farbird_types::{Error, isc};
 use parking_lot::{Mutex, RwLock};
 
-use crate::budget::Account;
-use crate::catalog::Catalog;
-use crate::catalog::layout::codec;
-use crate::engine::shown;
-use crate::session::Session;
-use crate::users::UserDirectory;
+use crate::Catalog;
+use crate::layout::codec;
+use farbird_budget::Account;
+use farbird_session::Session;
+use farbird_session::users::UserDirectory;
 
 /// One open database, shared by its attachments.
 pub struct Database {
@@ -34,7 +33,7 @@ pub struct Database {
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
     /// Held while indexes are made anew whose collation data have changed.
-    pub(crate) collation_data: Mutex<()>,
+    pub collation_data: Mutex<()>,
     next_attachment: AtomicU64,
     next_statement: AtomicU64,
 }
@@ -111,4 +110,9 @@ impl Database {
     pub fn next_statement_id(&self) -> u64 {
         self.next_statement.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// A path as messages show it.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string()
 }

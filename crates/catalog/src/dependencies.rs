@@ -7,30 +7,28 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::catalog::privileges::object_type;
-use crate::catalog::{
-    Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine,
-};
+use crate::privileges::object_type;
+use crate::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
 
 /// A use of one object by another (a line of RDB$DEPENDENCIES).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Dependency {
+pub struct Dependency {
     /// Who uses.
-    pub(crate) dependent: String,
+    pub dependent: String,
     /// What kind of object that is.
-    pub(crate) dependent_type: i16,
+    pub dependent_type: i16,
     /// What is used.
-    pub(crate) used: String,
+    pub used: String,
     /// What kind of object that is.
-    pub(crate) used_type: i16,
+    pub used_type: i16,
     /// The column that is used.
-    pub(crate) column: Option<String>,
+    pub column: Option<String>,
     /// The table that the dependent is a part of (its computed columns, checks and indexes).
-    pub(crate) owner: Option<String>,
+    pub owner: Option<String>,
 }
 
 /// All uses, in order.
-pub(crate) fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
+pub fn dependencies(catalog: &Catalog) -> BTreeSet<Dependency> {
     let mut found = Finder { catalog, dependencies: BTreeSet::new() };
     for relation in catalog.relations.values().filter(|it| it.kind != RelationKind::System) {
         found.relation(relation);
@@ -193,7 +191,7 @@ impl Finder<'_> {
 }
 
 /// The names in a text, as the catalog knows them; strings and comments are skipped.
-pub(crate) fn identifiers(text: &str) -> BTreeSet<String> {
+pub fn identifiers(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
