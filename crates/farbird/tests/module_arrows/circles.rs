@@ -13,7 +13,7 @@ struct Search<'a> {
 }
 
 /// The circles, each in order of its modules' names.
-pub fn circles(arrows: &Arrows) -> Vec<Vec<Module>> {
+pub(super) fn circles(arrows: &Arrows) -> Vec<Vec<Module>> {
     let mut search = Search {
         arrows,
         number: BTreeMap::new(),

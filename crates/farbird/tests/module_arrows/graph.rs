@@ -19,7 +19,7 @@ type Files = BTreeMap<Module, File>;
 const FACES_MAX: usize = 8;
 
 /// Who imports whom in the crate whose lib.rs stands in `folder`.
-pub fn arrows(folder: &Path) -> Arrows {
+pub(super) fn arrows(folder: &Path) -> Arrows {
     let mut files = Files::new();
     read(&mut files, Module::new(), &folder.join("lib.rs"), folder);
     let arrow = |module: &Module| (module.clone(), imported(&files, module));

@@ -1,14 +1,14 @@
 //! Rust's text as far as imports need it: without comments, literals and tests; the items and `use`s of a file.
 
 /// An import: the path, the name that it is given here, and whether it is handed on (`pub use`).
-pub struct Import {
-    pub path: Vec<String>,
-    pub name: String,
-    pub is_public: bool,
+pub(super) struct Import {
+    pub(super) path: Vec<String>,
+    pub(super) name: String,
+    pub(super) is_public: bool,
 }
 
 /// The text without comments, without what stands in literals, and without what is built for tests only.
-pub fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     without_tests(&without_comments(text))
 }
 
@@ -105,12 +105,12 @@ fn without_tests(code: &str) -> String {
     out + rest
 }
 
-pub fn is_word(byte: u8) -> bool {
+pub(super) fn is_word(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric()
 }
 
 /// The words and signs of code; `::` is one sign.
-pub fn tokens(code: &str) -> Vec<&str> {
+pub(super) fn tokens(code: &str) -> Vec<&str> {
     let bytes = code.as_bytes();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -129,7 +129,7 @@ pub fn tokens(code: &str) -> Vec<&str> {
 }
 
 /// Names of the items and of the modules in other files that stand at the top level.
-pub fn items(tokens: &[&str]) -> (Vec<String>, Vec<String>) {
+pub(super) fn items(tokens: &[&str]) -> (Vec<String>, Vec<String>) {
     let (mut items, mut modules) = (Vec::new(), Vec::new());
     let mut depth = 0;
     for (place, token) in tokens.iter().enumerate() {
@@ -150,7 +150,7 @@ pub fn items(tokens: &[&str]) -> (Vec<String>, Vec<String>) {
 }
 
 /// All `use`s, wherever they stand, and the tokens that are left without them.
-pub fn imports<'a>(tokens: &[&'a str]) -> (Vec<Import>, Vec<&'a str>) {
+pub(super) fn imports<'a>(tokens: &[&'a str]) -> (Vec<Import>, Vec<&'a str>) {
     let (mut imports, mut left) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < tokens.len() {
