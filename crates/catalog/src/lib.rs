@@ -8,6 +8,7 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `catalog` | all objects of a database |
 //! | `model` | the objects |
 //! | `ordered_map` | maps whose copies share what they have in common |
 //! | `cross_reference` | what belongs to which table |
@@ -32,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod catalog;
 mod collation_data;
 mod counters;
 mod cross_reference;
@@ -54,6 +56,7 @@ pub mod system_tables;
 pub mod transaction;
 
 pub use access::{Access, AccessPrivilege};
+pub use catalog::Catalog;
 pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};

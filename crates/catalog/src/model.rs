@@ -10,9 +10,7 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Collation, SqlType, collation};
 use serde::{Deserialize, Serialize};
 
-use crate::cross_reference::CrossReferences;
 use crate::layout_cache::LayoutCache;
-use crate::slots::Slots;
 use crate::{CollationData, OrderedMap};
 
 /// What an object is; also the first part of its key in the store.
@@ -32,42 +30,6 @@ pub enum ObjectKind {
     Collation,
     Privilege,
     Mapping,
-}
-
-/// Everything that exists, as of one catalog version.
-#[derive(Debug, Clone, Default)]
-pub struct Catalog {
-    /// Another one for every catalog of this process, be it committed or a transaction's own. Cached statements of
-    /// another version are prepared again.
-    pub version: u64,
-    /// The version of the committed catalog that a transaction's own catalog was made from; its own for a committed one.
-    pub base_version: u64,
-    /// The database's own properties.
-    pub database: Arc<DatabaseProperties>,
-    /// Tables and views, by name.
-    pub relations: OrderedMap<String, Arc<Relation>>,
-    /// Domains, by name; only those that users made (implicit ones are inside their columns).
-    pub domains: OrderedMap<String, Arc<Domain>>,
-    /// Sequences, by name.
-    pub sequences: OrderedMap<String, Arc<Sequence>>,
-    /// Exceptions, by name.
-    pub exceptions: OrderedMap<String, Arc<ExceptionDefinition>>,
-    /// Stored procedures, by name.
-    pub procedures: OrderedMap<String, Arc<Routine>>,
-    /// Stored functions, by name.
-    pub functions: OrderedMap<String, Arc<Routine>>,
-    /// Triggers, by name.
-    pub triggers: OrderedMap<String, Arc<Trigger>>,
-    /// Roles, by name.
-    pub roles: OrderedMap<String, Arc<Role>>,
-    /// Privileges, by their own key (see [`Privilege::key`]).
-    pub privileges: OrderedMap<String, Arc<Privilege>>,
-    /// Collations made by CREATE COLLATION, by name.
-    pub collations: OrderedMap<String, Arc<CollationDefinition>>,
-    /// What upper floors have made of it: routines and triggers, compiled when first needed.
-    pub made: Slots,
-    /// What belongs to which table.
-    pub(crate) cross: CrossReferences,
 }
 
 /// RDB$DATABASE and the like.
