@@ -156,7 +156,7 @@ impl Connection {
     /// Reads several BLOBs to their ends, in this order: for programs that have collected ids first.
     ///
     /// # Round trips
-    /// One for each 256 of them, or for as many as [`Tuning::blob_ahead_bytes`] hold; one more for each that is longer than
+    /// At most one for each 256 of them, or for as many as [`Tuning::blob_ahead_bytes`] hold; one more for each that is longer than
     /// 128 KiB, as [`Connection::read_blob`]. Without [`Tuning::blob_ahead`] those of each BLOB.
     ///
     /// [`Tuning::blob_ahead`]: crate::Tuning::blob_ahead
@@ -400,6 +400,7 @@ impl Contents {
     }
 
     /// Whether it takes nobody to give the next bytes, or to know that there are none.
+    #[cfg(feature = "tokio")]
     pub(crate) fn is_ready(&self) -> bool {
         !self.unread().is_empty() || self.source.is_none()
     }

@@ -15,6 +15,7 @@ use farbird_types::{Error, Result, isc};
 type Work<T> = Pin<Box<dyn Future<Output = (T, Result<()>)> + Send + Sync>>;
 
 /// The thing, or the operation that has it.
+#[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only the traits of tokio lend it"))]
 pub(crate) enum Lent<T> {
     Here(T),
     Away(Work<T>),

@@ -482,7 +482,7 @@ impl Connection {
     /// As [`crate::Connection::read_blobs`].
     ///
     /// # Round trips
-    /// One for each 256 of them, or for as many as [`crate::Tuning::blob_ahead_bytes`] hold.
+    /// At most one for each 256 of them, or for as many as [`crate::Tuning::blob_ahead_bytes`] hold.
     ///
     /// # Errors
     /// What the server says of the first that it does not give.

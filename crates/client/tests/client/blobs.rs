@@ -1,8 +1,10 @@
 //! BLOBs, long and short.
 
 use std::io::{Read, Write};
+use std::time::Duration;
 
 use farbird_client::blocking::Connection;
+use farbird_client::virtual_clock::{VirtualClock, VirtualLink};
 use farbird_client::{BlobOptions, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -152,4 +154,46 @@ async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
         std::task::Poll::Pending => std::task::Poll::Ready(None),
     })
     .await
+}
+
+#[test]
+fn ids_collected_first_take_the_trips_that_are_promised_on_the_clock() {
+    let second = Duration::from_secs(1);
+    for place in all() {
+        let mut options = place.options.clone();
+        options.tuning.inline_blobs = false;
+        // What the documentation promises at most: one for each 256, and one for each that is longer than 128 KiB.
+        for (count, bytes, promised) in [(256, 100, 1), (600, 1_000, 3), (5, 100_000, 1), (3, 200_000, 4)] {
+            let location = place.location();
+            let keeper = place.create_at(&location);
+            run(&keeper, &["create table t (b blob)"]);
+            let transaction = begin(&keeper);
+            let insert = keeper.prepare(&transaction, "insert into t values (?)").unwrap();
+            let contents: Vec<u8> = (0..bytes).map(|number: u32| (number / 7) as u8).collect();
+            for _ in 0..count {
+                let id = keeper.write_blob(&transaction, &contents).unwrap();
+                keeper.execute(&transaction, &insert, (id,)).unwrap();
+            }
+            drop(insert);
+            keeper.commit(transaction).unwrap();
+            let (mut clock, connection) =
+                VirtualClock::attach(&location, &options, VirtualLink::of_round_trip(second)).unwrap();
+            let transaction = clock.run(connection.begin(&Default::default())).unwrap();
+            let rows = clock.run(connection.query_all(&transaction, "select b from t")).unwrap();
+            let ids: Vec<_> = rows
+                .iter()
+                .map(|row| match row[0] {
+                    Value::Blob(id) => id,
+                    ref other => panic!("{other:?}"),
+                })
+                .collect();
+            let (read, cost) = clock.cost(connection.read_blobs(&transaction, &ids));
+            let read = read.unwrap();
+            assert!(read.len() == count && read.iter().all(|blob| *blob == contents));
+            assert!(cost.round_trips <= promised, "{count} of {bytes} bytes: {cost:?}");
+            drop(transaction);
+            clock.run(connection.close()).unwrap();
+            keeper.drop_database().unwrap();
+        }
+    }
 }
