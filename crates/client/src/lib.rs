@@ -98,6 +98,7 @@
 //!
 //! # Not there yet
 //! Arrays, character sets other than UTF8, the keys of encrypted databases, service timeouts.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod attach_options;
