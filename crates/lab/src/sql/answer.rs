@@ -6,10 +6,13 @@
 
 use std::cmp::Ordering;
 
-/// The rows of a query. NULL is `None`.
+/// The cells of a row. NULL is `None`.
+type Row = Vec<Option<String>>;
+
+/// The rows of a query.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    rows: Vec<Vec<Option<String>>>,
+    rows: Vec<Row>,
 }
 
 /// How far apart two numbers may be.
@@ -109,8 +112,8 @@ fn same(a: Option<&str>, b: Option<&str>, tolerance: Tolerance) -> bool {
 }
 
 /// By texts first: numbers that differ a little must not change places.
-fn sorted(rows: &[Vec<Option<String>>]) -> Vec<&Vec<Option<String>>> {
-    let mut keyed: Vec<(Vec<&str>, Vec<f64>, &Vec<Option<String>>)> = rows
+fn sorted(rows: &[Row]) -> Vec<&Row> {
+    let mut keyed: Vec<(Vec<&str>, Vec<f64>, &Row)> = rows
         .iter()
         .map(|row| {
             let cells = || row.iter().map(|cell| cell.as_deref().unwrap_or(""));

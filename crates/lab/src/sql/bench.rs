@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::answer::{Answer, Tolerance, USUAL};
 use super::figure::{Figure, Outcome};
 use super::guard::{Patience, Stop};
-use super::side::{Dialect, Field, Rows, Side, TableDefinition};
+use super::side::{Dialect, Field, Rows, Side, TableDefinition, Visitor};
 use super::statements::{Statement, Variables};
 use crate::articles::Observer;
 use crate::{Failure, Result};
@@ -186,7 +186,7 @@ impl<'a> Bench<'a> {
 fn counted<'r>(
     rows: &'r Rows<'_>,
     observer: &'r RefCell<&mut dyn Observer>,
-) -> impl Fn(&mut dyn FnMut(&[Field<'_>]) -> Result<()>) -> Result<()> + 'r {
+) -> impl Fn(&mut Visitor<'_>) -> Result<()> + 'r {
     move |visit| {
         let mut count = 0;
         rows(&mut |row| {

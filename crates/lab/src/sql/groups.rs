@@ -2,7 +2,7 @@
 //! self-join.
 
 use super::bench::{Bench, Loaded};
-use super::side::{Dialect, Field, TableDefinition};
+use super::side::{Dialect, Field, TableDefinition, Visitor};
 use super::statements;
 use crate::Result;
 use crate::random::mixed;
@@ -60,7 +60,7 @@ pub fn run(bench: &mut Bench<'_>, plan: Plan) -> Result<()> {
     Ok(())
 }
 
-fn row(id: u64, rows: u64, visit: &mut dyn FnMut(&[Field<'_>]) -> Result<()>) -> Result<()> {
+fn row(id: u64, rows: u64, visit: &mut Visitor<'_>) -> Result<()> {
     let number = |number: u64| Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let [few, many, most] = KEYS;
     let scattered = mixed(id);

@@ -6,7 +6,7 @@
 //! independently takes the wrong order.
 
 use super::bench::{Bench, Loaded};
-use super::side::{Dialect, Field, TableDefinition};
+use super::side::{Dialect, Field, TableDefinition, Visitor};
 use super::statements;
 use crate::Result;
 use crate::random::{Random, fraction, mixed};
@@ -206,7 +206,7 @@ fn one_of<'t>(texts: &[&'t str], number: u64) -> &'t str {
 }
 
 /// Gives the row of an id, the same in every run.
-fn row(table: &str, id: u64, films: u64, visit: &mut dyn FnMut(&[Field<'_>]) -> Result<()>) -> Result<()> {
+fn row(table: &str, id: u64, films: u64, visit: &mut Visitor<'_>) -> Result<()> {
     use Field::Text;
     let number = |number: u64| Field::Integer(i64::try_from(number).unwrap_or(i64::MAX));
     let random = &mut Random(mixed(id ^ (table.len() as u64) << 40));

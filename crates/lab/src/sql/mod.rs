@@ -38,4 +38,4 @@ pub use figure::{Figure, Outcome, Percentiles, Unit};
 pub use firebird::FirebirdSide;
 pub use guard::Stop;
 pub use postgres::PostgresSide;
-pub use side::{Client, Dialect, Field, Rows, Side, TableDefinition};
+pub use side::{Client, Dialect, Field, Rows, Side, TableDefinition, Visitor};

@@ -43,6 +43,9 @@ fn fields(id: u64) -> (i64, i64, i64) {
     (number(id), number(mixed(id) % 1_000_000), number(id % 100))
 }
 
+/// Runs a statement.
+pub type Run = dyn FnMut(&str) -> Result<()>;
+
 /// Farbird inside this process, which takes part beside the sides.
 pub struct Embedded {
     /// Its name in figures.
@@ -50,7 +53,7 @@ pub struct Embedded {
     /// A connection to an empty database.
     pub client: Box<dyn Client>,
     /// Runs a statement and commits it.
-    pub run: Box<dyn FnMut(&str) -> Result<()>>,
+    pub run: Box<Run>,
 }
 
 /// Loads the table; reads, updates and deletes by key, and then by ranges.

@@ -82,8 +82,10 @@ pub enum Field<'a> {
     Date(i32),
 }
 
+/// Takes a row of a table.
+pub type Visitor<'v> = dyn FnMut(&[Field<'_>]) -> Result<()> + 'v;
 /// Gives the rows of a table, one after another, until that fails.
-pub type Rows<'a> = dyn Fn(&mut dyn FnMut(&[Field<'_>]) -> Result<()>) -> Result<()> + 'a;
+pub type Rows<'a> = dyn Fn(&mut Visitor<'_>) -> Result<()> + 'a;
 
 /// A database that takes part.
 pub trait Side {

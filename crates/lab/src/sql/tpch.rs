@@ -10,7 +10,7 @@ use tpchgen::q_and_a::QueryAndAnswer;
 
 use super::answer::{Answer, Tolerance};
 use super::bench::{Bench, Loaded, Reference};
-use super::side::{Dialect, Field, TableDefinition};
+use super::side::{Dialect, Field, TableDefinition, Visitor};
 use super::statements;
 use crate::Result;
 
@@ -204,7 +204,7 @@ fn row_count(table: &str, scale: f64) -> u64 {
 const UNIX_EPOCH: i32 = 40_587;
 
 /// Gives the rows of a table.
-pub(super) fn rows(table: &str, scale: f64, visit: &mut dyn FnMut(&[Field<'_>]) -> Result<()>) -> Result<()> {
+pub(super) fn rows(table: &str, scale: f64, visit: &mut Visitor<'_>) -> Result<()> {
     use Field::{Date, Integer, Money, Text};
     let [mut first, mut second, mut third] = [String::new(), String::new(), String::new()];
     match table {

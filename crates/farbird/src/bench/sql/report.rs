@@ -174,8 +174,7 @@ fn summaries(servers: &[&str], works: &[&str], figures: &[&Figure]) -> Vec<Vec<C
         true => format!("all {}", done.len()),
         false => format!("the {} of {} that all have done", done.len(), statements.len()),
     };
-    let rows: [(&str, fn(&[f64]) -> f64); 2] = [("geometric mean", geometric_mean), ("sum", sum)];
-    let row = |(name, value): (&str, fn(&[f64]) -> f64)| {
+    let row = |name: &str, value: fn(&[f64]) -> f64| {
         let values: Vec<f64> = servers
             .iter()
             .map(|server| {
@@ -193,7 +192,7 @@ fn summaries(servers: &[&str], works: &[&str], figures: &[&Figure]) -> Vec<Vec<C
         }));
         cells
     };
-    rows.into_iter().map(row).collect()
+    vec![row("geometric mean", geometric_mean), row("sum", sum)]
 }
 
 fn geometric_mean(times: &[f64]) -> f64 {
