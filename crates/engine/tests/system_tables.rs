@@ -83,3 +83,71 @@ fn domains_that_no_column_uses_are_there_too() {
     let count = "select count(*) from rdb$fields where rdb$system_flag = 1";
     assert_eq!(session.rows(count), ["180"]);
 }
+
+#[test]
+fn statistics_of_tables_columns_and_indexes_are_shown_without_a_command() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (id integer primary key, color varchar(10))");
+    session.execute("create index by_color on t (color, id)");
+    session.commit();
+    session.execute(
+        "execute block as declare k integer = 0;
+         begin
+           while (k < 5000) do begin
+             insert into t values (:k, decode(mod(:k, 5), 0, null, 1, 'red', 2, 'green', 'blue'));
+             k = k + 1;
+           end
+         end",
+    );
+    session.commit();
+    // Whoever plans a statement looks first; who only wants to see is shown what is known, and the background looks.
+    let mut table = Vec::new();
+    for _ in 0..100 {
+        table = session.rows(
+            "select farbird$rows, farbird$exact from farbird$statistics
+             where farbird$relation_name = 'T' and farbird$field_name is null and farbird$index_name is null",
+        );
+        if !table.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        session.commit();
+    }
+    assert_eq!(table, ["5000|TRUE"]);
+    assert_eq!(
+        session.rows(
+            "select trim(farbird$field_name), cast(farbird$distinct as integer),
+               cast(farbird$null_fraction as numeric(4, 2))
+             from farbird$statistics
+             where farbird$relation_name = 'T' and farbird$field_name is not null order by 1"
+        ),
+        ["COLOR|3|0.20", "ID|5000|0.00"]
+    );
+    assert_eq!(
+        session.rows("select cast(rdb$statistics as numeric(9, 4)) from rdb$index_segments where rdb$index_name = 'BY_COLOR' order by rdb$field_position"),
+        ["0.2500", "0.0002"]
+    );
+    assert_eq!(
+        session.rows(
+            "select cast(rdb$statistics as numeric(9, 4)) from rdb$indices where rdb$index_name = 'BY_COLOR'"
+        ),
+        ["0.0002"]
+    );
+    session.execute("delete from t where id >= 50");
+    session.commit();
+    session.execute("set statistics index by_color");
+    session.commit();
+    assert_eq!(
+        session.rows(
+            "select cast(rdb$statistics as numeric(9, 4)) from rdb$indices where rdb$index_name = 'BY_COLOR'"
+        ),
+        ["0.0200"]
+    );
+    assert_eq!(
+        session.rows(
+            "select farbird$rows, cast(farbird$distinct as integer), farbird$exact from farbird$statistics
+             where farbird$index_name = 'BY_COLOR' and farbird$key_parts = 1"
+        ),
+        ["50|4|TRUE"]
+    );
+}

@@ -244,6 +244,16 @@ pub trait RowCodec: Send + Sync {
     fn unpack_block(&self, format: &RecordFormat, bytes: &[u8]) -> Result<Option<Vec<u8>>, DecodeError>;
 }
 
+/// What is known of a column of a block without decoding it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnBounds {
+    /// No number of the column ([`crate::ColumnValues::Numbers`]) is below the first or above the second; `None`: all values
+    /// are NULL.
+    pub numbers: Option<(i64, i64)>,
+    /// Whether NULLs may be among the values.
+    pub has_nulls: bool,
+}
+
 /// An opened block.
 pub trait BlockReader {
     /// The format of its rows.
@@ -279,6 +289,12 @@ pub trait BlockReader {
             self.decode_row(index, columns, out)?;
         }
         Ok(())
+    }
+
+    /// Bounds of a column whose values are numbers ([`crate::ColumnValues::Numbers`]), if the block tells them without being
+    /// decoded. They may be wider than the values.
+    fn column_bounds(&self, _slot: u16) -> Option<ColumnBounds> {
+        None
     }
 
     /// Appends one column of the rows of a range to a vector, as plain numbers where its type allows

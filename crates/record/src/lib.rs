@@ -21,7 +21,9 @@ pub mod run_length;
 pub mod value_codec;
 
 pub use block_fill::BlockFill;
-pub use codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec, UnknownCodecName, codec};
+pub use codec::{
+    BlockReader, CodecId, ColumnBounds, ColumnSet, EncodedRows, RowCodec, UnknownCodecName, codec,
+};
 pub use column_vector::{ColumnValues, ColumnVector, NullBits, number_of_value, value_of_number};
 pub use compression::Compression;
 pub use error::{DecodeError, EncodeError};

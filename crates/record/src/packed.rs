@@ -257,6 +257,15 @@ impl<'a> PackedNumbers<'a> {
         Some((self.base.min(last), self.base.max(last).checked_add(span)?))
     }
 
+    /// As [`PackedNumbers::bounds`], also of lists that only ascend, if their bytes are not damaged.
+    pub(crate) fn bounds_if_sound(&self, count: usize) -> Option<(i64, i64)> {
+        if self.marks.is_none() {
+            return self.bounds(count);
+        }
+        let (first, last) = (self.number(0), self.number(count.checked_sub(1)?));
+        (self.step >= 0 && first <= last).then_some((first, last))
+    }
+
     /// Appends the integers of a range; arbitrary ones past the end.
     pub(crate) fn unpack(&self, range: Range<usize>, out: &mut Vec<i64>) {
         let before = out.len();
@@ -353,7 +362,8 @@ mod tests {
             packed.unpack(start..numbers.len(), &mut unpacked);
             assert_eq!(unpacked[1..], numbers[start..], "from {start}");
         }
-        if let Some((least, greatest)) = packed.bounds(numbers.len()) {
+        let bounds = [packed.bounds(numbers.len()), packed.bounds_if_sound(numbers.len())];
+        for (least, greatest) in bounds.into_iter().flatten() {
             assert!(numbers.iter().all(|number| (least..=greatest).contains(number)));
         }
         out.len()

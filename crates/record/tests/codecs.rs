@@ -3,8 +3,10 @@
 mod common;
 
 use farbird_record::value_codec::{decode_row, encode_row};
-use farbird_record::{CodecId, ColumnSet, ColumnVector, EncodedRows, RecordFormat, codec};
-use farbird_types::Value;
+use farbird_record::{
+    CodecId, ColumnBounds, ColumnSet, ColumnValues, ColumnVector, EncodedRows, RecordFormat, codec,
+};
+use farbird_types::{SqlType, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -33,6 +35,49 @@ fn decode_all(id: CodecId, format: &RecordFormat, rows: usize, bytes: &[u8]) {
     let _ = reader.encoded_rows(0..rows, &mut EncodedRows::new());
     for slot in 0..format.len() as u16 {
         let _ = reader.decode_column(slot, rows.min(1)..rows, &mut ColumnVector::default());
+        let _ = reader.column_bounds(slot);
+    }
+}
+
+/// Whether bounds hold for all values.
+fn within(vector: &ColumnVector, bounds: ColumnBounds) -> bool {
+    let ColumnValues::Numbers(numbers) = vector.values() else { return false };
+    numbers.iter().enumerate().all(|(index, number)| match vector.nulls().is_null(index) {
+        true => bounds.has_nulls,
+        false => bounds.numbers.is_some_and(|(least, greatest)| (least..=greatest).contains(number)),
+    })
+}
+
+#[test]
+fn large_columns_of_numbers_tell_their_exact_bounds() {
+    let format = RecordFormat::new(vec![SqlType::BIGINT]);
+    let scattered = |row: i64| (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as i64;
+    let columns: [(&str, Box<dyn Fn(i64) -> i64>); 6] = [
+        ("scattered in a range", Box::new(|row| 7_000 + (scattered(row) & 0xFFFF) % 1_500)),
+        ("all numbers", Box::new(scattered)),
+        ("ascending", Box::new(|row| row * 5)),
+        ("descending", Box::new(|row| -row * 5)),
+        ("mostly ascending", Box::new(|row| row * 100 + (scattered(row) & 0xFF))),
+        (
+            "few different",
+            Box::new(|row| [i64::MIN, -5, 1 << 40, i64::MAX - 1][(scattered(row) & 3) as usize]),
+        ),
+    ];
+    for (what, number) in &columns {
+        for null_every in [2_000, 3] {
+            let value = |row| if row % null_every == 1 { Value::Null } else { Value::integer(number(row)) };
+            let rows: Vec<Vec<Value>> = (0..1_000).map(|row| vec![value(row)]).collect();
+            let present = || (0..1_000).filter(|row| row % null_every != 1).map(number);
+            let mut block = Vec::new();
+            let codec = codec(CodecId::COLUMN).expect("known");
+            codec.encode_block(&format, &encoded(&format, &rows), &mut block).expect("encodes");
+            let reader = codec.open_block(&format, rows.len(), &block).expect("opens");
+            let bounds = reader.column_bounds(0).expect("bounds");
+            assert_eq!(bounds.numbers, present().min().zip(present().max()), "{what}");
+            let mut vector = ColumnVector::default();
+            reader.decode_column(0, 0..rows.len(), &mut vector).expect("decodes");
+            assert!(within(&vector, bounds) && bounds.has_nulls, "{what}");
+        }
     }
 }
 
@@ -88,6 +133,9 @@ proptest! {
                 prop_assert_eq!(vector.len(), rows.len());
                 for (index, row) in rows.iter().enumerate() {
                     prop_assert_eq!(vector.value(index, sql_type), row.get(slot).cloned());
+                }
+                if let Some(bounds) = reader.column_bounds(slot as u16) {
+                    prop_assert!(within(&vector, bounds), "{:?} of {:?}", bounds, vector);
                 }
             }
             let mut vector = ColumnVector::default();

@@ -69,11 +69,11 @@ pub use index::{IndexScan, KeyBound, KeyRange, ScanDirection};
 pub use layout::{IndexDefinition, KeyExpression, KeyPart, KeySource, RelationLayout, RowPredicate};
 pub use options::{Access, Isolation, LockLevel, StoreOptions, TransactionOptions, Wait};
 pub use relation_statistics::{ColumnStatistics, IndexStatistics, RelationStatistics};
-pub use scan::{Projection, RelationScan, RowBatch};
+pub use scan::{BlockColumns, Projection, RelationScan, RowBatch, ScannedBlocks, SkipBlock};
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
 pub use transaction::{LaterChange, Savepoint, Transaction};
 
-pub use farbird_record::{CodecId, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
+pub use farbird_record::{CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

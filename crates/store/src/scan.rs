@@ -1,9 +1,13 @@
 //! Scans of a relation in row order, and the batches in which rows are handed out.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use farbird_record::{BlockReader, ColumnBounds};
 use farbird_types::Value;
 
+use crate::block::Block;
 use crate::column_batch::ColumnBatch;
 use crate::decoder::{RowDecoder, latest_layout};
 use crate::merge::{MergedRow, MergedRows};
@@ -104,12 +108,65 @@ pub struct RelationScan {
     view: ReadView,
     columns: Projection,
     next: u64,
+    blocks: ScannedBlocks,
+}
+
+/// How many row blocks a scan by columns came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScannedBlocks {
+    /// Those of which rows were handed out.
+    pub read: u64,
+    /// Those that were passed over: what their columns are known to be between was enough.
+    pub skipped: u64,
+    /// The first row of the latest one, so that each is counted once.
+    latest: Option<u64>,
+}
+
+impl ScannedBlocks {
+    fn note(&mut self, block: &Block, is_skipped: bool) {
+        if self.latest.replace(block.first) != Some(block.first) {
+            *if is_skipped { &mut self.skipped } else { &mut self.read } += 1;
+        }
+    }
+}
+
+/// Whether the rows of a block can be passed over; asked at most once for each stretch of them.
+pub type SkipBlock<'a> = &'a mut dyn FnMut(&BlockColumns<'_>) -> bool;
+
+/// What is known of the columns of a row block before it is decoded. Of its rows only: newer versions of them are handed out by
+/// themselves.
+pub struct BlockColumns<'a> {
+    block: &'a Block,
+    decoder: &'a RowDecoder<'a>,
+    reader: OnceCell<Option<Box<dyn BlockReader + 'a>>>,
+}
+
+impl BlockColumns<'_> {
+    /// Bounds of a column of numbers, by position in the projection, if they are known.
+    pub fn bounds(&self, position: usize) -> Option<ColumnBounds> {
+        let slot = self.decoder.slot(position)?;
+        let format = self.decoder.format(self.block.format).ok()?;
+        // Rows of an older format may be seen with other values.
+        if usize::from(slot) >= format.len()
+            || !self.decoder.is_unchanged(self.block.format, slot).unwrap_or(false)
+        {
+            return None;
+        }
+        let reader = self.reader.get_or_init(|| self.block.reader(format).ok());
+        reader.as_ref()?.column_bounds(slot)
+    }
+}
+
+impl std::fmt::Debug for BlockColumns<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockColumns").field("first", &self.block.first).finish_non_exhaustive()
+    }
 }
 
 impl RelationScan {
     /// A scan of the rows that `view` sees, before its first row.
     pub fn new(layout: Arc<RelationLayout>, view: ReadView, columns: Projection) -> RelationScan {
-        RelationScan { layout, view, columns, next: 0 }
+        RelationScan { layout, view, columns, next: 0, blocks: ScannedBlocks::default() }
     }
 
     /// Replaces the contents of `batch` by the next rows, at most `rows_max`. False when there are no more rows (the
@@ -165,15 +222,43 @@ impl RelationScan {
         rows_max: usize,
         batch: &mut ColumnBatch,
     ) -> Result<bool> {
+        self.next_columns_unless(transaction, rows_max, batch, &mut |_| false)
+    }
+
+    /// As [`RelationScan::next_columns`], without the rows of blocks that `skip` says can be passed over.
+    pub fn next_columns_unless(
+        &mut self,
+        transaction: &Transaction,
+        rows_max: usize,
+        batch: &mut ColumnBatch,
+        skip: SkipBlock<'_>,
+    ) -> Result<bool> {
         let inner = &transaction.store().inner;
-        batch.start(&self.layout, latest_layout(inner, &self.layout), &self.columns);
+        let latest = latest_layout(inner, &self.layout);
+        batch.start(&self.layout, latest.clone(), &self.columns);
+        let decoder = RowDecoder::with_latest(&self.layout, latest, &self.columns);
         transaction.lock_to_read(self.layout.id)?;
         let core = transaction.core()?;
         let snapshot = inner.snapshot();
         let mut rows =
             MergedRows::new(transaction, &*snapshot, &core, self.layout.id, &self.view, self.next)?;
-        self.next = fill_columns(&mut rows, &snapshot, self.next, rows_max, batch)?;
+        let before = self.blocks;
+        let blocks = &mut self.blocks;
+        let mut skip = |block: &Block| {
+            let columns = BlockColumns { block, decoder: &decoder, reader: OnceCell::new() };
+            let is_skipped = skip(&columns);
+            blocks.note(block, is_skipped);
+            is_skipped
+        };
+        self.next = fill_columns(&mut rows, &snapshot, self.next, rows_max, batch, &mut skip)?;
+        inner.blocks_read.fetch_add(self.blocks.read - before.read, Ordering::Relaxed);
+        inner.blocks_skipped.fetch_add(self.blocks.skipped - before.skipped, Ordering::Relaxed);
         Ok(!batch.is_empty())
+    }
+
+    /// How many row blocks it came by so far, in all its rounds, by columns.
+    pub fn blocks(&self) -> ScannedBlocks {
+        self.blocks
     }
 
     /// Goes back before the first row.
@@ -182,14 +267,15 @@ impl RelationScan {
     }
 }
 
-/// Appends the next rows to a batch of columns, at most `rows_max` and of one block; gives the row to go on with, `next` if
-/// that is where it is already.
+/// Appends the next rows to a batch of columns, at most `rows_max` and of one block, without those of blocks that are
+/// skipped; gives the row to go on with, `next` if that is where it is already.
 pub(crate) fn fill_columns(
     rows: &mut MergedRows<'_>,
     snapshot: &Arc<dyn SubstrateState>,
     mut next: u64,
     rows_max: usize,
     batch: &mut ColumnBatch,
+    skip: &mut dyn FnMut(&Block) -> bool,
 ) -> Result<u64> {
     while batch.len() < rows_max.max(1) {
         let room = rows_max.max(1) - batch.len();
@@ -206,6 +292,10 @@ pub(crate) fn fill_columns(
                 next = row.0 + 1;
             }
             Some(MergedRow::Block(places)) => {
+                if rows.block().is_some_and(|block| skip(block)) {
+                    next = rows.skip_in_block(places);
+                    continue;
+                }
                 let taken = places.start..places.end.min(places.start + room);
                 let Some(block) =
                     rows.block().filter(|block| batch.push_block(snapshot, block, taken.clone()))

@@ -17,6 +17,10 @@ pub struct StoreStatistics {
     pub next_transaction: TransactionId,
     /// The number of the latest commit.
     pub last_commit: CommitNumber,
+    /// Row blocks that scans by columns have read since the database was opened, and those that they have passed over.
+    pub blocks_read: u64,
+    /// See `blocks_read`.
+    pub blocks_skipped: u64,
     /// The running transactions, oldest first.
     pub active: Vec<ActiveTransaction>,
 }

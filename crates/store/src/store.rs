@@ -83,6 +83,9 @@ pub(crate) struct Inner {
     pub(crate) statistics_as_of: Option<CommitNumber>,
     /// The latest commit when the database was opened.
     pub(crate) opened_at: CommitNumber,
+    /// As [`StoreStatistics::blocks_read`].
+    pub(crate) blocks_read: AtomicU64,
+    pub(crate) blocks_skipped: AtomicU64,
 }
 
 /// The latest committed layout of a relation.
@@ -232,6 +235,8 @@ impl Store {
             statistics: StatisticsBook::default(),
             statistics_as_of: figures_as_of(&*snapshot),
             opened_at: published,
+            blocks_read: AtomicU64::new(0),
+            blocks_skipped: AtomicU64::new(0),
             latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot)))),
             substrate,
         };
@@ -345,6 +350,8 @@ impl Store {
             oldest_snapshot,
             next_transaction,
             last_commit: self.last_commit(),
+            blocks_read: self.inner.blocks_read.load(Ordering::Relaxed),
+            blocks_skipped: self.inner.blocks_skipped.load(Ordering::Relaxed),
             active,
         }
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use common::*;
 use farbird_record::RecordFormat;
 use farbird_store::{
-    ColumnBatch, Projection, ReadView, RelationId, RelationLayout, RelationScan, RowBatch, RowId, Store,
-    Transaction,
+    BlockColumns, ColumnBatch, Projection, ReadView, RelationId, RelationLayout, RelationScan, RowBatch,
+    RowId, ScannedBlocks, Store, Transaction,
 };
 use farbird_types::{CharacterSet, ExactSubtype, ExactWidth, SqlType, Value};
 use proptest::prelude::*;
@@ -138,6 +138,71 @@ fn by_columns(
     rows
 }
 
+/// The rows whose number in a column is in a range: of a scan that passes over blocks which cannot have one.
+fn between(
+    transaction: &Transaction,
+    layout: &Arc<RelationLayout>,
+    view: &ReadView,
+    position: usize,
+    range: &std::ops::RangeInclusive<i64>,
+) -> (Vec<RowId>, ScannedBlocks) {
+    let mut scan = RelationScan::new(Arc::clone(layout), view.clone(), Projection::of([0, 1, 4]));
+    let (mut batch, mut rows) = (ColumnBatch::new(), Vec::new());
+    let mut skip = |columns: &BlockColumns<'_>| {
+        let bounds = columns.bounds(position);
+        bounds.is_some_and(|bounds| {
+            bounds.numbers.is_none_or(|(least, greatest)| greatest < *range.start() || least > *range.end())
+        })
+    };
+    while scan.next_columns_unless(transaction, 100, &mut batch, &mut skip).expect("scan") {
+        batch.load([position]).expect("load");
+        let ids = batch.row_ids();
+        rows.extend((0..batch.len()).filter_map(|row| {
+            let value = batch.value(row, position).expect("loaded");
+            is_between(&value, range).then(|| ids[row])
+        }));
+    }
+    (rows, scan.blocks())
+}
+
+fn is_between(value: &Value, range: &std::ops::RangeInclusive<i64>) -> bool {
+    matches!(value, Value::Integer { unscaled, .. } if range.contains(unscaled))
+}
+
+#[test]
+fn blocks_without_a_row_of_a_range_are_passed_over() {
+    let store = memory_store();
+    let layout = Arc::new(first_layout());
+    store.register_layout(Arc::clone(&layout));
+    let transaction = begin(&store, SNAPSHOT);
+    for id in 0..50_000i64 {
+        // Ascending in uneven steps, scattered within a thousand, and NULL for a long time.
+        let scattered = (id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
+        let price = if id < 30_000 { Value::Null } else { Value::Integer { unscaled: id, scale: -2 } };
+        let number = if id % 3 == 0 { id } else { id / 1_000 * 1_000 + scattered as i64 % 1_000 };
+        let mut row = vec![Value::integer(number), price, Value::text("x"), Value::Double(0.5)];
+        transaction.insert(&layout, &mut row).expect("insert");
+    }
+    transaction.commit().expect("commit");
+    let transaction = begin(&store, SNAPSHOT);
+    let view = transaction.view().expect("view");
+    for (position, range) in
+        [(0, 7_000..=7_500), (0, -10..=-1), (0, 0..=90_000), (1, 1..=20_000), (1, 40_000..=40_010)]
+    {
+        let all = by_rows(&transaction, &layout, &view, &Projection::of([position as u16]));
+        let expected: Vec<RowId> =
+            all.iter().filter(|(_, row)| is_between(&row[0], &range)).map(|(id, _)| *id).collect();
+        let (found, blocks) = between(&transaction, &layout, &view, position, &range);
+        assert_eq!(found, expected, "{range:?}");
+        let total = blocks.read + blocks.skipped;
+        match expected.len() {
+            0 => assert!(blocks.read == 0 && blocks.skipped > 3, "{range:?}: {blocks:?}"),
+            50_000 => assert!(blocks.skipped == 0, "{range:?}: {blocks:?}"),
+            _ => assert!(blocks.read <= 2 && total > 6, "{range:?}: {blocks:?}"),
+        }
+    }
+}
+
 struct World {
     store: Store,
     layout: Arc<RelationLayout>,
@@ -197,6 +262,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..14),
         rows_max in prop_oneof![1usize..20, 64usize..9_000],
         every in prop_oneof![1usize..3, 33usize..70],
+        range in (-10i64..1_010, 0i64..300).prop_map(|(first, length)| first..=first + length),
     ) {
         let store = memory_store();
         let layout = Arc::new(first_layout());
@@ -212,6 +278,13 @@ proptest! {
                     let expected = by_rows(transaction, &world.layout, &view, &columns);
                     let found = by_columns(transaction, &world.layout, &view, &columns, (rows_max, every));
                     prop_assert_eq!(found, expected);
+                }
+                for (position, slot) in [(0, 0), (1, 1), (2, 4)] {
+                    let all = by_rows(transaction, &world.layout, &view, &Projection::of([slot]));
+                    let of_range = |row: &[Value]| row.first().is_some_and(|value| is_between(value, &range));
+                    let expected: Vec<RowId> =
+                        all.iter().filter(|(_, row)| of_range(row)).map(|(id, _)| *id).collect();
+                    prop_assert_eq!(between(transaction, &world.layout, &view, position, &range).0, expected);
                 }
             }
         }

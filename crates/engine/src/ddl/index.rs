@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use farbird_sql::ast::{CreateIndex, IndexKey};
-use farbird_store::{IndexId as StoreIndex, IndexScan, KeyRange, Projection, RowBatch, ScanDirection};
+use farbird_store::{
+    IndexId as StoreIndex, IndexScan, KeyRange, Projection, RelationId as StoreRelation, RowBatch,
+    ScanDirection,
+};
 use farbird_types::{Collation, Result, SqlType, Value, compare};
 
 use crate::bind;
@@ -156,6 +159,9 @@ pub(super) fn set_statistics(editor: &mut Editor<'_, '_>, name: &str) -> Result<
         return Ok(());
     }
     let selectivity = selectivity(editor, relation, index)?;
+    // What plans are made by becomes exact with it.
+    let transaction = &editor.context.transaction.store;
+    transaction.store().analyze(StoreRelation(relation.id.0), transaction.cancel_flag())?;
     let mut changed = Relation::clone(relation);
     if let Some(index) = changed.indexes.iter_mut().find(|index| index.name == name) {
         index.selectivity = selectivity;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use farbird_store::{ColumnBatch, RelationScan};
+use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
 
 use crate::execute::column_rows::ColumnRows;
@@ -14,7 +14,7 @@ use crate::execute::context::ExecutionContext;
 use crate::execute::scan::row_number;
 use crate::expression::Expression;
 use crate::plan::{Access, Filter, Node, TableScan};
-use crate::vector::{FALSE, Failed, Program, Rows, TRUE, rows_that_are_open, rows_that_are_true};
+use crate::vector::{FALSE, Failed, Possible, Program, Rows, TRUE, rows_that_are_open, rows_that_are_true};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
 pub(crate) const COLUMN_ROWS_MIN: usize = 64;
@@ -110,8 +110,10 @@ impl ColumnSource {
             }
             let Some(scan) = &mut self.place else { return Ok(false) };
             let transaction = context.transaction;
+            let filters = &self.filters;
+            let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, columns);
             if !scan
-                .next_columns(&transaction.store, rows_max, &mut self.batch)
+                .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
                 .map_err(|error| transaction.status_of(error))?
             {
                 return Ok(false);
@@ -196,6 +198,27 @@ impl ColumnSource {
         }
         Ok(())
     }
+}
+
+/// Whether filters, the innermost first, may select a row of a block, or fail on one.
+fn may_select(filters: &[ColumnFilter], columns: &BlockColumns<'_>) -> bool {
+    for filter in filters {
+        let Some(compiled) = &filter.compiled else { return true };
+        let mut possible = Possible::TRUE;
+        for program in &compiled.programs {
+            possible = possible.and(|| program.possible(columns));
+        }
+        if !compiled.rest.is_empty() {
+            possible = possible.and(|| Possible::ANYTHING);
+        }
+        if possible.fails {
+            return true;
+        }
+        if !possible.is_true {
+            return false;
+        }
+    }
+    true
 }
 
 /// The places of the rows for which a condition is true.

@@ -2,19 +2,35 @@
 
 use std::sync::Arc;
 
+use farbird_store::RelationStatistics;
+
 use crate::catalog::{ConstraintKind, Index, ReferentialAction, Relation};
 use crate::system::row_set::RowSet;
+use crate::system::statistics;
 use crate::system::tables::{is_system, relations_in_order};
 
 pub(super) fn indices(rows: &mut RowSet<'_, '_, '_>) {
     for relation in relations_in_order(&Arc::clone(&rows.catalog)) {
+        let known = figures(rows, &relation);
         for (position, index) in relation.indexes.iter().enumerate() {
-            index_row(rows, &relation, index, i64::try_from(position + 1).unwrap_or(0));
+            index_row(rows, &relation, index, i64::try_from(position + 1).unwrap_or(0), known.as_deref());
         }
     }
 }
 
-fn index_row(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, index: &Index, number: i64) {
+/// What is known of the keys of a table's indexes, if it is asked for.
+fn figures(rows: &RowSet<'_, '_, '_>, relation: &Relation) -> Option<Arc<RelationStatistics>> {
+    let is_asked = rows.wants("RDB$STATISTICS") && !relation.indexes.is_empty();
+    if is_asked { statistics::known(rows, relation) } else { None }
+}
+
+fn index_row(
+    rows: &mut RowSet<'_, '_, '_>,
+    relation: &Relation,
+    index: &Index,
+    number: i64,
+    known: Option<&RelationStatistics>,
+) {
     let system = is_system(relation);
     let of_constraint =
         relation.constraints.iter().any(|constraint| constraint.index() == Some(index.name.as_str()));
@@ -43,13 +59,15 @@ fn index_row(rows: &mut RowSet<'_, '_, '_>, relation: &Relation, index: &Index, 
         rows.flag("RDB$INDEX_TYPE", index.descending);
     }
     if !system {
-        rows.double("RDB$STATISTICS", index.selectivity.last().copied().unwrap_or(0.0));
+        let last = index.columns.len().max(1) - 1;
+        rows.double("RDB$STATISTICS", statistics::selectivity(index, last, known));
     }
 }
 
 pub(super) fn index_segments(rows: &mut RowSet<'_, '_, '_>) {
     for relation in relations_in_order(&Arc::clone(&rows.catalog)) {
         let system = is_system(&relation);
+        let known = figures(rows, &relation);
         for index in &relation.indexes {
             for (position, column) in index.columns.iter().enumerate() {
                 rows.row()
@@ -57,7 +75,7 @@ pub(super) fn index_segments(rows: &mut RowSet<'_, '_, '_>) {
                     .text("RDB$FIELD_NAME", column)
                     .number("RDB$FIELD_POSITION", i64::try_from(position).unwrap_or(0));
                 if !system {
-                    rows.double("RDB$STATISTICS", index.selectivity.get(position).copied().unwrap_or(0.0));
+                    rows.double("RDB$STATISTICS", statistics::selectivity(index, position, known.as_deref()));
                 }
             }
         }

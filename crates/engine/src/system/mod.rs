@@ -8,7 +8,7 @@
 //! | `definitions` | the tables themselves, their domains, indexes and triggers |
 //! | `rows` | which rows a table has |
 //! | `row_set` | rows while they are made |
-//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor` | the rows, by subject |
+//! | `tables`, `keys`, `code`, `access`, `constants`, `monitor`, `statistics` | the rows, by subject |
 //! | `type_numbers` | types as RDB$FIELDS shows them |
 
 mod access;
@@ -18,6 +18,7 @@ mod keys;
 mod monitor;
 mod row_set;
 mod rows;
+mod statistics;
 mod tables;
 mod type_numbers;
 

@@ -5,7 +5,7 @@ use farbird_types::{Error, Result, Value, isc};
 use crate::catalog::Relation;
 use crate::execute::context::ExecutionContext;
 use crate::system::row_set::RowSet;
-use crate::system::{access, code, constants, keys, monitor, tables};
+use crate::system::{access, code, constants, keys, monitor, statistics, tables};
 
 /// The rows of a system table as the transaction sees it: values by the position of the column.
 ///
@@ -25,6 +25,8 @@ pub fn rows(
         "RDB$RELATIONS" => tables::relations(&mut rows),
         "RDB$RELATION_FIELDS" => tables::relation_fields(&mut rows),
         "RDB$FIELDS" => tables::fields(&mut rows),
+        "FARBIRD$SCANS" => statistics::scans(&mut rows),
+        "FARBIRD$STATISTICS" => statistics::statistics(&mut rows),
         "FARBIRD$STORAGE" => tables::storage(&mut rows),
         "RDB$VIEW_RELATIONS" => tables::view_relations(&mut rows),
         "RDB$FORMATS" => tables::formats(&mut rows),

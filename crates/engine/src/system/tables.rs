@@ -13,11 +13,13 @@ use crate::system::row_set::RowSet;
 use crate::system::type_numbers::type_numbers;
 
 /// Monitoring tables begin with one of these; RDB$TIME_ZONES and the like are made up as they are.
-const VIRTUAL_TABLES: [&str; 6] = [
+const VIRTUAL_TABLES: [&str; 8] = [
     "RDB$TIME_ZONES",
     "RDB$CONFIG",
     "RDB$KEYWORDS",
+    "FARBIRD$SCANS",
     "FARBIRD$SERVER",
+    "FARBIRD$STATISTICS",
     "FARBIRD$STORAGE",
     "FARBIRD$TEMPORARY_SPACE",
 ];

@@ -10,6 +10,7 @@ use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::number_of_text;
 use farbird_types::{Collation, Date, ExactWidth, SqlType, Value, convert};
 
+use super::bounds::{Bounds, Possible};
 use super::expression::{Condition, DAY, Doubles, Numbers, RowWise, Unit};
 use super::operand::Column;
 use super::{Failed, Rows, truth};
@@ -59,6 +60,14 @@ impl Program {
         let columns = columns_of(expression, types)?;
         let output = Typed::Condition(Compiler { types, context }.condition(expression));
         Some(Program { output, columns })
+    }
+
+    /// What its truth can be on rows within bounds; only for [`Program::condition`].
+    pub(crate) fn possible(&self, bounds: &dyn Bounds) -> Possible {
+        match &self.output {
+            Typed::Condition(condition) => condition.possible(bounds),
+            _ => Possible::ANYTHING,
+        }
     }
 
     /// The columns that it looks at, each once: they are loaded before it runs.

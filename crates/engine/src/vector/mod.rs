@@ -17,16 +17,19 @@
 //! | `compile` | from bound expressions |
 //! | `evaluate` | running it on rows of a batch |
 //! | `operand` | columns and constants, and loops over them |
+//! | `bounds` | what a condition can come to within bounds of columns |
 //! | `arithmetic` | what the loops do with exact numbers |
 //! | `truth` | three-valued logic on columns |
 
 mod arithmetic;
+mod bounds;
 mod compile;
 mod evaluate;
 mod expression;
 mod operand;
 mod truth;
 
+pub(crate) use bounds::Possible;
 pub(crate) use compile::Program;
 pub(crate) use evaluate::{Rows, order_of_doubles};
 pub use expression::Unit;

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::DecodeError;
 use crate::bytes::Reader;
+use crate::codec::ColumnBounds;
 use crate::column_vector::{
     ColumnValues, ColumnVector, number_of_value, number_range, timestamp_of_number, value_of_number,
 };
@@ -26,6 +27,8 @@ pub(super) struct Column<'a> {
     /// CHAR values without their padding.
     is_trimmed: bool,
     content: Content<'a>,
+    /// What stands behind a list of numbers: their bounds, or nothing.
+    rest: &'a [u8],
 }
 
 enum Content<'a> {
@@ -59,7 +62,7 @@ impl<'a> Column<'a> {
         if is_trimmed && !matches!(sql_type, SqlType::Text(declared) if !declared.varying) {
             return Err(DecodeError::Invalid { what: "kind of column", offset: 0 });
         }
-        let mut column = Column { sql_type, rows, nulls, is_trimmed, content: Content::AllNull };
+        let mut column = Column { sql_type, rows, nulls, is_trimmed, content: Content::AllNull, rest: &[] };
         let present = column.rank(rows);
         let dictionary_size = |reader: &mut Reader<'a>| {
             let offset = reader.offset();
@@ -104,6 +107,7 @@ impl<'a> Column<'a> {
             }
             _ => return Err(DecodeError::Invalid { what: "kind of column", offset: 0 }),
         };
+        column.rest = reader.rest();
         Ok(column)
     }
 
@@ -130,6 +134,31 @@ impl<'a> Column<'a> {
 
     fn is_set(&self, bits: &[u8], row: usize) -> bool {
         bits.get(row / 8).is_none_or(|byte| byte & (1 << (row % 8)) != 0)
+    }
+
+    /// Bounds of its numbers, if it is one of numbers and tells them.
+    pub(super) fn bounds(&self) -> Option<ColumnBounds> {
+        number_range(self.sql_type)?;
+        let numbers = match &self.content {
+            Content::AllNull => None,
+            Content::Numbers(packed) if self.rest.is_empty() => {
+                Some(packed.bounds_if_sound(self.rank(self.rows))?)
+            }
+            Content::Numbers(_) => {
+                let mut reader = Reader::new(self.rest);
+                let (least, span) = (reader.signed().ok()?, reader.varint().ok()?);
+                Some((least, least.checked_add_unsigned(span)?))
+            }
+            Content::NumberDictionary { count, different, .. } => {
+                let mut different = unpacked(different, 0..*count).into_iter();
+                let first = different.next()?;
+                Some(different.fold((first, first), |(least, greatest), number| {
+                    (least.min(number), greatest.max(number))
+                }))
+            }
+            _ => return None,
+        };
+        Some(ColumnBounds { numbers, has_nulls: numbers.is_none() || self.nulls.is_some() })
     }
 
     /// Puts the values of the rows of a range into `places`, which hold NULL, one for each row.

@@ -8,10 +8,10 @@ use super::{
     FLAG_NULL_BITS, FLAG_TRIMMED, KIND_FRACTIONS, KIND_NULL, KIND_NUMBER_DICTIONARY, KIND_NUMBERS,
     KIND_WORDS, KIND_ZONED, strings,
 };
-use crate::bytes::put_varint;
+use crate::bytes::{Reader, put_signed, put_varint};
 use crate::codec::{ColumnSet, EncodedRows};
 use crate::compression::Worth;
-use crate::packed;
+use crate::packed::{self, PackedNumbers};
 use crate::value_codec::raw::{RawValue, Shape};
 use crate::value_codec::{decode_row, double_as_integer, encode_single};
 use crate::{EncodeError, RecordFormat};
@@ -170,17 +170,35 @@ fn encode_numbers(numbers: &[i64], out: &mut Vec<u8>) -> u8 {
     packed::encode(numbers, out);
     let size = out.len() - start;
     if size * 8 <= numbers.len() * BITS_WITHOUT_DICTIONARY {
+        encode_bounds(numbers, start, out);
         return KIND_NUMBERS;
     }
-    let Some((different, indexes)) = different_numbers(numbers) else { return KIND_NUMBERS };
-    if packed::encoded_size(&different) + packed::encoded_size(&indexes) >= size - size / 8 {
+    let worth = different_numbers(numbers).filter(|(different, indexes)| {
+        packed::encoded_size(different) + packed::encoded_size(indexes) < size - size / 8
+    });
+    let Some((different, indexes)) = worth else {
+        encode_bounds(numbers, start, out);
         return KIND_NUMBERS;
-    }
+    };
     out.truncate(start);
     put_varint(different.len() as u64, out);
     packed::encode(&different, out);
     packed::encode(&indexes, out);
     KIND_NUMBER_DICTIONARY
+}
+
+/// Of fewer numbers bounds are not told: they are decoded as soon.
+const BOUNDED_MIN: usize = 256;
+
+/// Appends the bounds of the numbers behind their list, which begins at `start`, unless that tells them.
+fn encode_bounds(numbers: &[i64], start: usize, out: &mut Vec<u8>) {
+    let (Some(least), Some(greatest)) = (numbers.iter().min(), numbers.iter().max()) else { return };
+    let list = PackedNumbers::take(numbers.len(), &mut Reader::new(out.get(start..).unwrap_or_default()));
+    let told = list.ok().and_then(|list| list.bounds_if_sound(numbers.len()));
+    if numbers.len() >= BOUNDED_MIN && told != Some((*least, *greatest)) {
+        put_signed(*least, out);
+        put_varint(greatest.wrapping_sub(*least) as u64, out);
+    }
 }
 
 /// The different ones of some numbers, and which of them each is; `None` if they are too many.

@@ -23,6 +23,9 @@
 //! | 6 | moments with their zones: two lists, of numbers (as TIME and TIMESTAMP, in UTC) and of zones |
 //! | 7 | numbers, dictionary: a varint with the number of different ones, a list of these, then a list of indexes |
 //!
+//! Behind the list of kind 1 may stand its bounds, where the list itself tells only wider ones: the least number and a varint,
+//! the greatest number less the least. Readers that do not know of them pass over them.
+//!
 //! A byte string is the text itself for VARCHAR, the same for CHAR with bit 6, and the value in value encoding for all else.
 
 mod column;
@@ -38,7 +41,7 @@ use farbird_types::Value;
 use self::column::Column;
 use self::encode::ColumnBuilder;
 use crate::bytes::{Reader, put_varint};
-use crate::codec::{BlockReader, CodecId, ColumnSet, EncodedRows, RowCodec};
+use crate::codec::{BlockReader, CodecId, ColumnBounds, ColumnSet, EncodedRows, RowCodec};
 use crate::column_vector::ColumnVector;
 use crate::compression::{self, Compression};
 use crate::value_codec::raw::{Shape, for_each_value};
@@ -286,6 +289,10 @@ impl BlockReader for ColumnBlock<'_> {
             Some(column) => column.vector_into(range, out)?,
         }
         Ok(())
+    }
+
+    fn column_bounds(&self, slot: u16) -> Option<ColumnBounds> {
+        self.column(usize::from(slot)).ok()??.bounds()
     }
 
     fn encoded_row(&self, index: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {

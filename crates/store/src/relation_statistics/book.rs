@@ -35,6 +35,8 @@ pub(crate) struct StatisticsBook {
 struct Known {
     /// Whether the file was asked.
     is_loaded: bool,
+    /// Whether somebody has asked who did not want to wait for a look.
+    is_wanted: bool,
     /// Rows that commits have added, less those that they took away, since the database was opened.
     added: i64,
     /// Rows that commits have inserted, updated or deleted since.
@@ -146,7 +148,7 @@ impl Known {
     /// Whether the background should look.
     fn is_due(&self, layout: &Arc<RelationLayout>) -> bool {
         match &self.looked {
-            None => self.changed >= CHANGES_MIN,
+            None => self.is_wanted || self.changed >= CHANGES_MIN,
             Some(looked) => {
                 let since = self.changes_since(looked);
                 since > (looked.rows / NOTABLE_PART).max(CHANGES_MIN)
@@ -189,6 +191,15 @@ impl StatisticsBook {
         }
     }
 
+    /// Figures of a look at all rows since which nothing has changed.
+    fn exact(&self, layout: &Arc<RelationLayout>) -> Option<Arc<RelationStatistics>> {
+        let relations = self.relations.lock();
+        let known = relations.get(&layout.id)?;
+        let looked = known.looked.as_ref()?;
+        let is_exact = looked.told.is_exact && known.changes_since(looked) == 0 && looked.is_of(layout);
+        is_exact.then(|| Arc::clone(&looked.told))
+    }
+
     /// Forgets a relation that is gone.
     pub(crate) fn forget(&self, relation: RelationId) {
         self.relations.lock().remove(&relation);
@@ -223,6 +234,26 @@ impl Inner {
         }
     }
 
+    /// As [`crate::Store::known_statistics`].
+    pub(super) fn known_statistics(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
+        let layout = self.registered_layout(relation)?;
+        let advice = || {
+            let mut relations = self.statistics.relations.lock();
+            let known = relations.entry(relation).or_default();
+            known.is_wanted = true;
+            known.advice(Some(&layout))
+        };
+        match advice() {
+            Advice::Tell(told) => return Some(told),
+            Advice::Load => self.load_statistics(&layout),
+            Advice::Look => {}
+        }
+        match advice() {
+            Advice::Tell(told) => Some(told),
+            _ => None,
+        }
+    }
+
     /// As [`crate::Store::analyze`].
     pub(super) fn analyze(
         &self,
@@ -230,6 +261,9 @@ impl Inner {
         cancel: &CancelFlag,
     ) -> Result<Option<Arc<RelationStatistics>>> {
         let Some(layout) = self.registered_layout(relation) else { return Ok(None) };
+        if let Some(exact) = self.statistics.exact(&layout) {
+            return Ok(Some(exact));
+        }
         self.look(&layout, Effort::Whole, cancel).map(Some)
     }
 

@@ -177,7 +177,14 @@ impl Look<'_> {
         let (mut next, mut left) = (from, rows_max);
         while left > 0 && next < end {
             batch.start(self.layout, latest.clone(), &columns);
-            next = fill_columns(&mut rows, &self.snapshot, next, left.min(ROWS_AT_ONCE), &mut batch)?;
+            next = fill_columns(
+                &mut rows,
+                &self.snapshot,
+                next,
+                left.min(ROWS_AT_ONCE),
+                &mut batch,
+                &mut |_| false,
+            )?;
             if batch.is_empty() {
                 return Ok(next);
             }

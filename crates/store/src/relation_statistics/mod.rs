@@ -123,7 +123,12 @@ impl Store {
         self.inner.relation_statistics(relation)
     }
 
-    /// Looks at all rows of a relation. `None`: the store does not know the relation.
+    /// What is known already of a relation, for who only wants to show it. `None`: nothing yet; the background will look at it.
+    pub fn known_statistics(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
+        self.inner.known_statistics(relation)
+    }
+
+    /// Looks at all rows of a relation, unless they were looked at and have not changed since. `None`: the store does not know the relation.
     ///
     /// # Errors
     /// Those of reading; `Cancelled`.
