@@ -34,7 +34,7 @@ impl DatabaseAddress {
 }
 
 /// As whom to ask a server.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct Credentials {
     /// User, for a database of a server.
     #[arg(short, long, env = "ISC_USER", default_value = "SYSDBA", help_heading = "Databases of servers")]
@@ -50,12 +50,25 @@ pub(crate) struct Credentials {
         help_heading = "Databases of servers"
     )]
     password: Option<String>,
+    /// The password is not on the command line, whoever gave it.
+    #[arg(skip)]
+    is_told: bool,
 }
 
 /// The password, if it is in the environment: the name that Firebird's tools know.
 const PASSWORD_VARIABLE: &str = "ISC_PASSWORD";
 
 impl Credentials {
+    /// Those of another user: with this password, else with the one that counts for all.
+    pub(crate) fn of(&self, user: Option<&str>, password: Option<&str>) -> Credentials {
+        Credentials {
+            user: user.unwrap_or(&self.user).to_owned(),
+            password_file: self.password_file.clone().filter(|_| password.is_none()),
+            password: password.map(ToOwned::to_owned).or_else(|| self.password.clone()),
+            is_told: password.is_some(),
+        }
+    }
+
     /// How to connect.
     pub(crate) fn options(&self) -> anyhow::Result<ConnectOptions> {
         Ok(ConnectOptions::new(&self.user, self.password()?))
@@ -63,6 +76,9 @@ impl Credentials {
 
     fn password(&self) -> anyhow::Result<String> {
         if let Some(password) = &self.password {
+            if self.is_told {
+                return Ok(password.clone());
+            }
             eprintln!(
                 "farbird: a password on the command line can be read by every user of this machine: --password-file and \
                  {PASSWORD_VARIABLE} keep it"
@@ -87,7 +103,7 @@ impl Credentials {
 }
 
 /// How the line to a server is, and what the user is there.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(crate) struct Line {
     /// Role to take on.
     #[arg(short, long, env = "ISC_ROLE", help_heading = "Databases of servers")]
@@ -118,6 +134,11 @@ enum Encryption {
 }
 
 impl Line {
+    /// The same with this role, if one is named.
+    pub(crate) fn with_role(&self, role: Option<&str>) -> Line {
+        Line { role: role.map(ToOwned::to_owned).or_else(|| self.role.clone()), ..self.clone() }
+    }
+
     /// Adds these to how a user connects.
     pub(crate) fn apply(&self, options: ConnectOptions) -> ConnectOptions {
         ConnectOptions {

@@ -3,8 +3,6 @@
 use farbird_types::convert::{CastContext, cast, to_display_text};
 use farbird_types::{CharacterSet, Date, ExactWidth, SqlType, Text, Time, Timestamp, Value};
 
-use crate::session::hexadecimal;
-
 /// Appends the text of a value that is neither NULL nor a BLOB: numbers with all their digits, dates as ISO 8601 has them,
 /// OCTETS as hexadecimal digits, CHAR without the spaces that fill it up.
 pub(crate) fn append(value: &Value, sql_type: SqlType, out: &mut String) {
@@ -43,6 +41,13 @@ fn append_integer(number: i64, out: &mut String) {
         out.push('-');
     }
     out.push_str(std::str::from_utf8(digits.get(start..).unwrap_or_default()).unwrap_or_default());
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |index: u8| char::from(DIGITS.get(usize::from(index)).copied().unwrap_or_default());
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Reads a value of a type from its text; not for BLOBs.

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use farbird_types::{CharacterSet, SqlType, Value};
 
 use super::RowWriter;
+use crate::exchange::text::hexadecimal;
 use crate::exchange::{CsvStyle, text};
-use crate::session::{Column, hexadecimal};
+use crate::session::Column;
 
 /// Writes delimited text.
 pub(super) struct CsvWriter<W> {

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !is_pipe && !arguments.replace && file.exists() {
         bail!("{} exists; --replace takes its place", file.display());
     }
-    let opening = Opening { create: false };
+    let opening = Opening::default();
     let mut attached =
         Attached::open(&arguments.database, &arguments.credentials, &arguments.line, &opening)?;
     let out: Box<dyn Write + Send> = match is_pipe {
@@ -113,7 +113,7 @@ fn export(session: &mut dyn Session, sql: &str, writer: Box<dyn RowWriter>) -> a
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{msg} {pos} rows {per_sec} {elapsed}")?);
     let mut sink = FileSink { writer, columns: Vec::new(), contents: Vec::new(), rows: 0, bar };
-    let result = session.run(sql, false, &mut sink);
+    let result = session.run(sql, &[], false, &mut sink);
     sink.bar.finish_and_clear();
     match result {
         Ok(_) if sink.columns.is_empty() => bail!("the statement gives no rows"),

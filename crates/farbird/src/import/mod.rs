@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         bail!("--rejects belongs to --on-error skip");
     }
     let input = Input { path: arguments.file.clone(), format, style: arguments.csv.style(&arguments.file)? };
-    let opening = Opening { create: false };
+    let opening = Opening::default();
     let mut attached =
         Attached::open(&arguments.database, &arguments.credentials, &arguments.line, &opening)?;
     let code = attached.with(|session| import(arguments, &input, session))?;
@@ -278,7 +278,7 @@ fn create_table(
         .collect();
     let create = format!("create table {} ({})", quoted(table), columns.join(", "));
     let mut nothing = NoRows;
-    match session.run(&create, false, &mut nothing) {
+    match session.run(&create, &[], false, &mut nothing) {
         Ok(_) => {
             eprintln!("{create}");
             Ok(session.commit()?)

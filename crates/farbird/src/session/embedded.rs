@@ -8,7 +8,7 @@ use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
 use super::load::{Load, LoadRow};
 use super::{
-    Blobs, Canceller, Column, Contents, Description, Failure, Kind, Ran, Session, Sink, WireCounters,
+    Blobs, Canceller, Column, Contents, Description, Failure, Kind, Ran, Session, Sink, WireCounters, bind,
 };
 
 /// A session with a database file.
@@ -36,8 +36,18 @@ impl<'c> EmbeddedSession<'c> {
 }
 
 impl Session for EmbeddedSession<'_> {
-    fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure> {
-        let mut rows = self.script.query(sql, ()).map_err(failed)?;
+    fn run(
+        &mut self,
+        sql: &str,
+        bound: &[Option<String>],
+        count: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, Failure> {
+        let parameters = match bound {
+            [] => Vec::new(),
+            bound => bind(&self.describe(sql)?.parameters, bound)?,
+        };
+        let mut rows = self.script.query(sql, parameters).map_err(failed)?;
         let kind = kind_of(rows.kind());
         let columns: Vec<Column> = rows.columns().map(column).collect();
         if !columns.is_empty() {

@@ -7,19 +7,22 @@
 mod embedded;
 mod load;
 mod remote;
+mod unconnected;
 
 use std::io;
 use std::path::Path;
 
 use anyhow::Context;
 use farbird_client::{ConnectOptions, Counters};
-use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value};
+use farbird_types::{BlobId, CharacterSet, Error, SqlType, Value, isc};
 
 pub(crate) use embedded::EmbeddedSession;
 pub(crate) use load::{Load, LoadRow};
 pub(crate) use remote::RemoteSession;
+pub(crate) use unconnected::Unconnected;
 
 use crate::access::{Credentials, DatabaseAddress, Line};
+use crate::exchange::text::hexadecimal;
 
 /// A column of a result, or a parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,8 +134,15 @@ pub(crate) type WireCounters = Counters;
 
 /// An attachment.
 pub(crate) trait Session {
-    /// Runs a statement and hands its rows to `sink`. `count`: how many rows it changes is of interest.
-    fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure>;
+    /// Runs a statement and hands its rows to `sink`. `bound`: texts for its parameters, `None` for NULL. `count`: how many
+    /// rows it changes is of interest.
+    fn run(
+        &mut self,
+        sql: &str,
+        bound: &[Option<String>],
+        count: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, Failure>;
 
     /// All rows of a short query about the catalog: in the transaction that is open, else in one of its own. BLOBs come as
     /// texts.
@@ -172,9 +182,42 @@ pub(crate) trait Session {
 }
 
 /// What an attachment is opened with.
+#[derive(Default)]
 pub(crate) struct Opening {
     /// Make the database if there is none.
     pub(crate) create: bool,
+    /// Make a new one, which must not be there.
+    pub(crate) new: Option<NewDatabase>,
+}
+
+/// What a new database is like. Nothing stands for the defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NewDatabase {
+    /// In bytes.
+    pub(crate) page_size: Option<u32>,
+    /// The character set of texts that name none.
+    pub(crate) character_set: Option<String>,
+}
+
+/// The values of a statement's parameters from the texts that stand for them.
+///
+/// # Errors
+/// That there are too few or too many, or that a text does not suit its parameter.
+fn bind(parameters: &[Column], bound: &[Option<String>]) -> Result<Vec<Value>, Error> {
+    let refused = |words: String| Error::new(isc::DSQL_SQLDA_ERR).and(isc::RANDOM).with(words);
+    if parameters.len() != bound.len() {
+        let (wanted, given) = (parameters.len(), bound.len());
+        let plural = if wanted == 1 { "" } else { "s" };
+        let words = format!("the statement has {wanted} parameter{plural}, \\bind gave {given}");
+        return Err(refused(words));
+    }
+    let value = |(index, (parameter, text)): (usize, (&Column, &Option<String>))| match text {
+        None => Ok(Value::Null),
+        Some(text) if matches!(parameter.sql_type, SqlType::Blob { .. }) => Ok(Value::text(text)),
+        Some(text) => crate::exchange::text::parse(text, parameter.sql_type)
+            .map_err(|words| refused(format!("parameter {}: {words}", index + 1))),
+    };
+    parameters.iter().zip(bound).enumerate().map(value).collect()
 }
 
 /// An attachment that is open, from which a [`Session`] is got.
@@ -221,9 +264,21 @@ impl Attached {
 }
 
 fn open_file(path: &Path, opening: &Opening) -> anyhow::Result<farbird::Connection> {
-    let opened = match opening.create {
-        true => farbird::Database::open_or_create(path),
-        false => farbird::Database::open(path),
+    let opened = match (&opening.new, opening.create) {
+        (Some(new), _) => {
+            if new.page_size.is_some() {
+                eprintln!("farbird: a file has no page size: PAGE_SIZE is passed over");
+            }
+            let mut options = farbird::Database::options();
+            if let Some(name) = &new.character_set {
+                let character_set = CharacterSet::by_name(name)
+                    .with_context(|| format!("there is no character set {name}"))?;
+                options = options.character_set(character_set);
+            }
+            options.create(path)
+        }
+        (None, true) => farbird::Database::open_or_create(path),
+        (None, false) => farbird::Database::open(path),
     };
     opened
         .and_then(|database| database.connect())
@@ -232,7 +287,7 @@ fn open_file(path: &Path, opening: &Opening) -> anyhow::Result<farbird::Connecti
 }
 
 fn open_server(address: &str, options: &ConnectOptions, opening: &Opening) -> anyhow::Result<RemoteSession> {
-    RemoteSession::open(address, options, opening.create)
+    RemoteSession::open(address, options, opening)
         .map_err(|error| anyhow::anyhow!("{}", error.message()))
         .with_context(|| format!("cannot open {address}"))
 }
@@ -248,11 +303,4 @@ pub(crate) fn text_of_bytes(bytes: &[u8], character_set: CharacterSet) -> String
         },
         other => other.decode_lossy(bytes).into_owned(),
     }
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |index: u8| char::from(DIGITS.get(usize::from(index)).copied().unwrap_or_default());
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

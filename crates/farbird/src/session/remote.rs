@@ -15,8 +15,8 @@ use farbird_types::{BlobId, Error, SqlType, Value, isc};
 
 use super::load::{Load, LoadRow};
 use super::{
-    Blobs, Canceller, Column, Contents, Description, Failure, Kind, Ran, Session, Sink, WireCounters,
-    text_of_bytes,
+    Blobs, Canceller, Column, Contents, Description, Failure, Kind, Opening, Ran, Session, Sink,
+    WireCounters, bind, text_of_bytes,
 };
 
 /// Longest text that a query about the catalog gives, in bytes.
@@ -34,17 +34,26 @@ pub(crate) struct RemoteSession {
 }
 
 impl RemoteSession {
-    /// Connects and attaches; makes the database if it is not there and `create` says so.
+    /// Connects and attaches, or makes the database, as `opening` says.
     pub(crate) fn open(
         address: &str,
         options: &ConnectOptions,
-        create: bool,
+        opening: &Opening,
     ) -> Result<RemoteSession, Error> {
-        let connection = match Connection::attach(address, options) {
-            Err(error) if create && error.has(isc::IO_ERROR) => {
-                Connection::create(address, &CreateOptions::default(), options)
+        let connection = match &opening.new {
+            Some(new) => {
+                let mut wanted = CreateOptions { page_size: new.page_size, ..CreateOptions::default() };
+                if let Some(character_set) = &new.character_set {
+                    wanted.character_set.clone_from(character_set);
+                }
+                Connection::create(address, &wanted, options)
             }
-            other => other,
+            None => match Connection::attach(address, options) {
+                Err(error) if opening.create && error.has(isc::IO_ERROR) => {
+                    Connection::create(address, &CreateOptions::default(), options)
+                }
+                other => other,
+            },
         }?;
         Ok(RemoteSession {
             connection,
@@ -53,6 +62,12 @@ impl RemoteSession {
             is_cancelled: Arc::new(AtomicBool::new(false)),
             address: address.to_owned(),
         })
+    }
+
+    /// Drops the database.
+    pub(crate) fn drop_database(mut self) -> Result<(), Error> {
+        self.rollback()?;
+        self.connection.drop_database()
     }
 
     /// Takes leave.
@@ -101,13 +116,14 @@ impl RemoteSession {
         &self,
         transaction: &Transaction,
         statement: &Statement,
+        parameters: &[Value],
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let columns: Vec<Column> = statement.columns().iter().map(column).collect();
         let mut blobs = RowBlobs { connection: &self.connection, transaction };
         let has_rows = !columns.is_empty();
         if !statement.has_cursor() {
-            let row = self.connection.execute(transaction, statement, &[])?;
+            let row = self.connection.execute(transaction, statement, parameters)?;
             if has_rows {
                 sink.columns(&columns)?;
             }
@@ -116,7 +132,7 @@ impl RemoteSession {
                 None => Ok(()),
             };
         }
-        let mut cursor = self.connection.query(transaction, statement, &[])?;
+        let mut cursor = self.connection.query(transaction, statement, parameters)?;
         cursor.opened()?;
         sink.columns(&columns)?;
         for row in cursor {
@@ -150,7 +166,13 @@ impl RemoteSession {
 }
 
 impl Session for RemoteSession {
-    fn run(&mut self, sql: &str, count: bool, sink: &mut dyn Sink) -> Result<Ran, Failure> {
+    fn run(
+        &mut self,
+        sql: &str,
+        bound: &[Option<String>],
+        count: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, Failure> {
         self.is_cancelled.store(false, Ordering::Relaxed);
         if let Some(statement) = transaction_statement(sql)
             && self.control(&statement, sql)?
@@ -162,14 +184,14 @@ impl Session for RemoteSession {
             return Err(Error::new(isc::BAD_TRANS_HANDLE).into());
         };
         let statement = self.connection.prepare(transaction, sql)?;
-        if !statement.parameters().is_empty() {
-            let words = format!(
-                "the statement has {} parameters; the shell gives none",
-                statement.parameters().len()
-            );
-            return Err(Error::new(isc::DSQL_SQLDA_ERR).and(isc::RANDOM).with(words).into());
+        let wanted: Vec<Column> = statement.parameters().iter().map(column).collect();
+        let mut parameters = bind(&wanted, bound)?;
+        for (value, parameter) in parameters.iter_mut().zip(&wanted) {
+            if let (SqlType::Blob { .. }, Value::Text(text)) = (parameter.sql_type, &*value) {
+                *value = Value::Blob(self.connection.write_blob(transaction, text.bytes())?);
+            }
         }
-        self.run_in(transaction, &statement, sink)?;
+        self.run_in(transaction, &statement, &parameters, sink)?;
         let kind = kind_of(&statement);
         let mut changed = None;
         if count && kind == Kind::Change {

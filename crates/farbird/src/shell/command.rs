@@ -1,6 +1,7 @@
 //! What the shell does itself rather than the database: SET, SHOW, INPUT and the like, and the short forms that begin with
 //! a backslash.
 
+use super::connect::{self, Connect};
 use super::output::{BlobDisplay, Format};
 
 /// A command of the shell.
@@ -20,6 +21,18 @@ pub(super) enum Command {
     Show(Show),
     /// The plan of a statement, without running it.
     Explain(String),
+    /// Go on with another database.
+    Connect(Connect),
+    /// Drop the database.
+    DropDatabase,
+    /// Values for the parameters of the next statement; `None` for NULL.
+    Bind(Vec<Option<String>>),
+    /// Print a line.
+    Echo(String),
+    /// Run a program of the operating system, or its shell.
+    System(String),
+    /// The columns and parameters of a statement, without running it.
+    Describe(String),
     /// Where we are connected.
     ConnectionInformation,
     Set(Set),
@@ -81,6 +94,19 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
             let statement = text.get("EXPLAIN".len()..).unwrap_or_default();
             Ok(Command::Explain(statement.trim().to_owned()))
         }
+        ["CONNECT", ..] => {
+            connect::connect(text.get("CONNECT".len()..).unwrap_or_default()).map(Command::Connect)
+        }
+        ["CREATE", kind @ ("DATABASE" | "SCHEMA"), name, ..] if name.starts_with(['\'', '"']) => {
+            let behind = text.to_uppercase().find(kind).map(|at| at + kind.len());
+            let behind = behind.and_then(|at| text.get(at..)).unwrap_or_default();
+            connect::create(behind).map(Command::Connect)
+        }
+        ["DROP", "DATABASE"] => Ok(Command::DropDatabase),
+        ["SHELL", ..] => Ok(Command::System(rest(1))),
+        ["EDIT", ..] => Err(EDIT.to_owned()),
+        ["DESC" | "DESCRIBE", _] => Ok(show("", Some(catalog_name(&rest(1))))),
+        ["SHOW", "SYSTEM", "TABLES"] => Ok(show("SYSTEM", None)),
         ["SHOW"] => Ok(Command::Help("SHOW".to_owned())),
         ["SHOW", "SQL", "DIALECT"] => Ok(show("DIALECT", None)),
         ["SHOW", kind] => Ok(show(kind, None)),
@@ -90,6 +116,9 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         _ => return None,
     })
 }
+
+/// How a statement is edited.
+const EDIT: &str = "Ctrl-O opens what is typed in VISUAL or EDITOR; Up brings earlier statements back";
 
 fn show(kind: &str, name: Option<String>) -> Command {
     Command::Show(Show { kind: kind.to_owned(), name })
@@ -122,6 +151,23 @@ fn set(name: &str, values: &[&str], raw: &str) -> Option<Result<Command, String>
         ("WIRE_STATS" | "WIRE_STAT" | "WIRE", values) => switch(name, values).map(Set::Wire),
         ("SQL", ["DIALECT", "3"]) => Ok(Set::Nothing),
         ("SQL", ["DIALECT", ..]) => Err("this shell speaks dialect 3".to_owned()),
+        // What isql has them for is so anyway.
+        ("WARNINGS" | "WARNING" | "WNG", [] | ["ON" | "OFF"]) => Ok(Set::Nothing),
+        ("KEEP_TRAN_PARAMS" | "KEEP_TRAN" | "SQLDA_DISPLAY" | "PER_TABLE_STATS" | "PER_TAB", ["OFF"]) => {
+            Ok(Set::Nothing)
+        }
+        ("KEEP_TRAN_PARAMS" | "KEEP_TRAN", _) => {
+            Err("SET TRANSACTION holds for one transaction: say it again for the next".to_owned())
+        }
+        ("SQLDA_DISPLAY", _) => {
+            Err("\\gdesc SELECT ... tells the columns and parameters of a statement".to_owned())
+        }
+        ("PER_TABLE_STATS" | "PER_TAB", _) => {
+            Err("there are no statistics by table; SET STATS and SET WIRE_STATS tell what a statement costs"
+                .to_owned())
+        }
+        ("WIDTH", _) => Err("columns are as wide as what is in them: there is no SET WIDTH".to_owned()),
+        ("LOCAL_TIMEOUT", _) => Err("SET STATEMENT TIMEOUT count SECOND; ends long statements".to_owned()),
         ("NAMES", [] | ["UTF8" | "'UTF8'"]) => Ok(Set::Nothing),
         ("NAMES", _) => Err("this shell works in UTF8, whatever the database stores".to_owned()),
         _ => return None,
@@ -161,12 +207,30 @@ fn format_usage() -> String {
 
 /// A command that begins with a backslash, without it.
 fn short_form(text: &str) -> Result<Command, String> {
-    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let (word, rest) = match text.strip_prefix('!') {
+        Some(rest) => ("!", rest),
+        None => text.split_once(char::is_whitespace).unwrap_or((text, "")),
+    };
     let rest = rest.trim();
     let name = (!rest.is_empty()).then(|| catalog_name(rest));
     let upper = rest.to_uppercase();
     let values: Vec<&str> = upper.split_whitespace().collect();
-    match word {
+    match word.trim_end_matches('+') {
+        "c" | "connect" => connect::short(rest).map(Command::Connect),
+        "bind" => Ok(Command::Bind(connect::values(rest))),
+        "echo" => Ok(Command::Echo(unquoted(rest))),
+        "!" => Ok(Command::System(rest.to_owned())),
+        "e" | "edit" => Err(EDIT.to_owned()),
+        "gdesc" if !rest.is_empty() => Ok(Command::Describe(rest.to_owned())),
+        "gdesc" => Err("\\gdesc SELECT ...".to_owned()),
+        "g" => Err("statements run when their terminator comes: there is no \\g".to_owned()),
+        "dn" => Err("Firebird has no schemas before version 6; \\dt lists the tables".to_owned()),
+        "dT" => Ok(show(if name.is_some() { "DOMAIN" } else { "DOMAINS" }, name)),
+        "dg" => Ok(show("ROLES", name)),
+        "dx" => Ok(show("PACKAGES", name)),
+        "dE" => Ok(show("EXCEPTIONS", name)),
+        "password" => Err("ALTER USER name PASSWORD 'text'; changes a password".to_owned()),
+        "copy" => Err("farbird export and farbird import copy tables to files and back".to_owned()),
         "?" | "h" | "help" => Ok(Command::Help(upper)),
         "q" | "quit" => Ok(Command::Leave { commit: true }),
         "d" => Ok(show(if name.is_some() { "" } else { "RELATIONS" }, name)),
@@ -229,6 +293,9 @@ mod tests {
             "set generator g to 5",
             "set time zone 'UTC'",
             "set role none",
+            "create database_link",
+            "drop table t",
+            "connection",
             "set statistics index i",
             "show_me",
         ] {
@@ -249,6 +316,9 @@ mod tests {
             ("out x.txt", "\\o x.txt"),
             ("output", "\\o"),
             ("set null '(null)'", "\\null (null)"),
+            ("connect 'a.fbd' user 'joe'", "\\c a.fbd joe"),
+            ("shell ls", "\\! ls"),
+            ("desc people", "\\d+ people"),
         ] {
             let (long, short) = (parsed(long), parsed(short));
             let same = match (&long, &short) {
@@ -264,7 +334,16 @@ mod tests {
 
     #[test]
     fn what_is_written_wrongly_is_refused() {
-        for text in ["set autoddl maybe", "set format pdf", "set blob x", "\\nonsense", "set sql dialect 1"] {
+        for text in [
+            "set autoddl maybe",
+            "set format pdf",
+            "set blob x",
+            "\\nonsense",
+            "set sql dialect 1",
+            "connect",
+            "set width a 5",
+            "edit",
+        ] {
             assert!(parse(text).expect("a command of the shell").is_err(), "{text}");
         }
     }

@@ -34,6 +34,9 @@ SET TERM ^;             another terminator, for bodies of procedures and trigger
 \\timing                 how long it takes       \\wire       what goes over the wire
 EXPLAIN SELECT ...;     the plan                SET PLAN;   the plan of each statement
 \\i FILE                 run a script            \\o FILE     results go to a file
+\\c DATABASE [USER]      another database        CONNECT 'name';  CREATE DATABASE 'name';  the same in isql's words
+\\bind 1 'text' null      parameters of the next statement, for its ?s
+\\gdesc SELECT ...        its columns and parameters    \\! COMMAND   a command of the operating system
 \\conninfo               where you are           \\set        all settings
 \\q                      commit and leave        QUIT;       roll back and leave
 
@@ -56,6 +59,7 @@ SHOW TRIGGERS | TRIGGER name;       of all tables, of one, or one with its sourc
 SHOW SEQUENCES [name];              with their values; GENERATORS is the same    \\ds
 SHOW DOMAINS [name];                                                             \\dD
 SHOW EXCEPTIONS [name];  PACKAGES [name];  COLLATIONS;  CHECKS [table];  DEPENDENCIES [name];
+SHOW COMMENTS [object];  FILTERS;  MAPPINGS;  PUBLICATIONS;  SECCLASSES;
 SHOW GRANTS [object];  ROLES;  USERS;                                            \\z  \\du
 SHOW DATABASE;  VERSION;  SQL DIALECT;                                           \\l
 ",
@@ -112,8 +116,12 @@ as text, others as hexadecimal digits unless they are text, up to 1 MiB. farbird
 ",
     ),
     (
-        &["SCRIPTS", "INPUT"],
+        &["SCRIPTS", "INPUT", "CONNECT"],
         "\
+CONNECT 'database' USER 'name' PASSWORD 'password';      goes on with another database; what was done is committed
+CREATE DATABASE 'database' PAGE_SIZE 8192 DEFAULT CHARACTER SET UTF8;   makes one and goes on with it
+DROP DATABASE;           drops that of a server
+
 \\i FILE, INPUT FILE;     runs a script, which may run others
 farbird sql DB -i FILE   the same from outside; -i - reads standard input; --continue goes on behind errors
 

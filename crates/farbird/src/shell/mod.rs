@@ -4,6 +4,7 @@
 //! rest waits for COMMIT or ROLLBACK. A script stops at its first error; a person goes on.
 
 mod command;
+mod connect;
 mod editor;
 mod help;
 mod output;
@@ -21,10 +22,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::access::{Credentials, Line};
-use crate::session::{Attached, Opening, Session};
+use crate::session::{Attached, Opening, Session, Unconnected};
+use connect::Connect;
 use editor::{Editor, Names};
 pub(crate) use output::Format;
-use runner::{Flow, Runner};
+use runner::{Flow, Kept, Runner, Wanted};
 use running::Running;
 use settings::Settings;
 
@@ -32,7 +34,8 @@ use settings::Settings;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The database: a file, or a database of a server as host:name, host/port:name or inet://host:port/name.
+    /// The database: a file, or a database of a server as host:name, host/port:name or inet://host:port/name. Without one the
+    /// statements begin with CONNECT or CREATE DATABASE.
     database: Option<String>,
     /// Make the database if there is none.
     #[arg(long)]
@@ -65,40 +68,128 @@ Examples:
 Exit codes: 0 done, 1 a statement failed, 2 could not run, 130 interrupted.";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let Some(database) = &arguments.database else {
-        bail!("which database? Name a file or a server's database: farbird sql app.fbd --create");
-    };
-    let opening = Opening { create: arguments.create };
-    let mut attached = Attached::open(database, &arguments.credentials, &arguments.line, &opening)?;
-    let code = attached.with(|session| work(arguments, session))?;
-    attached.close()?;
-    Ok(code)
-}
-
-fn work(arguments: &Arguments, session: &mut dyn Session) -> anyhow::Result<ExitCode> {
     let is_person =
         arguments.command.is_none() && arguments.input.is_none() && std::io::stdin().is_terminal();
+    let mut attached = match &arguments.database {
+        Some(database) => {
+            let opening = Opening { create: arguments.create, new: None };
+            Some(Attached::open(database, &arguments.credentials, &arguments.line, &opening)?)
+        }
+        None if arguments.create => bail!("which database? farbird sql app.fbd --create"),
+        None => None,
+    };
+    let mut kept = Kept::new(settings(arguments, is_person), is_person);
+    let running = Running::watch(is_person)?;
+    let mut begins = true;
+    loop {
+        let end = match &mut attached {
+            Some(attached) => attached.with(|session| work(arguments, session, &mut kept, &running, begins)),
+            None => work(arguments, &mut Unconnected, &mut kept, &running, begins),
+        };
+        begins = false;
+        let wanted = match end? {
+            End::Leave(code) => {
+                attached.map_or(Ok(()), Attached::close)?;
+                return Ok(code);
+            }
+            End::Switch(wanted) => wanted,
+        };
+        if let Err(error) = switch(&mut attached, &wanted, arguments) {
+            kept.refused(&error);
+            if kept.bails() && !is_person {
+                return Ok(ExitCode::from(1));
+            }
+        }
+    }
+}
+
+fn settings(arguments: &Arguments, is_person: bool) -> Settings {
     let mut settings = Settings::new(arguments.format);
     settings.bail = !arguments.go_on;
     settings.style.color =
         is_person && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     settings.count = is_person;
-    let running = Running::watch(session.canceller(), is_person)?;
-    let mut runner = Runner::new(session, settings, Arc::clone(&running), is_person);
-    let flow = match (&arguments.command, &arguments.input) {
-        (Some(command), _) => runner.run_script(command)?,
-        (None, Some(path)) => runner.run_script(&read_script(path)?)?,
-        (None, None) if is_person => converse(&mut runner)?,
-        (None, None) => runner.run_script(&read_script(Path::new("-"))?)?,
-    };
+    settings
+}
+
+/// Goes on with another database, or with none once it is dropped. If that fails the shell stays where it is.
+fn switch(attached: &mut Option<Attached>, wanted: &Wanted, arguments: &Arguments) -> anyhow::Result<()> {
+    match wanted {
+        Wanted::Connect(connect) => {
+            let next = open(connect, arguments)?;
+            if let Some(last) = attached.replace(next) {
+                last.close()?;
+            }
+        }
+        // A file is refused before its session is given up.
+        Wanted::Drop => match attached.take() {
+            Some(last @ Attached::File(_)) => {
+                *attached = Some(last);
+                bail!("the database is a file: leave the shell, or CONNECT another one, and delete the file");
+            }
+            Some(Attached::Server(session)) => {
+                session.drop_database().map_err(|error| anyhow::anyhow!("{}", error.message()))?;
+            }
+            None => bail!("there is no database to drop"),
+        },
+    }
+    Ok(())
+}
+
+fn open(connect: &Connect, arguments: &Arguments) -> anyhow::Result<Attached> {
+    let credentials = arguments.credentials.of(connect.user.as_deref(), connect.password.as_deref());
+    let line = arguments.line.with_role(connect.role.as_deref());
+    let opening = Opening { create: false, new: connect.new.clone() };
+    Attached::open(&connect.database, &credentials, &line, &opening)
+}
+
+/// How work in one session ends.
+enum End {
+    Leave(ExitCode),
+    Switch(Wanted),
+}
+
+/// Works in a session: from the beginning, or on behind a CONNECT.
+fn work(
+    arguments: &Arguments,
+    session: &mut dyn Session,
+    kept: &mut Kept,
+    running: &Arc<Running>,
+    begins: bool,
+) -> anyhow::Result<End> {
+    let is_person =
+        arguments.command.is_none() && arguments.input.is_none() && std::io::stdin().is_terminal();
+    running.stop_with(session.canceller());
+    let mut runner = Runner::new(session, kept, Arc::clone(running));
+    let mut flow = if runner.has_rest() { runner.resume()? } else { Flow::Next };
+    if is_person && flow != Flow::Switch {
+        flow = match flow {
+            Flow::Leave { .. } => flow,
+            _ => converse(&mut runner, begins)?,
+        };
+    } else if begins {
+        flow = match (&arguments.command, &arguments.input) {
+            (Some(command), _) => runner.run_script(command)?,
+            (None, Some(path)) => runner.run_script(&read_script(path)?)?,
+            (None, None) => runner.run_script(&read_script(Path::new("-"))?)?,
+        };
+    }
+    if let Some(wanted) = runner.take_wanted() {
+        return Ok(End::Switch(wanted));
+    }
     // Behind errors that a script went over what came right is kept.
     let commit = match flow {
-        Flow::Next => true,
         Flow::Stop => arguments.go_on,
         Flow::Leave { commit } => commit,
+        Flow::Next | Flow::Switch => true,
     };
+    let undone = !commit && runner.has_changes();
     runner.finish(commit).map_err(|error| anyhow::anyhow!("{}", error.message()))?;
-    Ok(if flow == Flow::Stop { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    if is_person && undone {
+        eprintln!("rolled back what was not committed");
+    }
+    let failed = flow == Flow::Stop || kept.has_failed();
+    Ok(End::Leave(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS }))
 }
 
 /// A script's text; `-` is standard input.
@@ -113,14 +204,16 @@ fn read_script(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Reads statements from a person and runs each when its terminator comes.
-fn converse(runner: &mut Runner<'_>) -> anyhow::Result<Flow> {
+fn converse(runner: &mut Runner<'_>, begins: bool) -> anyhow::Result<Flow> {
     for (name, value) in runner.session().about().unwrap_or_default() {
         eprintln!("{name:<9} {value}");
     }
-    eprintln!(
-        "farbird {}: end statements with ;  HELP or \\? shows more, Tab completes, Ctrl-D leaves",
-        env!("CARGO_PKG_VERSION")
-    );
+    if begins {
+        eprintln!(
+            "farbird {}: end statements with ;  HELP or \\? shows more, Tab completes, Ctrl-D leaves",
+            env!("CARGO_PKG_VERSION")
+        );
+    }
     let context = editor::Context::default();
     let mut editor = Editor::new(&context);
     loop {
@@ -134,11 +227,9 @@ fn converse(runner: &mut Runner<'_>) -> anyhow::Result<Flow> {
         context.set_terminator(runner.terminator());
         match editor.read(runner.has_changes())? {
             editor::Line::Entered(text) => {
-                if let Flow::Leave { commit } = runner.run_script(&text)? {
-                    if !commit && runner.has_changes() {
-                        eprintln!("rolled back what was not committed");
-                    }
-                    return Ok(Flow::Leave { commit });
+                let flow = runner.run_script(&text)?;
+                if matches!(flow, Flow::Leave { .. } | Flow::Switch) {
+                    return Ok(flow);
                 }
             }
             editor::Line::Cleared => {}

@@ -10,6 +10,7 @@ use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Value, isc};
 
 use super::command::{self, Command, Set};
+use super::connect::Connect;
 use super::output::{Format, Printer, Screen};
 use super::running::Running;
 use super::settings::{Plan, Settings};
@@ -19,15 +20,77 @@ use crate::session::{Blobs, Column, Failure, Kind, Session, Sink, WireCounters};
 /// Scripts that may run from within one another.
 const INPUT_DEPTH_MAX: usize = 32;
 
-/// What the shell remembers between statements.
-pub(super) struct Runner<'s> {
-    session: &'s mut dyn Session,
-    pub(super) settings: Settings,
+/// What outlives a session: CONNECT goes on where another one has stopped.
+pub(super) struct Kept {
+    settings: Settings,
     terminator: String,
     /// Somebody sits in front of it.
     is_person: bool,
     /// Where results go instead of standard output.
     output: Option<BufWriter<File>>,
+    /// What is left of the scripts in which CONNECT stood, the innermost first.
+    rest: Vec<Rest>,
+    /// The line of that CONNECT.
+    switched_at: u32,
+    /// A statement of a script has failed, and the script went on.
+    has_failed: bool,
+}
+
+/// What is left of a script.
+struct Rest {
+    text: String,
+    /// The line on which it begins.
+    line: u32,
+    is_person: bool,
+}
+
+impl Kept {
+    /// Nothing has run yet.
+    pub(super) fn new(settings: Settings, is_person: bool) -> Kept {
+        Kept {
+            settings,
+            terminator: ";".to_owned(),
+            is_person,
+            output: None,
+            rest: Vec::new(),
+            switched_at: 1,
+            has_failed: false,
+        }
+    }
+
+    /// Whether scripts end at their first error.
+    pub(super) fn bails(&self) -> bool {
+        self.settings.bail
+    }
+
+    /// The next session is not to be had: says so, with the line of a script.
+    pub(super) fn refused(&mut self, error: &anyhow::Error) {
+        eprintln!("{error:#}");
+        if !self.is_person {
+            eprintln!("At line {}", self.switched_at);
+        }
+        self.fail();
+    }
+
+    /// Something of a script has failed, which goes on.
+    fn fail(&mut self) {
+        self.has_failed = !self.is_person;
+    }
+
+    /// Whether something of a script has failed that went on.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+}
+
+/// Runs what is to run in one session.
+pub(super) struct Runner<'s> {
+    session: &'s mut dyn Session,
+    kept: &'s mut Kept,
+    /// The database to go on with.
+    wanted: Option<Wanted>,
+    /// Values for the parameters of the next statement.
+    bound: Vec<Option<String>>,
     input_depth: usize,
     running: Arc<Running>,
     /// Something was changed and not committed.
@@ -46,6 +109,16 @@ pub(super) enum Flow {
     Leave {
         commit: bool,
     },
+    /// It goes on in another session: [`Runner::take_wanted`].
+    Switch,
+}
+
+/// Which session is to come next.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    Connect(Connect),
+    /// None: the database is to be dropped.
+    Drop,
 }
 
 /// Why a statement or command did not do what was asked.
@@ -62,24 +135,56 @@ impl<F: Into<Failure>> From<F> for Trouble {
 }
 
 impl<'s> Runner<'s> {
-    /// Nothing has run yet.
-    pub(super) fn new(
-        session: &'s mut dyn Session,
-        settings: Settings,
-        running: Arc<Running>,
-        is_person: bool,
-    ) -> Runner<'s> {
+    /// Goes on with what is kept, in a session.
+    pub(super) fn new(session: &'s mut dyn Session, kept: &'s mut Kept, running: Arc<Running>) -> Runner<'s> {
+        session.commit_definitions(kept.settings.autoddl);
         Runner {
             session,
-            settings,
-            terminator: ";".to_owned(),
-            is_person,
-            output: None,
+            kept,
+            wanted: None,
+            bound: Vec::new(),
             input_depth: 0,
             running,
             has_changes: false,
             catalog_changed: true,
         }
+    }
+
+    /// The session to go on with, behind [`Flow::Switch`].
+    pub(super) fn take_wanted(&mut self) -> Option<Wanted> {
+        self.wanted.take()
+    }
+
+    /// Whether scripts are left behind a CONNECT.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.kept.rest.is_empty()
+    }
+
+    /// Goes on with the scripts in which CONNECT stood.
+    ///
+    /// # Errors
+    /// As [`Runner::run_script`].
+    pub(super) fn resume(&mut self) -> anyhow::Result<Flow> {
+        let mut rest = std::mem::take(&mut self.kept.rest).into_iter().peekable();
+        let mut end = Flow::Next;
+        while let Some(script) = rest.next() {
+            let was_person = std::mem::replace(&mut self.kept.is_person, script.is_person);
+            let flow = self.run_from(&script.text, script.line);
+            self.kept.is_person = was_person;
+            match flow? {
+                Flow::Next => {}
+                Flow::Stop if self.kept.settings.bail => return Ok(Flow::Stop),
+                Flow::Stop => end = Flow::Stop,
+                // EXIT and QUIT of a script end that script.
+                Flow::Leave { .. } if rest.peek().is_some() => {}
+                flow @ Flow::Leave { .. } => return Ok(flow),
+                Flow::Switch => {
+                    self.kept.rest.extend(rest);
+                    return Ok(Flow::Switch);
+                }
+            }
+        }
+        Ok(end)
     }
 
     pub(super) fn session(&mut self) -> &mut dyn Session {
@@ -88,7 +193,7 @@ impl<'s> Runner<'s> {
 
     /// What ends a statement now.
     pub(super) fn terminator(&self) -> &str {
-        &self.terminator
+        &self.kept.terminator
     }
 
     /// Whether something was changed and not committed.
@@ -106,7 +211,12 @@ impl<'s> Runner<'s> {
     /// # Errors
     /// That the output cannot be written. A closed pipe ends the shell quietly, as its reader wanted.
     pub(super) fn run_script(&mut self, text: &str) -> anyhow::Result<Flow> {
-        let terminator = self.terminator.clone();
+        self.run_from(text, 1)
+    }
+
+    /// As [`Runner::run_script`], of a text that begins on this line of its script.
+    fn run_from(&mut self, text: &str, first_line: u32) -> anyhow::Result<Flow> {
+        let terminator = self.kept.terminator.clone();
         let mut statements = farbird_sql::split_script(text).with_terminator(&terminator);
         let mut end = Flow::Next;
         loop {
@@ -119,25 +229,40 @@ impl<'s> Runner<'s> {
             };
             match self.run_statement(statement) {
                 Ok(Flow::Next) => {}
-                Ok(Flow::Stop) if self.settings.bail => {
+                Ok(Flow::Stop) if self.kept.settings.bail => {
                     end = Flow::Stop;
                     break;
                 }
-                Ok(Flow::Stop) => end = Flow::Stop,
+                Ok(Flow::Stop) => {
+                    end = Flow::Stop;
+                    self.kept.fail();
+                }
+                Ok(Flow::Switch) => {
+                    end = Flow::Switch;
+                    if self.kept.rest.is_empty() {
+                        self.kept.switched_at = line + first_line - 1;
+                    }
+                    let text = statements.upcoming().to_owned();
+                    let (_, line) = statements.take_line();
+                    let line = line + first_line - 1;
+                    self.kept.rest.push(Rest { text, line, is_person: self.kept.is_person });
+                    break;
+                }
                 Ok(leave) => {
                     end = leave;
                     break;
                 }
                 Err(trouble) => {
-                    self.tell(&trouble, statement, line)?;
+                    self.tell(&trouble, statement, line + first_line - 1)?;
                     end = Flow::Stop;
-                    if self.settings.bail {
+                    self.kept.fail();
+                    if self.kept.settings.bail {
                         break;
                     }
                 }
             }
         }
-        self.terminator = statements.terminator().to_owned();
+        self.kept.terminator = statements.terminator().to_owned();
         Ok(end)
     }
 
@@ -147,7 +272,7 @@ impl<'s> Runner<'s> {
             Trouble::Failure(Failure::Statement(error)) => {
                 eprintln!("Statement failed, SQLSTATE = {}", error.sql_state());
                 eprintln!("{}", error.message());
-                match self.is_person {
+                match self.kept.is_person {
                     true => point_at(error, statement),
                     false => eprintln!("At line {line}"),
                 }
@@ -159,15 +284,15 @@ impl<'s> Runner<'s> {
                 return Err(io::Error::new(error.kind(), error.to_string()).into());
             }
             Trouble::Failure(Failure::Enough) => {}
-            Trouble::Words(words) if self.is_person => eprintln!("{words}"),
+            Trouble::Words(words) if self.kept.is_person => eprintln!("{words}"),
             Trouble::Words(words) => eprintln!("{words}\nAt line {line}"),
         }
         Ok(())
     }
 
     /// Commits what is open, or rolls it back.
-    pub(super) fn finish(mut self, commit: bool) -> Result<(), Error> {
-        if let Some(output) = &mut self.output
+    pub(super) fn finish(self, commit: bool) -> Result<(), Error> {
+        if let Some(output) = &mut self.kept.output
             && let Err(error) = output.flush()
         {
             eprintln!("farbird: cannot write the output file: {error}");
@@ -176,8 +301,8 @@ impl<'s> Runner<'s> {
     }
 
     fn run_statement(&mut self, text: &str) -> Result<Flow, Trouble> {
-        if self.settings.echo {
-            let echoed = format!("{text}{}\n", self.terminator);
+        if self.kept.settings.echo {
+            let echoed = format!("{text}{}\n", self.kept.terminator);
             self.print_words(&echoed)?;
         }
         match command::parse(text) {
@@ -202,6 +327,23 @@ impl<'s> Runner<'s> {
                 let plan = if plan.is_empty() { "no plan" } else { plan.trim() };
                 self.print_words(&format!("{plan}\n"))?;
             }
+            Command::Connect(connect) => {
+                self.session.commit()?;
+                self.wanted = Some(Wanted::Connect(connect));
+                return Ok(Flow::Switch);
+            }
+            Command::DropDatabase => {
+                self.session.commit()?;
+                self.wanted = Some(Wanted::Drop);
+                return Ok(Flow::Switch);
+            }
+            Command::Bind(values) => self.bound = values,
+            Command::Echo(words) => self.print_words(&format!("{words}\n"))?,
+            Command::System(line) => system(&line)?,
+            Command::Describe(sql) => {
+                let description = self.session.describe(sql.trim_end_matches(';'))?;
+                self.print_sections(&show::of_statement(&description))?;
+            }
             Command::ConnectionInformation => {
                 let transaction = match (self.session.is_in_transaction(), self.has_changes) {
                     (false, _) => "none",
@@ -218,7 +360,7 @@ impl<'s> Runner<'s> {
     }
 
     fn set(&mut self, set: Set) -> Result<(), Trouble> {
-        let settings = &mut self.settings;
+        let settings = &mut self.kept.settings;
         let flip = |on: Option<bool>, setting: &mut bool| *setting = on.unwrap_or(!*setting);
         match set {
             Set::List => {
@@ -269,9 +411,9 @@ impl<'s> Runner<'s> {
             return Err(Trouble::Words("too many scripts run one another".to_owned()));
         }
         self.input_depth += 1;
-        let was_person = std::mem::replace(&mut self.is_person, false);
+        let was_person = std::mem::replace(&mut self.kept.is_person, false);
         let flow = self.run_script(&text);
-        self.is_person = was_person;
+        self.kept.is_person = was_person;
         self.input_depth -= 1;
         match flow {
             // EXIT and QUIT of a script end that script.
@@ -283,24 +425,24 @@ impl<'s> Runner<'s> {
 
     /// OUTPUT: results go to the end of a file, or to standard output again.
     fn redirect(&mut self, path: Option<&str>) -> Result<(), Trouble> {
-        if let Some(mut output) = self.output.take() {
+        if let Some(mut output) = self.kept.output.take() {
             output.flush()?;
         }
         if let Some(path) = path {
             let file = File::options().create(true).append(true).open(path);
             let file = file.map_err(|error| Trouble::Words(format!("cannot write {path}: {error}")))?;
-            self.output = Some(BufWriter::new(file));
+            self.kept.output = Some(BufWriter::new(file));
         }
         Ok(())
     }
 
     fn run_sql(&mut self, sql: &str) -> Result<(), Trouble> {
-        if self.settings.plan != Plan::Off {
+        if self.kept.settings.plan != Plan::Off {
             let plan = self.session.describe(sql)?.plan;
             if !plan.trim().is_empty() {
                 self.print_words(&format!("{}\n", plan.trim()))?;
             }
-            if self.settings.plan == Plan::Only {
+            if self.kept.settings.plan == Plan::Only {
                 return Ok(());
             }
         }
@@ -327,7 +469,7 @@ impl<'s> Runner<'s> {
             Kind::Query => {}
             Kind::Change | Kind::Other => self.has_changes = true,
             Kind::Definition => {
-                self.has_changes = !self.settings.autoddl;
+                self.has_changes = !self.kept.settings.autoddl;
                 self.catalog_changed = true;
             }
             Kind::Transaction => self.has_changes = false,
@@ -340,8 +482,8 @@ impl<'s> Runner<'s> {
     fn tell_outcome(&self, told: &Told) {
         let rows = |count: u64| if count == 1 { "row" } else { "rows" };
         if let Some(count) = told.rows
-            && self.settings.style.format.is_for_people()
-            && self.output.is_none()
+            && self.kept.settings.style.format.is_for_people()
+            && self.kept.output.is_none()
         {
             eprintln!("({count} {}{})", rows(count), if told.cut { ", and more" } else { "" });
         }
@@ -351,10 +493,10 @@ impl<'s> Runner<'s> {
     }
 
     fn tell_cost(&self, elapsed: Duration, before: Option<WireCounters>) {
-        if self.settings.timing {
+        if self.kept.settings.timing {
             eprintln!("Time: {}", duration(elapsed));
         }
-        if self.settings.wire
+        if self.kept.settings.wire
             && let (Some(before), Some(after)) = (before, self.session.counters())
         {
             eprintln!("Wire: {}", wire(&before, &after));
@@ -363,13 +505,14 @@ impl<'s> Runner<'s> {
 
     /// Runs a statement for the database and prints its rows as they come.
     fn run_and_print(&mut self, sql: &str) -> Result<Told, Failure> {
-        let count = self.settings.count;
-        let (session, settings) = (&mut *self.session, &self.settings);
+        let count = self.kept.settings.count;
+        let bound = std::mem::take(&mut self.bound);
+        let (session, settings) = (&mut *self.session, &self.kept.settings);
         let mut told = Told { kind: Kind::Other, rows: None, changed: None, cut: false };
-        to_output(&mut self.output, self.is_person && settings.pager, |out| {
+        to_output(&mut self.kept.output, self.kept.is_person && settings.pager, |out| {
             let mut printer = Printer::new(&settings.style, out);
             let mut limited = Limited { sink: &mut printer, left: settings.rows_max };
-            match session.run(sql, count, &mut limited) {
+            match session.run(sql, &bound, count, &mut limited) {
                 Ok(ran) => (told.kind, told.changed) = (ran.kind, ran.changed),
                 Err(Failure::Enough) => (told.kind, told.cut) = (Kind::Query, true),
                 // The rows before the error have been seen by now.
@@ -387,8 +530,8 @@ impl<'s> Runner<'s> {
     }
 
     fn print_words(&mut self, words: &str) -> Result<(), Trouble> {
-        let pages = self.is_person && self.settings.pager;
-        Ok(to_output(&mut self.output, pages, |out| Ok(out.write_all(words.as_bytes())?))?)
+        let pages = self.kept.is_person && self.kept.settings.pager;
+        Ok(to_output(&mut self.kept.output, pages, |out| Ok(out.write_all(words.as_bytes())?))?)
     }
 
     fn print_facts(&mut self, facts: &[(&'static str, String)]) -> Result<(), Trouble> {
@@ -398,9 +541,27 @@ impl<'s> Runner<'s> {
     }
 
     fn print_sections(&mut self, sections: &[show::Section]) -> Result<(), Trouble> {
-        let pages = self.is_person && self.settings.pager;
-        let style = &self.settings.style;
-        Ok(to_output(&mut self.output, pages, |out| show::print(sections, style, out))?)
+        let pages = self.kept.is_person && self.kept.settings.pager;
+        let style = &self.kept.settings.style;
+        Ok(to_output(&mut self.kept.output, pages, |out| show::print(sections, style, out))?)
+    }
+}
+
+/// Runs a line in the operating system's shell, or that shell itself.
+fn system(line: &str) -> Result<(), Trouble> {
+    let program = |variable: &str, other: &str| std::env::var(variable).unwrap_or_else(|_| other.to_owned());
+    let (shell, option) = match cfg!(windows) {
+        true => (program("COMSPEC", "cmd"), "/C"),
+        false => (program("SHELL", "/bin/sh"), "-c"),
+    };
+    let mut command = std::process::Command::new(&shell);
+    if !line.is_empty() {
+        command.args([option, line]);
+    }
+    let status = command.status().map_err(|error| Trouble::Words(format!("cannot run {shell}: {error}")))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Trouble::Words(format!("{}: {status}", if line.is_empty() { &shell } else { line }))),
     }
 }
 

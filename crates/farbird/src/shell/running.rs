@@ -25,8 +25,8 @@ struct State {
 
 impl Running {
     /// Watches for Ctrl-C from now on.
-    pub(super) fn watch(canceller: Canceller, is_person: bool) -> anyhow::Result<Arc<Running>> {
-        let state = State { canceller, runs: false, cancelled: false, ends: !is_person };
+    pub(super) fn watch(is_person: bool) -> anyhow::Result<Arc<Running>> {
+        let state = State { canceller: Box::new(|| {}), runs: false, cancelled: false, ends: !is_person };
         let running = Arc::new(Running { state: Mutex::new(state) });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -45,6 +45,11 @@ impl Running {
             }
         });
         Ok(running)
+    }
+
+    /// Another session runs statements from now on.
+    pub(super) fn stop_with(&self, canceller: Canceller) {
+        self.state.lock().canceller = canceller;
     }
 
     fn interrupt(&self) {

@@ -136,6 +136,100 @@ fn transactions_end_as_the_words_say() {
 }
 
 #[test]
+fn scripts_connect_and_create_databases() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (number, place) in places(folder).iter().enumerate() {
+        let database = |name: &str| place.database(&format!("{name}{number}.fdb"));
+        let (one, other) = (database("one"), database("other"));
+        let inner =
+            format!("connect '{one}';\nselect 'inner' as place, a from t;\nexit;\nselect 'never' from t;\n");
+        fs::write(folder.join("inner.sql"), inner).unwrap();
+        let script = format!(
+            "create database '{one}' page_size 8192 default character set win1250;
+            create table t (a int);
+            insert into t values (1);
+            create database '{other}';
+            create table t (a int);
+            insert into t values (2);
+            select 'other' as place, a from t;
+            input 'inner.sql';
+            select 'behind' as place, a from t;
+            set term ^;
+            connect '{other}'^
+            select 'other again' as place, a from t^
+            show database^"
+        );
+        fs::write(folder.join("outer.sql"), script).unwrap();
+        let output = place.command(folder, &["sql", "--format", "csv", "-i", "outer.sql"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        let rows: Vec<&str> =
+            printed.lines().filter(|line| line.ends_with([',', '1', '2'])).take(4).collect();
+        assert_eq!(rows, ["other,2", "inner,1", "behind,1", "other again,2"], "{printed}");
+        assert!(printed.contains("Character set,UTF8") && !printed.contains("never"), "{printed}");
+        let set = place.sql(folder, &format!("one{number}.fdb"), "csv", "show database;");
+        assert!(set.contains("Character set,WIN1250"), "{set}");
+
+        // What cannot be connected to is told with the statement's line, and ends the script where it stands.
+        let script =
+            "select 1 from rdb$database;\nconnect 'localhost/1:nowhere';\nselect 2 from rdb$database;";
+        let told = place.ends(folder, &["sql", &one, "-c", script], 1);
+        assert!(told.contains("cannot open localhost/1:nowhere") && told.contains("At line 2"), "{told}");
+        let output =
+            place.command(folder, &["sql", &one, "--continue", "--format", "csv", "-c", script]).output();
+        let output = output.unwrap();
+        assert_eq!(
+            (output.status.code(), text(&output.stdout).as_str()),
+            (Some(1), "CONSTANT\n1\nCONSTANT\n2\n")
+        );
+        // Lines are those of the script, behind a CONNECT too.
+        let script = format!("\nconnect '{other}';\n\nselect * from nowhere;");
+        let told = place.ends(folder, &["sql", &one, "-c", &script], 1);
+        assert!(told.contains("At line 4"), "{told}");
+        place.ends(folder, &["sql", "-c", &format!("create database '{one}';")], 1);
+    }
+    let place = serve(folder);
+    let told = place.ends(folder, &["sql", "-c", "select 1 from rdb$database;"], 1);
+    assert!(told.contains("there is no database: CONNECT"), "{told}");
+    let database = place.database("gone.fdb");
+    let script = format!("create database '{database}'; create table t (a int); drop database;");
+    place.succeeds(folder, &["sql", "-c", &script]);
+    place.ends(folder, &["sql", &database, "-c", "select 1 from rdb$database;"], 2);
+}
+
+#[test]
+fn parameters_are_bound_for_the_next_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for place in places(folder) {
+        let printed = |statements: &str| place.sql(folder, "bind.fdb", "csv", statements);
+        printed("create table t (a int, b varchar(10), c date, d blob sub_type text, e numeric(9, 2));");
+        printed("\\bind 1 'it''s' 2025-02-03 'a text' 1.50\ninsert into t values (?, ?, ?, ?, ?);");
+        printed("\\bind 2 null null null null\ninsert into t values (?, ?, ?, ?, ?);");
+        assert_eq!(
+            printed("\\bind 1\nselect * from t where a = ?;\n\\bind 2\nselect a, b from t where a = ?;"),
+            "A,B,C,D,E\n1,it's,2025-02-03,a text,1.50\nA,B\n2,\n"
+        );
+        let database = place.database("bind.fdb");
+        for (script, told) in [
+            ("select a from t where a = ?;", "1 parameter"),
+            ("\\bind 1 2\nselect a from t where a = ?;", "1 parameter, \\bind gave 2"),
+            ("\\bind x\nselect a from t where a = ?;", "parameter 1: "),
+            ("\\bind 1\nselect a from t;", "0 parameters"),
+        ] {
+            let all = place.ends(folder, &["sql", &database, "-c", script], 1);
+            assert!(all.contains(told), "{told}: {all}");
+        }
+        let described = printed("\\gdesc select a as x, b from t where e = ?");
+        for expected in ["1,X,INTEGER,", "2,B,VARCHAR(10)", "\"NUMERIC(9, 2)\""] {
+            assert!(described.contains(expected), "{expected}: {described}");
+        }
+        assert!(printed("\\echo hello\n\\! echo from the system").contains("hello\n"));
+    }
+}
+
+#[test]
 fn the_wire_is_told_of_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let place = serve(folder.path());

@@ -15,6 +15,12 @@ pub(super) fn find(word: &str) -> Option<&'static Listing> {
     LISTINGS.iter().find(|listing| listing.words.contains(&word))
 }
 
+/// The word for what is listed, if a name behind it is that of a table or the like, whose parts those are.
+pub(super) fn parts(word: &str) -> Option<&'static str> {
+    let word = find(word)?.words.first().copied()?;
+    ["GRANTS", "CHECKS", "DEPENDENCIES", "COMMENTS", "SECCLASSES"].contains(&word).then_some(word)
+}
+
 /// The words after SHOW that lists have, for completion.
 pub(in crate::shell) fn words() -> impl Iterator<Item = &'static str> {
     LISTINGS.iter().filter_map(|listing| listing.words.first().copied())
@@ -113,7 +119,7 @@ const LISTINGS: &[Listing] = &[
             order by 1, 4, 3, 2",
     },
     Listing {
-        words: &["COLLATIONS", "COLLATION"],
+        words: &["COLLATIONS", "COLLATION", "COLLATE"],
         heads: &["COLLATION_NAME", "CHARACTER_SET"],
         name_column: 0,
         sql: "select c.rdb$collation_name, s.rdb$character_set_name from rdb$collations c
@@ -130,11 +136,66 @@ const LISTINGS: &[Listing] = &[
             where c.rdb$constraint_type = 'CHECK' order by 1, 2",
     },
     Listing {
-        words: &["DEPENDENCIES", "DEPENDENCY"],
+        words: &["DEPENDENCIES", "DEPENDENCY", "DEPEN", "DEP"],
         heads: &["OBJECT", "DEPENDS_ON", "COLUMN"],
         name_column: 0,
         sql: "select distinct rdb$dependent_name, rdb$depended_on_name, rdb$field_name from rdb$dependencies
             order by 1, 2, 3",
+    },
+    Listing {
+        words: &["COMMENTS", "COMMENT"],
+        heads: &["OBJECT", "COLUMN", "KIND", "COMMENT"],
+        name_column: 0,
+        sql: "select rdb$relation_name, '', iif(rdb$view_blr is null, 'table', 'view'), rdb$description
+                from rdb$relations where rdb$description is not null
+            union all select rdb$relation_name, rdb$field_name, 'column', rdb$description
+                from rdb$relation_fields where rdb$description is not null
+            union all select rdb$procedure_name, '', 'procedure', rdb$description
+                from rdb$procedures where rdb$description is not null
+            union all select rdb$function_name, '', 'function', rdb$description
+                from rdb$functions where rdb$description is not null
+            union all select rdb$trigger_name, '', 'trigger', rdb$description
+                from rdb$triggers where rdb$description is not null
+            union all select rdb$field_name, '', 'domain', rdb$description
+                from rdb$fields where rdb$description is not null
+            union all select rdb$index_name, '', 'index', rdb$description
+                from rdb$indices where rdb$description is not null
+            union all select rdb$generator_name, '', 'sequence', rdb$description
+                from rdb$generators where rdb$description is not null
+            union all select rdb$exception_name, '', 'exception', rdb$description
+                from rdb$exceptions where rdb$description is not null
+            union all select rdb$role_name, '', 'role', rdb$description
+                from rdb$roles where rdb$description is not null
+            union all select rdb$package_name, '', 'package', rdb$description
+                from rdb$packages where rdb$description is not null",
+    },
+    Listing {
+        words: &["FILTERS", "FILTER"],
+        heads: &["FILTER_NAME", "INPUT_SUBTYPE", "OUTPUT_SUBTYPE", "MODULE", "ENTRY_POINT"],
+        name_column: 0,
+        sql: "select rdb$function_name, rdb$input_sub_type, rdb$output_sub_type, rdb$module_name, rdb$entrypoint
+            from rdb$filters order by 1",
+    },
+    Listing {
+        words: &["MAPPINGS", "MAPPING", "MAP"],
+        heads: &["MAPPING_NAME", "PLUGIN", "FROM_TYPE", "FROM", "TO"],
+        name_column: 0,
+        sql: "select rdb$map_name, rdb$map_plugin, rdb$map_from_type, rdb$map_from, rdb$map_to
+            from rdb$auth_mapping order by 1",
+    },
+    Listing {
+        words: &["PUBLICATIONS", "PUBLICATION"],
+        heads: &["PUBLICATION_NAME", "ACTIVE", "NEW_TABLES"],
+        name_column: 0,
+        sql: "select rdb$publication_name, iif(rdb$active_flag = 0, 'no', 'yes'), iif(rdb$auto_enable = 0, 'no', 'yes')
+            from rdb$publications order by 1",
+    },
+    Listing {
+        words: &["SECCLASSES", "SECCLASS"],
+        heads: &["RELATION_NAME", "SECURITY_CLASS"],
+        name_column: 0,
+        sql: "select rdb$relation_name, rdb$security_class from rdb$relations
+            where coalesce(rdb$system_flag, 0) = 0 order by 1",
     },
     Listing {
         words: &["DIALECT"],

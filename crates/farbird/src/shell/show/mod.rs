@@ -15,7 +15,7 @@ pub(super) use listings::words;
 
 use super::command::Show;
 use super::output::{Format, Printer, Style};
-use crate::session::{Blobs, Column, Contents, Failure, Session, Sink};
+use crate::session::{Blobs, Column, Contents, Description, Failure, Session, Sink};
 
 /// A part of what is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +105,10 @@ pub(super) fn sections(
     };
     Ok(match (found.is_empty(), &wanted.name) {
         (false, _) => Ok(found),
-        (true, Some(name)) => Err(format!("there is no {} {name}", kind.to_lowercase())),
+        (true, Some(name)) => Err(match listings::parts(kind) {
+            Some(parts) => format!("{name} has no {}", parts.to_lowercase()),
+            None => format!("there is no {} {name}", kind.to_lowercase()),
+        }),
         (true, None) => Ok(vec![Section::Title("there are none".to_owned())]),
     })
 }
@@ -213,6 +216,33 @@ fn version(session: &mut dyn Session) -> Result<Vec<Section>, Error> {
         shown.push(("Speaks as Firebird", cell(row.text(0))));
     }
     Ok(facts(shown))
+}
+
+/// What a statement gives and takes.
+pub(super) fn of_statement(description: &Description) -> Vec<Section> {
+    let described = |title: &str, columns: &[Column]| {
+        let row = |(index, column): (usize, &Column)| {
+            let number = i64::try_from(index + 1).unwrap_or(i64::MAX);
+            let nullable = if column.nullable { "" } else { "NOT NULL" };
+            vec![
+                Value::integer(number),
+                cell(&column.name),
+                cell(column.sql_type.to_string()),
+                cell(nullable),
+                cell(&column.table),
+            ]
+        };
+        let rows: Vec<Vec<Value>> = columns.iter().enumerate().map(row).collect();
+        let table = Section::Table { heads: &["NUMBER", "NAME", "TYPE", "NULLABLE", "TABLE_NAME"], rows };
+        (!columns.is_empty()).then(|| [Section::Title(title.to_owned()), table])
+    };
+    let mut sections: Vec<Section> =
+        described("Columns", &description.columns).into_iter().flatten().collect();
+    sections.extend(described("Parameters", &description.parameters).into_iter().flatten());
+    if sections.is_empty() {
+        sections.push(Section::Title("neither columns nor parameters".to_owned()));
+    }
+    sections
 }
 
 /// Prints sections; titles only in formats for people.
