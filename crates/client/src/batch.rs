@@ -34,8 +34,7 @@ const STREAM_BPB: [u8; 4] = [bpb::VERSION1, bpb::TYPE, 1, bpb::TYPE_STREAM];
 pub struct Batch {
     shared: Shared,
     transaction: ObjectRef,
-    /// Keeps the statement prepared.
-    _statement: Statement,
+    statement: Statement,
     handle: Handle,
     rows: MessageRun,
     /// Bytes that the server holds, rows and BLOBs.
@@ -94,7 +93,7 @@ impl Connection {
         Ok(Batch {
             shared: self.shared.clone(),
             transaction: ObjectRef::clone(transaction.object()),
-            _statement: statement.clone(),
+            statement: statement.clone(),
             handle,
             row_bytes: format.aligned_length() as usize,
             rows: MessageRun::new(format),
@@ -142,7 +141,7 @@ impl Batch {
         {
             return Err(error.clone());
         }
-        self.rows.push(&values.values())?;
+        self.rows.push(&self.statement.batch_values(&values.values())?)?;
         let rows_bytes = self.held_rows + self.rows.count() as usize * self.row_bytes;
         if rows_bytes >= self.execute_bytes || self.held_blobs >= self.execute_bytes {
             self.execute().await?;

@@ -5,13 +5,14 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use farbird_types::Result;
+use farbird_types::{CharacterSet, Result};
 use farbird_wire::clumplet::{ClumpletWriter, dpb};
 use farbird_wire::counters::Counters;
 use farbird_wire::info::{InfoReader, InfoWriter, common, database};
 use farbird_wire::packet::{Attach, BufferLength, Information, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
+use crate::character_set;
 use crate::connect;
 use crate::core::{FlightRecord, Question, Shared};
 use crate::error;
@@ -41,6 +42,7 @@ pub struct Connection {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) inline_blob_bytes: u32,
+    pub(crate) character_set: CharacterSet,
     pub(crate) statements: Mutex<StatementCache>,
 }
 
@@ -115,8 +117,10 @@ impl Connection {
         options: &ConnectOptions,
         request: impl FnOnce(Vec<u8>, ClumpletWriter) -> Request,
     ) -> Result<Connector> {
+        let character_set = character_set::by_name(&options.character_set)?;
         let login = connect::log_in(shared, database, options).await?;
-        let parameters = attach_parameters(options, login.as_ref());
+        shared.lock().set_character_set(character_set);
+        let parameters = attach_parameters(options, character_set, login.as_ref());
         let request = request(database.as_bytes().to_vec(), parameters);
         let attach = match login {
             None => Some(shared.ask_to_attach(&request)?),
@@ -129,6 +133,7 @@ impl Connection {
         let tuning = shared.tuning();
         let session = Arc::new(Session {
             inline_blob_bytes: if tuning.inline_blobs { options.inline_blob_bytes } else { 0 },
+            character_set,
             statements: Mutex::new(StatementCache::new(tuning.statement_cache)),
         });
         Ok(Connector { connection: Connection { shared: shared.clone(), session }, attach })
@@ -171,6 +176,11 @@ impl Connection {
     /// The low-level face of this connection, for drivers and tests.
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// The character set in which texts travel: that of [`ConnectOptions::character_set`].
+    pub fn character_set(&self) -> CharacterSet {
+        self.session.character_set
     }
 
     /// The protocol in use.
@@ -378,12 +388,16 @@ impl Deref for Connector {
 }
 
 /// What an attach tells of the client.
-fn attach_parameters(options: &ConnectOptions, login: Option<&Login<'_>>) -> ClumpletWriter {
+fn attach_parameters(
+    options: &ConnectOptions,
+    character_set: CharacterSet,
+    login: Option<&Login<'_>>,
+) -> ClumpletWriter {
     // Values beyond 255 bytes, such as long paths of programs and keys, need the second version.
     // Servers before Firebird 3 do not know it.
     let is_old = login.is_some_and(Login::is_before_plugins);
     let mut items = if is_old { ClumpletWriter::dpb() } else { ClumpletWriter::wide_dpb() };
-    items.text(dpb::LC_CTYPE, "UTF8").flag(dpb::UTF8_FILENAME);
+    items.text(dpb::LC_CTYPE, character_set.name()).flag(dpb::UTF8_FILENAME);
     options.attach.write(&mut items);
     items.text(dpb::USER_NAME, &options.user);
     if let Some(role) = &options.role {

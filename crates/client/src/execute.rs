@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::core::{Fetching, Question, Shared, checked};
 use crate::cursor::Cursor;
 use crate::error;
-use crate::prepare::{Preparing, statement_text};
+use crate::prepare::Preparing;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
 use crate::transaction_options::{Isolation, TransactionOptions};
@@ -24,7 +24,8 @@ impl Connection {
     /// # Errors
     /// What the server says.
     pub async fn run(&self, transaction: &Transaction, text: &str) -> Result<()> {
-        let text = statement_text(transaction.handle(&self.shared).await?, Handle::NONE, text, &[]);
+        let handle = transaction.handle(&self.shared).await?;
+        let text = self.statement_text(handle, Handle::NONE, text, &[])?;
         let question = {
             let mut core = self.shared.lock();
             let ticket = core.ask(&Request::ExecuteImmediate(text))?;

@@ -89,6 +89,7 @@
 //! | on a connection or a transaction | `connection.rs`, and a line in `blocking/connection.rs` |
 //! | about a statement, or executing it | `prepare.rs`, `execute.rs`; before it is described `deferred.rs`, `expected_query.rs` |
 //! | about what one user of a connection leaves to the next | `recycle.rs`, `core/lease.rs`; `pool.rs`, `blocking/pool.rs` are adapters |
+//! | on arrays | `array_column.rs`, and a line in `blocking/array.rs` |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
 //! | of the services manager | `service_action.rs` |
@@ -97,19 +98,23 @@
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
 //!
 //! # Not there yet
-//! Arrays, character sets other than UTF8, the keys of encrypted databases, service timeouts.
+//! The keys of encrypted databases, service timeouts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod array;
+mod array_column;
 mod attach_options;
 mod batch;
 mod batch_options;
 mod blob;
 #[cfg(feature = "tokio")]
 mod blob_io;
+mod blob_text;
 pub mod blocking;
 mod bulk;
 mod cancel;
+mod character_set;
 mod connect;
 mod connection;
 pub mod core;
@@ -148,11 +153,13 @@ mod typed;
 /// The SQL types that Rust has none for.
 pub mod types {
     pub use farbird_types::decimal::Decimal;
-    pub use farbird_types::{Date, Text, Time, TimeTz, Timestamp, TimestampTz, ZoneId};
+    pub use farbird_types::{CharacterSet, Date, Text, Time, TimeTz, Timestamp, TimestampTz, ZoneId};
 }
 #[cfg(feature = "testing")]
 pub mod virtual_clock;
 
+pub use array::Array;
+pub use array_column::ArrayColumn;
 pub use attach_options::{AttachOptions, BindRule};
 pub use batch::Batch;
 pub use batch_options::{BatchBlobs, BatchInformation, BatchOptions};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farbird_types::{Error, Result, isc};
+use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::auth::AuthPlugin;
 use farbird_wire::auth::srp::ProofHash;
 use farbird_wire::crypt::CryptPlugin;
@@ -111,6 +111,10 @@ pub struct ConnectOptions {
     pub password: String,
     /// Role to take on.
     pub role: Option<String>,
+    /// Character set in which texts travel, by its name: `WIN1252`, `ISO8859_1`. UTF8 by default, which is right unless the
+    /// database's texts lie in NONE columns: those are taken for texts in this character set. In `NONE` each column's
+    /// texts travel in its own, and nothing that is NONE is converted. Programs have Unicode either way.
+    pub character_set: String,
     /// Ways to prove the password, the preferred first. `Legacy_Auth` is not among the default ones: whoever overhears
     /// its hash can log in with it.
     pub plugins: Vec<AuthPlugin>,
@@ -147,6 +151,7 @@ impl ConnectOptions {
             user: user.into(),
             password: password.into(),
             role: None,
+            character_set: CharacterSet::UTF8.name().to_owned(),
             plugins: vec![AuthPlugin::Srp(ProofHash::Sha256), AuthPlugin::Srp(ProofHash::Sha1)],
             wire_crypt: WireCrypt::Enabled,
             ciphers: CryptPlugin::ALL.to_vec(),

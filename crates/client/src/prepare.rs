@@ -7,6 +7,7 @@ use farbird_wire::info::{Continuation, Section, StatementInformation, sql};
 use farbird_wire::packet::{Request, Response, StatementText};
 use farbird_wire::protocol::Handle;
 
+use crate::character_set;
 use crate::connection::{Connection, INFORMATION_BYTES, SQL_DIALECT, information};
 use crate::core::{Kind, Object, Question};
 use crate::error;
@@ -51,6 +52,9 @@ const VARIABLE_ITEMS: &[u8] = &[
     sql::ALIAS,
     sql::DESCRIBE_END,
 ];
+
+/// Longest text of a statement before protocol 13, whose servers count its bytes in 16 bits.
+const OLD_TEXT_BYTES_MAX: usize = 65_535;
 
 /// A statement that is being prepared.
 pub(crate) struct Preparing {
@@ -142,11 +146,11 @@ impl Connection {
     }
 
     fn send_prepare(&self, transaction: Handle, text: &str) -> Result<Preparing> {
+        let text = self.statement_text(transaction, Handle::LATEST, text, PREPARE_ITEMS)?;
         // Nothing may come between the two: the second names what the first made.
         let mut core = self.shared.lock();
         let allocate = core.send(&Request::AllocateStatement(Handle::NONE))?;
         let id = core.allocate(Kind::Statement, None, allocate);
-        let text = statement_text(transaction, Handle::LATEST, text, PREPARE_ITEMS);
         let prepared = core.ask(&Request::Prepare(text));
         drop(core);
         Ok(Preparing { object: self.shared.object(id), prepared: self.shared.question(prepared?) })
@@ -157,7 +161,7 @@ impl Connection {
         let request = Request::AllocateStatement(Handle::NONE);
         let (object, allocated) = self.shared.ask_for(Kind::Statement, None, &request)?;
         let statement = allocated.response().await?.object;
-        let text = statement_text(transaction, statement, text, PREPARE_ITEMS);
+        let text = self.statement_text(transaction, statement, text, PREPARE_ITEMS)?;
         Ok(Preparing { object, prepared: self.shared.ask(&Request::Prepare(text))? })
     }
 
@@ -172,7 +176,7 @@ impl Connection {
     /// What the answer to prepare says of a statement.
     pub(crate) async fn description(&self, statement: &Object, prepared: &Response) -> Result<Inner> {
         let information = self.read_description(statement, &prepared.data).await?;
-        Inner::new(prepared.object.0, information, self.version())
+        Inner::new(prepared.object.0, information, self.version(), self.session.character_set)
     }
 
     async fn read_description(&self, statement: &Object, data: &[u8]) -> Result<StatementInformation> {
@@ -223,7 +227,7 @@ impl Connection {
     pub async fn plan(&self, statement: &Statement) -> Result<String> {
         let reply = self.statement_information(statement, &[sql::GET_PLAN]).await?;
         let plan = reply.plan.unwrap_or_default();
-        Ok(String::from_utf8_lossy(&plan).trim().to_owned())
+        Ok(character_set::decode(self.session.character_set, &plan).trim().to_owned())
     }
 
     async fn statement_information(
@@ -247,21 +251,36 @@ impl Connection {
     }
 }
 
-/// A text to be prepared or executed; `items` are asked about it.
-pub(crate) fn statement_text(
-    transaction: Handle,
-    statement: Handle,
-    text: &str,
-    items: &[u8],
-) -> StatementText {
-    StatementText {
-        transaction,
-        statement,
-        dialect: SQL_DIALECT,
-        sql: text.as_bytes().to_vec(),
-        items: items.to_vec(),
-        buffer_length: INFORMATION_BYTES,
-        flags: 0,
+impl Connection {
+    /// A text to be prepared or executed; `items` are asked about it.
+    ///
+    /// # Errors
+    /// `isc_transliteration_failed` for a character that the connection's character set has not; `isc_imp_exc` for a text
+    /// that is longer than the protocol can tell.
+    pub(crate) fn statement_text(
+        &self,
+        transaction: Handle,
+        statement: Handle,
+        text: &str,
+        items: &[u8],
+    ) -> Result<StatementText> {
+        let sql = character_set::encode(self.session.character_set, text)?;
+        if sql.len() > OLD_TEXT_BYTES_MAX && !self.version().has_plugins() {
+            return Err(Error::new(isc::IMP_EXC).and(isc::BLKTOOBIG).and(isc::RANDOM).with(format!(
+                "a statement of {} bytes is too long for this server: before protocol 13 (Firebird 3) it may have \
+                 {OLD_TEXT_BYTES_MAX}",
+                sql.len()
+            )));
+        }
+        Ok(StatementText {
+            transaction,
+            statement,
+            dialect: SQL_DIALECT,
+            sql,
+            items: items.to_vec(),
+            buffer_length: INFORMATION_BYTES,
+            flags: 0,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use farbird_wire::message::RowRun;
 use farbird_wire::packet::{Fetch, FetchResponse, FetchScroll, Reply, Request};
 use farbird_wire::protocol::{Handle, free_statement, scroll};
 
+use crate::character_set;
 use crate::connection::{Connection, information};
 use crate::core::conversation::Received;
 use crate::core::{ObjectRef, Question, Shared, checked};
@@ -118,7 +119,7 @@ impl Connection {
     pub async fn name_cursor(&self, statement: &Statement, name: &str) -> Result<()> {
         let handle = statement.handle(&self.shared).await?;
         // Servers expect the closing NUL of C.
-        let name = [name.as_bytes(), &[0]].concat();
+        let name = [&character_set::encode(self.session.character_set, name)?[..], &[0]].concat();
         self.response(&Request::SetCursor { statement: handle, name, kind: 0 }).await.map(|_| ())
     }
 }

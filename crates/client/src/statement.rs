@@ -1,15 +1,17 @@
 //! Prepared statements: what the server says of them, and how values become their parameters.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use farbird_types::{Error, Result, SqlType, Value, isc};
+use farbird_types::{CharacterSet, Error, Result, SqlType, Value, isc};
 use farbird_wire::info::{RecordCounts, StatementInformation, Variable, statement_type};
 use farbird_wire::message::{EncodeFault, Message, MessageForm, MessageFormat, MessageType};
 use farbird_wire::packet::{Execute, Output};
 use farbird_wire::protocol::{Handle, ProtocolVersion, prepare_reply};
 
+use crate::character_set;
 use crate::core::{Fetching, Object, Shared, StatementCounters};
 use crate::deferred::Deferred;
 use crate::tuning::Tuning;
@@ -30,6 +32,17 @@ pub struct Column {
 }
 
 impl Column {
+    /// A value without a name.
+    pub(crate) fn unnamed(message_type: MessageType) -> Column {
+        Column {
+            label: String::new(),
+            name: String::new(),
+            relation: String::new(),
+            message_type,
+            nullable: true,
+        }
+    }
+
     /// Its SQL type, as far as its values tell: NUMERIC and DECIMAL are not told apart.
     pub fn sql_type(&self) -> SqlType {
         self.message_type.sql_type()
@@ -75,6 +88,8 @@ pub(crate) struct Inner {
     row_by_row: bool,
     /// What it is was not told by the server but by the caller: its parameters travel in their own types.
     is_assumed: bool,
+    /// The connection's.
+    character_set: CharacterSet,
 }
 
 const UNSET: u32 = u32::MAX;
@@ -100,9 +115,11 @@ impl Inner {
         flags: u16,
         information: StatementInformation,
         version: ProtocolVersion,
+        character_set: CharacterSet,
     ) -> Result<Inner> {
         let columns = |variables: &[Variable]| {
-            variables.iter().map(|variable| column(variable, version)).collect::<Result<Vec<_>>>()
+            let columns = variables.iter().map(|variable| column(variable, version, character_set));
+            columns.collect::<Result<Vec<_>>>()
         };
         let (parameters, outputs) = (columns(&information.inputs)?, columns(&information.outputs)?);
         let format = |columns: &[Column]| {
@@ -122,27 +139,22 @@ impl Inner {
             information,
             row_by_row: flags & prepare_reply::NO_BATCH != 0,
             is_assumed: false,
+            character_set,
         })
     }
 
     /// A query whose rows are wanted in these types.
     fn assumed(columns: &[MessageType]) -> Inner {
-        let column = |message_type: &MessageType| Column {
-            label: String::new(),
-            name: String::new(),
-            relation: String::new(),
-            message_type: *message_type,
-            nullable: true,
-        };
         let output = MessageFormat::from_columns(columns.iter().copied());
         Inner {
             information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
             parameters: Vec::new(),
-            columns: columns.iter().map(column).collect(),
+            columns: columns.iter().copied().map(Column::unnamed).collect(),
             input: None,
             output: Some(Arc::new(output)),
             row_by_row: false,
             is_assumed: true,
+            character_set: CharacterSet::UTF8,
         }
     }
 }
@@ -174,6 +186,7 @@ impl Statement {
             output: None,
             row_by_row: false,
             is_assumed: true,
+            character_set: CharacterSet::UTF8,
         };
         Statement::of(object, first, Some(deferred))
     }
@@ -358,6 +371,22 @@ impl Statement {
         })
     }
 
+    /// The parameters as they travel.
+    ///
+    /// # Errors
+    /// `isc_transliteration_failed` for a character that the parameter's character set has not.
+    fn in_character_set<'v>(&self, input: &Input, values: &'v [Value]) -> Result<Cow<'v, [Value]>> {
+        character_set::parameters(self.0.character_set, input.format.columns().copied(), values)
+    }
+
+    /// The values of a row of a batch as they travel.
+    pub(crate) fn batch_values<'v>(&self, values: &'v [Value]) -> Result<Cow<'v, [Value]>> {
+        match &self.0.input {
+            Some(input) => self.in_character_set(input, values),
+            None => Ok(Cow::Borrowed(values)),
+        }
+    }
+
     fn message(&self, values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
         let Some(input) = &self.0.input else {
             if self.0.is_assumed && !values.is_empty() {
@@ -368,6 +397,7 @@ impl Statement {
                 given => Err(wrong_count(0, given)),
             };
         };
+        let values = &self.in_character_set(input, values)?[..];
         match Message::new(Arc::clone(&input.format), form, values) {
             Ok(message) => {
                 let blr =
@@ -413,8 +443,8 @@ impl From<RecordCounts> for Counts {
     }
 }
 
-fn column(variable: &Variable, version: ProtocolVersion) -> Result<Column> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+fn column(variable: &Variable, version: ProtocolVersion, connection: CharacterSet) -> Result<Column> {
+    let text = |bytes: &[u8]| character_set::decode(connection, bytes);
     let message_type = MessageType::described(&variable.description, version).ok_or_else(|| {
         Error::new(isc::DSQL_SQLDA_ERR)
             .and(isc::RANDOM)
@@ -424,7 +454,7 @@ fn column(variable: &Variable, version: ProtocolVersion) -> Result<Column> {
         label: text(if variable.alias.is_empty() { &variable.field } else { &variable.alias }),
         name: text(&variable.field),
         relation: text(&variable.relation),
-        message_type,
+        message_type: character_set::message_type(connection, message_type),
         nullable: variable.description.sql_type & 1 != 0,
     })
 }
@@ -439,7 +469,7 @@ fn own_types(values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Mes
 }
 
 /// The type in which a value travels as it is; NULL travels as what is wanted.
-fn natural(value: &Value, wanted: MessageType) -> MessageType {
+pub(crate) fn natural(value: &Value, wanted: MessageType) -> MessageType {
     match value {
         Value::Null => wanted,
         Value::Boolean(_) => MessageType::Boolean,

@@ -9,7 +9,6 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::connection::Connection;
-use crate::prepare::statement_text;
 use crate::statement::Statement;
 
 impl Statement {
@@ -58,7 +57,7 @@ impl Connection {
     /// Runs a statement that manages the session, which needs no transaction.
     async fn manage(&self, text: &str) -> Result<()> {
         needs_timeouts(self.version())?;
-        let text = statement_text(Handle::NONE, Handle::NONE, text, &[]);
+        let text = self.statement_text(Handle::NONE, Handle::NONE, text, &[])?;
         self.response(&Request::ExecuteImmediate(text)).await.map(|_| ())
     }
 }

@@ -5,7 +5,6 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
 use crate::connection::Connection;
-use crate::prepare::statement_text;
 use crate::transaction::Transaction;
 
 impl Connection {
@@ -25,7 +24,7 @@ impl Connection {
                 .and(isc::RANDOM)
                 .with("a transaction is started by SET TRANSACTION"));
         }
-        let text = statement_text(Handle::NONE, Handle::NONE, text, &[]);
+        let text = self.statement_text(Handle::NONE, Handle::NONE, text, &[])?;
         Transaction::start_by(&self.shared, &Request::ExecuteImmediate(text))
     }
 

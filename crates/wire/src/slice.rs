@@ -5,7 +5,7 @@
 
 use farbird_types::Value;
 
-use crate::message::{EncodeError, MessageFormat, MessageType, whole};
+use crate::message::{EncodeError, EncodeFault, MessageFormat, MessageType, whole};
 use crate::xdr::{DecodeError, Reader, Stop, Writer};
 
 /// Most dimensions of an array (Firebird's limit).
@@ -133,6 +133,33 @@ pub fn element_type(bytes: &[u8]) -> Result<MessageType, DecodeError> {
 }
 
 impl SliceDescription {
+    /// The description as it travels: names and numbers as far as they are given, bounds as literals. A varying element
+    /// is asked for as such.
+    ///
+    /// # Errors
+    /// [`EncodeError`] for a name of more than 255 bytes, no dimension, or more than [`DIMENSIONS_MAX`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
+        let count = self.bounds.len();
+        if count == 0 || count > DIMENSIONS_MAX {
+            let fault = EncodeFault::TooLong { length: count, limit: DIMENSIONS_MAX };
+            return Err(EncodeError { column: 0, fault });
+        }
+        let mut out = vec![sdl::VERSION1, sdl::STRUCT, 1];
+        self.element.write_blr(&mut out);
+        write_reference(&mut out, (sdl::RELATION, &self.relation), (sdl::RELATION_ID, self.relation_id))?;
+        write_reference(&mut out, (sdl::FIELD, &self.field), (sdl::FIELD_ID, self.field_id))?;
+        let variables = 0..u8::try_from(count).unwrap_or(u8::MAX);
+        for (variable, (lower, upper)) in variables.clone().zip(&self.bounds) {
+            out.extend([sdl::DO2, variable]);
+            write_literal(&mut out, *lower);
+            write_literal(&mut out, *upper);
+        }
+        out.extend([sdl::ELEMENT, 1, sdl::SCALAR, 0, variables.end]);
+        out.extend(variables.flat_map(|variable| [sdl::VARIABLE, variable]));
+        out.push(sdl::END);
+        Ok(out)
+    }
+
     /// Understands a slice description whose bounds are literals, as all drivers and Firebird's tools write them.
     ///
     /// # Errors
@@ -179,6 +206,36 @@ impl SliceDescription {
                 byte => return reader.bad(byte),
             }
         }
+    }
+}
+
+/// Names a relation or a field: by its number, if it has one here, else by its name.
+fn write_reference(
+    out: &mut Vec<u8>,
+    (name_code, name): (u8, &[u8]),
+    (number_code, number): (u8, Option<u16>),
+) -> Result<(), EncodeError> {
+    if let Some(number) = number {
+        out.push(number_code);
+        out.extend_from_slice(&number.to_le_bytes());
+        return Ok(());
+    }
+    let fault = EncodeFault::TooLong { length: name.len(), limit: usize::from(u8::MAX) };
+    let length = u8::try_from(name.len()).map_err(|_| EncodeError { column: 0, fault })?;
+    out.extend([name_code, length]);
+    out.extend_from_slice(name);
+    Ok(())
+}
+
+fn write_literal(out: &mut Vec<u8>, number: i32) {
+    if let Ok(tiny) = i8::try_from(number) {
+        out.extend([sdl::TINY_INTEGER, tiny.cast_unsigned()]);
+    } else if let Ok(short) = i16::try_from(number) {
+        out.push(sdl::SHORT_INTEGER);
+        out.extend_from_slice(&short.to_le_bytes());
+    } else {
+        out.push(sdl::LONG_INTEGER);
+        out.extend_from_slice(&number.to_le_bytes());
     }
 }
 
@@ -267,6 +324,8 @@ impl SliceElements {
 
 #[cfg(test)]
 mod tests {
+    use farbird_types::{CharacterSet, Date, Text, Time, Timestamp};
+
     use super::*;
 
     #[test]
@@ -287,6 +346,81 @@ mod tests {
         assert_eq!(description.bounds, [(2, 4)]);
         for cut in 0..SDL.len() {
             assert!(SliceDescription::parse(&SDL[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_description_is_written_as_it_was_read() {
+        let description = SliceDescription::parse(SDL).unwrap();
+        assert_eq!(description.to_bytes().unwrap(), SDL);
+        let bounds = vec![(-128, 127), (-129, 300), (i32::MIN, 40_000)];
+        let numbered =
+            SliceDescription { relation_id: Some(128), field_id: Some(3), bounds, ..description.clone() };
+        let read = SliceDescription::parse(&numbered.to_bytes().unwrap()).unwrap();
+        let nameless = SliceDescription { relation: Vec::new(), field: Vec::new(), ..numbered };
+        assert_eq!(read, nameless);
+        for bounds in [vec![], vec![(1, 1); DIMENSIONS_MAX + 1]] {
+            assert!(SliceDescription { bounds, ..description.clone() }.to_bytes().is_err());
+        }
+        assert!(SliceDescription { relation: vec![b'X'; 256], ..description }.to_bytes().is_err());
+    }
+
+    /// Replies to op_get_slice as Firebird 4.0 gave them, without the operation: length, length, elements.
+    #[test]
+    fn what_a_real_server_gave_is_read_and_written_again() {
+        let text = |bytes: &[u8], set| Value::Text(Text::new(bytes, CharacterSet(set)));
+        let stamp = Value::Timestamp(Timestamp { date: Date(58_849), time: Time(863_999_999) });
+        let numeric = |unscaled| Value::Integer { unscaled, scale: -2 };
+        let varying = |length, set| MessageType::Varying { length, charset: Some(set) };
+        let recorded: [(MessageType, u32, &[u8], [Value; 2]); 6] = [
+            (
+                MessageType::Short { scale: -2 },
+                4,
+                &[0xFF, 0xFF, 0xFB, 0x2E, 0, 0, 0, 1],
+                [numeric(-1234), numeric(1)],
+            ),
+            (
+                MessageType::Timestamp,
+                16,
+                &[0, 0, 0xE5, 0xE1, 0x33, 0x7F, 0x97, 0xFF, 0, 0, 0xE5, 0xE1, 0x33, 0x7F, 0x97, 0xFF],
+                [stamp.clone(), stamp],
+            ),
+            (
+                varying(28, 4),
+                60,
+                b"\0\0\0\x08gr\xC3\xB6\xC3\x9Fte\0\0\0\0",
+                [Value::text("größte"), Value::text("")],
+            ),
+            (
+                varying(7, 53),
+                18,
+                b"\0\0\0\x06gr\xF6\xDFte\0\0\0\0\0\x01\x80\0\0\0",
+                [text(b"gr\xF6\xDFte", 53), text(b"\x80", 53)],
+            ),
+            (
+                MessageType::Text { length: 4, charset: Some(53) },
+                8,
+                b"f\xFCr \x80\x80\x80\x80",
+                [text(b"f\xFCr ", 53), text(b"\x80\x80\x80\x80", 53)],
+            ),
+            (
+                MessageType::Boolean,
+                2,
+                &[1, 0, 0, 0, 0, 0, 0, 0],
+                [Value::Boolean(true), Value::Boolean(false)],
+            ),
+        ];
+        for (element, length, elements, values) in recorded {
+            let description =
+                SliceDescription { element, bounds: vec![(1, 2)], ..SliceDescription::parse(SDL).unwrap() };
+            let sdl = description.to_bytes().unwrap();
+            let reply = [&length.to_be_bytes()[..], elements].concat();
+            let read = SliceElements::read(&mut Reader::new(&reply), || element_type(&sdl), 1000).unwrap();
+            assert_eq!(read.values().unwrap(), values, "{element:?}");
+            let mut written = Vec::new();
+            let slice = SliceElements::new(element_type(&sdl).unwrap(), &values).unwrap();
+            slice.write(&mut Writer::new(&mut written));
+            assert_eq!(written, reply, "{element:?}");
         }
     }
 

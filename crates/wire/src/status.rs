@@ -94,6 +94,20 @@ impl StatusVector {
         self
     }
 
+    /// Changes the texts, such as from the connection's character set to UTF-8.
+    pub fn change_texts(&mut self, change: impl Fn(&[u8]) -> Vec<u8>) {
+        let is_text =
+            |entry: &StatusEntry| matches!(entry, StatusEntry::Text(_) | StatusEntry::Interpreted(_));
+        if !self.entries.iter().any(is_text) {
+            return;
+        }
+        for entry in self.entries.to_mut() {
+            if let StatusEntry::Text(text) | StatusEntry::Interpreted(text) = entry {
+                *text = change(text);
+            }
+        }
+    }
+
     /// The entries.
     pub fn entries(&self) -> &[StatusEntry] {
         &self.entries

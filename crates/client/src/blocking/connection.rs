@@ -3,7 +3,7 @@
 use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Deref;
 
-use farbird_types::{BlobId, Error, Result, Value, isc};
+use farbird_types::{BlobId, CharacterSet, Error, Result, Value, isc};
 use farbird_wire::counters::Counters;
 use farbird_wire::message::MessageType;
 use farbird_wire::protocol::ProtocolVersion;
@@ -113,6 +113,11 @@ impl Connection {
     /// `isc_obj_in_use` while others are attached.
     pub fn drop_database(self) -> Result<()> {
         self.runner.run(self.inner.drop_database())
+    }
+
+    /// The character set in which texts travel.
+    pub fn character_set(&self) -> CharacterSet {
+        self.inner.character_set()
     }
 
     /// The protocol in use.
@@ -477,6 +482,28 @@ impl Connection {
     pub fn open_blob(&self, transaction: &Transaction, id: BlobId) -> Result<BlobReader> {
         let reader = self.runner.run(self.inner.open_blob(transaction, id))?;
         Ok(BlobReader { inner: reader, runner: self.runner.clone() })
+    }
+
+    /// As [`crate::Connection::write_text`].
+    ///
+    /// # Round trips
+    /// As [`Connection::write_blob`].
+    ///
+    /// # Errors
+    /// What the server says; `isc_transliteration_failed` for a character that the connection's character set has not.
+    pub fn write_text(&self, transaction: &Transaction, text: &str) -> Result<BlobId> {
+        self.runner.run(self.inner.write_text(transaction, text))
+    }
+
+    /// As [`crate::Connection::read_text`].
+    ///
+    /// # Round trips
+    /// As [`Connection::read_blob`].
+    ///
+    /// # Errors
+    /// What the server says; `isc_malformed_string` for bytes that are no text.
+    pub fn read_text(&self, transaction: &Transaction, id: BlobId) -> Result<String> {
+        self.runner.run(self.inner.read_text(transaction, id))
     }
 
     /// As [`crate::Connection::read_blobs`].

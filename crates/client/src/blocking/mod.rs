@@ -20,6 +20,7 @@
 //! # Place
 //! Each call runs the operation of the same name on the [`Driver`]; nothing else is decided here.
 
+mod array;
 mod blob;
 mod bulk;
 mod cancel;

@@ -36,13 +36,14 @@ mod timeline;
 use std::task::Waker;
 use std::time::Duration;
 
-use farbird_types::{Error, Result};
+use farbird_types::{CharacterSet, Error, Result};
 use farbird_wire::counters::Counters;
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::operation::Operation;
 use farbird_wire::packet::{CryptKeyCallback, Reply, Request};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
+use crate::character_set;
 use crate::error;
 use crate::tuning::Tuning;
 use accounts::Accounts;
@@ -126,6 +127,8 @@ pub struct Core {
     peer: String,
     is_abandoned: bool,
     timeline: Option<Timeline>,
+    /// In which the server's messages are.
+    character_set: CharacterSet,
 }
 
 impl Core {
@@ -155,6 +158,7 @@ impl Core {
             peer: String::new(),
             is_abandoned: false,
             timeline,
+            character_set: CharacterSet::UTF8,
         }
     }
 }
@@ -240,11 +244,12 @@ impl Core {
     /// The server broke the protocol: the connection has failed.
     pub fn deliver_one(&mut self) -> Result<Option<Delivered>> {
         let packets = self.conversation.counters().in_packets;
-        let answer = match self.conversation.poll_answer() {
+        let mut answer = match self.conversation.poll_answer() {
             Ok(Some(answer)) => answer,
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.fail(error)),
         };
+        self.translate(&mut answer.received);
         let (ticket, is_last, bytes) = (answer.ticket, answer.is_last, answer.bytes);
         let packets = self.conversation.counters().in_packets - packets;
         self.accounts.answered(ticket, packets, bytes, is_last);
@@ -527,6 +532,26 @@ impl Core {
     /// The release that has to be answered before anything else is asked, if releases are not deferred.
     pub(crate) fn barrier(&mut self) -> Option<Ticket> {
         self.barrier.take()
+    }
+
+    /// From now on the server speaks in this character set.
+    pub(crate) fn set_character_set(&mut self, character_set: CharacterSet) {
+        self.character_set = character_set;
+    }
+
+    /// Brings what the server says of failures into UTF-8.
+    fn translate(&self, received: &mut Received) {
+        if self.character_set == CharacterSet::UTF8 {
+            return;
+        }
+        let translated = |text: &[u8]| character_set::decode(self.character_set, text).into_bytes();
+        match received {
+            Received::Packet(Reply::Response(response)) => response.status.change_texts(translated),
+            Received::Packet(Reply::BatchCompletion(completion)) => {
+                completion.errors.iter_mut().for_each(|(_, status)| status.change_texts(translated));
+            }
+            _ => {}
+        }
     }
 
     /// The question is the attach: what is queued behind it fails as it does.

@@ -179,7 +179,7 @@ fn text_of(value: WireValue<'_>) -> Result<(&[u8], CharacterSet), Mismatch> {
     let content = content(value)?;
     let set_of = |charset: Option<u16>| {
         let [character_set, _] = charset.unwrap_or(u16::from(DYNAMIC_CHARACTER_SET)).to_le_bytes();
-        // This client's connections are in UTF8.
+        // Where nothing is said, it is the connection's: columns of other connections than those in UTF8 say theirs.
         if character_set == DYNAMIC_CHARACTER_SET { CharacterSet::UTF8 } else { CharacterSet(character_set) }
     };
     match value.kind() {
@@ -189,9 +189,13 @@ fn text_of(value: WireValue<'_>) -> Result<(&[u8], CharacterSet), Mismatch> {
         MessageType::Text { length, charset } => {
             let character_set = set_of(charset);
             let declared = usize::from(length) / usize::from(character_set.bytes_per_character().max(1));
-            let bytes = match charset.is_some() && character_set == CharacterSet::UTF8 {
-                true => first_characters(content, declared),
-                false => content,
+            let bytes = match character_set {
+                CharacterSet::UTF8 if charset.is_some() => first_characters(content, declared),
+                CharacterSet::UTF8 => content,
+                _ if character_set.bytes_per_character() > 1 => {
+                    content.get(..character_set.byte_offset(content, declared)).unwrap_or(content)
+                }
+                _ => content,
             };
             Ok((bytes, character_set))
         }

@@ -8,11 +8,13 @@
 //! they take Farbird's place. `tests/client-servers/run` brings such servers along.
 
 mod ahead;
+mod arrays;
 mod backpressure;
 mod batches;
 mod blobs;
 mod blobs_ahead;
 mod cancels;
+mod character_sets;
 mod counters;
 mod deferred;
 mod events;

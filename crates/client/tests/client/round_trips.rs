@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use farbird_client::virtual_clock::{Cost, VirtualClock, VirtualLink};
 use farbird_client::{
-    BlobOptions, ConnectOptions, Connection, Cursor, Location, MessageType, Result, Services, Transaction,
-    TransactionOptions, Tuning, Value, WireCrypt,
+    Array, BlobId, BlobOptions, ConnectOptions, Connection, Cursor, Location, MessageType, Result, Services,
+    Transaction, TransactionOptions, Tuning, Value, WireCrypt,
 };
 use farbird_types::isc;
 
@@ -276,6 +276,68 @@ fn blobs_take_what_they_promise() {
                 ("read_blob, 5 bytes", short),
                 ("read_blob, 100 KB", 1),
                 ("read_blob, 1 MB", 4),
+            ],
+            &place,
+        );
+        drop((insert, transaction));
+        price.clock.run(connection.drop_database()).unwrap();
+    }
+}
+
+#[test]
+fn arrays_take_what_they_promise() {
+    for place in all() {
+        // Farbird has none yet.
+        if place.is_own() {
+            continue;
+        }
+        let table = "create table t (id integer, a varchar(10)[1:3])";
+        let (mut price, connection) = far(&place, &place.options, &[table]);
+        let transaction = price.of("begin", connection.begin(&TransactionOptions::default()));
+        let column = price.of("array_column", connection.array_column(&transaction, "T", "A"));
+        let array = Array::from(vec!["one", "two", "three"]);
+        let id = price.of("write_array", connection.write_array(&transaction, &column, &array));
+        let insert = price.of("prepare", connection.prepare(&transaction, "insert into t values (1, ?)"));
+        price.of("execute", connection.execute(&transaction, &insert, (id,)));
+        let hundred = vec![array.clone(); 100];
+        let ids = price.of("write_arrays, 100", connection.write_arrays(&transaction, &column, &hundred));
+        let mut pipeline = connection.pipeline(&transaction, &insert);
+        price.of("100 executions", async {
+            for id in &ids {
+                pipeline.execute((*id,)).await?;
+            }
+            pipeline.finish().await?.into_result()
+        });
+        let text = "select first 100 a from t order by rdb$db_key desc";
+        let rows = price.of("query_all", connection.query_all(&transaction, text));
+        let ids: Vec<BlobId> = rows
+            .iter()
+            .map(|row| match row[0] {
+                Value::Blob(id) => id,
+                ref other => panic!("{other:?}"),
+            })
+            .collect();
+        let arrays = price.of("read_arrays, 100", connection.read_arrays(&transaction, &column, &ids));
+        assert!(arrays == hundred);
+        price.of("read_array", connection.read_array(&transaction, &column, ids[7]));
+        let slice = connection.read_array_slice(&transaction, &column, ids[7], &[2..=3]);
+        assert_eq!(price.of("read_array_slice", slice).elements().len(), 2);
+        let change = connection.write_array_slice(&transaction, &column, ids[7], &array);
+        price.of("write_array_slice", change);
+        price.is(
+            &[
+                ("begin", 0),
+                ("array_column", 1),
+                ("write_array", 1),
+                ("prepare", 1),
+                ("execute", 1),
+                ("write_arrays, 100", 1),
+                ("100 executions", 1),
+                ("query_all", 2),
+                ("read_arrays, 100", 1),
+                ("read_array", 1),
+                ("read_array_slice", 1),
+                ("write_array_slice", 1),
             ],
             &place,
         );

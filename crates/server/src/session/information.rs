@@ -253,9 +253,10 @@ pub(super) fn statement(
     character_set: CharacterSet,
 ) -> Result<Vec<u8>> {
     let description = attachment.describe(statement)?;
+    let encoded =
+        |text: &str| character_set.encode(text).map_or_else(|_| text.into(), |bytes| bytes.into_owned());
     let variable = |column: &ColumnDescription| {
-        let name =
-            |text: &str| character_set.encode(text).map_or_else(|_| text.into(), |bytes| bytes.into_owned());
+        let name = &encoded;
         Variable {
             field: name(&column.field),
             relation: name(&column.relation),
@@ -267,7 +268,7 @@ pub(super) fn statement(
     };
     let counts = attachment.record_counts(statement)?;
     let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let plan = |text: &str| (!text.is_empty()).then(|| format!("\n{text}").into_bytes());
+    let plan = |text: &str| (!text.is_empty()).then(|| encoded(&format!("\n{text}")));
     let information = StatementInformation {
         statement_type: description.kind as u32,
         flags: u32::from(description.has_cursor) + 2 * u32::from(is_repeatable(description.kind)),
