@@ -2,32 +2,27 @@
 
 mod common;
 
+use std::num::NonZeroU32;
 use std::thread;
 
-use farbird_client::{Isolation, Result, TransactionOptions, Wait, isc};
+use farbird_client::{Isolation, Result, TransactionOptions, Wait};
 
 const THREADS: i64 = 4;
 const DEPOSITS: i64 = 25;
+const ATTEMPTS_MAX: NonZeroU32 = NonZeroU32::MAX;
 
-/// One deposit; whoever loses against another transaction begins anew, with a new snapshot.
+/// One deposit; whoever loses against another transaction begins anew, with a new snapshot. Gives the number of attempts.
 fn deposit(connection: &farbird_client::blocking::Connection, amount: i64) -> Result<u32> {
     let options =
         TransactionOptions { isolation: Isolation::Snapshot, wait: Wait::Forever, ..Default::default() };
-    for attempt in 1.. {
-        let transaction = connection.begin(&options)?;
+    let mut attempts = 0;
+    connection.in_transaction(&options, ATTEMPTS_MAX, |transaction| {
+        attempts += 1;
         let update = "update example_account set balance = balance + ?";
-        let update = connection.prepare_cached(&transaction, update)?;
-        match connection.execute(&transaction, &update, (amount,)) {
-            Ok(_) => {
-                connection.commit(transaction)?;
-                return Ok(attempt);
-            }
-            // Dropping the transaction rolls it back.
-            Err(error) if error.has(isc::DEADLOCK) || error.has(isc::UPDATE_CONFLICT) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    unreachable!("tries until it succeeds")
+        let update = connection.prepare_cached(transaction, update)?;
+        connection.execute(transaction, &update, (amount,))
+    })?;
+    Ok(attempts)
 }
 
 fn main() -> Result<()> {

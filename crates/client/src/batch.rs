@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use farbird_types::{BlobId, Error, Result, Value, isc};
 use farbird_wire::blob_stream::{ALIGNMENT, BlobStreamItem, BlobStreamPortion, HEADER_BYTES};
-use farbird_wire::clumplet::bpb;
+use farbird_wire::clumplet::{ClumpletReader, bpb};
 use farbird_wire::message::{MessageFormat, MessageRun};
 use farbird_wire::packet::{BatchBlobs, BatchCreate, BatchMessages, Reply, Request};
 use farbird_wire::protocol::Handle;
@@ -53,6 +53,8 @@ pub struct Batch {
     stop_at_error: bool,
     /// Bytes, as the server counts them, after which it is told to execute.
     execute_bytes: usize,
+    /// Parameter block that travels with each BLOB; empty if the batch has one for all.
+    blob_bpb: Vec<u8>,
 }
 
 impl Connection {
@@ -107,6 +109,7 @@ impl Connection {
             outcome: Outcome::default(),
             stop_at_error: options.stop_at_error,
             execute_bytes: execute_bytes(options.buffer_bytes),
+            blob_bpb: STREAM_BPB.to_vec(),
         })
     }
 }
@@ -151,6 +154,30 @@ impl Batch {
         Ok(())
     }
 
+    /// Sets the parameter block of the BLOBs that are sent with the batch, such as the character set in which their texts
+    /// are. To be called before the first row and BLOB.
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// `isc_bpb_version`, `isc_wish_list` for a block that does not say that the BLOBs are streams
+    /// (`isc_bpb_type_stream`): what [`Batch::add_blob`] sends has no segments. A lost connection; what the server says
+    /// comes with the execution.
+    pub async fn set_blob_parameters(&mut self, parameters: &[u8]) -> Result<()> {
+        let items = ClumpletReader::bpb(parameters).map_err(|_| Error::new(isc::BPB_VERSION))?;
+        let mut is_stream = false;
+        for item in items {
+            let item = item.map_err(|_| Error::new(isc::BPB_VERSION))?;
+            is_stream |= item.tag == bpb::TYPE && item.data == [bpb::TYPE_STREAM];
+        }
+        if !is_stream {
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("BLOBs of a batch are streams"));
+        }
+        self.blob_bpb.clear();
+        self.send(&Request::BatchSetBpb { statement: self.handle, bpb: parameters.to_vec() })
+    }
+
     /// Sends a BLOB for a row to be added after it; gives the value by which that row names it.
     ///
     /// # Round trips
@@ -160,12 +187,14 @@ impl Batch {
     /// A BLOB of more than 4 GiB, or a lost connection.
     pub async fn add_blob(&mut self, contents: &[u8]) -> Result<Value> {
         let too_long = || Error::new(isc::IMP_EXC).and(isc::BLOBTOOBIG);
-        let length = u32::try_from(contents.len() + STREAM_BPB.len()).map_err(|_| too_long())?;
+        let length = u32::try_from(contents.len() + self.blob_bpb.len()).map_err(|_| too_long())?;
         self.blobs += 1;
         let id = BlobId(self.blobs);
-        let bpb_length = u32::try_from(STREAM_BPB.len()).unwrap_or_default();
-        let mut items =
-            vec![BlobStreamItem::Header { id, length, bpb_length }, BlobStreamItem::Bpb(STREAM_BPB.to_vec())];
+        let bpb_length = u32::try_from(self.blob_bpb.len()).unwrap_or_default();
+        let mut items = vec![BlobStreamItem::Header { id, length, bpb_length }];
+        if bpb_length > 0 {
+            items.push(BlobStreamItem::Bpb(self.blob_bpb.clone()));
+        }
         let mut head_bytes = HEADER_BYTES + bpb_length;
         let mut pieces = contents.chunks(PACKET_BYTES).peekable();
         loop {

@@ -20,6 +20,7 @@ pub(crate) async fn log_in<'o>(
     options: &'o ConnectOptions,
 ) -> Result<Option<Login<'o>>> {
     let mut login = Login::new(options)?;
+    shared.lock().set_key_callback(options.key_callback.clone());
     let mut question = shared.ask(&login.connect_request(file))?;
     loop {
         match login.next(question.next().await?)? {

@@ -305,6 +305,11 @@ impl Connection {
     /// # Errors
     /// What the server says; the transaction is then rolled back.
     pub async fn commit(&self, transaction: Transaction) -> Result<()> {
+        self.commit_held(&transaction).await
+    }
+
+    /// Commits a transaction that somebody else may hold, too.
+    pub(crate) async fn commit_held(&self, transaction: &Transaction) -> Result<()> {
         let request = Request::Commit(transaction.handle(&self.shared).await?);
         let ended = transaction.object().ask_to_end(&request)?;
         transaction.explain(ended.response().await).map(|_| ())

@@ -92,13 +92,10 @@
 //! | on arrays | `array_column.rs`, and a line in `blocking/array.rs` |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
-//! | of the services manager | `service_action.rs` |
+//! | of the services manager | `service_action.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
-//!
-//! # Not there yet
-//! The keys of encrypted databases, service timeouts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -126,6 +123,7 @@ mod event;
 mod event_stream;
 mod execute;
 mod expected_query;
+mod key_callback;
 mod lent;
 mod login;
 mod options;
@@ -135,9 +133,13 @@ pub mod pool;
 mod prepare;
 mod pure_text;
 mod recycle;
+mod retry;
 mod scroll;
 mod service;
 mod service_action;
+mod service_maintenance;
+mod service_properties;
+mod service_trace;
 mod statement;
 mod statement_cache;
 #[cfg(feature = "tokio")]
@@ -179,12 +181,16 @@ pub use farbird_wire::auth::AuthPlugin;
 pub use farbird_wire::counters::Counters;
 pub use farbird_wire::crypt::CryptPlugin;
 pub use farbird_wire::message::MessageType;
+pub use key_callback::KeyCallback;
 pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, ProtocolVersion, WireCrypt};
 pub use pipeline::{Outcome, Pipeline};
 pub use recycle::RecyclingMethod;
 pub use scroll::{Scroll, ScrollCursor};
 pub use service::{Heard, Services};
-pub use service_action::{ServiceAction, Statistics, User};
+pub use service_action::{Polled, ServiceAction, Statistics, User};
+pub use service_maintenance::{LimboTransaction, Repair, Validation};
+pub use service_properties::{OnlineMode, Property, ReplicaMode, Shutdown};
+pub use service_trace::TraceSession;
 pub use statement::{Column, Counts, Statement};
 #[cfg(feature = "tokio")]
 pub use task::drive;

@@ -10,6 +10,7 @@ pub use farbird_wire::negotiation::WireCrypt;
 pub use farbird_wire::protocol::ProtocolVersion;
 
 use crate::attach_options::AttachOptions;
+use crate::key_callback::KeyCallback;
 use crate::tuning::Tuning;
 
 /// The port of servers that name none.
@@ -140,6 +141,8 @@ pub struct ConnectOptions {
     pub tuning: Tuning,
     /// Name of the program, shown in MON$ATTACHMENTS.
     pub program: String,
+    /// Answers a server that asks for the key of an encrypted database. Without one, the server is told that there is none.
+    pub key_callback: Option<KeyCallback>,
     /// What else is asked of the server for this attachment.
     pub attach: AttachOptions,
 }
@@ -163,6 +166,7 @@ impl ConnectOptions {
             read_timeout: None,
             tuning: Tuning::default(),
             program: std::env::args().next().unwrap_or_default(),
+            key_callback: None,
             attach: AttachOptions::default(),
         }
     }

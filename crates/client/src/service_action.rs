@@ -2,6 +2,8 @@
 //!
 //! Source: wire-protocol 11.5; FirebirdSQL/firebird doc/README.services_extension.
 
+use std::time::Duration;
+
 use farbird_types::{Error, Result, isc};
 use farbird_wire::clumplet::spb;
 use farbird_wire::info::common;
@@ -111,6 +113,20 @@ impl Statistics {
     }
 }
 
+/// What came of [`Services::poll_for`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Polled {
+    /// What the action has said.
+    Said(Vec<u8>),
+    /// It has said nothing in that time, and is at work.
+    Nothing,
+    /// It has ended.
+    Ended,
+}
+
+/// Longest time that a server is asked to wait: it counts seconds in 16 bits.
+const TIMEOUT_SECONDS_MAX: u32 = 65_535;
+
 impl Services {
     /// Starts an action.
     ///
@@ -142,6 +158,24 @@ impl Services {
                 return Ok(None);
             }
         }
+    }
+
+    /// As [`Services::poll`], but waits no longer than so long; whole seconds, at least one.
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// As [`Services::poll`].
+    pub async fn poll_for(&self, timeout: Duration) -> Result<Polled> {
+        let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX).clamp(1, TIMEOUT_SECONDS_MAX);
+        let wait = [&[spb::info::TIMEOUT, 4, 0][..], &seconds.to_le_bytes()].concat();
+        let answer = self.answer(self.ask_service(wait, &[spb::info::TO_EOF])?).await?;
+        Ok(match answer.bytes.is_empty() {
+            false => Polled::Said(answer.bytes),
+            true if answer.goes_on => Polled::Nothing,
+            true => Polled::Ended,
+        })
     }
 
     /// Starts an action and waits for its end; gives what it said, in lines.
@@ -276,7 +310,7 @@ impl Services {
 }
 
 /// A text behind its length, and what follows.
-fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
 }

@@ -142,6 +142,17 @@ impl Batch {
         self.runner.run(self.inner.add(values))
     }
 
+    /// As [`crate::Batch::set_blob_parameters`].
+    ///
+    /// # Round trips
+    /// None.
+    ///
+    /// # Errors
+    /// As [`crate::Batch::set_blob_parameters`].
+    pub fn set_blob_parameters(&mut self, parameters: &[u8]) -> Result<()> {
+        self.runner.run(self.inner.set_blob_parameters(parameters))
+    }
+
     /// As [`crate::Batch::add_blob`].
     ///
     /// # Round trips

@@ -34,6 +34,7 @@ mod recycle;
 mod scroll;
 mod service;
 mod service_action;
+mod service_maintenance;
 mod transaction;
 mod two_phase;
 

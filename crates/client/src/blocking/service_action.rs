@@ -1,9 +1,11 @@
 //! Any action of the services manager: the calls of [`crate::Services`].
 
+use std::time::Duration;
+
 use farbird_types::Result;
 
 use super::service::Services;
-use crate::service_action::{ServiceAction, Statistics, User};
+use crate::service_action::{Polled, ServiceAction, Statistics, User};
 
 impl Services {
     /// As [`crate::Services::start_action`].
@@ -26,6 +28,17 @@ impl Services {
     /// Why the action failed.
     pub fn poll(&self) -> Result<Option<Vec<u8>>> {
         self.runner.run(self.inner.poll())
+    }
+
+    /// As [`crate::Services::poll_for`].
+    ///
+    /// # Round trips
+    /// One.
+    ///
+    /// # Errors
+    /// As [`Services::poll`].
+    pub fn poll_for(&self, timeout: Duration) -> Result<Polled> {
+        self.runner.run(self.inner.poll_for(timeout))
     }
 
     /// As [`crate::Services::run`].

@@ -1,12 +1,40 @@
 //! Transactions by SQL, savepoints, what servers say of transactions: the calls of [`crate::Connection`].
 
+use std::num::NonZeroU32;
+
 use farbird_types::Result;
 
 use super::connection::Connection;
 use crate::transaction::Transaction;
 use crate::transaction_information::TransactionInformation;
+use crate::transaction_options::TransactionOptions;
 
 impl Connection {
+    /// As [`crate::Connection::in_transaction`].
+    ///
+    /// # Round trips
+    /// One, the commit's, beside those of the work.
+    ///
+    /// # Errors
+    /// Those of `work` and of the commit; after `attempts` conflicts the last of them.
+    pub fn in_transaction<T>(
+        &self,
+        options: &TransactionOptions,
+        attempts: NonZeroU32,
+        mut work: impl FnMut(&Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut left = attempts.get();
+        loop {
+            left -= 1;
+            let transaction = self.begin(options)?;
+            let outcome = work(&transaction).and_then(|value| self.commit(transaction).map(|()| value));
+            match outcome {
+                Err(error) if error.is_conflict() && left > 0 => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// As [`crate::Connection::begin_by`].
     ///
     /// # Round trips

@@ -45,6 +45,7 @@ use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use crate::character_set;
 use crate::error;
+use crate::key_callback::KeyCallback;
 use crate::tuning::Tuning;
 use accounts::Accounts;
 pub use accounts::StatementCounters;
@@ -129,6 +130,8 @@ pub struct Core {
     timeline: Option<Timeline>,
     /// In which the server's messages are.
     character_set: CharacterSet,
+    /// Who knows the keys of encrypted databases.
+    key_callback: Option<KeyCallback>,
 }
 
 impl Core {
@@ -159,6 +162,7 @@ impl Core {
             is_abandoned: false,
             timeline,
             character_set: CharacterSet::UTF8,
+            key_callback: None,
         }
     }
 }
@@ -568,9 +572,18 @@ impl Core {
         }
     }
 
-    /// A server that opens an encrypted database may ask for its key. We hold none, and say so.
+    /// Asked for keys, this answers.
+    pub(crate) fn set_key_callback(&mut self, key_callback: Option<KeyCallback>) {
+        self.key_callback = key_callback;
+    }
+
+    /// A server that opens an encrypted database may ask for its key. Who has none says so.
     fn answer_key_question(&mut self, question: &CryptKeyCallback) -> Result<()> {
-        let answer = CryptKeyCallback { data: Vec::new(), reply_length: question.reply_length };
+        let answer = match &self.key_callback {
+            Some(key_callback) => key_callback.answer(question, self.version().has_callback_size()),
+            None => Ok(CryptKeyCallback { data: Vec::new(), reply_length: question.reply_length }),
+        };
+        let answer = answer.map_err(|error| self.fail(error))?;
         self.send(&Request::CryptKeyCallback(answer))?;
         self.flush();
         Ok(())

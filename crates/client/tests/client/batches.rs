@@ -194,3 +194,33 @@ fn bulk_loads_have_the_same_outcome_on_every_server() {
         connection.drop_database().unwrap();
     }
 }
+
+#[test]
+fn blobs_of_a_batch_take_their_parameters_from_it() {
+    // Streams of texts in WIN1252.
+    const PARAMETERS: [u8; 13] = [1, 3, 1, 1, 1, 1, 1, 2, 1, 1, 4, 1, 53];
+    for place in all() {
+        let connection = place.create();
+        if !connection.version().has_statement_timeout() {
+            connection.drop_database().unwrap();
+            continue;
+        }
+        run(&connection, &["create table t (id integer, b blob sub_type text character set utf8)"]);
+        let transaction = begin(&connection);
+        let insert = connection.prepare(&transaction, "insert into t values (?, ?)").unwrap();
+        let mut batch = connection.batch(&transaction, &insert).unwrap();
+        assert!(batch.set_blob_parameters(&[1, 3, 1, 0]).unwrap_err().has(isc::WISH_LIST));
+        assert!(batch.set_blob_parameters(&[9]).unwrap_err().has(isc::BPB_VERSION));
+        batch.set_blob_parameters(&[&PARAMETERS[..], &[5, 1, 4]].concat()).unwrap();
+        for id in 1..=2 {
+            let blob = batch.add_blob(b"Gr\xFC\xDFe").unwrap();
+            batch.add(&[Value::integer(id), blob]).unwrap();
+        }
+        assert_eq!(batch.finish().unwrap().into_result().unwrap(), 2);
+        let rows = connection.query_all(&transaction, "select cast(b as varchar(20)) from t").unwrap();
+        assert_eq!(rows, vec![vec![Value::text("Grüße")]; 2]);
+        drop(insert);
+        connection.commit(transaction).unwrap();
+        connection.drop_database().unwrap();
+    }
+}

@@ -122,6 +122,63 @@ impl Error {
     }
 }
 
+/// What kind of failure it is, for programs that decide what to do about it.
+impl Error {
+    /// Another transaction was in the way: a deadlock, an update conflict, a lock that was not waited for or not long
+    /// enough. The same work in a new transaction may succeed.
+    pub fn is_conflict(&self) -> bool {
+        const CODES: [u32; 7] = [
+            isc::DEADLOCK,
+            isc::LOCK_CONFLICT,
+            isc::LOCK_TIMEOUT,
+            isc::UPDATE_CONFLICT,
+            isc::READ_CONFLICT,
+            isc::CONCURRENT_TRANSACTION,
+            isc::DSQL_WLOCK_CONFLICT,
+        ];
+        self.has_any(&CODES)
+    }
+
+    /// The connection, or the attachment behind it, is lost: the network failed, or the server, its administrator or a
+    /// limit of idle time ended it. What was under way may have been done or not.
+    pub fn is_disconnected(&self) -> bool {
+        const CODES: [u32; 12] = [
+            isc::NETWORK_ERROR,
+            isc::NET_CONNECT_ERR,
+            isc::NET_READ_ERR,
+            isc::NET_WRITE_ERR,
+            isc::NET_SERVER_SHUTDOWN,
+            isc::SHUTDOWN,
+            isc::ATT_SHUTDOWN,
+            isc::ATT_SHUT_KILLED,
+            isc::ATT_SHUT_IDLE,
+            isc::ATT_SHUT_DB_DOWN,
+            isc::ATT_SHUT_ENGINE,
+            isc::CONNECT_REJECT,
+        ];
+        self.has_any(&CODES)
+    }
+
+    /// The statement was stopped: by a request to cancel it, or by a limit of time ([`Error::is_timed_out`]).
+    pub fn is_cancelled(&self) -> bool {
+        self.has(isc::CANCELLED)
+    }
+
+    /// The statement took longer than the server, the attachment or the statement itself allows.
+    pub fn is_timed_out(&self) -> bool {
+        self.has_any(&[isc::CFG_STMT_TIMEOUT, isc::ATT_STMT_TIMEOUT, isc::REQ_STMT_TIMEOUT])
+    }
+
+    /// A key, a CHECK, or NOT NULL does not allow the change (SQLSTATE class 23).
+    pub fn is_constraint_violation(&self) -> bool {
+        self.sql_state().starts_with("23")
+    }
+
+    fn has_any(&self, gds_codes: &[u32]) -> bool {
+        self.items.iter().any(|item| gds_codes.contains(&item.gds_code))
+    }
+}
+
 impl From<&str> for StatusArgument {
     fn from(text: &str) -> Self {
         StatusArgument::Text(text.to_owned())

@@ -1,5 +1,29 @@
 use super::*;
 
+#[test]
+fn errors_tell_their_kind() {
+    let conflict =
+        Error::new(isc::DEADLOCK).and(isc::UPDATE_CONFLICT).and(isc::CONCURRENT_TRANSACTION).with(7);
+    let lost = Error::new(isc::NETWORK_ERROR).with("db").and(isc::NET_READ_ERR);
+    let limit = Error::new(isc::CANCELLED).and(isc::REQ_STMT_TIMEOUT);
+    let cancelled = Error::new(isc::CANCELLED);
+    let key = Error::new(isc::UNIQUE_KEY_VIOLATION).with("PK").with("T");
+    let kinds = |error: &Error| {
+        [
+            error.is_conflict(),
+            error.is_disconnected(),
+            error.is_cancelled(),
+            error.is_timed_out(),
+            error.is_constraint_violation(),
+        ]
+    };
+    assert_eq!(kinds(&conflict), [true, false, false, false, false]);
+    assert_eq!(kinds(&lost), [false, true, false, false, false]);
+    assert_eq!(kinds(&limit), [false, false, true, true, false]);
+    assert_eq!(kinds(&cancelled), [false, false, true, false, false]);
+    assert_eq!(kinds(&key), [false, false, false, false, true]);
+}
+
 /// SQLSTATE as Firebird 4's shell printed it.
 #[test]
 fn states_are_those_that_firebird_derives() {
