@@ -11,7 +11,6 @@ use farbird_wire::packet::Request;
 use farbird_wire::protocol::{Handle, ProtocolVersion, cancel};
 
 use crate::connection::Connection;
-use crate::prepare::statement_text;
 
 /// How it is made sure that a connection can serve its next user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,7 +116,7 @@ impl Connection {
     }
 
     async fn reset_session(&self) -> Result<()> {
-        let text = statement_text(Handle::NONE, Handle::NONE, "alter session reset", &[]);
+        let text = self.statement_text(Handle::NONE, Handle::NONE, "alter session reset", &[])?;
         self.response(&Request::ExecuteImmediate(text)).await.map(|_| ())
     }
 }

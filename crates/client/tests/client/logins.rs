@@ -143,6 +143,12 @@ fn old_protocols_work(place: &TestServer) {
             panic!("{rows:?}")
         };
         assert_eq!(connection.read_blob(&transaction, *blob).unwrap(), b"contents");
+        // Texts are as long as 16 bits count, and not a byte longer.
+        let select = "select 1 from rdb$database";
+        let text = |bytes: usize| format!("{select}{}", " ".repeat(bytes - select.len()));
+        assert_eq!(connection.query_all(&transaction, &text(65_535)).unwrap(), [[Value::integer(1)]]);
+        let error = connection.prepare(&transaction, &text(65_536)).unwrap_err();
+        assert!(error.has(isc::IMP_EXC) && error.to_string().contains("65536"), "{error}");
         drop(insert);
         connection.rollback(transaction).unwrap();
         connection.drop_database().unwrap();
