@@ -3,11 +3,9 @@
 //! A value knows enough of its own type to be shown, compared and converted: exact numerics carry their scale,
 //! texts their character set. What it does not know is its declared length or column; that is [`crate::SqlType`].
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::character_set::CharacterSet;
-use crate::convert::to_display_text;
 use crate::decimal::Decimal;
 use crate::temporal::{Date, Time, TimeTz, Timestamp, TimestampTz};
 
@@ -75,16 +73,6 @@ impl Value {
     }
 }
 
-/// As Firebird shows the value in a result; `<null>` for NULL. A BLOB is its id.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Null => f.pad("<null>"),
-            value => f.pad(&to_display_text(value)),
-        }
-    }
-}
-
 /// Bytes with the character set they are written in.
 ///
 /// Cheap to clone: rows travel between operators by reference count. The bytes are valid in their character set
@@ -122,27 +110,3 @@ impl Text {
 /// On the wire it is a quad: the high word first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct BlobId(pub u64);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_shown_as_people_write_them() {
-        let shown = [
-            (Value::Null, "<null>"),
-            (Value::Boolean(true), "TRUE"),
-            (Value::Integer { unscaled: -1234, scale: -2 }, "-12.34"),
-            (Value::Int128 { unscaled: 5, scale: -3 }, "0.005"),
-            (Value::Double(0.1), "0.1000000000000000"),
-            (Value::Date(Date(58_849)), "2020-01-01"),
-            (Value::text("Grün"), "Grün"),
-            (Value::Text(Text::new(b"Gr\xFCn".to_vec(), CharacterSet::WIN1252)), "Grün"),
-            (Value::Blob(BlobId(0x80_0000_001F)), "80:1f"),
-        ];
-        for (value, text) in shown {
-            assert_eq!(value.to_string(), text);
-        }
-        assert_eq!(format!("{:>6}|{:<8}|", Value::integer(7), Value::Null), "     7|<null>  |");
-    }
-}

@@ -8,6 +8,8 @@ mod temporal;
 mod tests;
 mod text;
 
+use std::fmt;
+
 use crate::error::{Error, Result, isc};
 use crate::sql_type::SqlType;
 use crate::temporal::{Date, Timestamp, ZoneId};
@@ -84,6 +86,17 @@ pub fn to_display_text(value: &Value) -> String {
         Value::TimestampTz(value) => value.to_string(),
         Value::Text(text) => text.decode_lossy().into_owned(),
         Value::Blob(id) => format!("{:x}:{:x}", id.0 >> 32, id.0 & 0xFFFF_FFFF),
+    }
+}
+
+/// As Firebird shows the value in a result; `<null>` for NULL. A BLOB is its id.
+// Here, since what values are knows nothing of texts.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.pad("<null>"),
+            value => f.pad(&to_display_text(value)),
+        }
     }
 }
 

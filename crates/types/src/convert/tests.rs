@@ -309,3 +309,22 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn values_are_shown_as_people_write_them() {
+    let shown = [
+        (Value::Null, "<null>"),
+        (Value::Boolean(true), "TRUE"),
+        (Value::Integer { unscaled: -1234, scale: -2 }, "-12.34"),
+        (Value::Int128 { unscaled: 5, scale: -3 }, "0.005"),
+        (Value::Double(0.1), "0.1000000000000000"),
+        (Value::Date(Date(58_849)), "2020-01-01"),
+        (Value::text("Grün"), "Grün"),
+        (Value::Text(Text::new(b"Gr\xFCn".to_vec(), CharacterSet::WIN1252)), "Grün"),
+        (Value::Blob(BlobId(0x80_0000_001F)), "80:1f"),
+    ];
+    for (value, text) in shown {
+        assert_eq!(value.to_string(), text);
+    }
+    assert_eq!(format!("{:>6}|{:<8}|", Value::integer(7), Value::Null), "     7|<null>  |");
+}
