@@ -20,6 +20,7 @@
 //! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
 //! | `row_stream`, `row_buffer`, `row_codec` | rows in temporary files |
 //! | `subquery` | queries inside expressions |
+//! | `value_set` | the values that IN looks among |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
 //! | `routine` | the way to PSQL: functions, procedures, triggers |
 
@@ -56,6 +57,7 @@ mod set;
 mod sort;
 mod spill;
 pub mod subquery;
+mod value_set;
 mod window;
 
 pub use batch::Batch;

@@ -1,19 +1,19 @@
 //! Queries inside expressions.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
 
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
-use farbird_types::{BlobId, Collation, Error, Result, SqlType, Value, compare, convert, isc};
+use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
+use crate::execute::value_set::{Membership, Pushed, ValueSet};
 use crate::expression::predicate::{compare_nullable, operator_holds};
 use crate::expression::{Subquery, SubqueryKind};
 
-/// What a value that is kept takes beside its text: its key, in a table that is half full, and its place.
+/// What a value that is kept takes beside its text, while the list of them grows.
 const KEPT_VALUE_BYTES: usize = 160;
 
 /// The operators of a subquery, and its result where that may be kept.
@@ -27,50 +27,19 @@ pub struct SubqueryState {
 enum Kept {
     /// The result of a scalar, EXISTS or SINGULAR subquery.
     Value(Value),
-    /// The values of a quantified one.
+    /// The values of IN.
+    Set(ValueSet),
+    /// The values of another quantified one.
     Values(KeptValues),
     /// There was no memory to keep them: the query runs again for each row.
     TooMany,
 }
 
-/// The values of a quantified subquery.
+/// The values of a quantified subquery, to be compared one by one.
 struct KeptValues {
     values: Vec<Value>,
-    /// For IN: the keys of values that are all of one kind, to be looked up instead of compared one by one.
-    keys: Option<(std::mem::Discriminant<Value>, HashSet<Vec<u8>>)>,
-    /// Whether there is a NULL among them.
-    has_null: bool,
     /// What they are charged to: dropped with them.
     _memory: Reservation,
-}
-
-impl KeptValues {
-    fn new(values: Vec<Value>, collation: Collation, memory: Reservation) -> KeptValues {
-        let has_null = values.iter().any(Value::is_null);
-        let mut present = values.iter().filter(|value| !value.is_null());
-        let kind = present.next().map(std::mem::discriminant);
-        let alike = present.all(|value| Some(std::mem::discriminant(value)) == kind);
-        // BLOBs are compared by their contents.
-        let has_keys = alike && kind != Some(std::mem::discriminant(&Value::Blob(BlobId(0))));
-        let keys = kind.filter(|_| has_keys).map(|kind| {
-            let keys =
-                values.iter().filter(|value| !value.is_null()).map(|value| equality_key(value, collation));
-            (kind, keys.collect())
-        });
-        KeptValues { values, keys, has_null, _memory: memory }
-    }
-
-    /// Whether a value is among them, if that can be looked up.
-    fn contains(&self, value: &Value, collation: Collation) -> Option<bool> {
-        let (kind, keys) = self.keys.as_ref()?;
-        (*kind == std::mem::discriminant(value)).then(|| keys.contains(&equality_key(value, collation)))
-    }
-}
-
-fn equality_key(value: &Value, collation: Collation) -> Vec<u8> {
-    let mut key = Vec::new();
-    compare::equality_key(value, collation, &mut key);
-    key
 }
 
 /// The value of a subquery for a row.
@@ -161,16 +130,29 @@ impl SubqueryState {
         column: Option<&SqlType>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<Value> {
+        let looks_up = test.operator == ComparisonOperator::Equal && test.quantifier == Quantifier::Any;
         if query.invariant && self.kept.is_none() {
-            self.kept = Some(self.collect(test.collation, column, context)?);
+            self.kept = match looks_up {
+                true => self.collect_set(test.collation, column, context)?,
+                false => None,
+            };
+            if self.kept.is_none() {
+                self.kept = Some(self.collect(column, context)?);
+            }
         }
         let mut verdict = Verdict::default();
-        if let Some(Kept::Values(kept)) = &self.kept {
-            let looks_up = test.operator == ComparisonOperator::Equal && test.quantifier == Quantifier::Any;
-            if looks_up && let Some(found) = kept.contains(test.operand, test.collation) {
-                verdict = Verdict { decided: found, unknown: kept.has_null };
-                return Ok(test.result(&verdict));
+        if let Some(Kept::Set(set)) = &self.kept {
+            match set.contains(test.operand) {
+                Membership::Among => verdict.decided = true,
+                Membership::NotAmong { unknown } => verdict.unknown = unknown,
+                Membership::Incomparable => {
+                    self.kept = Some(self.collect(column, context)?);
+                    return self.quantified(query, test, column, context);
+                }
             }
+            return Ok(test.result(&verdict));
+        }
+        if let Some(Kept::Values(kept)) = &self.kept {
             for value in &kept.values {
                 context.check_interrupt()?;
                 if test.decides(value, &mut verdict, context)? {
@@ -191,31 +173,54 @@ impl SubqueryState {
         Ok(test.result(&verdict))
     }
 
-    /// Keeps the values, as those of type `column` if they are to be converted.
-    fn collect(
+    /// Keeps the values as a set; nothing if they make none.
+    fn collect_set(
         &mut self,
         collation: Collation,
         column: Option<&SqlType>,
         context: &mut ExecutionContext<'_>,
-    ) -> Result<Kept> {
+    ) -> Result<Option<Kept>> {
+        let mut set = ValueSet::new(collation, context.budget.reserve());
+        self.batch.set_limit(usize::MAX);
+        self.operator.open(context)?;
+        while self.operator.next(context, &mut self.batch)? {
+            for row in self.batch.rows() {
+                let value = row.first().cloned().unwrap_or_default();
+                match set.push(&converted(value, column, context)?) {
+                    Pushed::Added => {}
+                    Pushed::Misfit => return Ok(None),
+                    Pushed::NoRoom => return Ok(Some(Kept::TooMany)),
+                }
+            }
+        }
+        set.finish();
+        Ok(Some(Kept::Set(set)))
+    }
+
+    /// Keeps the values, as those of type `column` if they are to be converted.
+    fn collect(&mut self, column: Option<&SqlType>, context: &mut ExecutionContext<'_>) -> Result<Kept> {
         let mut values = Vec::new();
         let mut memory = context.budget.reserve();
         self.batch.set_limit(usize::MAX);
         self.operator.open(context)?;
         while self.operator.next(context, &mut self.batch)? {
             for row in self.batch.rows() {
-                let value = row.first().cloned().unwrap_or_default();
-                let value = match column {
-                    Some(sql_type) => convert::cast(&value, sql_type, &context.cast)?,
-                    None => value,
-                };
-                if !memory.try_grow(KEPT_VALUE_BYTES + 2 * heap_bytes(&value)) {
+                let value = converted(row.first().cloned().unwrap_or_default(), column, context)?;
+                if !memory.try_grow(KEPT_VALUE_BYTES + heap_bytes(&value)) {
                     return Ok(Kept::TooMany);
                 }
                 values.push(value);
             }
         }
-        Ok(Kept::Values(KeptValues::new(values, collation, memory)))
+        Ok(Kept::Values(KeptValues { values, _memory: memory }))
+    }
+}
+
+/// A value as one of type `column`, if it is to be converted.
+fn converted(value: Value, column: Option<&SqlType>, context: &ExecutionContext<'_>) -> Result<Value> {
+    match column {
+        Some(sql_type) => convert::cast(&value, sql_type, &context.cast),
+        None => Ok(value),
     }
 }
 

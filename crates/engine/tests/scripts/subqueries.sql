@@ -46,3 +46,14 @@ select u from sets where u in (select s from sets);
 select u from sets where u = any (select w from sets);
 select w from sets where w in (select u from sets);
 select u from sets where u not in (select s from sets);
+-- IN looks its values up where they are of its operand's kind, and compares them one by one where they are not.
+create table n (i int, d double precision, s varchar(5), t timestamp);
+commit;
+insert into n values (1, 1, '1', '2020-01-01');
+insert into n values (2, 2.5, null, '2021-01-01');
+select i from n where i in (select d from n);
+select i from n where d in (select i from n);
+select i from n where s in (select i from n);
+select i from n where i in (select s from n) or i not in (select s from n);
+select i, i in (select s from n), s in (select s from n), i in (select i from n where 1 = 0), s in (select i from n where 1 = 0), cast(null as int) in (select i from n) from n;
+select i from n where cast(t as date) in (select t from n where i = 1);
