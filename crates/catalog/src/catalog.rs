@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cross_reference::CrossReferences;
+use crate::footprint::Stamps;
 use crate::model::{
     CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Privilege, Relation, Role, Routine,
     Sequence, Trigger,
@@ -44,4 +45,6 @@ pub struct Catalog {
     pub made: Slots,
     /// What belongs to which table.
     pub(crate) cross: CrossReferences,
+    /// When its objects changed.
+    pub(crate) stamps: Stamps,
 }

@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use farbird_sql::alternative_quoted;
+
 use crate::privileges::object_type;
 use crate::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
 
@@ -201,6 +203,8 @@ pub fn identifiers(text: &str) -> BTreeSet<String> {
             2 + comment.find("*/").map_or(comment.len(), |end| end + 2)
         } else if first == '\'' {
             quoted_length(rest, '\'')
+        } else if let Some((_, length)) = alternative_quoted(rest) {
+            length
         } else if first == '"' {
             let length = quoted_length(rest, '"');
             let inner = rest.get(1..length.saturating_sub(1)).unwrap_or("");
@@ -209,7 +213,7 @@ pub fn identifiers(text: &str) -> BTreeSet<String> {
         } else if first.is_alphabetic() || first == '_' {
             let length =
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
-            names.insert(rest.get(..length).unwrap_or("").to_uppercase());
+            names.insert(rest.get(..length).unwrap_or("").to_ascii_uppercase());
             length
         } else {
             first.len_utf8()
@@ -239,9 +243,10 @@ mod tests {
 
     #[test]
     fn names_are_found_outside_of_strings_and_comments() {
-        let text = "select a.\"My col\", 'it''s b' -- c\n from t1 /* d */ where e$1 = :f";
+        let text =
+            "select a.\"My col\", 'it''s b' -- c\n from t1 /* d */ where e$1 = q'{it's g}' and \u{e9} = :f";
         let names = identifiers(text);
-        let expected = ["A", "E$1", "F", "FROM", "My col", "SELECT", "T1", "WHERE"];
+        let expected = ["A", "AND", "E$1", "F", "FROM", "My col", "SELECT", "T1", "WHERE", "\u{e9}"];
         assert_eq!(names.into_iter().collect::<Vec<_>>(), expected);
     }
 

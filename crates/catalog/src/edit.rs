@@ -8,6 +8,7 @@ use farbird_store::{CommitNumber, RelationId as StoreRelation};
 
 use crate::cross_reference::parents;
 use crate::database::Database;
+use crate::footprint::Stamps;
 use crate::transaction::TransactionCatalog;
 use crate::{Catalog, CatalogChanges, CatalogObject, ObjectKind, OrderedMap, Relation, layout};
 
@@ -30,13 +31,13 @@ impl Catalog {
     /// The committed catalog that these changes make of this one.
     pub fn apply(&self, changes: &CatalogChanges) -> Catalog {
         let mut next = self.clone();
+        next.version = new_version();
         for ((kind, name), object) in changes.iter() {
             match object {
                 Some(object) => next.insert(object.clone()),
                 None => next.remove(*kind, name),
             }
         }
-        next.version = new_version();
         next.base_version = next.version;
         next
     }
@@ -45,6 +46,7 @@ impl Catalog {
     /// statements are bound again before they write.
     fn with_tables_renewed(mut self, tables: &BTreeSet<String>) -> Catalog {
         for name in tables {
+            self.stamps.note(name, self.version);
             if let Some(relation) = self.relations.get_mut(name) {
                 *relation = Arc::new(Relation::clone(relation));
             }
@@ -60,6 +62,42 @@ impl Catalog {
     /// Puts an object in its place; one of the same kind and name is replaced.
     /// Puts an object in its place; one of the same kind and name is replaced.
     pub fn insert(&mut self, object: CatalogObject) {
+        let (kind, name) = object.identity();
+        self.note_change(kind, &name);
+        self.place(object);
+        // What was there before and what is there now may concern different tables.
+        self.note_change(kind, &name);
+    }
+
+    /// Nothing has been bound to an earlier catalog.
+    pub(super) fn forget_changes(&mut self) {
+        self.stamps = Stamps::default();
+    }
+
+    /// Remembers that what a name stands for changes, and which tables that concerns.
+    fn note_change(&mut self, kind: ObjectKind, name: &str) {
+        let version = self.version;
+        match kind {
+            ObjectKind::Database | ObjectKind::Role | ObjectKind::Privilege => {
+                self.stamps.note_general(version);
+                return;
+            }
+            ObjectKind::Relation => {
+                for parent in self.relations.get(name).into_iter().flat_map(|relation| parents(relation)) {
+                    self.stamps.note(parent, version);
+                }
+            }
+            ObjectKind::Trigger => match self.triggers.get(name).map(|trigger| &trigger.relation) {
+                Some(Some(relation)) => self.stamps.note(relation, version),
+                Some(None) => self.stamps.note_general(version),
+                None => {}
+            },
+            _ => {}
+        }
+        self.stamps.note(name, version);
+    }
+
+    fn place(&mut self, object: CatalogObject) {
         match object {
             CatalogObject::Database(database) => self.database = database,
             CatalogObject::Relation(it) => {
@@ -88,6 +126,7 @@ impl Catalog {
     }
 
     fn remove(&mut self, kind: ObjectKind, name: &str) {
+        self.note_change(kind, name);
         match kind {
             ObjectKind::Relation => {
                 if let Some(old) = self.relations.remove(name) {

@@ -15,6 +15,7 @@
 //! | `persistence` | objects as entries of the store: creating and loading a catalog |
 //! | `edit` | catalogs made of catalogs: changes, marks, publication with a commit |
 //! | `counters` | numbers and generated names that are never used twice |
+//! | `footprint` | what a statement depends on, and whether that has changed |
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
 //! | `index_compiler` | how expressions of indexes are come by: the binder stands above |
@@ -41,6 +42,7 @@ pub mod database;
 mod declared_type;
 pub mod dependencies;
 mod edit;
+mod footprint;
 mod index_compiler;
 pub mod layout;
 mod layout_cache;
@@ -61,6 +63,7 @@ pub use collation_data::CollationData;
 pub use counters::{Counters, IndexPurpose};
 pub use declared_type::{DeclaredType, character_set_named, declared_type, with_collation};
 pub use edit::{CatalogMark, publication};
+pub use footprint::Footprint;
 pub use index_compiler::{IndexCompiler, set_index_compiler};
 pub use layout::layout;
 pub use layout_cache::LayoutCache;

@@ -94,6 +94,7 @@ impl Catalog {
         for (key, value) in store.catalog_entries()? {
             catalog.insert(CatalogObject::decode(&key, &value)?);
         }
+        catalog.forget_changes();
         for relation in catalog.relations.values().filter(|relation| relation.is_stored()) {
             store.register_layout(layout(relation));
         }

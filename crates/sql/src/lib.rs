@@ -13,7 +13,7 @@ mod parser;
 mod printer;
 mod script;
 
-pub use lexer::keywords;
+pub use lexer::{alternative_quoted, keywords};
 pub use parser::{
     ParseOptions, parse_check, parse_computed, parse_data_type, parse_default, parse_expression,
     parse_psql_body, parse_query, parse_statement,

@@ -1,5 +1,6 @@
 //! Statements of an attachment: prepared once, executed often, fetched from as the client likes.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_
 use crate::bind::{self, Access, Action, Environment};
 use crate::budget::{Charge, StatementBudget, prepared_bytes};
 use crate::catalog::privileges::Actor;
-use crate::catalog::{Catalog, CatalogChanges};
+use crate::catalog::{Catalog, CatalogChanges, Footprint};
 use crate::clock;
 use crate::ddl;
 use crate::execute::operator::ByColumns;
@@ -57,8 +58,10 @@ struct Prepared {
     tree: Arc<ast::Statement>,
     sql: Arc<str>,
     dialect: u8,
-    /// The catalog it was bound to; another one means binding again.
+    /// The catalog it was bound to; one in which its footprint is another means binding again.
     catalog: Arc<Catalog>,
+    /// What it depends on, found when the catalog has changed for the first time.
+    footprint: OnceCell<Footprint>,
     body: Body,
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
@@ -521,6 +524,7 @@ impl Attachment {
             sql,
             dialect,
             catalog,
+            footprint: OnceCell::new(),
             body,
             cursors,
             description: Arc::new(description),
@@ -544,15 +548,21 @@ impl Attachment {
         if let Some(database) = database.filter(|_| own.current.base_version != committed) {
             own.refresh(&database.catalog());
         }
-        let slot = self.statements.get(&handle).ok_or_else(bad_handle)?;
-        let prepared = slot.prepared.as_ref().ok_or_else(unprepared)?;
+        let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
+        let prepared = slot.prepared.as_mut().ok_or_else(unprepared)?;
         if prepared.catalog.version == own.current.version {
             return Ok(());
         }
-        let (tree, sql) = (Arc::clone(&prepared.tree), Arc::clone(&prepared.sql));
-        let again = self.bind(tree, sql, prepared.dialect, Some(transaction))?;
-        let changed = types_of(&again.description.columns) != types_of(&prepared.description.columns)
-            || types_of(&again.description.parameters) != types_of(&prepared.description.parameters);
+        let footprint = prepared.footprint.get_or_init(|| Footprint::of(&prepared.catalog, &prepared.sql));
+        if footprint.is_same_in(&prepared.catalog, &own.current) {
+            prepared.catalog = Arc::clone(&own.current);
+            return Ok(());
+        }
+        let (tree, sql, dialect) = (Arc::clone(&prepared.tree), Arc::clone(&prepared.sql), prepared.dialect);
+        let told = Arc::clone(&prepared.description);
+        let again = self.bind(tree, sql, dialect, Some(transaction))?;
+        let changed = types_of(&again.description.columns) != types_of(&told.columns)
+            || types_of(&again.description.parameters) != types_of(&told.parameters);
         if changed {
             return Err(Error::new(isc::DSQL_ERROR).and(isc::SQLERR).with(-804).and(isc::DSQL_SQLDA_ERR));
         }
@@ -572,7 +582,14 @@ impl Attachment {
         for _ in 0..METADATA_RESTARTS_MAX {
             self.bind_again_if_stale(handle, transaction)?;
             match self.execute_in(handle, transaction, &mut parameters, options) {
-                Err(error) if error.has(isc::OBSOLETE_METADATA) => parameters.truncate(given),
+                Err(error) if error.has(isc::OBSOLETE_METADATA) => {
+                    parameters.truncate(given);
+                    let prepared = self.statements.get_mut(&handle).and_then(|slot| slot.prepared.as_mut());
+                    // The store has seen a change of what the statement uses: no other evidence counts against that.
+                    if let Some(prepared) = prepared {
+                        prepared.footprint = OnceCell::from(Footprint::of_everything());
+                    }
+                }
                 execution => return execution,
             }
         }

@@ -228,6 +228,17 @@ impl Session {
     ) -> Result<Vec<Vec<Value>>> {
         let transaction = self.transaction();
         let description = self.attachment.prepare(statement, Some(transaction), sql, 3)?;
+        self.run_prepared(statement, description.columns.len(), values)
+    }
+
+    /// Runs a statement that has been prepared; gives its rows, of so many columns.
+    pub fn run_prepared(
+        &mut self,
+        statement: StatementHandle,
+        columns: usize,
+        values: Vec<Value>,
+    ) -> Result<Vec<Vec<Value>>> {
+        let transaction = self.transaction();
         let options = ExecuteOptions { timeout: self.timeout, ..ExecuteOptions::default() };
         match self.attachment.execute(statement, Some(transaction), values, options)? {
             Execution::Row(row) => Ok(row.into_iter().collect()),
@@ -235,7 +246,7 @@ impl Session {
                 let mut found = Vec::new();
                 let mut rows = Rows::default();
                 loop {
-                    rows.reset(description.columns.len());
+                    rows.reset(columns);
                     let end = self.attachment.fetch(statement, 100, &mut rows)?;
                     found.extend(rows.iter().map(<[Value]>::to_vec));
                     if end == FetchEnd::EndOfCursor {

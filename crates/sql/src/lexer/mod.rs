@@ -309,7 +309,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// The contents and the length of the `q'{...}'`, with any pair of delimiters, that begins a text.
-pub(crate) fn alternative_quoted(text: &str) -> Option<(&str, usize)> {
+pub fn alternative_quoted(text: &str) -> Option<(&str, usize)> {
     let rest = text.strip_prefix(['q', 'Q'])?.strip_prefix('\'')?;
     let opening = rest.chars().next()?;
     let closing = match opening {
