@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::cross_reference::CrossReferences;
-use crate::footprint::Stamps;
 use crate::model::{
     CollationDefinition, DatabaseProperties, Domain, ExceptionDefinition, Privilege, Relation, Role, Routine,
     Sequence, Trigger,
 };
 use crate::ordered_map::OrderedMap;
 use crate::slots::Slots;
+use crate::stamps::Stamps;
 
 /// Everything that exists, as of one catalog version.
 #[derive(Debug, Clone, Default)]

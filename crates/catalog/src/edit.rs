@@ -8,7 +8,7 @@ use farbird_store::{CommitNumber, RelationId as StoreRelation};
 
 use crate::cross_reference::parents;
 use crate::database::Database;
-use crate::footprint::Stamps;
+use crate::stamps::Stamps;
 use crate::transaction::TransactionCatalog;
 use crate::{Catalog, CatalogChanges, CatalogObject, ObjectKind, OrderedMap, Relation, layout};
 

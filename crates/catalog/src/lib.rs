@@ -16,6 +16,7 @@
 //! | `edit` | catalogs made of catalogs: changes, marks, publication with a commit |
 //! | `counters` | numbers and generated names that are never used twice |
 //! | `footprint` | what a statement depends on, and whether that has changed |
+//! | `stamps` | when objects changed |
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
 //! | `index_compiler` | how expressions of indexes are come by: the binder stands above |
@@ -53,6 +54,7 @@ mod outdated_indexes;
 mod persistence;
 pub mod privileges;
 mod slots;
+mod stamps;
 mod system_privilege;
 pub mod system_tables;
 pub mod transaction;
