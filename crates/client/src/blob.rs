@@ -1,7 +1,7 @@
 //! BLOBs: written in segments that are not waited for, read with the next piece already on its way.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{Read, SeekFrom};
 
 use farbird_types::{BlobId, Result};
 use farbird_wire::clumplet::{ClumpletWriter, bpb};
@@ -18,12 +18,12 @@ use crate::transaction::Transaction;
 /// Bytes of one segment that we write.
 const SEGMENT_BYTES: usize = 32_000;
 /// As [`PIECE_BYTES`], of Firebird's client.
-const FIREBIRD_PIECE_BYTES: u16 = 16_384;
+pub(crate) const FIREBIRD_PIECE_BYTES: u16 = 16_384;
 /// Pieces under way, at least, when a BLOB is longer than those that came with its opening.
 const PIECES_MIN: usize = 4;
 /// What Firebird's client asks about a BLOB that it opens: numbers, longest and total length of segments, type, end.
 const BLOB_ITEMS: [u8; 5] = [4, 5, 6, 7, 1];
-const BLOB_INFORMATION_BYTES: BufferLength = BufferLength(128);
+pub(crate) const BLOB_INFORMATION_BYTES: BufferLength = BufferLength(128);
 
 /// How a BLOB is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,7 +103,7 @@ impl Connection {
             Found::Whole(segments) => {
                 let mut data = Vec::new();
                 append_segments(&segments, &mut data);
-                return Ok(BlobReader::of(Contents { data, taken: 0, source: None }));
+                return Ok(BlobReader::of(Contents::new(data, None)));
             }
             Found::Ahead(Opened { object, opened, pieces }) => {
                 Some(AskedBlob { object, opened, pieces: pieces.to_vec() })
@@ -114,13 +114,13 @@ impl Connection {
             Some(asked) => asked,
             None => self.ask_blob(transaction.object(), handle, id)?,
         };
+        let transaction_object = ObjectRef::clone(transaction.object());
         let mut source = Source {
-            shared: self.shared.clone(),
-            transaction: ObjectRef::clone(transaction.object()),
-            id,
+            origin: Origin { shared: self.shared.clone(), transaction: transaction_object, id },
             object: self.shared.object(asked.object),
             pieces: asked.pieces.into_iter().map(|ticket| self.shared.question(ticket)).collect(),
             window: 0,
+            base: 0,
             received: 0,
             skip: 0,
         };
@@ -129,7 +129,7 @@ impl Connection {
         if source.pieces.is_empty() {
             source.ask(1).await?;
         }
-        Ok(BlobReader::of(Contents { data: Vec::new(), taken: 0, source: Some(source) }))
+        Ok(BlobReader::of(Contents::new(Vec::new(), Some(source))))
     }
 
     /// Opens a BLOB, with as much of it as may be asked for in the same flight.
@@ -310,7 +310,7 @@ impl Segments {
     }
 }
 
-/// A BLOB being read: with [`BlobReader::read`], or (feature `tokio`) as an `AsyncRead` of tokio.
+/// A BLOB being read: with [`BlobReader::read`] and [`BlobReader::seek`], or (feature `tokio`) as an `AsyncRead` of tokio.
 #[derive(Debug)]
 pub struct BlobReader {
     pub(crate) contents: Lent<Contents>,
@@ -319,57 +319,75 @@ pub struct BlobReader {
 /// What is read of a BLOB.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    data: Vec<u8>,
+    /// Where `data` begins in the BLOB.
+    pub(crate) start: u64,
+    pub(crate) data: Vec<u8>,
     /// Bytes of `data` already given out.
-    taken: usize,
+    pub(crate) taken: usize,
     /// Where more comes from; none at the end, or for a BLOB that came with its row.
-    source: Option<Source>,
+    pub(crate) source: Option<Source>,
+    /// What it takes to open it again; none for one that came with its row.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// A BLOB that the server has.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    pub(crate) shared: Shared,
+    pub(crate) transaction: ObjectRef,
+    pub(crate) id: BlobId,
 }
 
 /// An open BLOB on the server.
 #[derive(Debug)]
-struct Source {
-    shared: Shared,
-    transaction: ObjectRef,
-    id: BlobId,
-    object: Object,
+pub(crate) struct Source {
+    pub(crate) origin: Origin,
+    pub(crate) object: Object,
     /// Pieces under way.
-    pieces: VecDeque<Question>,
+    pub(crate) pieces: VecDeque<Question>,
     /// How many are asked for at a time; 0 before more than the first ones were needed.
-    window: usize,
+    pub(crate) window: usize,
+    /// Where in the BLOB it is read from since it was opened.
+    pub(crate) base: usize,
     /// Bytes of contents that have come since it was opened.
-    received: usize,
-    /// How many of those to come have come before, because it was opened again.
-    skip: usize,
+    pub(crate) received: usize,
+    /// How many of those to come are not wanted: they have come before, or stand before what is wanted.
+    pub(crate) skip: usize,
 }
 
 impl Source {
     /// Sees to it that pieces are on their way: at first those that came with the opening, then twice as many with each
     /// flight.
     async fn read_ahead(&mut self) -> Result<()> {
-        let is_ahead = self.shared.tuning().reads_blobs_ahead();
+        let is_ahead = self.origin.shared.tuning().reads_blobs_ahead();
         let least = if is_ahead { self.window / 2 } else { 0 };
         if self.pieces.len() > least {
             return Ok(());
         }
-        let most = self.shared.tuning().blob_ahead_bytes / usize::from(PIECE_BYTES);
+        let most = self.origin.shared.tuning().blob_ahead_bytes / usize::from(PIECE_BYTES);
         self.window = if is_ahead { (self.window * 2).min(most).max(PIECES_MIN) } else { 1 };
         let is_waiting = self.pieces.is_empty();
         self.ask(self.window - self.pieces.len().min(self.window)).await?;
         if !is_waiting {
-            self.shared.lock().flush();
+            self.origin.shared.lock().flush();
         }
         Ok(())
     }
 
     /// Opens it again, to go on behind what has come.
     async fn open_again(&mut self) -> Result<()> {
-        let transaction = self.transaction.handle().await?;
+        let transaction = self.origin.transaction.handle().await?;
         self.pieces.clear();
-        (self.window, self.skip, self.received) = (0, self.skip + self.received, 0);
-        let asked = self.shared.lock().ask_blob(transaction, self.transaction.id(), self.id, &[])?;
-        self.object = self.shared.object(asked.object);
-        self.shared.question(asked.opened).response().await?;
+        (self.window, self.skip) = (0, self.base + self.skip + self.received);
+        (self.base, self.received) = (0, 0);
+        let asked = self.origin.shared.lock().ask_blob(
+            transaction,
+            self.origin.transaction.id(),
+            self.origin.id,
+            &[],
+        )?;
+        self.object = self.origin.shared.object(asked.object);
+        self.origin.shared.question(asked.opened).response().await?;
         self.read_ahead().await
     }
 
@@ -384,16 +402,21 @@ impl Source {
 
     async fn ask(&mut self, pieces: usize) -> Result<()> {
         let handle = self.object.handle().await?;
-        let is_ahead = self.shared.tuning().reads_blobs_ahead();
+        let is_ahead = self.origin.shared.tuning().reads_blobs_ahead();
         let length = if is_ahead { PIECE_BYTES } else { FIREBIRD_PIECE_BYTES };
         for _ in 0..pieces {
-            self.pieces.push_back(self.shared.ask(&get_segment(handle, length))?);
+            self.pieces.push_back(self.origin.shared.ask(&get_segment(handle, length))?);
         }
         Ok(())
     }
 }
 
 impl Contents {
+    fn new(data: Vec<u8>, source: Option<Source>) -> Contents {
+        let origin = source.as_ref().map(|source| source.origin.clone());
+        Contents { start: 0, data, taken: 0, source, origin }
+    }
+
     /// Bytes that are here.
     fn unread(&self) -> &[u8] {
         self.data.get(self.taken..).unwrap_or_default()
@@ -423,16 +446,19 @@ impl Contents {
             let reply = piece.next().await?;
             let ticket = piece.ticket();
             source.pieces.pop_front();
-            let is_disturbed = source.shared.lock().is_disturbed(source.object.id(), ticket);
+            let is_disturbed = source.origin.shared.lock().is_disturbed(source.object.id(), ticket);
             if is_disturbed {
                 source.open_again().await?;
                 continue;
             }
-            let Response { object, data, .. } = source.shared.response_of(reply)?;
+            let Response { object, data, .. } = source.origin.shared.response_of(reply)?;
+            self.start += self.data.len() as u64;
             self.data.clear();
             self.taken = 0;
             source.take(&data, &mut self.data);
             if object.0 == segment_state::END_OF_BLOB {
+                // What was to be passed over and is not there: the place is the end.
+                self.start -= source.skip as u64;
                 // What is under way behind the end is passed over, and the BLOB is closed with the next flight.
                 self.source = None;
             } else if !source.pieces.is_empty() {
@@ -462,6 +488,23 @@ impl BlobReader {
         let contents = self.contents.back().await?;
         contents.fill().await?;
         Ok(contents.give(out))
+    }
+
+    /// Goes to another place of the BLOB, from which is read on; gives the place, in bytes from the start. What lies beyond the
+    /// end is the end.
+    ///
+    /// # Round trips
+    /// None within what is here or under way, and for BLOBs that came whole. Else one, which brings what is there; in a
+    /// BLOB of segments (see [`BlobOptions::stream`]) servers cannot go to a place, and it is read from its beginning. One more
+    /// to go by the end of a BLOB that is not here.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, it may have gone or not.
+    ///
+    /// # Errors
+    /// A place before the start; what the server says.
+    pub async fn seek(&mut self, to: SeekFrom) -> Result<u64> {
+        self.contents.back().await?.seek(to).await
     }
 
     /// Appends everything up to the end to `out`.

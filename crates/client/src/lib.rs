@@ -107,6 +107,7 @@ mod batch_options;
 mod blob;
 #[cfg(feature = "tokio")]
 mod blob_io;
+mod blob_seek;
 mod blob_text;
 pub mod blocking;
 mod bulk;

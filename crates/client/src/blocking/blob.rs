@@ -1,6 +1,6 @@
 //! BLOBs through the traits of std.
 
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 
 use farbird_types::{BlobId, Result};
 
@@ -50,7 +50,7 @@ impl Write for BlobWriter {
     }
 }
 
-/// A BLOB being read.
+/// A BLOB being read, through [`Read`] and [`Seek`].
 #[derive(Debug)]
 pub struct BlobReader {
     pub(super) inner: crate::BlobReader,
@@ -60,5 +60,12 @@ pub struct BlobReader {
 impl Read for BlobReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         self.runner.run(self.inner.read(out)).map_err(error::io)
+    }
+}
+
+/// As [`crate::BlobReader::seek`].
+impl Seek for BlobReader {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.runner.run(self.inner.seek(to)).map_err(error::io)
     }
 }

@@ -1,6 +1,6 @@
 //! BLOBs, long and short.
 
-use std::io::{Read, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use farbird_client::blocking::Connection;
@@ -195,5 +195,101 @@ fn ids_collected_first_take_the_trips_that_are_promised_on_the_clock() {
             clock.run(connection.close()).unwrap();
             keeper.drop_database().unwrap();
         }
+    }
+}
+
+#[test]
+fn readers_go_to_any_place_of_streams_and_of_segments() {
+    let contents: Vec<u8> = (0..1_000_003_u32).map(|number| (number / 7) as u8).collect();
+    for place in all() {
+        for stream in [true, false] {
+            for contents in [&contents[..], &contents[..1000]] {
+                let connection = place.create();
+                run(&connection, &["create table t (b blob)"]);
+                let transaction = begin(&connection);
+                let mut writer = connection.create_blob(&transaction, BlobOptions { stream }).unwrap();
+                writer.put(contents).unwrap();
+                let id = writer.finish().unwrap();
+                let insert = connection.prepare(&transaction, "insert into t values (?)").unwrap();
+                connection.execute(&transaction, &insert, (id,)).unwrap();
+                let rows = connection.query_all(&transaction, "select b from t").unwrap();
+                let Value::Blob(id) = rows[0][0] else { panic!("{rows:?}") };
+                let mut reader = connection.open_blob(&transaction, id).unwrap();
+                // What a slice in memory does.
+                let mut slice = Cursor::new(contents);
+                let length = contents.len() as u64;
+                let ways = [
+                    SeekFrom::Start(length / 2),
+                    SeekFrom::Current(10),
+                    SeekFrom::Current(-100),
+                    SeekFrom::Start(0),
+                    SeekFrom::End(-50),
+                    SeekFrom::Start(7),
+                    SeekFrom::Start(length - 200),
+                    SeekFrom::Current(-40),
+                    SeekFrom::End(0),
+                    SeekFrom::Current(-1),
+                    SeekFrom::Start(length / 3),
+                ];
+                for (way, bytes) in ways.into_iter().zip([1, 90, 200_000, 3].into_iter().cycle()) {
+                    let at = reader.seek(way).unwrap();
+                    assert_eq!(at, slice.seek(way).unwrap(), "{way:?} of {length}, stream: {stream}");
+                    let (mut found, mut wanted) = (Vec::new(), Vec::new());
+                    Read::take(&mut reader, bytes).read_to_end(&mut found).unwrap();
+                    Read::take(&mut slice, bytes).read_to_end(&mut wanted).unwrap();
+                    assert!(found == wanted, "{bytes} bytes after {way:?} of {length}, stream: {stream}");
+                    assert_eq!(reader.stream_position().unwrap(), slice.position());
+                }
+                // Beyond the end is the end.
+                for beyond in [length + 1, length + 5_000_000, u64::MAX / 2] {
+                    reader.seek(SeekFrom::Start(3)).unwrap();
+                    assert_eq!(reader.seek(SeekFrom::Start(beyond)).unwrap(), length, "stream: {stream}");
+                    assert_eq!(reader.read(&mut [0; 10]).unwrap(), 0);
+                }
+                assert!(
+                    reader.seek(SeekFrom::Start(1)).is_ok() && reader.seek(SeekFrom::Current(-2)).is_err()
+                );
+                drop((reader, insert, transaction));
+                connection.drop_database().unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn going_to_a_place_of_a_stream_takes_one_trip_on_the_clock() {
+    let second = Duration::from_secs(1);
+    for place in all() {
+        let location = place.location();
+        let keeper = place.create_at(&location);
+        run(&keeper, &["create table t (b blob)"]);
+        let (mut clock, connection) =
+            VirtualClock::attach(&location, &place.options, VirtualLink::of_round_trip(second)).unwrap();
+        let transaction = clock.run(connection.begin(&Default::default())).unwrap();
+        let id = clock.run(async {
+            let mut writer = connection.create_blob(&transaction, BlobOptions { stream: true }).await?;
+            writer.put(&vec![7; 5_000_000]).await?;
+            writer.finish().await
+        });
+        let mut reader = clock.run(connection.open_blob(&transaction, id.unwrap())).unwrap();
+        let mut piece = [0; 100];
+        let mut trips = |way| {
+            let (read, cost) = clock.cost(async {
+                reader.seek(way).await?;
+                reader.read(&mut piece).await
+            });
+            assert_eq!(read.unwrap(), 100);
+            cost.round_trips
+        };
+        let ways = [
+            SeekFrom::Start(4_000_000),
+            SeekFrom::Current(1000),
+            SeekFrom::Start(1_000_000),
+            SeekFrom::End(-1000),
+        ];
+        assert_eq!(ways.map(&mut trips), [1, 0, 1, 2]);
+        drop((reader, transaction));
+        clock.run(connection.close()).unwrap();
+        keeper.drop_database().unwrap();
     }
 }
