@@ -17,6 +17,7 @@ use crate::connect;
 use crate::core::{FlightRecord, Question, Shared};
 use crate::error;
 use crate::login::Login;
+use crate::machine;
 use crate::options::{ConnectOptions, CreateOptions};
 use crate::statement_cache::StatementCache;
 use crate::transaction::Transaction;
@@ -410,6 +411,11 @@ fn attach_parameters(
     }
     items.bytes(dpb::PROCESS_ID, &std::process::id().to_le_bytes());
     items.text(dpb::PROCESS_NAME, &options.program);
+    for (tag, text) in [(dpb::OS_USER, machine::user()), (dpb::HOST_NAME, machine::host())] {
+        if !text.is_empty() {
+            items.text(tag, &text);
+        }
+    }
     items.text(dpb::CLIENT_VERSION, concat!("farbird-client ", env!("CARGO_PKG_VERSION")));
     if let Some(login) = login {
         login.attach_items(&mut items);

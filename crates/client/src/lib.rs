@@ -92,7 +92,7 @@
 //! | on arrays | `array_column.rs`, and a line in `blocking/array.rs` |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
-//! | of the services manager | `service_action.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
+//! | of the services manager | `service_action.rs`, `service_backup_options.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
@@ -127,6 +127,7 @@ mod expected_query;
 mod key_callback;
 mod lent;
 mod login;
+mod machine;
 mod options;
 mod pipeline;
 #[cfg(feature = "deadpool")]
@@ -138,6 +139,7 @@ mod retry;
 mod scroll;
 mod service;
 mod service_action;
+mod service_backup_options;
 mod service_maintenance;
 mod service_properties;
 mod service_trace;
@@ -189,6 +191,7 @@ pub use recycle::RecyclingMethod;
 pub use scroll::{Scroll, ScrollCursor};
 pub use service::{Heard, Services};
 pub use service_action::{Polled, ServiceAction, Statistics, User};
+pub use service_backup_options::{BackupOptions, RestoreOptions};
 pub use service_maintenance::{LimboTransaction, Repair, Validation};
 pub use service_properties::{OnlineMode, Property, ReplicaMode, Shutdown};
 pub use service_trace::TraceSession;

@@ -16,6 +16,7 @@ use farbird_wire::packet::{
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType, ProtocolVersion};
 
 use crate::error;
+use crate::machine;
 use crate::options::ConnectOptions;
 
 /// Most times that a server may ask on (Firebird's clients have the same limit).
@@ -80,8 +81,8 @@ impl<'o> Login<'o> {
     /// op_connect. `file` is only for the server to find the settings of that database.
     pub(crate) fn connect_request(&self, file: &str) -> Request {
         let identification = UserIdentification {
-            user: std::env::var("USER").unwrap_or_default().into_bytes(),
-            host: std::env::var("HOSTNAME").unwrap_or_default().into_bytes(),
+            user: machine::user().into_bytes(),
+            host: machine::host().into_bytes(),
             login: Some(self.options.user.clone().into_bytes()),
             plugin: Some(self.plugin.name().into()),
             plugin_list: Some(self.plugin_list()),

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use farbird_types::{Result, isc};
+use farbird_types::Result;
 use farbird_wire::clumplet::{ClumpletWriter, spb};
 use farbird_wire::info::common;
 use farbird_wire::packet::{Attach, BufferLength, Request};
@@ -15,6 +15,7 @@ use crate::core::{Question, Shared};
 use crate::error;
 use crate::login::Login;
 use crate::options::ConnectOptions;
+use crate::service_backup_options::{BackupOptions, RestoreOptions};
 
 /// What is attached.
 const SERVICE_MANAGER: &str = "service_mgr";
@@ -85,9 +86,25 @@ impl Services {
     pub async fn back_up<E: From<farbird_types::Error>>(
         &self,
         database: &str,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.back_up_with(database, &BackupOptions::default(), take).await
+    }
+
+    /// As [`Services::back_up`], with options.
+    ///
+    /// # Round trips
+    /// As [`Services::back_up`].
+    ///
+    /// # Errors
+    /// As [`Services::back_up`].
+    pub async fn back_up_with<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        options: &BackupOptions,
         mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        self.start(spb::action::BACKUP, database, STDOUT, 0, false).await?;
+        self.start_action(&options.action(database, STDOUT)?).await?;
         let mut questions = VecDeque::new();
         loop {
             while questions.len() < QUESTIONS_AHEAD {
@@ -117,11 +134,28 @@ impl Services {
         &self,
         database: &str,
         replace: bool,
+        read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
+        hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        let options = RestoreOptions { replace, ..RestoreOptions::default() };
+        self.restore_with(database, &options, read, hear).await
+    }
+
+    /// As [`Services::restore`], with options.
+    ///
+    /// # Round trips
+    /// As [`Services::restore`].
+    ///
+    /// # Errors
+    /// As [`Services::restore`].
+    pub async fn restore_with<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        options: &RestoreOptions,
         mut read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
         mut hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<u64, E> {
-        let options = if replace { spb::restore::REPLACE } else { spb::restore::CREATE };
-        self.start(spb::action::RESTORE, database, STDIN, options, true).await?;
+        self.start_action(&options.action(database, STDIN)?.flag(spb::VERBOSE)).await?;
         let mut sent = 0;
         let mut input = Vec::new();
         loop {
@@ -157,24 +191,6 @@ impl Services {
             self.shared.lock().flush();
         }
         Ok(())
-    }
-
-    async fn start(&self, action: u8, database: &str, file: &str, options: u32, verbose: bool) -> Result<()> {
-        let mut block = vec![action];
-        for (tag, text) in [(spb::DBNAME, database), (spb::backup::FILE, file)] {
-            let length =
-                u16::try_from(text.len()).map_err(|_| farbird_types::Error::new(isc::BAD_SPB_FORM))?;
-            block.push(tag);
-            block.extend_from_slice(&length.to_le_bytes());
-            block.extend_from_slice(text.as_bytes());
-        }
-        block.push(spb::OPTIONS);
-        block.extend_from_slice(&options.to_le_bytes());
-        if verbose {
-            block.push(spb::VERBOSE);
-        }
-        let request = Request::ServiceStart { service: Handle::NONE, incarnation: 0, spb: block };
-        self.shared.response(&request).await.map(|_| ())
     }
 
     pub(crate) fn ask_service(&self, send_items: Vec<u8>, receive_items: &[u8]) -> Result<Question> {

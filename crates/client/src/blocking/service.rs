@@ -7,6 +7,7 @@ use super::driver::Runner;
 use crate::core::Shared;
 use crate::options::ConnectOptions;
 use crate::service::Heard;
+use crate::service_backup_options::{BackupOptions, RestoreOptions};
 
 /// A connection with a server's services manager. One service runs at a time.
 #[derive(Debug)]
@@ -44,6 +45,39 @@ impl Services {
         take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         self.runner.run(self.inner.back_up(database, take))
+    }
+
+    /// As [`crate::Services::back_up_with`].
+    ///
+    /// # Round trips
+    /// As [`Services::back_up`].
+    ///
+    /// # Errors
+    /// As [`Services::back_up`].
+    pub fn back_up_with<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        options: &BackupOptions,
+        take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.runner.run(self.inner.back_up_with(database, options, take))
+    }
+
+    /// As [`crate::Services::restore_with`].
+    ///
+    /// # Round trips
+    /// As [`Services::restore`].
+    ///
+    /// # Errors
+    /// As [`Services::restore`].
+    pub fn restore_with<E: From<farbird_types::Error>>(
+        &self,
+        database: &str,
+        options: &RestoreOptions,
+        read: impl FnMut(&mut [u8]) -> std::result::Result<usize, E>,
+        hear: impl FnMut(Heard<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        self.runner.run(self.inner.restore_with(database, options, read, hear))
     }
 
     /// As [`crate::Services::restore`].

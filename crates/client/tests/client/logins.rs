@@ -163,3 +163,23 @@ fn old_protocols_work(place: &TestServer) {
         assert!(refusals.contains(&error.gds_code()), "{error}");
     }
 }
+
+#[test]
+fn servers_show_who_runs_the_program_and_where() {
+    for place in all() {
+        let connection = place.create();
+        let told = |column: &str| {
+            let text =
+                format!("select {column} from mon$attachments where mon$attachment_id = current_connection");
+            value(&connection, &text).to_string()
+        };
+        if let Ok(user) = std::env::var("USER") {
+            assert_eq!(told("mon$remote_os_user"), user);
+        }
+        if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
+            let known = std::env::var("HOSTNAME").unwrap_or_else(|_| host.trim().to_owned());
+            assert_eq!(told("mon$remote_host"), known);
+        }
+        connection.drop_database().unwrap();
+    }
+}

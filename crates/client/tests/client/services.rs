@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use farbird_client::blocking::{Connection, Services};
 use farbird_client::{
-    OnlineMode, Polled, Property, Repair, ServiceAction, Shutdown, Statistics, User, Validation,
+    BackupOptions, OnlineMode, Polled, Property, Repair, RestoreOptions, ServiceAction, Shutdown, Statistics,
+    User, Validation, Value,
 };
-use farbird_types::{Result, isc};
+use farbird_types::{Error, Result, isc};
 
 use crate::servers::{TestServer, all, begin, run, value};
 
@@ -110,6 +111,54 @@ fn databases_are_kept_in_order() {
             told => drop(unless_missing(&place, told)),
         }
         services.close().unwrap();
+        place.drop_at(&location);
+    }
+}
+
+#[test]
+fn backups_hold_and_restores_make_what_is_asked_for() {
+    for place in all() {
+        let location = place.location();
+        let connection = place.create_at(&location);
+        run(&connection, &["create table t (n integer)", "insert into t values (1)"]);
+        connection.close().unwrap();
+        let (services, file) = services_of(&place, &location);
+        let mut backup = Vec::new();
+        let options = BackupOptions { metadata_only: true, ..BackupOptions::default() };
+        let outcome = services.back_up_with::<Error>(file, &options, |bytes| {
+            backup.extend_from_slice(bytes);
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            // Farbird's backups hold everything, and it refuses what asks for less.
+            assert!(place.is_own() && error.to_string().contains("metadata"), "{error}");
+            services.back_up(file, |bytes| -> Result<()> { Ok(backup.extend_from_slice(bytes)) }).unwrap();
+        }
+        // A service that has failed has done with its connection, so each gets one of its own.
+        let restore = |replace| {
+            let (services, file) = services_of(&place, &location);
+            let options = RestoreOptions {
+                replace,
+                page_size: Some(16_384),
+                read_only: Some(true),
+                ..RestoreOptions::default()
+            };
+            let mut rest = &backup[..];
+            let read = |room: &mut [u8]| Ok(std::io::Read::read(&mut rest, room).unwrap());
+            services.restore_with::<Error>(file, &options, read, |_| Ok(()))
+        };
+        assert!(restore(false).is_err(), "there is one");
+        restore(true).unwrap();
+        let connection = Connection::attach(&location, &place.options).unwrap();
+        let count = i64::from(place.is_own());
+        assert_eq!(value(&connection, "select count(*) from t"), Value::integer(count));
+        if !place.is_own() {
+            let told = "select mon$page_size || ' ' || mon$read_only from mon$database";
+            assert_eq!(value(&connection, told).to_string(), "16384 1");
+        }
+        connection.close().unwrap();
+        let (services, file) = services_of(&place, &location);
+        unless_missing(&place, services.set_property(file, Property::ReadOnly(false)));
         place.drop_at(&location);
     }
 }
