@@ -47,6 +47,17 @@ pub(crate) fn message_type(connection: CharacterSet, described: MessageType) -> 
     }
 }
 
+/// The type in which a column is asked for of which nothing is known but what the program wants: a text that says nothing of
+/// its character set is in the connection's.
+pub(crate) fn assumed_type(connection: CharacterSet, wanted: MessageType) -> MessageType {
+    let own = Some(u16::from(connection.0)).filter(|_| connection != CharacterSet::UTF8);
+    match wanted {
+        MessageType::Text { length, charset: None } => MessageType::Text { length, charset: own },
+        MessageType::Varying { length, charset: None } => MessageType::Varying { length, charset: own },
+        other => other,
+    }
+}
+
 /// A statement's text, or a name, as it travels.
 ///
 /// # Errors

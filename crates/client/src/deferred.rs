@@ -140,7 +140,11 @@ impl Connection {
     pub async fn prepare_deferred(&self, transaction: &Transaction, text: &str) -> Result<Statement> {
         let handle = transaction.handle(&self.shared).await?;
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
-        Ok(Statement::deferred(object, Deferred::new(transaction, text, prepared)))
+        Ok(Statement::deferred(
+            object,
+            Deferred::new(transaction, text, prepared),
+            self.session.character_set,
+        ))
     }
 
     /// Waits until the server has described a statement that was prepared by [`Connection::prepare_deferred`].

@@ -203,7 +203,7 @@ impl Connection {
     ) -> Result<Cursor> {
         let handle = transaction.handle(&self.shared).await?;
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
-        let statement = Statement::assumed(object, columns);
+        let statement = Statement::assumed(object, columns, self.session.character_set);
         let executed = self.send_execute(transaction, &statement, &parameters.values()).await?;
         Cursor::open(&self.shared, transaction, &statement, executed, Some(prepared), None).await
     }

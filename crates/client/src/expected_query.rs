@@ -88,7 +88,8 @@ impl Connection {
         let handle = transaction.handle(&self.shared).await?;
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
         let deferred = Deferred::new(transaction, text, prepared);
-        let statement = Statement::expected(object, &expected.message_types(), deferred);
+        let statement =
+            Statement::expected(object, &expected.message_types(), deferred, self.session.character_set);
         let executed = self.send_execute(transaction, &statement, parameters).await?;
         let cursor = Cursor::open(&self.shared, transaction, &statement, executed, None, None).await;
         if let Err(error) = self.describe(&statement).await {

@@ -23,7 +23,9 @@ use farbird_wire::packet::CryptKeyCallback;
 /// options.key_callback = Some(KeyCallback::new(move |_question| key.clone()));
 /// ```
 #[derive(Clone)]
-pub struct KeyCallback(Arc<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>);
+pub struct KeyCallback(Arc<Answer>);
+
+type Answer = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
 impl KeyCallback {
     /// A closure as the answer.

@@ -144,17 +144,19 @@ impl Inner {
     }
 
     /// A query whose rows are wanted in these types.
-    fn assumed(columns: &[MessageType]) -> Inner {
-        let output = MessageFormat::from_columns(columns.iter().copied());
+    fn assumed(columns: &[MessageType], character_set: CharacterSet) -> Inner {
+        let columns = columns.iter().map(|column| character_set::assumed_type(character_set, *column));
+        let columns: Vec<_> = columns.map(Column::unnamed).collect();
+        let output = MessageFormat::from_columns(columns.iter().map(|column| column.message_type));
         Inner {
             information: StatementInformation { flags: HAS_CURSOR, ..StatementInformation::default() },
             parameters: Vec::new(),
-            columns: columns.iter().copied().map(Column::unnamed).collect(),
+            columns: columns.into(),
             input: None,
             output: Some(Arc::new(output)),
             row_by_row: false,
             is_assumed: true,
-            character_set: CharacterSet::UTF8,
+            character_set,
         }
     }
 }
@@ -176,7 +178,7 @@ impl Statement {
     }
 
     /// A statement of which the server has not said anything yet.
-    pub(crate) fn deferred(object: Object, deferred: Deferred) -> Statement {
+    pub(crate) fn deferred(object: Object, deferred: Deferred, character_set: CharacterSet) -> Statement {
         let flags = if deferred.is_query() { HAS_CURSOR } else { 0 };
         let first = Inner {
             information: StatementInformation { flags, ..StatementInformation::default() },
@@ -186,19 +188,24 @@ impl Statement {
             output: None,
             row_by_row: false,
             is_assumed: true,
-            character_set: CharacterSet::UTF8,
+            character_set,
         };
         Statement::of(object, first, Some(deferred))
     }
 
     /// A query whose rows are wanted in these types, before the server has said anything about it.
-    pub(crate) fn assumed(object: Object, columns: &[MessageType]) -> Statement {
-        Statement::of(object, Inner::assumed(columns), None)
+    pub(crate) fn assumed(object: Object, columns: &[MessageType], character_set: CharacterSet) -> Statement {
+        Statement::of(object, Inner::assumed(columns, character_set), None)
     }
 
     /// The same, of one that the server is going to describe.
-    pub(crate) fn expected(object: Object, columns: &[MessageType], deferred: Deferred) -> Statement {
-        Statement::of(object, Inner::assumed(columns), Some(deferred))
+    pub(crate) fn expected(
+        object: Object,
+        columns: &[MessageType],
+        deferred: Deferred,
+        character_set: CharacterSet,
+    ) -> Statement {
+        Statement::of(object, Inner::assumed(columns, character_set), Some(deferred))
     }
 
     /// Whether the server is known to have refused its text.
@@ -390,7 +397,10 @@ impl Statement {
     fn message(&self, values: &[Value], form: MessageForm) -> Result<(Vec<u8>, Option<Message>)> {
         let Some(input) = &self.0.input else {
             if self.0.is_assumed && !values.is_empty() {
-                return own_types(values, form);
+                let set = self.0.character_set;
+                let wanted = MessageType::Varying { length: 1, charset: Some(u16::from(set.0)) };
+                let values = character_set::parameters(set, std::iter::repeat(wanted), values)?;
+                return own_types(&values, form);
             }
             return match values.len() {
                 0 => Ok((Vec::new(), None)),

@@ -2,7 +2,7 @@
 
 use farbird_client::blocking::Connection;
 use farbird_client::types::{CharacterSet, Text};
-use farbird_client::{ConnectOptions, Value, isc};
+use farbird_client::{ConnectOptions, MessageType, Value, isc};
 
 use crate::servers::{all, begin, run, value};
 
@@ -92,6 +92,34 @@ fn statements_names_and_messages_are_in_it_too() {
         drop((select, rows, transaction));
         connection.close().unwrap();
         assert_eq!(value(&utf8, "select \"Länge\" from \"Maße\""), Value::text("Tür €"));
+        utf8.drop_database().unwrap();
+    }
+}
+
+#[test]
+fn what_is_not_described_is_in_it_too() {
+    for place in all() {
+        let location = place.location();
+        let utf8 = place.create_at(&location);
+        run(&utf8, &["create table t (u varchar(20) character set utf8, n varchar(20) character set none)"]);
+        let options = ConnectOptions { character_set: "WIN1252".to_owned(), ..place.options.clone() };
+        let connection = Connection::attach(&location, &options).unwrap();
+        let transaction = begin(&connection);
+        let insert = connection.prepare_deferred(&transaction, "insert into t values (?, ?)").unwrap();
+        connection.execute(&transaction, &insert, ("Größe", "Größe")).unwrap();
+        let text = "select u, n from t where n = ? and u = ?";
+        let columns = [MessageType::Varying { length: 40, charset: None }; 2];
+        let rows = connection.query_typed(&transaction, text, ("Größe", "Größe"), &columns).unwrap();
+        let rows: Vec<(String, String)> = rows.map(|row| row.unwrap().convert().unwrap()).collect();
+        assert_eq!(rows, [("Größe".to_owned(), "Größe".to_owned())]);
+        let rows: Vec<(String, String)> =
+            connection.query_all_as(&transaction, text, ("Größe", "Größe")).unwrap();
+        assert_eq!(rows.len(), 1);
+        drop(insert);
+        connection.commit(transaction).unwrap();
+        connection.close().unwrap();
+        let bytes = value(&utf8, "select cast(n as varchar(20) character set octets) from t");
+        assert_eq!(bytes, Value::Text(Text::new(b"Gr\xF6\xDFe".as_slice(), CharacterSet::OCTETS)));
         utf8.drop_database().unwrap();
     }
 }

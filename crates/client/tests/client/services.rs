@@ -132,7 +132,11 @@ fn backups_hold_and_restores_make_what_is_asked_for() {
         if let Err(error) = outcome {
             // Farbird's backups hold everything, and it refuses what asks for less.
             assert!(place.is_own() && error.to_string().contains("metadata"), "{error}");
-            services.back_up(file, |bytes| -> Result<()> { Ok(backup.extend_from_slice(bytes)) }).unwrap();
+            let take = |bytes: &[u8]| {
+                backup.extend_from_slice(bytes);
+                Ok(())
+            };
+            services.back_up::<Error>(file, take).unwrap();
         }
         // A service that has failed has done with its connection, so each gets one of its own.
         let restore = |replace| {
