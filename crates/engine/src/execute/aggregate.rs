@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use farbird_types::{Result, Value};
+use farbird_vector::{Column, Failed};
 
 use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
@@ -19,7 +20,7 @@ use crate::execute::operator::{Operator, build};
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::Expression;
 use crate::plan::Aggregate;
-use crate::vector::{Column, Failed, Program, Rows};
+use crate::vector::{Program, Rows};
 
 pub(crate) use crate::execute::groups::RunningCall;
 

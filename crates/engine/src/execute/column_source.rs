@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
+use farbird_vector::Failed;
+use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
 use crate::execute::scan::row_number;
 use crate::expression::Expression;
 use crate::plan::{Access, Filter, Node, TableScan};
-use crate::vector::{FALSE, Failed, Possible, Program, Rows, TRUE, rows_that_are_open, rows_that_are_true};
+use crate::vector::{Possible, Program, Rows};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
 pub(crate) const COLUMN_ROWS_MIN: usize = 64;

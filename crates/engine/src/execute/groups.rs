@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use farbird_types::key::KeyPart;
 use farbird_types::{Collation, Error, Result, Value, compare};
+use farbird_vector::truth::TRUE;
+use farbird_vector::{Column, Selection};
 
 use crate::budget::{Reservation, row_bytes};
 use crate::execute::blob_keys::BlobKeys;
@@ -19,7 +21,6 @@ use crate::expression::evaluate::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{Aggregate, AggregateCall};
 use crate::session::Interrupt;
-use crate::vector::{Column, Selection, TRUE};
 
 /// What an accumulator takes, more or less. Those that keep texts charge them themselves.
 const ACCUMULATOR_BYTES: usize = 96;

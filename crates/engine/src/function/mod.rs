@@ -24,9 +24,9 @@ pub mod text;
 use std::any::Any;
 
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
+use farbird_vector::{Column, Selection};
 
 use crate::execute::context::ExecutionContext;
-use crate::vector::{Column, Selection};
 
 /// Any number of arguments, as the upper end of an arity.
 pub const ARITY_UNBOUNDED: usize = usize::MAX;

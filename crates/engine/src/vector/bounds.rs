@@ -9,10 +9,9 @@ use std::cmp::Ordering;
 
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
 use farbird_types::convert::number::exact_to_double;
+use farbird_vector::{order_of_doubles, truth};
 
-use super::evaluate::order_of_doubles;
 use super::expression::{Condition, Doubles, Numbers, holds};
-use super::truth;
 
 /// Bounds of the columns of a row block: [`farbird_store::BlockColumns`].
 pub(crate) trait Bounds {

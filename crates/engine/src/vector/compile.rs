@@ -9,11 +9,11 @@ use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
 use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::number_of_text;
 use farbird_types::{Collation, Date, ExactWidth, SqlType, Value, convert};
+use farbird_vector::{Column, DAY, Failed, Unit, truth};
 
+use super::Rows;
 use super::bounds::{Bounds, Possible};
-use super::expression::{Condition, DAY, Doubles, Numbers, RowWise, Unit};
-use super::operand::Column;
-use super::{Failed, Rows, truth};
+use super::expression::{Condition, Doubles, Numbers, RowWise};
 use crate::execute::context::ExecutionContext;
 use crate::expression::Expression;
 
@@ -93,7 +93,7 @@ impl Program {
         })
     }
 
-    /// Its truth on some rows, as in [`super::truth`]; only for [`Program::condition`].
+    /// Its truth on some rows, as in [`farbird_vector::truth`]; only for [`Program::condition`].
     ///
     /// # Errors
     /// As [`Program::run`].

@@ -1,18 +1,16 @@
 //! Running compiled expressions on rows of a batch.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
 use farbird_store::{ColumnBatch, ColumnValues};
 use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::exact_to_double;
 use farbird_types::{Value, compare};
+use farbird_vector::arithmetic::{Divisor, order_of_doubles, quotient, remainder, rounded};
+use farbird_vector::{Failed, Nulls, Operand, Values, truth};
 
-use super::arithmetic::{Divisor, quotient, remainder, rounded};
 use super::expression::{Condition, Doubles, Numbers, RowWise, holds};
-use super::operand::{Nulls, Operand, Values};
-use super::{Failed, truth};
 use crate::execute::context::ExecutionContext;
 
 /// Rows of a batch that are looked at. The columns they are asked for are loaded.
@@ -443,11 +441,6 @@ fn compare_numbers(
         ComparisonOperator::Greater => left.test(right, rows, |left, right| left > right),
         ComparisonOperator::GreaterOrEqual => left.test(right, rows, |left, right| left >= right),
     }
-}
-
-/// The order of doubles: NaN is equal to itself and above everything.
-pub(crate) fn order_of_doubles(left: f64, right: f64) -> Ordering {
-    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
 fn in_list(value: i64, list: &[i64], absent: u8) -> u8 {

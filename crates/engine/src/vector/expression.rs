@@ -3,50 +3,9 @@
 use std::cmp::Ordering;
 
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
-use farbird_types::temporal::FRACTIONS_PER_DAY;
-use farbird_types::{Collation, Date, Time, Timestamp, Value};
+use farbird_types::{Collation, Value};
 
 use crate::expression::Expression;
-
-/// What a whole number stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// An exact number of this scale, without its point.
-    Exact(i8),
-    /// DATE: its day.
-    Date,
-    /// TIME: its ten-thousandths of a second.
-    Time,
-    /// TIMESTAMP: its ten-thousandths of a second.
-    Timestamp,
-}
-
-/// Ten-thousandths of a second in a day.
-pub(super) const DAY: i64 = FRACTIONS_PER_DAY as i64;
-
-impl Unit {
-    /// The value that a number stands for.
-    pub fn value(self, number: i64) -> Value {
-        match self {
-            Unit::Exact(scale) => Value::Integer { unscaled: number, scale },
-            Unit::Date => Value::Date(day(number)),
-            Unit::Time => Value::Time(time(number)),
-            Unit::Timestamp => Value::Timestamp(Timestamp {
-                date: day(number.div_euclid(DAY)),
-                time: time(number.rem_euclid(DAY)),
-            }),
-        }
-    }
-}
-
-// Columns hold only numbers that are days and times, and kernels make no others.
-fn day(number: i64) -> Date {
-    Date(i32::try_from(number).unwrap_or(i32::MAX))
-}
-
-fn time(number: i64) -> Time {
-    Time(u32::try_from(number).unwrap_or(u32::MAX))
-}
 
 /// Whole numbers.
 #[derive(Debug, Clone)]
@@ -95,7 +54,7 @@ pub(super) enum Doubles {
 pub(super) enum Condition {
     /// A column of BOOLEAN.
     Column(usize),
-    /// As in [`super::truth`].
+    /// As in [`farbird_vector::truth`].
     Constant(u8),
     Numbers(ComparisonOperator, Box<Numbers>, Box<Numbers>),
     /// Exact numbers of different scales: each is multiplied by its power of ten first, in 128 bits.

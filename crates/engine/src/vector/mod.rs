@@ -7,7 +7,7 @@
 //! # Promise
 //! Results are those of [`Expression::evaluate`](crate::expression::Expression::evaluate) and
 //! [`Expression::truth`](crate::expression::Expression::truth), row by row. Errors are not made here: whenever a row that
-//! is looked at might fail (an overflow, a division by zero), the whole batch [`Failed`] and nothing of it counts; the
+//! is looked at might fail (an overflow, a division by zero), the whole batch [`Failed`](farbird_vector::Failed) and nothing of it counts; the
 //! caller goes through it row by row and meets the right error at the right row, or none. AND, OR and CASE look only at
 //! the rows that the parts before have left open, so that a guarded division does not fail.
 //!
@@ -16,26 +16,13 @@
 //! | `expression` | what is computed: numbers, doubles, truths |
 //! | `compile` | from bound expressions |
 //! | `evaluate` | running it on rows of a batch |
-//! | `operand` | columns and constants, and loops over them |
 //! | `bounds` | what a condition can come to within bounds of columns |
-//! | `arithmetic` | what the loops do with exact numbers |
-//! | `truth` | three-valued logic on columns |
 
-mod arithmetic;
 mod bounds;
 mod compile;
 mod evaluate;
 mod expression;
-mod operand;
-mod truth;
 
 pub(crate) use bounds::Possible;
 pub(crate) use compile::Program;
-pub(crate) use evaluate::{Rows, order_of_doubles};
-pub use expression::Unit;
-pub use operand::{Column, Operand, Selection};
-pub(crate) use truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
-
-/// Some row might fail: to be gone through row by row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failed;
+pub(crate) use evaluate::Rows;

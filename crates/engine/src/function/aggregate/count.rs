@@ -1,10 +1,10 @@
 //! COUNT, REGR_COUNT: rows whose arguments are all there.
 
 use farbird_types::{ColumnType, Result, SqlType, Value};
+use farbird_vector::{Column, Selection};
 
 use crate::execute::context::ExecutionContext;
 use crate::function::{Accumulator, add_one_by_one, of_same_call};
-use crate::vector::{Column, Selection};
 
 pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
     Ok(ColumnType { sql_type: SqlType::BIGINT, nullable: false })

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use farbird_types::{Collation, ColumnType, Result, Value};
+use farbird_vector::{Column, Operand, Selection, order_of_doubles};
 
 use super::{argument_type, nullable};
 use crate::budget::{Reservation, heap_bytes};
@@ -10,7 +11,6 @@ use crate::execute::context::ExecutionContext;
 use crate::expression::predicate::compare_nullable;
 use crate::function::result_type::text_kind;
 use crate::function::{Accumulator, add_one_by_one, of_same_call};
-use crate::vector::{Column, Operand, Selection, order_of_doubles};
 
 /// Texts that are no longer cost little more than what each group is charged with.
 const BYTES_UNCHARGED: usize = 64;

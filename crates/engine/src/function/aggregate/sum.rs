@@ -2,12 +2,12 @@
 
 use farbird_types::decimal::{Decimal, Precision, Rounding};
 use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
+use farbird_vector::{Column, Selection, Unit};
 
 use super::{argument_type, must_be_numeric, nullable};
 use crate::execute::context::ExecutionContext;
 use crate::function::number::{Number, number};
 use crate::function::{Accumulator, add_one_by_one, argument, misused, of_same_call};
-use crate::vector::{Column, Selection, Unit};
 
 /// BIGINT for SMALLINT and INTEGER, INT128 for BIGINT and INT128, of the same scale.
 pub(super) fn sum_result(function: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {

@@ -1,35 +1,43 @@
 //! Three-valued logic on columns: a byte per row, chosen so that AND and OR are those of its bits.
 
-use super::operand::Nulls;
+use crate::nulls::Nulls;
 
 /// FALSE.
-pub(crate) const FALSE: u8 = 0b00;
+pub const FALSE: u8 = 0b00;
 /// Neither: NULL.
-pub(crate) const UNKNOWN: u8 = 0b01;
+pub const UNKNOWN: u8 = 0b01;
 /// TRUE.
-pub(crate) const TRUE: u8 = 0b11;
+pub const TRUE: u8 = 0b11;
 
-pub(crate) fn of(truth: bool) -> u8 {
+/// TRUE or FALSE.
+#[inline]
+pub fn of(truth: bool) -> u8 {
     u8::from(truth) * TRUE
 }
 
-pub(crate) fn of_known(truth: Option<bool>) -> u8 {
+/// `None` is UNKNOWN.
+#[inline]
+pub fn of_known(truth: Option<bool>) -> u8 {
     truth.map_or(UNKNOWN, of)
 }
 
 /// `None` is UNKNOWN.
-pub(crate) fn known(truth: u8) -> Option<bool> {
+#[inline]
+pub fn known(truth: u8) -> Option<bool> {
     (truth != UNKNOWN).then_some(truth == TRUE)
 }
 
-pub(crate) fn not(truth: u8) -> u8 {
+/// NOT.
+#[inline]
+pub fn not(truth: u8) -> u8 {
     // Both bits turned, and swapped so that UNKNOWN stays.
     let turned = !truth & 0b11;
     turned >> 1 | (turned & 1) << 1
 }
 
 /// UNKNOWN for the rows that are NULL.
-pub(crate) fn set_unknown(truths: &mut [u8], nulls: &Nulls<'_>) {
+#[inline]
+pub fn set_unknown(truths: &mut [u8], nulls: &Nulls<'_>) {
     match nulls {
         Nulls::None => {}
         Nulls::All => truths.fill(UNKNOWN),
@@ -44,12 +52,12 @@ pub(crate) fn set_unknown(truths: &mut [u8], nulls: &Nulls<'_>) {
 }
 
 /// The places of the rows that are TRUE.
-pub(crate) fn rows_that_are_true(truths: &[u8]) -> Vec<u32> {
+pub fn rows_that_are_true(truths: &[u8]) -> Vec<u32> {
     places(truths, |truth| truth == TRUE)
 }
 
 /// The places of the rows that are not `decided`.
-pub(crate) fn rows_that_are_open(truths: &[u8], decided: u8) -> Vec<u32> {
+pub fn rows_that_are_open(truths: &[u8], decided: u8) -> Vec<u32> {
     places(truths, |truth| truth != decided)
 }
 

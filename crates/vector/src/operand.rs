@@ -2,89 +2,47 @@
 
 use std::borrow::Cow;
 
-use farbird_store::NullBits;
 use farbird_types::{Error, Value};
 
-use super::expression::Unit;
-use super::{Failed, truth};
+use crate::failed::Failed;
+use crate::nulls::Nulls;
+use crate::truth;
+use crate::unit::Unit;
 
 /// One value per row, or one for all of them.
 #[derive(Debug, Clone)]
 pub struct Operand<'a, T: Copy> {
-    pub(super) values: Values<'a, T>,
-    pub(super) nulls: Nulls<'a>,
+    /// Its values.
+    pub values: Values<'a, T>,
+    /// Which of them are NULL.
+    pub nulls: Nulls<'a>,
 }
 
 /// Values, of which those of NULL rows mean nothing.
 #[derive(Debug, Clone)]
-pub(super) enum Values<'a, T: Copy> {
+pub enum Values<'a, T: Copy> {
+    /// The same one for all rows.
     One(T),
+    /// One for each row.
     Many(Cow<'a, [T]>),
 }
 
-/// Which rows are NULL.
-#[derive(Debug, Clone)]
-pub(super) enum Nulls<'a> {
-    None,
-    All,
-    Some(Cow<'a, [bool]>),
-}
-
-impl Nulls<'_> {
-    /// The rows of a stored column that are NULL.
-    pub(super) fn of_bits(bits: &NullBits, places: Option<&[u32]>) -> Nulls<'static> {
-        if bits.count() == 0 {
-            return Nulls::None;
-        }
-        let nulls: Vec<bool> = match places {
-            None => (0..bits.len()).map(|row| bits.is_null(row)).collect(),
-            Some(places) => places.iter().map(|row| bits.is_null(*row as usize)).collect(),
-        };
-        Nulls::Some(Cow::Owned(nulls))
-    }
-
-    pub(super) fn is_null(&self, row: usize) -> bool {
-        match self {
-            Nulls::None => false,
-            Nulls::All => true,
-            Nulls::Some(nulls) => nulls.get(row).copied().unwrap_or(false),
-        }
-    }
-
-    /// Rows that are NULL on either side.
-    pub(super) fn or<'r>(self, other: Nulls<'r>) -> Nulls<'r>
-    where
-        Self: 'r,
-    {
-        match (self, other) {
-            (Nulls::All, _) | (_, Nulls::All) => Nulls::All,
-            (Nulls::None, Nulls::None) => Nulls::None,
-            (Nulls::None, Nulls::Some(nulls)) => Nulls::Some(nulls),
-            (Nulls::Some(nulls), Nulls::None) => Nulls::Some(Cow::Owned(nulls.into_owned())),
-            (Nulls::Some(left), Nulls::Some(right)) => {
-                let mut nulls = left.into_owned();
-                for (left, right) in nulls.iter_mut().zip(right.iter()) {
-                    *left |= right;
-                }
-                Nulls::Some(Cow::Owned(nulls))
-            }
-        }
-    }
-}
-
 impl<'a, T: Copy + Default> Operand<'a, T> {
-    pub(super) fn one(value: Option<T>) -> Operand<'a, T> {
+    /// A constant; `None` is NULL.
+    pub fn one(value: Option<T>) -> Operand<'a, T> {
         match value {
             Some(value) => Operand { values: Values::One(value), nulls: Nulls::None },
             None => Operand { values: Values::One(T::default()), nulls: Nulls::All },
         }
     }
 
-    pub(super) fn many(values: Vec<T>, nulls: Nulls<'a>) -> Operand<'a, T> {
+    /// A value for each row.
+    pub fn many(values: Vec<T>, nulls: Nulls<'a>) -> Operand<'a, T> {
         Operand { values: Values::Many(Cow::Owned(values)), nulls }
     }
 
     /// The value of a row; `None` is NULL.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
         if self.nulls.is_null(row) {
             return None;
@@ -96,7 +54,7 @@ impl<'a, T: Copy + Default> Operand<'a, T> {
     }
 
     /// Each value put through `compute`, which says with it whether the row fails. Rows that are NULL do not fail.
-    pub(super) fn try_map<U: Copy + Default>(
+    pub fn try_map<U: Copy + Default>(
         self,
         compute: impl Fn(T) -> (U, bool),
     ) -> Result<Operand<'a, U>, Failed> {
@@ -115,7 +73,7 @@ impl<'a, T: Copy + Default> Operand<'a, T> {
     }
 
     /// Each pair of values put through `compute`, which says with it whether the row fails. NULL if either is NULL.
-    pub(super) fn try_zip<'r, U: Copy + Default, R: Copy + Default>(
+    pub fn try_zip<'r, U: Copy + Default, R: Copy + Default>(
         self,
         other: Operand<'r, U>,
         compute: impl Fn(T, U) -> (R, bool),
@@ -149,7 +107,7 @@ impl<'a, T: Copy + Default> Operand<'a, T> {
     }
 
     /// Whether `test` holds for each pair of values; unknown if either is NULL.
-    pub(super) fn test<U: Copy + Default>(
+    pub fn test<U: Copy + Default>(
         self,
         other: Operand<'_, U>,
         rows: usize,
@@ -215,6 +173,7 @@ impl Column<'_> {
     ///
     /// # Errors
     /// An internal one if the column has no such row.
+    #[inline]
     pub fn value(&self, row: usize) -> farbird_types::Result<Value> {
         let missing = || Error::internal("a row outside of a computed column");
         Ok(match self {
