@@ -13,7 +13,6 @@
 //! | `execute` | plans running: operators that hand out batches of rows; INSERT, UPDATE, DELETE |
 //! | `expression` | evaluation of bound expressions |
 //! | `vector` | expressions over columns, thousands of rows at a time |
-//! | `function` | the built-in scalar functions and aggregates |
 //! | `psql` | EXECUTE BLOCK, procedures, functions and triggers: compiled to instructions, resumable at SUSPEND |
 //!
 //! # Promises
@@ -34,7 +33,6 @@ pub mod ddl;
 pub mod engine;
 pub mod execute;
 pub mod expression;
-pub mod function;
 mod index_expression;
 pub mod plan;
 pub mod psql;
@@ -46,6 +44,7 @@ pub use farbird_budget as budget;
 pub(crate) use farbird_catalog as catalog;
 pub use farbird_catalog::database;
 pub(crate) use farbird_catalog::transaction;
+pub(crate) use farbird_function as function;
 pub use farbird_session as session;
 pub use farbird_session::{clock, users};
 pub use farbird_store::{CodecId, SeekFrom, SegmentRead, StoreOptions};

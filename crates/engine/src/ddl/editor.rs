@@ -33,7 +33,7 @@ impl<'e, 'a> Editor<'e, 'a> {
 
     /// Whose objects are made.
     pub(super) fn user(&self) -> &str {
-        self.context.routine.definer.as_deref().unwrap_or(&self.context.session.options.user)
+        self.context.definer.as_deref().unwrap_or(&self.context.session.options.user)
     }
 
     /// What expressions are bound against.

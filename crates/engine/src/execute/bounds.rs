@@ -10,7 +10,7 @@ use farbird_types::{Collation, ExactWidth, Result, SqlType, Text, Value, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::expression::blob::{cast_value, releasing, text_of};
-use crate::expression::predicate::compare_nullable;
+use crate::function::compare::compare_nullable;
 use crate::plan::IndexRange;
 
 /// A value as a column's type can express it.

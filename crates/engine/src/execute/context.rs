@@ -1,36 +1,32 @@
 //! What a running statement has at hand.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use farbird_function::Context;
 use farbird_sql::ast::TriggerAction;
 use farbird_store::ReadView;
-use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
+use farbird_types::{CastContext, Error, TimestampTz, Value};
 
 use crate::api::RecordCounts;
 use crate::budget::{Reservation, StatementBudget};
-use crate::catalog::privileges::Actor;
 use crate::clock;
 use crate::database::Database;
 use crate::execute::frame::Frame;
 use crate::session::Session;
 use crate::transaction::Transaction;
 
-/// What a running statement has at hand: where it runs, for whom, with which parameters.
+/// What a running statement has at hand: where it runs, for whom, with which parameters. What of that single values are
+/// computed with is a [`Context`] of the functions, whose fields can be named here as if they were its own.
 ///
 /// Made anew for each call into the engine (execute, each fetch): nothing in it outlives the call, so a cursor stays a
 /// value between two fetches. State that must live on (variables of a PSQL frame, positions of scans) belongs to the
 /// cursor's own operators and frames, which swap it in for the time of a call.
 pub struct ExecutionContext<'a> {
-    /// The database.
-    pub database: &'a Database,
-    /// The attachment.
-    pub session: &'a Session,
-    /// The transaction.
-    pub transaction: &'a Transaction,
+    /// What functions see.
+    pub values: Context<'a>,
     /// What the statement sees: taken once when it starts; kept by its cursor.
     pub view: ReadView,
-    /// CURRENT_TIMESTAMP of the statement: the same for all its rows.
-    pub now: TimestampTz,
     /// What `Expression::Parameter` reads. For a client's statement its parameters, already converted to the described
     /// types; inside PSQL the variables of the running frame, which swaps them in while it runs.
     pub parameters: Vec<Value>,
@@ -42,14 +38,8 @@ pub struct ExecutionContext<'a> {
     pub frame: Frame,
     /// What ROW_COUNT, GDSCODE, INSERTING ... read; swapped in by PSQL frames.
     pub routine: RoutineState,
-    /// What memory and temporary space are charged to: the client's statement, also for all that it calls.
-    pub budget: Arc<StatementBudget>,
     /// What long texts in the running routine's variables are charged to; swapped in by PSQL frames.
     pub variables: Option<Reservation>,
-    /// What long texts in expressions are charged to, as long as they are worked with: see `expression::blob`.
-    pub texts: Reservation,
-    /// What conversions need: the session's time zone and the statement's time.
-    pub cast: CastContext,
 }
 
 /// What the context variables of PSQL read.
@@ -63,8 +53,6 @@ pub struct RoutineState {
     pub error: Option<Error>,
     /// RESETTING: whether ALTER SESSION RESET is running.
     pub resetting: bool,
-    /// In whose name it runs, if not in the session's user's: SQL SECURITY DEFINER.
-    pub definer: Option<std::sync::Arc<str>>,
     /// What runs, where it stands and who called it: PSQL's own.
     pub call: Option<Box<crate::psql::CallFrame>>,
     /// How much room there is to nest further: PSQL's own.
@@ -83,36 +71,46 @@ impl<'a> ExecutionContext<'a> {
         budget: Arc<StatementBudget>,
     ) -> ExecutionContext<'a> {
         ExecutionContext {
-            database,
-            session,
-            transaction,
+            values: Context {
+                database,
+                session,
+                transaction,
+                now,
+                texts: budget.reserve(),
+                budget,
+                cast: CastContext { session_zone: now.zone, now: clock::utc },
+                definer: None,
+            },
             view,
-            now,
             parameters,
             counts: RecordCounts::default(),
             depth: 0,
             frame: Frame::default(),
             routine: RoutineState::default(),
             variables: None,
-            texts: budget.reserve(),
-            budget,
-            cast: CastContext { session_zone: now.zone, now: clock::utc },
         }
     }
+}
 
-    /// In whose name a statement runs now: whoever is attached, or the owner of the running routine.
-    pub fn actor(&self) -> Actor {
-        let actor = Actor::of(self.session);
-        match &self.routine.definer {
-            Some(definer) => actor.in_name_of(definer),
-            None => actor,
-        }
-    }
+impl<'a> Deref for ExecutionContext<'a> {
+    type Target = Context<'a>;
 
-    /// Fails if the statement must stop: cancelled, out of time, server going down. A plain load: loops over rows call it
-    /// for each.
     #[inline]
-    pub fn check_interrupt(&self) -> Result<()> {
-        self.session.interrupt.check()
+    fn deref(&self) -> &Context<'a> {
+        &self.values
+    }
+}
+
+impl<'a> DerefMut for ExecutionContext<'a> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Context<'a> {
+        &mut self.values
+    }
+}
+
+impl<'a> AsMut<Context<'a>> for ExecutionContext<'a> {
+    #[inline]
+    fn as_mut(&mut self) -> &mut Context<'a> {
+        &mut self.values
     }
 }

@@ -97,7 +97,8 @@ fn cascade(key: &GoneKey<'_>, target: &Target, context: &mut ExecutionContext<'_
     let child = child_target(key.rule, target)?;
     let result = nested(context, |context| {
         // The rows are looked for under a new view: the statement itself may have made or changed them.
-        let view = std::mem::replace(&mut context.view, context.transaction.store.view()?);
+        let now = context.transaction.store.view()?;
+        let view = std::mem::replace(&mut context.view, now);
         let result = change_children(key, &child, context);
         context.view = view;
         Ok(result)

@@ -10,8 +10,9 @@ use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
 use crate::execute::value_set::{Membership, Pushed, ValueSet};
-use crate::expression::predicate::{compare_nullable, operator_holds};
+use crate::expression::predicate::operator_holds;
 use crate::expression::{Subquery, SubqueryKind};
+use crate::function::compare::compare_nullable;
 
 /// What a value that is kept takes beside its text, while the list of them grows.
 const KEPT_VALUE_BYTES: usize = 160;

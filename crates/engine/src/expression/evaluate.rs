@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 
 use farbird_store::{RelationId, RowId};
-use farbird_types::{Error, Result, SqlType, Text, Value, arithmetic, convert, isc};
+use farbird_types::{Error, Result, SqlType, Value, arithmetic, convert, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::execute::{routine, subquery};
 use crate::expression::Expression;
 use crate::expression::blob::{cast_value, joined_blob, releasing, text_of};
 use crate::expression::context::{at_time_zone, context_value, error_value};
-use crate::expression::predicate::compare_nullable;
+use crate::function::compare::compare_nullable;
+use crate::function::record_key::db_key;
 
 impl Expression {
     /// Its value on a row.
@@ -250,16 +251,6 @@ fn next_value(
 
 /// Bits of a row number that a DB_KEY holds.
 const DB_KEY_ROW_BITS: u32 = 48;
-
-/// RDB$DB_KEY: two bytes of relation number, the high two bytes of the row number, its low four bytes; little-endian,
-/// as Firebird lays it out.
-pub fn db_key(relation: u32, row: u64) -> Value {
-    let mut key = Vec::with_capacity(8);
-    key.extend(relation.to_le_bytes().into_iter().take(2));
-    key.extend(row.to_le_bytes().into_iter().skip(4).take(2));
-    key.extend(row.to_le_bytes().into_iter().take(4));
-    Value::Text(Text::new(key, farbird_types::CharacterSet::OCTETS))
-}
 
 /// RDB$RECORD_VERSION of a row that the statement sees. A look at the row by its number: rows are not read with it.
 fn record_version(relation: u32, row: RowId, context: &ExecutionContext<'_>) -> Result<Value> {

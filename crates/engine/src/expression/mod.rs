@@ -10,11 +10,9 @@
 //! | `context` | CURRENT_USER, ROW_COUNT ... |
 //! | `predicate` | truth of expressions, three-valued |
 //! | `pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
-//! | `blob` | BLOBs as texts and texts as BLOBs |
 //! | `visit` | walking and rewriting expressions |
 //! | `static_type` | the types of expressions |
 
-pub mod blob;
 mod context;
 pub mod evaluate;
 mod like;
@@ -35,6 +33,8 @@ use crate::execute::context::ExecutionContext;
 use crate::execute::frame::{Frame, FrameSize};
 use crate::function::{ScalarFunction, Signature};
 use crate::plan::Node;
+
+pub(crate) use farbird_function::blob;
 
 pub use context::{context_type, error_type};
 pub use pattern::PatternKind;

@@ -3,12 +3,13 @@
 use std::cmp::Ordering;
 
 use farbird_sql::ast::{ComparisonOperator, Truth};
-use farbird_types::{Collation, Error, Result, SqlType, Value, compare, convert, isc};
+use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
 use crate::execute::context::ExecutionContext;
 use crate::execute::subquery;
 use crate::expression::Expression;
-use crate::expression::blob::{releasing, text_of};
+use crate::expression::blob::releasing;
+use crate::function::compare::{compare_nullable, compare_plain, is_plain};
 
 impl Expression {
     /// Its truth on a row. Anything that is not BOOLEAN is converted to it.
@@ -170,50 +171,6 @@ fn compare_operands(
     let left = left.evaluate(row, context)?;
     let right = right.evaluate(row, context)?;
     compare_nullable(&left, &right, collation, context)
-}
-
-/// Whether two values compare without reading BLOBs.
-fn is_plain(left: &Value, right: &Value) -> bool {
-    !matches!(left, Value::Blob(_)) && !matches!(right, Value::Blob(_))
-}
-
-fn compare_plain(
-    left: &Value,
-    right: &Value,
-    collation: Collation,
-    context: &ExecutionContext<'_>,
-) -> Result<Option<Ordering>> {
-    match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => Ok(None),
-        (
-            Value::Integer { unscaled: left, scale: left_scale },
-            Value::Integer { unscaled: right, scale: right_scale },
-        ) if left_scale == right_scale => Ok(Some(left.cmp(right))),
-        _ => compare::compare_in(left, right, collation, &context.cast).map(Some),
-    }
-}
-
-/// Compares two values; `None` if either is NULL. BLOBs are compared by their contents.
-pub(crate) fn compare_nullable(
-    left: &Value,
-    right: &Value,
-    collation: Collation,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Option<Ordering>> {
-    if left.is_null() || right.is_null() {
-        return Ok(None);
-    }
-    if is_plain(left, right) {
-        return compare_plain(left, right, collation, context);
-    }
-    if left == right {
-        return Ok(Some(Ordering::Equal));
-    }
-    releasing(context, |context| {
-        let left = Value::Text(text_of(left, context)?);
-        let right = Value::Text(text_of(right, context)?);
-        compare::compare_in(&left, &right, collation, &context.cast).map(Some)
-    })
 }
 
 /// IS DISTINCT FROM: NULL is like NULL and unlike everything else.

@@ -48,6 +48,7 @@ pub(super) fn within<T>(
         ExecutionContext::new(database, session, &transaction, view, context.now, parameters, budget);
     inner.depth = context.depth;
     std::mem::swap(&mut inner.routine, &mut context.routine);
+    inner.definer.clone_from(&context.definer);
     let started = fire(&mut inner, DatabaseEvent::TransactionStart);
     let result = started.and_then(|()| run(&mut inner)).and_then(|value| {
         fire(&mut inner, DatabaseEvent::TransactionCommit)?;

@@ -292,11 +292,14 @@ impl Execution {
             trigger_action: self.trigger_action.or(context.routine.trigger_action),
             error: self.error.take(),
             resetting: context.routine.resetting,
-            definer: self.routine.definer.clone().or_else(|| context.routine.definer.clone()),
             call: Some(Box::new(frame)),
             stack: Some(context.routine.stack.unwrap_or_else(StackSegment::foreign)),
         };
         let outer = std::mem::replace(&mut context.routine, own);
+        let outer_definer = context.definer.clone();
+        if let Some(definer) = &self.routine.definer {
+            context.definer = Some(Arc::clone(definer));
+        }
         let result = if context.routine.stack.is_some_and(StackSegment::is_used_up) {
             on_new_stack(|segment| {
                 context.routine.stack = Some(segment);
@@ -306,6 +309,7 @@ impl Execution {
             run(self, context)
         };
         self.texts = std::mem::replace(&mut context.variables, outer_texts);
+        context.definer = outer_definer;
         let own = std::mem::replace(&mut context.routine, outer);
         self.row_count = own.row_count;
         self.error = own.error;
@@ -637,7 +641,7 @@ fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Resu
     let (before, after) = (charged_bytes(variable), charged_bytes(&value));
     match (&mut context.variables, after.checked_sub(before)) {
         (_, Some(0)) | (None, None) => {}
-        (texts, Some(more)) => texts.get_or_insert_with(|| context.budget.reserve()).grow(more)?,
+        (texts, Some(more)) => texts.get_or_insert_with(|| context.values.budget.reserve()).grow(more)?,
         (Some(texts), None) => texts.shrink(before - after),
     }
     *variable = value;

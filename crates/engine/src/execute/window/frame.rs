@@ -11,7 +11,7 @@ use super::partition::{Partition, whole_number};
 use crate::budget::Reservation;
 use crate::execute::context::ExecutionContext;
 use crate::expression::Expression;
-use crate::expression::predicate::compare_nullable;
+use crate::function::compare::compare_nullable;
 use crate::plan::{FrameBound, SortKey, WindowFrame};
 
 /// The rows of a frame: up to three ranges, none of them empty, in order.

@@ -1,0 +1,202 @@
+//! SUM and AVG: exact numbers exactly, in INT128; DECFLOAT as DECFLOAT(34); FLOAT and DOUBLE as DOUBLE.
+
+use farbird_types::decimal::{Decimal, Precision, Rounding};
+use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
+use farbird_vector::{Column, Selection, Unit};
+
+use super::types::{argument_type, must_be_numeric, nullable};
+use crate::accumulator::{add_one_by_one, misused, of_same_call};
+use crate::context::Context;
+use crate::numeric::{Number, number};
+use crate::{Accumulator, argument};
+
+/// BIGINT for SMALLINT and INTEGER, INT128 for BIGINT and INT128, of the same scale.
+pub(super) fn sum_result(function: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
+    nullable(match argument_type(arguments) {
+        SqlType::Null => SqlType::Null,
+        SqlType::Exact { width, scale, subtype } => {
+            let width = match width {
+                ExactWidth::Short | ExactWidth::Long => ExactWidth::Int64,
+                ExactWidth::Int64 | ExactWidth::Int128 => ExactWidth::Int128,
+            };
+            SqlType::Exact { width, scale: *scale, subtype: *subtype }
+        }
+        SqlType::Float | SqlType::Double => SqlType::Double,
+        SqlType::DecFloat16 | SqlType::DecFloat34 => SqlType::DecFloat34,
+        _ => return Err(must_be_numeric(function)),
+    })
+}
+
+/// BIGINT, or INT128 for INT128, of the same scale; DECFLOAT keeps its precision.
+pub(super) fn average_result(function: &'static str, arguments: &[ColumnType]) -> Result<ColumnType> {
+    nullable(match argument_type(arguments) {
+        SqlType::Null => SqlType::Null,
+        SqlType::Exact { width, scale, subtype } => {
+            let width = (*width).max(ExactWidth::Int64);
+            SqlType::Exact { width, scale: *scale, subtype: *subtype }
+        }
+        SqlType::Float | SqlType::Double => SqlType::Double,
+        same @ (SqlType::DecFloat16 | SqlType::DecFloat34) => *same,
+        _ => return Err(must_be_numeric(function)),
+    })
+}
+
+pub(super) fn start_sum(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumulator> {
+    Box::new(Sum { average: false, ..Sum::new(result) })
+}
+
+pub(super) fn start_average(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumulator> {
+    Box::new(Sum { average: true, ..Sum::new(result) })
+}
+
+#[derive(Clone)]
+struct Sum {
+    average: bool,
+    count: i64,
+    total: Total,
+    result: SqlType,
+}
+
+#[derive(Clone)]
+enum Total {
+    /// Unscaled, in the scale of the result.
+    Exact(i128),
+    Double(f64),
+    Decimal(Decimal),
+}
+
+fn overflow() -> Error {
+    Error::new(isc::EXCEPTION_INTEGER_OVERFLOW)
+}
+
+impl Sum {
+    fn new(result: &ColumnType) -> Sum {
+        let total = match result.sql_type {
+            SqlType::Exact { .. } => Total::Exact(0),
+            SqlType::DecFloat16 | SqlType::DecFloat34 => Total::Decimal(Decimal::ZERO),
+            _ => Total::Double(0.0),
+        };
+        Sum { average: false, count: 0, total, result: result.sql_type }
+    }
+}
+
+impl Accumulator for Sum {
+    fn add(&mut self, context: &mut Context<'_>, arguments: &[Value]) -> Result<()> {
+        let value = match arguments.first() {
+            None | Some(Value::Null) => return Ok(()),
+            Some(value) => value,
+        };
+        self.count = self.count.saturating_add(1);
+        match (&mut self.total, number(context, value)?) {
+            (Total::Exact(total), Number::Exact(unscaled, _)) => {
+                *total = total.checked_add(unscaled).ok_or_else(overflow)?;
+            }
+            (Total::Decimal(total), Number::Decimal(decimal)) => *total = total.add(decimal)?,
+            (Total::Double(total), Number::Double(double)) => *total += double,
+            (total, _) => {
+                let double = argument::double(context, value)?;
+                match total {
+                    Total::Double(total) => *total += double,
+                    _ => return Err(must_be_numeric("SUM")),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_columns(
+        &mut self,
+        context: &mut Context<'_>,
+        arguments: &[Column<'_>],
+        places: Selection<'_>,
+    ) -> Result<()> {
+        let mut count = 0;
+        match (&mut self.total, arguments) {
+            (Total::Exact(total), [Column::Numbers(numbers, Unit::Exact(_))]) => {
+                // Less than 2^63 numbers of 64 bits: their sum fits.
+                let mut sum = 0i128;
+                numbers.for_each_present(places, |number| {
+                    sum += i128::from(number);
+                    count += 1;
+                });
+                *total = total.checked_add(sum).ok_or_else(overflow)?;
+            }
+            (Total::Double(total), [Column::Doubles(doubles) | Column::Floats(doubles)]) => {
+                doubles.for_each_present(places, |double| {
+                    *total += double;
+                    count += 1;
+                });
+            }
+            _ => return add_one_by_one(self, context, arguments, places),
+        }
+        self.count = self.count.saturating_add(count);
+        Ok(())
+    }
+
+    fn fork(&self) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, _: &mut Context<'_>) -> Result<()> {
+        let other = of_same_call::<Sum>(other)?;
+        self.count = self.count.saturating_add(other.count);
+        match (&mut self.total, &other.total) {
+            (Total::Exact(total), Total::Exact(more)) => {
+                *total = total.checked_add(*more).ok_or_else(overflow)?;
+            }
+            (Total::Decimal(total), Total::Decimal(more)) => *total = total.add(*more)?,
+            (Total::Double(total), Total::Double(more)) => *total += more,
+            _ => return Err(misused()),
+        }
+        Ok(())
+    }
+
+    /// Sums of doubles and decimals are rounded: what was added does not come out again.
+    fn can_remove(&self) -> bool {
+        matches!(self.total, Total::Exact(_))
+    }
+
+    fn remove(&mut self, context: &mut Context<'_>, arguments: &[Value]) -> Result<()> {
+        let value = match arguments.first() {
+            None | Some(Value::Null) => return Ok(()),
+            Some(value) => value,
+        };
+        match (&mut self.total, number(context, value)?) {
+            (Total::Exact(total), Number::Exact(unscaled, _)) => {
+                *total = total.checked_sub(unscaled).ok_or_else(overflow)?;
+            }
+            _ => return Err(misused()),
+        }
+        self.count -= 1;
+        Ok(())
+    }
+
+    fn result(&self, _: &mut Context<'_>) -> Result<Value> {
+        if self.count == 0 {
+            return Ok(Value::Null);
+        }
+        let scale = match self.result {
+            SqlType::Exact { scale, .. } => scale,
+            _ => 0,
+        };
+        match (&self.total, self.average) {
+            (Total::Exact(total), false) => {
+                argument::exact_result(*total, scale, &self.result).map_err(|_| overflow())
+            }
+            (Total::Exact(total), true) => {
+                argument::exact_result(total / i128::from(self.count), scale, &self.result)
+            }
+            (Total::Double(total), false) => argument::double_result(*total),
+            (Total::Double(total), true) => argument::double_result(total / self.count as f64),
+            (Total::Decimal(total), false) => Ok(Value::DecFloat(*total)),
+            (Total::Decimal(total), true) => {
+                let average = total.divide(Decimal::from_unscaled(i128::from(self.count), 0))?;
+                let precision = match self.result {
+                    SqlType::DecFloat16 => Precision::Sixteen,
+                    _ => Precision::ThirtyFour,
+                };
+                Ok(Value::DecFloat(average.rounded(precision, Rounding::HalfUp)?))
+            }
+        }
+    }
+}

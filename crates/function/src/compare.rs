@@ -1,0 +1,56 @@
+//! Comparing values, BLOBs by their contents.
+
+use std::cmp::Ordering;
+
+use farbird_types::{Collation, Result, Value, compare};
+
+use crate::blob::{releasing, text_of};
+use crate::context::Context;
+
+/// Whether two values compare without reading BLOBs.
+pub fn is_plain(left: &Value, right: &Value) -> bool {
+    !matches!(left, Value::Blob(_)) && !matches!(right, Value::Blob(_))
+}
+
+/// Compares two values that are no BLOBs; `None` if either is NULL.
+#[inline]
+pub fn compare_plain(
+    left: &Value,
+    right: &Value,
+    collation: Collation,
+    context: &Context<'_>,
+) -> Result<Option<Ordering>> {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => Ok(None),
+        (
+            Value::Integer { unscaled: left, scale: left_scale },
+            Value::Integer { unscaled: right, scale: right_scale },
+        ) if left_scale == right_scale => Ok(Some(left.cmp(right))),
+        _ => compare::compare_in(left, right, collation, &context.cast).map(Some),
+    }
+}
+
+/// Compares two values; `None` if either is NULL. BLOBs are compared by their contents.
+#[inline]
+#[inline]
+pub fn compare_nullable(
+    left: &Value,
+    right: &Value,
+    collation: Collation,
+    context: &mut Context<'_>,
+) -> Result<Option<Ordering>> {
+    if left.is_null() || right.is_null() {
+        return Ok(None);
+    }
+    if is_plain(left, right) {
+        return compare_plain(left, right, collation, context);
+    }
+    if left == right {
+        return Ok(Some(Ordering::Equal));
+    }
+    releasing(context, |context| {
+        let left = Value::Text(text_of(left, context)?);
+        let right = Value::Text(text_of(right, context)?);
+        compare::compare_in(&left, &right, collation, &context.cast).map(Some)
+    })
+}

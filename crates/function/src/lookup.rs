@@ -1,0 +1,28 @@
+//! The functions by their names.
+
+use crate::accumulator::AggregateFunction;
+use crate::scalar::ScalarFunction;
+use crate::{
+    aggregate, bits, blob_util, context_variable, date, decfloat, encoding, number, record_key, text,
+};
+
+/// The scalar function of this (upper-case) name.
+pub fn lookup_scalar(name: &str) -> Option<&'static ScalarFunction> {
+    const TABLES: [&[ScalarFunction]; 9] = [
+        text::FUNCTIONS,
+        number::FUNCTIONS,
+        bits::FUNCTIONS,
+        date::FUNCTIONS,
+        encoding::FUNCTIONS,
+        decfloat::FUNCTIONS,
+        context_variable::FUNCTIONS,
+        record_key::FUNCTIONS,
+        blob_util::FUNCTIONS,
+    ];
+    TABLES.into_iter().flatten().find(|function| function.name == name)
+}
+
+/// The aggregate function of this (upper-case) name.
+pub fn lookup_aggregate(name: &str) -> Option<&'static AggregateFunction> {
+    aggregate::FUNCTIONS.iter().find(|function| function.name == name)
+}
