@@ -32,7 +32,6 @@ pub fn compare_plain(
 
 /// Compares two values; `None` if either is NULL. BLOBs are compared by their contents.
 #[inline]
-#[inline]
 pub fn compare_nullable(
     left: &Value,
     right: &Value,
