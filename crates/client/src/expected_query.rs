@@ -88,8 +88,8 @@ impl Connection {
         let handle = transaction.handle(&self.shared).await?;
         let Preparing { object, prepared } = self.start_to_prepare(handle, text).await?;
         let deferred = Deferred::new(transaction, text, prepared);
-        let statement =
-            Statement::expected(object, &expected.message_types(), deferred, self.session.character_set);
+        let set = self.character_set();
+        let statement = Statement::expected(object, &expected.message_types(set), deferred, set);
         let executed = self.send_execute(transaction, &statement, parameters).await?;
         let cursor = Cursor::open(&self.shared, transaction, &statement, executed, None, None).await;
         if let Err(error) = self.describe(&statement).await {
@@ -102,7 +102,7 @@ impl Connection {
         let put_out = self.statements().keep(text, &statement);
         // Outside of the lock: dropping it takes the lock of the core.
         drop(put_out);
-        if expected.suits(statement.columns()) {
+        if expected.suits(statement.columns(), set) {
             return cursor;
         }
         drop(cursor);

@@ -25,7 +25,8 @@ pub enum ColumnType {
     Double,
     /// BOOLEAN.
     Boolean,
-    /// VARCHAR of up to 1,024 characters, but not in OCTETS or NONE.
+    /// VARCHAR of up to 1,024 characters (4,096 bytes in the connection's character set), but not in OCTETS, nor in NONE on a
+    /// connection in UTF8.
     Text,
     /// VARCHAR of up to 4,096 bytes in OCTETS.
     Bytes,
@@ -42,8 +43,8 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// How it is asked for.
-    fn message_type(self) -> MessageType {
+    /// How it is asked for on a connection of this character set.
+    fn message_type(self, connection: CharacterSet) -> MessageType {
         let text =
             |set: CharacterSet| MessageType::Varying { length: TEXT_BYTES, charset: Some(set.0.into()) };
         match self {
@@ -51,7 +52,7 @@ impl ColumnType {
             ColumnType::Float => MessageType::Float,
             ColumnType::Double => MessageType::Double,
             ColumnType::Boolean => MessageType::Boolean,
-            ColumnType::Text => text(CharacterSet::UTF8),
+            ColumnType::Text => text(connection),
             ColumnType::Bytes => text(CharacterSet::OCTETS),
             ColumnType::Date => MessageType::Date,
             ColumnType::Time => MessageType::Time,
@@ -62,7 +63,7 @@ impl ColumnType {
     }
 
     /// Whether the server's conversion of a column of this type changes nothing.
-    fn suits(self, described: MessageType) -> bool {
+    fn suits(self, described: MessageType, connection: CharacterSet) -> bool {
         match (self, described) {
             (
                 ColumnType::Integer,
@@ -74,11 +75,11 @@ impl ColumnType {
                 MessageType::Varying { length, charset: Some(charset) },
             ) => {
                 let [set, _] = charset.to_le_bytes();
-                let wanted = if self == ColumnType::Text { CharacterSet::UTF8 } else { CharacterSet::OCTETS };
+                let wanted = if self == ColumnType::Text { connection } else { CharacterSet::OCTETS };
                 set == wanted.0 && length <= TEXT_BYTES
             }
             (ColumnType::Text | ColumnType::Bytes, _) => false,
-            (_, described) => described == self.message_type(),
+            (_, described) => described == self.message_type(connection),
         }
     }
 }
@@ -114,16 +115,16 @@ impl Expected {
         T::expected_columns().filter(|columns| !columns.is_empty()).map(Expected)
     }
 
-    /// How their values are asked for.
-    pub(crate) fn message_types(&self) -> Vec<MessageType> {
-        self.0.iter().map(|column| column.column_type.message_type()).collect()
+    /// How their values are asked for on a connection of this character set.
+    pub(crate) fn message_types(&self, connection: CharacterSet) -> Vec<MessageType> {
+        self.0.iter().map(|column| column.column_type.message_type(connection)).collect()
     }
 
     /// Whether the query has these columns, or such that become the same.
-    pub(crate) fn suits(&self, described: &[Column]) -> bool {
+    pub(crate) fn suits(&self, described: &[Column], connection: CharacterSet) -> bool {
         let is_suited = |(expected, found): (&ExpectedColumn, &Column)| {
             expected.name.is_none_or(|name| found.label.eq_ignore_ascii_case(name))
-                && expected.column_type.suits(found.message_type)
+                && expected.column_type.suits(found.message_type, connection)
         };
         self.0.len() == described.len() && self.0.iter().zip(described).all(is_suited)
     }

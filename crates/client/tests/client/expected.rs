@@ -214,3 +214,26 @@ fn many_rows_come_whole() {
         connection.drop_database().unwrap();
     }
 }
+
+#[test]
+fn texts_are_expected_in_the_connection_s_character_set() {
+    for place in all() {
+        let location = place.location();
+        let keeper = place.create_at(&location);
+        run(&keeper, &[TABLE, ROWS[0], ROWS[1]]);
+        for (set, expected) in [("WIN1252", [1, 1, 2]), ("UTF8", [1, 2, 2]), ("NONE", [2, 1, 2])] {
+            let mut options = place.options.clone();
+            set.clone_into(&mut options.character_set);
+            let connection = blocking::Connection::attach(&location, &options).unwrap();
+            let c = &connection;
+            let costs = [
+                ask::<(String, i64)>(c, "select name, id from thing where name = ?", ("Zoë",)),
+                ask::<(String,)>(c, "select plain from thing where id = 1", ()),
+                ask::<(String,)>(c, "select code from thing where id = 1", ()),
+            ];
+            assert_eq!(costs.map(|[first, _]| first), expected, "{set}");
+            connection.close().unwrap();
+        }
+        keeper.drop_database().unwrap();
+    }
+}
