@@ -56,6 +56,11 @@
 //! `#[derive(FromRow)]` (feature `derive`, on by default) of it, and [`Row::value`] a [`Value`]. Parameters are tuples, slices of
 //! [`Value`], or slices of anything that is [`ToValue`]: see [`Parameters`].
 //!
+//! # Failures
+//! An [`Error`] is the server's status: codes with arguments, an SQLSTATE, a message. What a program decides by has a name:
+//! [`Error::is_conflict`], [`Error::is_disconnected`], [`Error::is_cancelled`], [`Error::is_timed_out`],
+//! [`Error::is_constraint_violation`]. [`Connection::in_transaction`] does the work of a transaction again after a conflict.
+//!
 //! # Round trips
 //! Latency is what this driver is built against. Requests are queued and leave together, when somebody waits for an
 //! answer; answers are matched by their order, so that any number of requests may be under way. Each call says what it

@@ -15,7 +15,7 @@ impl Connection {
     /// Any other failure rolls back and is given back.
     ///
     /// Between attempts there is no pause: let the transactions wait for each other
-    /// ([`Wait::Forever`](crate::Wait::Forever), [`Wait::Seconds`](crate::Wait::Seconds)) rather than fail at once. What
+    /// ([`Wait::Forever`](crate::Wait::Forever), [`Wait::Timeout`](crate::Wait::Timeout)) rather than fail at once. What
     /// `work` does beside the database is done with each attempt. It gets the transaction by reference count, so that its
     /// future can go to other threads; what it keeps of it has ended afterwards.
     ///

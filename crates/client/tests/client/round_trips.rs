@@ -3,12 +3,14 @@
 //! To promise for a new call, add a line to a table: `price.of("call", connection.call())`, and its number to the
 //! expected ones.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_client::virtual_clock::{Cost, VirtualClock, VirtualLink};
 use farbird_client::{
-    Array, BlobId, BlobOptions, ConnectOptions, Connection, Cursor, Location, MessageType, Result, Services,
-    Transaction, TransactionOptions, Tuning, Value, WireCrypt,
+    Array, BlobId, BlobOptions, ConnectOptions, Connection, Cursor, Error, Location, MessageType, Result,
+    Services, Transaction, TransactionOptions, Tuning, Value, WireCrypt,
 };
 use farbird_types::isc;
 
@@ -114,6 +116,26 @@ fn calls_take_what_they_promise() {
         price.of("execute_and_commit", connection.execute_and_commit(&insert, &[Value::integer(3)]));
         let transaction = price.of("begin once more", connection.begin(&TransactionOptions::default()));
         price.of("rollback", connection.rollback(transaction));
+        let options = TransactionOptions::default();
+        let work = |transaction: Arc<Transaction>| {
+            let connection = &connection;
+            async move { connection.run(&transaction, "insert into t (id) values (4)").await }
+        };
+        price.of("in_transaction", connection.in_transaction(&options, NonZeroU32::MIN, work));
+        let mut tries = 0;
+        let work = |_| {
+            tries += 1;
+            let fails = tries < 3;
+            async move { if fails { Err(Error::new(isc::DEADLOCK)) } else { Ok(()) } }
+        };
+        let attempts = NonZeroU32::MIN.saturating_add(2);
+        price.of("in_transaction, twice again", connection.in_transaction(&options, attempts, work));
+        let blob = price.clock.run(async {
+            let transaction = start(&connection).await;
+            let blob = connection.write_text(&transaction, "text").await?;
+            connection.read_text(&transaction, blob).await
+        });
+        assert_eq!(blob.unwrap(), "text");
         // What is dropped is told with the next flight.
         drop((one, select, insert, statements));
         price.of("ping with releases", connection.ping());
@@ -139,6 +161,8 @@ fn calls_take_what_they_promise() {
                 ("execute_and_commit", 1),
                 ("begin once more", 0),
                 ("rollback", 1),
+                ("in_transaction", 2),
+                ("in_transaction, twice again", 1),
                 ("ping with releases", 1),
                 ("drop_database", 1),
             ],
