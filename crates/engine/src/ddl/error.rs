@@ -39,6 +39,8 @@ const COLUMN_IN_INDEX: u32 = dyn_code(187);
 const NO_DEFAULT: u32 = dyn_code(229);
 /// "attempt to reference a view (@1) in a foreign key"
 const REFERENCE_TO_VIEW: u32 = dyn_code(242);
+/// "@1 is not grantor of @2 on @3 to @4."
+const NOT_GRANTOR: u32 = dyn_code(246);
 /// "Password must be specified when creating user"
 const PASSWORD_MISSING: u32 = dyn_code(291);
 /// "Domain @1 is used in procedure @2 (parameter name @3) and cannot be dropped"
@@ -114,6 +116,10 @@ pub(super) fn relation_not_found(name: &str) -> Error {
 
 pub(super) fn reference_to_view(name: &str) -> Error {
     Error::new(REFERENCE_TO_VIEW).with(name)
+}
+
+pub(super) fn not_grantor(grantor: &str, privilege: &str, object: &str, grantee: &str) -> Error {
+    Error::new(NOT_GRANTOR).with(grantor).with(privilege).with(object).with(grantee)
 }
 
 pub(super) fn password_missing() -> Error {

@@ -477,17 +477,23 @@ fn revoke(
     let catalog = editor.catalog();
     let actor = editor.context.actor();
     let administrator = actor.has(&catalog, SystemPrivilege::GrantRevokeOnAnyObject);
+    let (mut taken, mut anothers) = (false, false);
     for (key, existing) in catalog.privileges_on(&[object.number], &object.name) {
         let is_it = existing.user == user
             && existing.user_type == user_type
             && existing.privilege == item.letter
-            && (item.column.is_none() || existing.column == item.column)
-            && (administrator || existing.grantor == grantor);
-        if is_it {
+            && (item.column.is_none() || existing.column == item.column);
+        if is_it && (administrator || existing.grantor == grantor) {
             take(editor, key, existing, option_only)?;
+            taken = true;
         }
+        anothers |= is_it;
     }
-    Ok(())
+    match anothers && !taken {
+        // It stays with whom it was taken from: that must not pass in silence.
+        true => Err(error::not_grantor(grantor, letter_name(item.letter), &object.name, user)),
+        false => Ok(()),
+    }
 }
 
 /// Removes a privilege, or its option only; and with the option whatever was granted by virtue of it.
@@ -614,11 +620,17 @@ fn revoke_all(editor: &mut Editor<'_, '_>, grantee: &Grantee) -> Result<()> {
     let catalog = editor.catalog();
     let actor = editor.context.actor();
     let (user, user_type) = grantee_of(&catalog, grantee)?;
+    let (mut taken, mut anothers) = (false, false);
     for (key, existing) in catalog.privileges.iter() {
-        let may = actor.is_administrator(&catalog) || existing.grantor == actor.user;
-        if may && existing.user == user && existing.user_type == user_type {
+        let is_it = existing.user == user && existing.user_type == user_type;
+        if is_it && (actor.is_administrator(&catalog) || existing.grantor == actor.user) {
             editor.remove(ObjectKind::Privilege, key)?;
+            taken = true;
         }
+        anothers |= is_it;
     }
-    Ok(())
+    match anothers && !taken {
+        true => Err(error::not_grantor(&actor.user, "ALL", "ALL", &user)),
+        false => Ok(()),
+    }
 }
