@@ -10,6 +10,7 @@ use crate::model::{
 use crate::ordered_map::OrderedMap;
 use crate::slots::Slots;
 use crate::stamps::Stamps;
+use crate::statistics::Statistics;
 
 /// Everything that exists, as of one catalog version.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +44,8 @@ pub struct Catalog {
     pub collations: OrderedMap<String, Arc<CollationDefinition>>,
     /// What upper floors have made of it: routines and triggers, compiled when first needed.
     pub made: Slots,
+    /// What is known of the contents of its tables.
+    pub statistics: Statistics,
     /// What belongs to which table.
     pub(crate) cross: CrossReferences,
     /// When its objects changed.

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Catalog;
 use crate::layout::codec;
+use crate::statistics::Statistics;
 use farbird_budget::Account;
 use farbird_session::Session;
 use farbird_session::users::UserDirectory;
@@ -43,10 +44,11 @@ impl Database {
     pub fn new(
         path: &Path,
         store: Arc<Store>,
-        catalog: Catalog,
+        mut catalog: Catalog,
         users: Arc<dyn UserDirectory>,
         budget: &Arc<Account>,
     ) -> Database {
+        catalog.statistics = Statistics::of_store(&store);
         store.set_codec(catalog.database.codec.as_deref().and_then(codec));
         Database {
             path: path.to_owned(),

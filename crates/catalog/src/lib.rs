@@ -20,6 +20,7 @@
 //! | `lookup` | finding things by name |
 //! | `layout` | what the store must know of a relation |
 //! | `index_compiler` | how expressions of indexes are come by: the binder stands above |
+//! | `statistics` | what is known of the contents of tables |
 //! | `privileges` | who may do what |
 //! | `database` | an open database: its store, its newest catalog, who is attached |
 //! | `transaction` | a transaction: that of the store, and the catalog that it sees |
@@ -55,6 +56,7 @@ mod persistence;
 pub mod privileges;
 mod slots;
 mod stamps;
+pub mod statistics;
 mod system_privilege;
 pub mod system_tables;
 pub mod transaction;

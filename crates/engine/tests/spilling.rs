@@ -51,6 +51,14 @@ fn joins_past_their_memory_give_the_same_rows() {
         "select a.n, b.n, b.t from a full join b on a.n = b.n + 1000 and a.k = b.k",
         "select a.n, b.n, a.t, b.t from a join b on a.n = b.n",
         "select a.n, b.n from (select * from a rows 100) a full join b on a.n > b.n + 1990",
+        "select a.n, a.t from a where exists (select * from b where b.k = a.k and mod(a.n + b.n, 100) = 3)",
+        "select a.n, a.t from a where not exists (select * from b where b.k = a.k and mod(a.n + b.n, 100) = 3)",
+        "select a.n, a.t from a where a.n + 0 < 1500
+         and exists (select * from b where b.n = a.n + 600 and b.t > '')",
+        "select a.n, a.t from a where a.n + 0 < 1500
+         and not exists (select * from b where b.n = a.n + 600 and b.t > '')",
+        "select b.n, b.t from b where b.n in (select a.n + 900 from a)",
+        "select b.n, a.t from (select * from b where n < 1500) b left join a on a.n = b.n + 700",
         "select c.n, x.n from (select n from a rows 3) c
          left join lateral (select a.n from a join b on a.n = b.n and a.n > c.n + 1990) x on true",
     ];

@@ -13,6 +13,7 @@ mod known_blobs;
 mod scroll;
 mod session_statement;
 mod statements;
+mod table_sizes;
 mod transaction_statement;
 mod transactions;
 

@@ -17,6 +17,7 @@ use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::client_cursors::ClientCursors;
 use crate::attachment::known_blobs::Source;
 use crate::attachment::scroll::ScrollBuffer;
+use crate::attachment::table_sizes::TableSizes;
 use crate::attachment::{Attachment, HANDLES_MAX, session_statement, transaction_statement};
 use crate::bind::{self, Access, Action, Environment};
 use crate::budget::{Charge, StatementBudget, prepared_bytes};
@@ -62,6 +63,8 @@ struct Prepared {
     catalog: Arc<Catalog>,
     /// What it depends on, found when the catalog has changed for the first time.
     footprint: OnceCell<Footprint>,
+    /// How large its tables were.
+    sizes: TableSizes,
     body: Body,
     /// Cursors of other statements that it refers to (WHERE CURRENT OF): their row numbers follow the parameters.
     cursors: Vec<(String, String)>,
@@ -513,6 +516,10 @@ impl Attachment {
             Body::Ddl | Body::Transaction | Body::Session => &[],
         };
         authority::verify(&catalog, &Actor::of(&self.session), None, accesses)?;
+        let sizes = match &body {
+            Body::Plan(_) => TableSizes::of(&catalog, accesses),
+            _ => TableSizes::default(),
+        };
         let is_blob =
             |parameter: &ColumnDescription| matches!(parameter.column_type.sql_type, SqlType::Blob { .. });
         let takes_blobs = description.parameters.iter().any(is_blob);
@@ -525,6 +532,7 @@ impl Attachment {
             dialect,
             catalog,
             footprint: OnceCell::new(),
+            sizes,
             body,
             cursors,
             description: Arc::new(description),
@@ -535,7 +543,7 @@ impl Attachment {
         })
     }
 
-    /// Binds again if the catalog has changed since.
+    /// Binds again if the catalog has changed since, or the tables are of another size.
     ///
     /// # Errors
     /// Those of binding; and `isc_dsql_sqlda_err` if the statement's columns or parameters are not what its client
@@ -550,11 +558,12 @@ impl Attachment {
         }
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let prepared = slot.prepared.as_mut().ok_or_else(unprepared)?;
-        if prepared.catalog.version == own.current.version {
+        let is_resized = prepared.sizes.have_changed(&prepared.catalog);
+        if !is_resized && prepared.catalog.version == own.current.version {
             return Ok(());
         }
         let footprint = prepared.footprint.get_or_init(|| Footprint::of(&prepared.catalog, &prepared.sql));
-        if footprint.is_same_in(&prepared.catalog, &own.current) {
+        if !is_resized && footprint.is_same_in(&prepared.catalog, &own.current) {
             prepared.catalog = Arc::clone(&own.current);
             return Ok(());
         }

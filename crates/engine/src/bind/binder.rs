@@ -168,6 +168,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) computing_for: Option<String>,
     /// The outermost block that was referred to from a block inside it, since the binding of a subquery began.
     pub(crate) outermost_reference: usize,
+    /// How often variables of a routine were referred to: they may change while a cursor is open.
+    pub(crate) variables_used: usize,
     /// The columns that were referred to while the aggregates around were bound.
     pub(crate) aggregated: Vec<AggregatedColumn>,
     /// How many aggregates are being bound.
@@ -194,6 +196,7 @@ impl<'a> Binder<'a> {
             owner_of: None,
             computing_for: None,
             outermost_reference: usize::MAX,
+            variables_used: 0,
             aggregated: Vec::new(),
             aggregate_depth: 0,
             domain_value: None,

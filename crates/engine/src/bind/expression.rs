@@ -172,6 +172,7 @@ impl Binder<'_> {
         let Some(variable) = found.filter(|_| !self.inside_definition) else {
             return Err(unknown_column(qualifier, name.as_str(), position));
         };
+        self.variables_used += 1;
         let expression = Expression::Parameter(variable.slot);
         Ok(Bound::new(expression, variable.column_type.sql_type, variable.column_type.nullable))
     }
@@ -418,6 +419,8 @@ impl Binder<'_> {
             plan: Arc::new(query.plan),
             captures: query.captures,
             invariant,
+            repeatable: query.repeatable,
+            unnested: query.unnested.map(Arc::new),
         }))
     }
 }

@@ -515,16 +515,27 @@ impl Binder<'_> {
     pub(crate) fn bind_subquery(&mut self, query: &ast::Query) -> Result<BoundSubquery> {
         self.deeper(|binder| {
             let own_block = binder.blocks.len();
+            let variables_used = binder.variables_used;
             let before = std::mem::replace(&mut binder.outermost_reference, usize::MAX);
             let select = binder.in_new_block(false, |binder| binder.bind_parts(query))?;
             // What it takes from further out comes by registers that others write: captures alone do not tell.
-            let correlated = binder.outermost_reference < own_block;
+            let outermost = binder.outermost_reference;
+            let correlated = outermost < own_block;
             binder.outermost_reference = binder.outermost_reference.min(before);
             let volatile =
                 select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
             let columns = select.items.clone();
+            let unnested = plan::rewrite::unnested(&select).filter(|_| !volatile);
             let (plan, captures) = binder.plan_select(select)?;
-            Ok(BoundSubquery { plan, captures, columns, volatile, correlated })
+            let unnested = unnested.or_else(|| {
+                let types = columns.iter().map(|column| column.column_type.sql_type).collect();
+                let stands_alone = !volatile && !correlated && captures.is_empty();
+                stands_alone.then(|| plan::rewrite::derived(plan.clone(), types)).flatten()
+            });
+            // Registers of blocks further out are written by others: captures do not tell of them.
+            let takes_all_itself = outermost.saturating_add(1) >= own_block;
+            let repeatable = !volatile && takes_all_itself && binder.variables_used == variables_used;
+            Ok(BoundSubquery { plan, captures, columns, volatile, correlated, repeatable, unnested })
         })
     }
 }
@@ -541,6 +552,10 @@ pub(crate) struct BoundSubquery {
     pub(crate) volatile: bool,
     /// Whether it looks at rows of any block around it.
     pub(crate) correlated: bool,
+    /// Whether its rows depend on nothing but `captures`.
+    pub(crate) repeatable: bool,
+    /// The query in a form that can become part of the FROM clause around it.
+    pub(crate) unnested: Option<plan::rewrite::UnnestedQuery>,
 }
 
 impl BoundSubquery {

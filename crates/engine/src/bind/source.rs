@@ -78,6 +78,27 @@ pub(crate) enum FromTree {
     Left(Box<FromTree>, Box<FromTree>, Vec<Expression>),
     /// FULL JOIN.
     Full(Box<FromTree>, Box<FromTree>, Vec<Expression>),
+    /// A member of a group that gives no rows of its own: those of the others stay that have a partner in it, or none. Only
+    /// planning makes it, of EXISTS and its like.
+    Dropping {
+        /// Where partners come from.
+        query: Box<FromTree>,
+        /// What makes a row a partner; also conditions on the query alone.
+        on: Vec<Expression>,
+        /// Whether rows stay that have none.
+        anti: bool,
+    },
+}
+
+impl SourceKind {
+    /// The type of a column, by its place.
+    pub(crate) fn column_type(&self, place: usize) -> Option<SqlType> {
+        match self {
+            SourceKind::Table(relation) => relation.columns.get(place).map(|column| column.sql_type),
+            SourceKind::Procedure(procedure, _) => procedure.outputs.get(place).map(|output| output.sql_type),
+            SourceKind::Derived { types, .. } | SourceKind::Working(_, types) => types.get(place).copied(),
+        }
+    }
 }
 
 /// Most sources of one block: Firebird's limit on contexts.
@@ -97,11 +118,15 @@ impl FromTree {
                 right.for_each_condition_mut(change);
                 conditions.iter_mut().for_each(change);
             }
+            FromTree::Dropping { query, on, .. } => {
+                query.for_each_condition_mut(change);
+                on.iter_mut().for_each(change);
+            }
         }
     }
 
     /// Gives each source another number.
-    pub(super) fn move_sources(&mut self, by: usize) {
+    pub(crate) fn move_sources(&mut self, by: usize) {
         match self {
             FromTree::Source(source) => *source += by,
             FromTree::Group(items, _) => items.iter_mut().for_each(|item| item.move_sources(by)),
@@ -109,6 +134,7 @@ impl FromTree {
                 left.move_sources(by);
                 right.move_sources(by);
             }
+            FromTree::Dropping { query, .. } => query.move_sources(by),
         }
     }
 
@@ -117,6 +143,7 @@ impl FromTree {
         match self {
             FromTree::Source(_) => true,
             FromTree::Group(items, _) => items.iter().all(FromTree::is_inner),
+            FromTree::Dropping { query, .. } => query.is_inner(),
             FromTree::Left(..) | FromTree::Full(..) => false,
         }
     }
@@ -130,6 +157,7 @@ impl FromTree {
                 left.sources(out);
                 right.sources(out);
             }
+            FromTree::Dropping { query, .. } => query.sources(out),
         }
     }
 }

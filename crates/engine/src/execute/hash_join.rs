@@ -53,8 +53,8 @@ pub(crate) struct HashJoinOperator {
     /// Whether the current outer row is being joined, and whether it has had a partner.
     running: bool,
     matched: bool,
-    /// How far the rows in the table that had no partner have been handed out; `None` before that.
-    unmatched_from: Option<usize>,
+    /// How far the rows in the table that come by themselves have been handed out; `None` before that.
+    inner_from: Option<usize>,
 }
 
 /// Rows of both sides whose keys have the same hashes as far as they have been looked at.
@@ -105,7 +105,7 @@ impl HashJoinOperator {
             candidate: None,
             running: false,
             matched: false,
-            unmatched_from: None,
+            inner_from: None,
             join: join.clone(),
         }
     }
@@ -119,8 +119,8 @@ impl HashJoinOperator {
             for index in 0..batch.len() {
                 context.check_interrupt()?;
                 let key = self.key_of_inner(batch.row(index), context)?;
-                // A row whose key is NULL has no partner; FULL JOIN hands it out all the same.
-                if key.is_none() && self.join.kind != HashJoinKind::Full {
+                // A row whose key is NULL has no partner; FULL JOIN and its like hand it out all the same.
+                if key.is_none() && !self.join.kind.keeps_inner() {
                     continue;
                 }
                 if let Some(division) = &mut division {
@@ -174,14 +174,14 @@ impl HashJoinOperator {
     ) -> Result<()> {
         let key = self.key_of_outer(row, context)?;
         match key {
-            None if self.join.kind == HashJoinKind::Inner => Ok(()),
+            None if !self.join.kind.keeps_outer() => Ok(()),
             key => division.push_outer(key.as_ref(), row),
         }
     }
 
     /// Goes on to the next block of inner rows, or to the next partition; false when there are none.
     fn next_block(&mut self, context: &mut ExecutionContext<'_>) -> Result<bool> {
-        self.unmatched_from = None;
+        self.inner_from = None;
         self.outer_rows.truncate(0);
         self.outer_place = 0;
         if let Some(table) = &mut self.table {
@@ -224,8 +224,9 @@ impl HashJoinOperator {
     fn is_pointless(&self, partition: &Partition) -> bool {
         let (outer, inner) = (partition.outer.rows(), partition.inner.rows());
         match self.join.kind {
-            HashJoinKind::Inner => outer == 0 || inner == 0,
-            HashJoinKind::Left => outer == 0,
+            HashJoinKind::Inner | HashJoinKind::Semi | HashJoinKind::InnerSemi => outer == 0 || inner == 0,
+            HashJoinKind::Left | HashJoinKind::Anti => outer == 0,
+            HashJoinKind::Right | HashJoinKind::InnerAnti => inner == 0,
             HashJoinKind::Full => false,
         }
     }
@@ -317,6 +318,7 @@ impl HashJoinOperator {
     /// Tries the candidates of the current outer row until the batch is full or they are through.
     fn emit(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<()> {
         let Some(table) = &mut self.table else { return Ok(()) };
+        let kind = self.join.kind;
         let outer = self.outer_rows.row(self.outer_place);
         let mut pair: Vec<Value> = Vec::new();
         while !batch.is_full()
@@ -324,6 +326,10 @@ impl HashJoinOperator {
         {
             context.check_interrupt()?;
             self.candidate = table.following(number, &self.key);
+            // One partner is enough.
+            if kind == HashJoinKind::InnerSemi && table.is_matched(number as usize) {
+                continue;
+            }
             let inner = table.row(number as usize);
             if let Some(condition) = &self.join.condition {
                 pair.clear();
@@ -334,42 +340,51 @@ impl HashJoinOperator {
                 }
             }
             self.matched = true;
-            batch.push(outer.iter().chain(inner).cloned());
+            if !kind.has_inner() {
+                self.candidate = None;
+                break;
+            }
+            if kind.has_outer() {
+                batch.push(outer.iter().chain(inner).cloned());
+            }
             table.set_matched(number);
         }
         Ok(())
     }
 
-    /// Ends the current outer row: without a partner in any block it comes alone, in the last one.
+    /// Ends the current outer row: in the last block it comes alone if it had a partner in any block, or if it had none, as
+    /// the kind says.
     fn end_row(&mut self, batch: &mut Batch) -> Result<()> {
         self.running = false;
-        if self.join.kind == HashJoinKind::Inner {
-            return Ok(());
-        }
+        let wanted = match self.join.kind {
+            HashJoinKind::Semi => true,
+            HashJoinKind::Left | HashJoinKind::Full | HashJoinKind::Anti => false,
+            _ => return Ok(()),
+        };
         let is_matched = match &mut self.current {
             Some(current) => current.note(self.matched)?,
             None => Some(self.matched),
         };
-        if is_matched == Some(false) {
+        if is_matched == Some(wanted) {
             batch.push(self.outer_rows.row(self.outer_place).iter().cloned());
         }
         Ok(())
     }
 
-    /// FULL JOIN: the inner rows that had no partner.
-    fn emit_unmatched(&mut self, from: usize, batch: &mut Batch) {
+    /// The inner rows that had no partner, or those that had one, as the kind says.
+    fn emit_inner(&mut self, from: usize, wanted: bool, batch: &mut Batch) {
         let Some(table) = &self.table else { return };
-        let outer_width = self.join.outer.width();
+        let outer_width = if self.join.kind.has_outer() { self.join.outer.width() } else { 0 };
         let mut number = from;
         while !batch.is_full() && number < table.len() {
-            if !table.is_matched(number) {
+            if table.is_matched(number) == wanted {
                 batch.push(
                     std::iter::repeat_n(Value::Null, outer_width).chain(table.row(number).iter().cloned()),
                 );
             }
             number += 1;
         }
-        self.unmatched_from = Some(number);
+        self.inner_from = Some(number);
     }
 
     fn new_table(&self, context: &ExecutionContext<'_>) -> JoinTable {
@@ -394,14 +409,14 @@ impl Operator for HashJoinOperator {
         self.outer_rows.truncate(0);
         self.outer_place = 0;
         self.running = false;
-        self.unmatched_from = None;
+        self.inner_from = None;
         self.inner.open(context)?;
         self.read_inner(context)?;
         self.outer.open(context)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        batch.reset(self.join.outer.width() + self.join.inner.width());
+        batch.reset(self.join.width());
         if let Some(division) = self.dividing.take() {
             self.divide_outer(division, context)?;
             if !self.next_block(context)? {
@@ -409,15 +424,16 @@ impl Operator for HashJoinOperator {
             }
         }
         while !batch.is_full() {
-            if let Some(from) = self.unmatched_from {
-                self.emit_unmatched(from, batch);
+            let wanted = self.join.kind.hands_out_inner();
+            if let (Some(from), Some(wanted)) = (self.inner_from, wanted) {
+                self.emit_inner(from, wanted, batch);
                 if batch.is_full() || !self.next_block(context)? {
                     break;
                 }
             }
             if !self.running && !self.advance(context, batch.limit())? {
-                if self.join.kind == HashJoinKind::Full {
-                    self.unmatched_from = Some(0);
+                if wanted.is_some() {
+                    self.inner_from = Some(0);
                 } else if !self.next_block(context)? {
                     break;
                 }

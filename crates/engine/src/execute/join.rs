@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use farbird_types::{Result, Value};
 
-use crate::execute::batch::Batch;
+use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
-use crate::plan::NestedLoop;
+use crate::plan::{NestedLoop, NestedLoopKind};
 
 /// Runs the inner side for each row of the outer one.
 pub(crate) struct NestedLoopOperator {
@@ -22,7 +22,12 @@ pub(crate) struct NestedLoopOperator {
     running: bool,
     /// Whether the current outer row has had a partner.
     matched: bool,
+    /// How many inner rows are read next where one partner is enough: often the first row is one.
+    tried: usize,
 }
+
+/// By how much more inner rows are read next time if none was a partner.
+const TRIED_GROWTH: usize = 4;
 
 impl NestedLoopOperator {
     pub(crate) fn new(join: &Arc<NestedLoop>) -> NestedLoopOperator {
@@ -35,6 +40,7 @@ impl NestedLoopOperator {
             inner_width: join.inner.width(),
             running: false,
             matched: false,
+            tried: 1,
             join: join.clone(),
         }
     }
@@ -57,6 +63,7 @@ impl NestedLoopOperator {
         self.inner.open(context)?;
         self.running = true;
         self.matched = false;
+        self.tried = 1;
         Ok(true)
     }
 
@@ -75,6 +82,9 @@ impl NestedLoopOperator {
                 }
             }
             self.matched = true;
+            if self.join.kind.drops_inner() {
+                break;
+            }
             batch.push(outer.iter().chain(inner).cloned());
         }
         Ok(())
@@ -90,19 +100,29 @@ impl Operator for NestedLoopOperator {
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        let outer_width = self.join.outer.width();
-        batch.reset(outer_width + self.inner_width);
+        let kind = self.join.kind;
+        let inner_width = if kind.drops_inner() { 0 } else { self.inner_width };
+        batch.reset(self.join.outer.width() + inner_width);
         while !batch.is_full() {
             if !self.running && !self.advance(context, batch.limit())? {
                 break;
             }
-            self.inner_rows.set_limit(batch.limit() - batch.len());
+            let limit = batch.limit() - batch.len();
+            self.inner_rows.set_limit(if kind.drops_inner() { self.tried } else { limit });
+            self.tried = (self.tried * TRIED_GROWTH).min(BATCH_ROWS_FIRST);
             if self.inner.next(context, &mut self.inner_rows)? {
                 self.emit(context, batch)?;
-                continue;
+                if !(kind.drops_inner() && self.matched) {
+                    continue;
+                }
             }
             self.running = false;
-            if self.join.outer_join && !self.matched {
+            let comes_alone = match kind {
+                NestedLoopKind::Inner => false,
+                NestedLoopKind::Left | NestedLoopKind::Anti => !self.matched,
+                NestedLoopKind::Semi => self.matched,
+            };
+            if comes_alone {
                 batch.push(self.outer_rows.row(self.outer_place).iter().cloned());
             }
         }

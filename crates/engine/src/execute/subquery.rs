@@ -1,6 +1,7 @@
 //! Queries inside expressions.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use farbird_sql::ast::{ComparisonOperator, Quantifier};
 use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
@@ -9,6 +10,7 @@ use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
+use crate::execute::row_codec::append_row;
 use crate::execute::value_set::{Membership, Pushed, ValueSet};
 use crate::expression::predicate::operator_holds;
 use crate::expression::{Subquery, SubqueryKind};
@@ -22,6 +24,61 @@ pub struct SubqueryState {
     operator: Box<dyn Operator>,
     batch: Batch,
     kept: Option<Kept>,
+    results: Results,
+}
+
+/// The results of a subquery by the values that it took from the enclosing row. Given up where those hardly repeat.
+#[derive(Default)]
+struct Results {
+    known: HashMap<Vec<u8>, Value>,
+    /// How often a result was looked for, and found.
+    asked: usize,
+    hits: usize,
+    /// What they are charged to.
+    memory: Option<Reservation>,
+    is_given_up: bool,
+}
+
+/// After so many results it is looked whether any was of use.
+const RESULTS_TRIED: usize = 1_000;
+
+/// One in so many must have been.
+const RESULTS_USE: usize = 10;
+
+impl Results {
+    /// The values under which a result is kept; nothing if none are kept any more.
+    fn key(&mut self, captured: &[(usize, Value)]) -> Option<Vec<u8>> {
+        if self.is_given_up {
+            return None;
+        }
+        self.asked += 1;
+        if self.asked % RESULTS_TRIED == 0 && self.hits * RESULTS_USE < self.asked {
+            self.give_up();
+            return None;
+        }
+        let mut key = Vec::new();
+        captured.iter().for_each(|(_, value)| append_row(std::slice::from_ref(value), &mut key));
+        Some(key)
+    }
+
+    fn keep(&mut self, key: Vec<u8>, result: &Value, context: &ExecutionContext<'_>) {
+        if matches!(result, Value::Blob(_)) {
+            return self.give_up();
+        }
+        let bytes = KEPT_VALUE_BYTES + key.len() + heap_bytes(result);
+        let memory = self.memory.get_or_insert_with(|| context.budget.reserve());
+        if memory.try_grow(bytes) {
+            self.known.insert(key, result.clone());
+        } else {
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.known = HashMap::new();
+        self.memory = None;
+        self.is_given_up = true;
+    }
 }
 
 /// What an invariant subquery gave.
@@ -52,9 +109,6 @@ pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionC
     for (register, value) in &query.captures {
         captured.push((*register, value.evaluate(row, context)?));
     }
-    for (register, value) in captured {
-        context.frame.set_register(register, value);
-    }
     let operand = match &query.kind {
         SubqueryKind::Quantified { operand, .. } => operand.evaluate(row, context)?,
         _ => Value::Null,
@@ -66,9 +120,10 @@ pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionC
             operator: build(&query.plan),
             batch: Batch::new(query.plan.width(), BATCH_ROWS_FIRST),
             kept: None,
+            results: Results::default(),
         }),
     };
-    let result = state.run(query, &operand, context);
+    let result = state.run_with(query, captured, &operand, context);
     if let Some(place) = context.frame.subqueries.get_mut(query.place) {
         *place = Some(state);
     }
@@ -76,6 +131,34 @@ pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionC
 }
 
 impl SubqueryState {
+    /// Runs with values taken from the enclosing row, unless the result for the same values is known.
+    fn run_with(
+        &mut self,
+        query: &Subquery,
+        captured: Vec<(usize, Value)>,
+        operand: &Value,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        let keeps = query.repeatable
+            && !query.invariant
+            && !captured.is_empty()
+            && !matches!(query.kind, SubqueryKind::Quantified { .. })
+            && !captured.iter().any(|(_, value)| matches!(value, Value::Blob(_)));
+        let key = if keeps { self.results.key(&captured) } else { None };
+        if let Some(known) = key.as_ref().and_then(|key| self.results.known.get(key)) {
+            self.results.hits += 1;
+            return Ok(known.clone());
+        }
+        for (register, value) in captured {
+            context.frame.set_register(register, value);
+        }
+        let result = self.run(query, operand, context)?;
+        if let Some(key) = key {
+            self.results.keep(key, &result, context);
+        }
+        Ok(result)
+    }
+
     fn run(
         &mut self,
         query: &Subquery,

@@ -33,6 +33,7 @@ use crate::execute::context::ExecutionContext;
 use crate::execute::frame::{Frame, FrameSize};
 use crate::function::{ScalarFunction, Signature};
 use crate::plan::Node;
+use crate::plan::rewrite::UnnestedQuery;
 
 pub(crate) use farbird_function::blob;
 
@@ -294,6 +295,10 @@ pub struct Subquery {
     pub captures: Vec<(usize, Expression)>,
     /// Whether its result may be kept.
     pub invariant: bool,
+    /// Whether its result depends on nothing but `captures`: it may be kept for their values.
+    pub repeatable: bool,
+    /// The query in a form that can become part of the FROM clause around it.
+    pub(crate) unnested: Option<Arc<UnnestedQuery>>,
 }
 
 impl PartialEq for Subquery {

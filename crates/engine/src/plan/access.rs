@@ -1,7 +1,6 @@
-//! Which index reads a table.
+//! Which index reads a table, or none.
 //!
-//! There are no statistics but the selectivity that SET STATISTICS leaves: what counts is how much of an index is
-//! given by equality, and whether it is unique.
+//! What each way costs says [`cost`], from how many rows it reads ([`Estimator`]).
 
 use std::sync::Arc;
 
@@ -14,19 +13,9 @@ use crate::bind::{Environment, bind_row_expression};
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Index, Relation};
 use crate::expression::{Expression, PatternKind};
+use crate::plan::cost;
+use crate::plan::estimate::{Estimator, RANGE_FRACTION};
 use crate::plan::{Access, IndexRange, RangeKey};
-
-/// Rows that a table is taken to have.
-pub(crate) const ROWS_ASSUMED: f64 = 10_000.0;
-
-/// Part of the rows that an equality leaves, when nothing is known.
-const EQUAL_FRACTION: f64 = 0.01;
-
-/// Part of the rows that a range leaves.
-const RANGE_FRACTION: f64 = 0.2;
-
-/// Part of the rows that a prefix leaves.
-const PREFIX_FRACTION: f64 = 0.05;
 
 /// Most ranges of one scan: OR and IN beyond that read the whole table.
 const RANGES_MAX: usize = 1_500;
@@ -36,10 +25,10 @@ const RANGES_MAX: usize = 1_500;
 pub(crate) struct AccessChoice {
     /// How.
     pub(crate) access: Access,
-    /// How many rows that gives, more or less.
+    /// How many rows that reads, more or less.
     pub(crate) rows: f64,
-    /// Indexes of the conditions that the access makes use of. They are checked again all the same.
-    pub(crate) conditions: Vec<usize>,
+    /// What it costs.
+    pub(crate) cost: f64,
 }
 
 /// What choosing looks at.
@@ -50,6 +39,8 @@ pub(crate) struct AccessPlanner<'a> {
     pub(crate) relation: &'a Arc<Relation>,
     /// What index expressions are bound against.
     pub(crate) environment: &'a Environment,
+    /// What is known of the tables.
+    pub(crate) estimator: &'a Estimator<'a>,
     /// The slots of the block.
     pub(crate) slots: &'a [Slot],
     /// Whether a source's columns are at hand when the table is read.
@@ -84,32 +75,32 @@ enum Claim {
 impl AccessPlanner<'_> {
     /// The best way to read the table by these conditions.
     pub(crate) fn choose(&self, conditions: &[Expression]) -> AccessChoice {
-        let mut best = AccessChoice { access: Access::Natural, rows: ROWS_ASSUMED, conditions: Vec::new() };
+        let rows = self.estimator.rows(self.source);
+        let found = rows * self.estimator.selectivity(conditions);
+        let natural = AccessChoice { access: Access::Natural, rows, cost: cost::scan(rows, found) };
+        let candidates = self.candidates(conditions).into_iter();
+        candidates.fold(natural, |best, choice| if choice.cost < best.cost { choice } else { best })
+    }
+
+    /// Every way to read the table by an index or by the number of its row.
+    pub(crate) fn candidates(&self, conditions: &[Expression]) -> Vec<AccessChoice> {
         if let Some(choice) = self.by_row(conditions) {
-            return choice;
+            return vec![choice];
         }
-        for index in &self.relation.indexes {
-            if let Some(choice) = self.by_index(index, conditions)
-                && choice.rows < best.rows
-            {
-                best = choice;
+        let indexes = self.relation.indexes.iter();
+        let mut choices: Vec<AccessChoice> =
+            indexes.filter_map(|index| self.by_index(index, conditions)).collect();
+        for condition in conditions {
+            if let Expression::Or(parts) = condition {
+                choices.extend(self.by_alternatives(parts));
             }
         }
-        for (number, condition) in conditions.iter().enumerate() {
-            if let Expression::Or(parts) = condition
-                && let Some(mut choice) = self.by_alternatives(parts)
-                && choice.rows < best.rows
-            {
-                choice.conditions = vec![number];
-                best = choice;
-            }
-        }
-        best
+        choices
     }
 
     /// Reading single rows by RDB$DB_KEY or number.
     fn by_row(&self, conditions: &[Expression]) -> Option<AccessChoice> {
-        for (number, condition) in conditions.iter().enumerate() {
+        for condition in conditions {
             let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
             else {
                 continue;
@@ -125,23 +116,23 @@ impl AccessPlanner<'_> {
                     row if self.is_row_number(row) => Access::RowNumber(other.as_ref().clone()),
                     _ => continue,
                 };
-                return Some(AccessChoice { access, rows: 1.0, conditions: vec![number] });
+                return Some(AccessChoice { access, rows: 1.0, cost: cost::index(0.0, 1.0, 1.0) });
             }
         }
         None
     }
 
-    fn by_index(&self, index: &Index, conditions: &[Expression]) -> Option<AccessChoice> {
+    pub(crate) fn by_index(&self, index: &Index, conditions: &[Expression]) -> Option<AccessChoice> {
         if !is_maintained(self.relation, index) || !self.is_implied(index, conditions) {
             return None;
         }
         let mut range = empty_range(index);
         let mut used = Vec::new();
-        let mut rows = ROWS_ASSUMED;
         let mut alternatives: Option<Vec<RangeKey>> = None;
+        let mut bounded = 1.0;
         let parts = self.parts(index)?;
         let count_of_parts = parts.len();
-        for (part, (key, sql_type)) in parts.iter().enumerate() {
+        for (key, sql_type) in &parts {
             let sql_type = *sql_type;
             let claims = self.claims(key, &sql_type, conditions);
             if let Some((number, value, null_matches)) = claims.iter().find_map(|(number, claim)| match claim
@@ -151,7 +142,6 @@ impl AccessPlanner<'_> {
             }) {
                 range.equal.push(RangeKey { value, sql_type, null_matches });
                 used.push(number);
-                rows = rows.min(equal_rows(index, part));
                 continue;
             }
             let list = claims.iter().find_map(|(number, claim)| match claim {
@@ -159,37 +149,57 @@ impl AccessPlanner<'_> {
                 _ => None,
             });
             if let Some((number, list)) = list {
-                rows = rows.min(equal_rows(index, part) * count(list.len()));
                 let keys = list.into_iter().map(|value| RangeKey { value, sql_type, null_matches: false });
                 alternatives = Some(keys.collect());
                 used.push(number);
                 break;
             }
-            rows *= self.bound(&claims, &mut range, &sql_type, &mut used);
+            let before = used.len();
+            self.bound(&claims, &mut range, &sql_type, &mut used);
+            let bounds = used.get(before..).unwrap_or_default();
+            bounded = self.estimator.selectivity(bounds.iter().filter_map(|number| conditions.get(*number)));
             break;
         }
         if used.is_empty() {
             // A partial index whose condition is asked for leaves rows out even if nothing is said about its key.
             index.condition_source.as_ref()?;
-            rows *= RANGE_FRACTION;
+            bounded = RANGE_FRACTION;
         }
-        range.unique = index.unique && range.equal.len() == count_of_parts;
+        let equal = range.equal.len();
+        let by_equal = used.iter().take(equal).filter_map(|number| conditions.get(*number));
+        let mut rows = self.estimator.equal_rows(self.source, index, equal, by_equal) * bounded;
+        range.unique = index.unique && equal == count_of_parts;
         if range.unique {
             rows = 1.0;
         }
-        let ranges = match alternatives {
-            Some(keys) => keys
-                .into_iter()
-                .map(|key| {
+        let ranges: Vec<IndexRange> = match alternatives {
+            Some(keys) => {
+                let given = used.iter().filter_map(|number| conditions.get(*number));
+                rows = self.estimator.equal_rows(self.source, index, equal + 1, given);
+                // Where the values of the column are known all items of the list have been counted.
+                if equal > 0 || !self.estimator.knows_values(self.source, index) {
+                    rows *= count(keys.len());
+                }
+                let ranges = keys.into_iter().map(|key| {
                     let mut one = range.clone();
                     one.equal.push(key);
                     one.unique = index.unique && one.equal.len() == count_of_parts;
                     one
-                })
-                .collect(),
+                });
+                let ranges: Vec<IndexRange> = ranges.collect();
+                if ranges.iter().all(|range| range.unique) {
+                    rows = count(ranges.len());
+                }
+                ranges
+            }
             None => vec![range],
         };
-        Some(AccessChoice { access: Access::Index { ranges, ordered: None }, rows, conditions: used })
+        let order = self.estimator.order(self.source, self.relation, index);
+        let mut cost = cost::index(count(ranges.len()), rows.max(1.0), order);
+        if !ranges.iter().all(|range| range.unique) {
+            cost += cost::NOT_UNIQUE;
+        }
+        Some(AccessChoice { access: Access::Index { ranges, ordered: None }, rows, cost })
     }
 
     /// The parts of an index key with their types.
@@ -235,23 +245,22 @@ impl AccessPlanner<'_> {
         moved
     }
 
-    /// Bounds or prefix of the part of an index that no equality is given for: which part of the rows they leave.
+    /// Bounds or prefix of the part of an index that no equality is given for.
     fn bound(
         &self,
         claims: &[(usize, Claim)],
         range: &mut IndexRange,
         sql_type: &SqlType,
         used: &mut Vec<usize>,
-    ) -> f64 {
+    ) {
         for (number, claim) in claims {
             if let Claim::Prefix(prefix) = claim {
                 range.starting = Some(prefix.clone());
                 range.bound_type = Some(*sql_type);
                 used.push(*number);
-                return PREFIX_FRACTION;
+                return;
             }
         }
-        let before = used.len();
         for (number, claim) in claims {
             match claim {
                 Claim::Above(value, inclusive) if range.lower.is_none() => {
@@ -269,16 +278,12 @@ impl AccessPlanner<'_> {
             range.bound_type = Some(*sql_type);
             used.push(*number);
         }
-        if used.len() == before {
-            return 1.0;
-        }
-        if range.lower.is_some() && range.upper.is_some() { RANGE_FRACTION / 2.0 } else { RANGE_FRACTION }
     }
 
     /// OR: each side reads by an index of its own.
     fn by_alternatives(&self, parts: &[Expression]) -> Option<AccessChoice> {
         let mut all = Vec::new();
-        let mut rows = 0.0;
+        let (mut rows, mut cost) = (0.0, 0.0);
         for part in parts {
             let mut conjuncts = Vec::new();
             part.clone().into_conjuncts(&mut conjuncts);
@@ -287,19 +292,16 @@ impl AccessPlanner<'_> {
                 .indexes
                 .iter()
                 .filter_map(|index| self.by_index(index, &conjuncts))
-                .min_by(|left, right| left.rows.total_cmp(&right.rows))?;
+                .min_by(|left, right| left.cost.total_cmp(&right.cost))?;
             let Access::Index { ranges, .. } = best.access else { return None };
             all.extend(ranges);
             rows += best.rows;
+            cost += best.cost;
             if all.len() > RANGES_MAX {
                 return None;
             }
         }
-        Some(AccessChoice {
-            access: Access::Index { ranges: all, ordered: None },
-            rows,
-            conditions: Vec::new(),
-        })
+        Some(AccessChoice { access: Access::Index { ranges: all, ordered: None }, rows, cost })
     }
 
     /// What the conditions say about a part of a key, with their numbers.
@@ -510,14 +512,6 @@ fn like_prefix(pattern: &Expression) -> Option<Expression> {
     let end = text.bytes().iter().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(text.bytes().len());
     let prefix = text.bytes().get(..end).filter(|prefix| !prefix.is_empty())?;
     Some(Expression::Constant(Value::Text(farbird_types::Text::new(prefix, text.character_set()))))
-}
-
-/// Rows that an index leaves when its parts up to this one are given.
-fn equal_rows(index: &Index, part: usize) -> f64 {
-    match index.selectivity.get(part) {
-        Some(selectivity) if *selectivity > 0.0 => (ROWS_ASSUMED * selectivity).max(1.0),
-        _ => ROWS_ASSUMED * EQUAL_FRACTION.powi(i32::try_from(part + 1).unwrap_or(1)),
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -19,10 +19,14 @@ use crate::catalog::Relation;
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
+use crate::plan::rewrite::Joins;
 use crate::plan::{
     Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
 };
+
+/// Rows that a limit asks for whose value is not known yet.
+const ROWS_ASKED_FOR: f64 = 100.0;
 
 /// WITH LOCK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,22 +78,33 @@ pub(crate) fn plan(
         Some(_) => numbered_tables(select),
         None => Vec::new(),
     };
-    let mut planner = JoinPlanner::new(&select.block.sources, &select.block.slots, environment, frame);
     let extreme = extreme_only(select);
-    if extreme.is_some() {
-        planner.for_extreme();
-    }
-    if extreme.is_some() && !select.conditions.is_empty() {
-        // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
-        planner.order_in_ranges_only();
-    }
     let wanted_order = match &extreme {
         Some(key) => std::slice::from_ref(key),
         None if is_flat && select.block.windows.is_empty() => select.order.as_slice(),
         None => &[],
     };
+    let first_rows = is_flat && !select.limits.is_empty() || extreme.is_some();
+    let mut joins = Joins {
+        sources: select.block.sources.clone(),
+        slots: select.block.slots.clone(),
+        tree: select.tree.clone(),
+        conditions: std::mem::take(&mut select.conditions),
+    };
+    joins.rewrite(first_rows && is_of_one_source(wanted_order, &joins.slots));
+    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
+    if extreme.is_some() {
+        planner.for_extreme();
+    }
+    if first_rows && extreme.is_none() {
+        planner.for_first_rows(rows_asked_for(&select.limits));
+    }
+    if extreme.is_some() && !joins.conditions.is_empty() {
+        // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
+        planner.order_in_ranges_only();
+    }
     let Planned { node, slots, ordered, .. } =
-        planner.plan(&select.tree, std::mem::take(&mut select.conditions), wanted_order)?;
+        planner.plan(&joins.tree, std::mem::take(&mut joins.conditions), wanted_order)?;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     let mut node = match &extreme {
         Some(SortKey { value: Expression::Column(slot), .. }) if ordered => {
@@ -111,6 +126,28 @@ pub(crate) fn plan(
         .collect();
     move_to_positions(select, &position_of);
     Ok(finish(outline.select, node, ordered && extreme.is_none(), numbered))
+}
+
+/// How many rows limits ask for at most, as far as that is known before they are evaluated.
+fn rows_asked_for(limits: &[BoundLimit]) -> f64 {
+    limits.iter().fold(f64::INFINITY, |least, limit| {
+        let number = |value: &Option<Expression>| match value {
+            Some(Expression::Constant(value)) => crate::plan::estimate::number(value),
+            _ => None,
+        };
+        let skipped = if limit.ordinals { 0.0 } else { number(&limit.skip).unwrap_or(0.0) };
+        least.min(number(&limit.first).unwrap_or(ROWS_ASKED_FOR) + skipped)
+    })
+}
+
+/// Whether all keys of an order are columns of one source: it may come in that order by itself.
+fn is_of_one_source(order: &[SortKey], slots: &[Slot]) -> bool {
+    let source = |key: &SortKey| match &key.value {
+        Expression::Column(slot) => slots.get(*slot).map(|slot| slot.source),
+        _ => None,
+    };
+    let first = order.first().and_then(source);
+    first.is_some() && order.iter().all(|key| source(key) == first)
 }
 
 /// Everything after the joins.
@@ -391,8 +428,15 @@ pub(crate) fn plan_rows(
     frame: &mut FrameSize,
 ) -> Result<PlannedRows> {
     let RowsOutline { tree, conditions, mut order, limits, row } = outline;
-    let mut planner = JoinPlanner::new(&block.sources, &block.slots, environment, frame);
-    let Planned { node, slots, ordered, .. } = planner.plan(tree, conditions, &order)?;
+    let mut joins =
+        Joins { sources: block.sources.clone(), slots: block.slots.clone(), tree: tree.clone(), conditions };
+    joins.rewrite(!limits.is_empty() && is_of_one_source(&order, &joins.slots));
+    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
+    if !limits.is_empty() {
+        planner.for_first_rows(rows_asked_for(&limits));
+    }
+    let Planned { node, slots, ordered, .. } =
+        planner.plan(&joins.tree, std::mem::take(&mut joins.conditions), &order)?;
     let found = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     order.iter_mut().for_each(|key| key.value.move_columns(&found));
     let node = if ordered { node } else { sorted(node, order) };

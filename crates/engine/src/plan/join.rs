@@ -1,8 +1,8 @@
-//! The order of joins, and how each is done.
+//! Joins: from a FROM clause with its conditions to nodes.
 //!
-//! Inner joins may be done in any order: each start is tried, and what is joined next is what leaves the fewest rows.
-//! A table that an index finds by the rows so far is read once for each of them; anything else is kept in memory and
-//! looked up by hash.
+//! Inner joins, and what only drops rows (EXISTS, IN), may be done in any order: [`crate::plan::order`] says which. A table that
+//! an index finds by the rows so far is read once for each of them where that is cheaper; else the smaller side is kept in
+//! memory and looked up by hash.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use farbird_types::{Collation, Result, SqlType};
 
 use crate::bind::Environment;
 use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
-use crate::catalog::Relation;
+use crate::catalog::{Relation, RelationKind};
 use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
-use crate::plan::access::{AccessChoice, AccessPlanner, ROWS_ASSUMED};
+use crate::plan::access::{AccessChoice, AccessPlanner};
+use crate::plan::cost;
+use crate::plan::estimate::Estimator;
 use crate::plan::leaf::access_expressions;
-use crate::plan::{HashJoin, HashJoinKind, JoinKey, NestedLoop, Node, SortKey};
-
-/// Most items of one group of inner joins for which each start is tried.
-const STARTS_TRIED_MAX: usize = 8;
-
-/// Part of the pairs of rows that an equality between two tables leaves.
-const JOIN_FRACTION: f64 = 0.001;
+use crate::plan::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::plan::{HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
 
 /// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
 /// the same fails with an internal error.
 pub(super) const NO_SLOT: usize = usize::MAX;
+
+/// Part of the rows that a condition on several tables leaves, if it is no equality.
+const ACROSS_FRACTION: f64 = 0.33;
 
 /// A planned part of a FROM clause.
 pub(crate) struct Planned {
@@ -39,6 +39,10 @@ pub(crate) struct Planned {
     pub(crate) sources: BTreeSet<usize>,
     /// Whether its rows come in the order that was asked for.
     pub(crate) ordered: bool,
+    /// How many rows that are, more or less.
+    pub(crate) rows: f64,
+    /// What it costs.
+    pub(crate) cost: f64,
 }
 
 /// Plans the joins of one block.
@@ -47,10 +51,13 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) slots: &'a [Slot],
     environment: &'a Environment,
     pub(super) frame: &'a mut FrameSize,
+    pub(super) estimator: Estimator<'a>,
     /// Whether a whole index may be walked for nothing but its order.
     pub(super) walks_for_order: bool,
     /// Whether only the first value of an order is looked at.
     pub(super) extreme: bool,
+    /// How many rows will be asked for, if not all.
+    pub(super) first_rows: Option<f64>,
 }
 
 /// Conditions that are still to be put somewhere.
@@ -79,6 +86,29 @@ impl Pending {
     }
 }
 
+/// A member of a group of inner joins.
+struct GroupMember<'t> {
+    /// What it is; of EXISTS and its like, the query inside.
+    tree: &'t FromTree,
+    own: BTreeSet<usize>,
+    /// Sources that must come before.
+    needs: BTreeSet<usize>,
+    /// Of EXISTS and its like: the conditions, and whether rows are wanted that meet none of its rows.
+    dropping: Option<(Vec<Expression>, bool)>,
+    /// Its plan, if it is not read by index or in row order like a table.
+    planned: Option<Planned>,
+}
+
+/// How an item is joined to what is left of it.
+struct Joining {
+    kind: HashJoinKind,
+    method: Method,
+    /// Conditions on the item alone.
+    local: Vec<Expression>,
+    /// Conditions on both sides.
+    across: Vec<Expression>,
+}
+
 impl<'a> JoinPlanner<'a> {
     pub(crate) fn new(
         sources: &'a [Source],
@@ -86,12 +116,32 @@ impl<'a> JoinPlanner<'a> {
         environment: &'a Environment,
         frame: &'a mut FrameSize,
     ) -> JoinPlanner<'a> {
-        JoinPlanner { sources, slots, environment, frame, walks_for_order: true, extreme: false }
+        JoinPlanner {
+            sources,
+            slots,
+            environment,
+            frame,
+            estimator: Estimator::new(sources, slots, &environment.catalog.statistics),
+            walks_for_order: true,
+            extreme: false,
+            first_rows: None,
+        }
     }
 
     /// The order is asked for the first value only: equal ones may come in any order.
     pub(crate) fn for_extreme(&mut self) {
         self.extreme = true;
+        self.first_rows = Some(1.0);
+    }
+
+    /// No more rows than this will be asked for.
+    pub(crate) fn for_first_rows(&mut self, rows: f64) {
+        self.first_rows = Some(rows);
+    }
+
+    /// The part of so many rows that will be asked for.
+    pub(super) fn share_read(&self, rows: f64) -> f64 {
+        self.first_rows.map_or(1.0, |first| (first / rows.max(1.0)).min(1.0))
     }
 
     /// Follows an order only in ranges of indexes that the conditions give.
@@ -116,7 +166,7 @@ impl<'a> JoinPlanner<'a> {
         match tree {
             FromTree::Left(left, right, on) => self.left_join(left, right, on, conditions, order),
             FromTree::Full(left, right, on) => self.full_join(left, right, on, conditions),
-            FromTree::Source(_) | FromTree::Group(..) => {
+            FromTree::Source(_) | FromTree::Group(..) | FromTree::Dropping { .. } => {
                 let mut items = Vec::new();
                 let mut all = conditions;
                 flatten(tree, &mut items, &mut all);
@@ -132,26 +182,279 @@ impl<'a> JoinPlanner<'a> {
         conditions: Vec<Expression>,
         order: &[SortKey],
     ) -> Result<Planned> {
+        // What runs a query for each row comes where there are the fewest.
+        let is_alone = items.len() < 2;
+        let (late, conditions): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(|condition| !is_alone && runs_query_for_row(condition));
         let mut pending = self.pending(conditions);
-        let sequence = self.sequence(items, &pending);
+        let late = self.pending(late);
+        let members = self.members(items, &mut pending, order)?;
+        let steps = self.steps(&members, &pending, order);
+        // Hash joins give an order up.
+        let keeps_order = steps.iter().skip(1).all(|step| step.method == Method::Nested);
+        let order = if keeps_order { order } else { &[] };
+        let late_places = places_of(&late, &steps, &members);
         let mut current: Option<Planned> = None;
-        for place in sequence {
-            let Some(item) = items.get(place) else { continue };
-            current = Some(match current {
-                None => self.first(item, &mut pending, order)?,
-                Some(current) => self.join_next(current, item, &mut pending)?,
-            });
-            if let Some(joined) = current.take() {
-                let ready = pending.take(|sources| sources.is_subset(&joined.sources));
-                current = Some(self.filtered(joined, ready));
+        let mut members: Vec<Option<GroupMember<'_>>> = members.into_iter().map(Some).collect();
+        for (place, step) in steps.iter().enumerate() {
+            let Some(member) = members.get_mut(step.member).and_then(Option::take) else { continue };
+            let mut joined = match current.take() {
+                None => self.first(member, &mut pending, order)?,
+                Some(current) => self.join_next(current, member, step.method, &mut pending)?,
+            };
+            joined.rows = step.rows;
+            joined.cost = step.cost;
+            let mut ready = pending.take(|sources| sources.is_subset(&joined.sources));
+            let here = late.0.iter().flatten().zip(&late_places).filter(|(_, late)| **late == place);
+            ready.extend(here.map(|((condition, _), _)| condition.clone()));
+            current = Some(self.filtered(joined, ready));
+        }
+        Ok(current.unwrap_or_else(Planned::single))
+    }
+
+    /// The members of a group. What is more than a table is planned right away.
+    fn members<'t>(
+        &mut self,
+        items: &[&'t FromTree],
+        pending: &mut Pending,
+        order: &[SortKey],
+    ) -> Result<Vec<GroupMember<'t>>> {
+        let mut members = Vec::with_capacity(items.len());
+        for item in items {
+            let mut dropping = None;
+            let mut needs = self.dependencies(item);
+            let tree: &'t FromTree = match *item {
+                FromTree::Dropping { query, on, anti } => {
+                    dropping = Some((on.clone(), *anti));
+                    query
+                }
+                tree => tree,
+            };
+            let own = sources_of_tree(tree);
+            for condition in dropping.iter().flat_map(|(on, _)| on) {
+                needs.extend(self.sources_of(condition).difference(&own));
+            }
+            let mut planned = None;
+            if !matches!(tree, FromTree::Source(_)) {
+                let (local, order) = match &mut dropping {
+                    Some((on, _)) => {
+                        let (local, across) =
+                            on.drain(..).partition(|condition| self.sources_of(condition).is_subset(&own));
+                        *on = across;
+                        (local, &[][..])
+                    }
+                    None => {
+                        let local =
+                            |sources: &BTreeSet<usize>| !sources.is_empty() && sources.is_subset(&own);
+                        (pending.take(local), order)
+                    }
+                };
+                planned = Some(self.tree(tree, local, order)?);
+            }
+            members.push(GroupMember { tree, own, needs, dropping, planned });
+        }
+        Ok(members)
+    }
+
+    /// In which order the members of a group are joined, and how.
+    fn steps(&self, members: &[GroupMember<'_>], pending: &Pending, order: &[SortKey]) -> Vec<Step> {
+        let as_written = |number: usize| Step {
+            member: number,
+            method: if number == 0 { Method::BuildMember } else { Method::Nested },
+            rows: 1.0,
+            cost: 0.0,
+        };
+        if members.len() > MEMBERS_MAX {
+            return (0..members.len()).map(as_written).collect();
+        }
+        let sets = |sources: &BTreeSet<usize>| -> u64 {
+            let places = members.iter().enumerate().filter(|(_, member)| !member.own.is_disjoint(sources));
+            places.fold(0, |set, (number, _)| set | 1 << number)
+        };
+        let mut links = Vec::new();
+        let mut described = Vec::with_capacity(members.len());
+        for member in members {
+            let (local, on) = self.conditions_of(member, pending);
+            let leaves = member.dropping.as_ref().map(|(_, anti)| self.part_left(member, &local, &on, *anti));
+            if member.dropping.is_some() {
+                links.extend(
+                    on.iter().map(|condition| self.link(condition, sets(&self.sources_of(condition)))),
+                );
+            }
+            let own = sets(&member.own);
+            described.push(self.describe(member, &local, sets(&member.needs) & !own, leaves));
+        }
+        for (condition, sources) in pending.0.iter().flatten() {
+            let set = sets(sources);
+            if set.count_ones() > 1 {
+                links.push(self.link(condition, set));
             }
         }
-        Ok(current.unwrap_or(Planned {
-            node: Node::Single,
-            slots: Vec::new(),
-            sources: BTreeSet::new(),
-            ordered: false,
-        }))
+        let mut lookup = |number: usize, before: u64| -> Option<f64> {
+            let member = members.get(number)?;
+            let FromTree::Source(source) = member.tree else { return None };
+            let available: BTreeSet<usize> = members
+                .iter()
+                .enumerate()
+                .filter(|(place, member)| before & (1 << place) != 0 && member.dropping.is_none())
+                .flat_map(|(_, member)| member.own.iter().copied())
+                .collect();
+            let mut conditions = match &member.dropping {
+                Some((on, _)) => on.clone(),
+                None => pending.matching(|sources| {
+                    sources.iter().all(|source| member.own.contains(source) || available.contains(source))
+                }),
+            };
+            conditions.retain(|condition| !condition.is_volatile());
+            let choice = self.lookup(*source, &available, &conditions)?;
+            Some(match member.dropping {
+                Some(_) => choice.cost.min(cost::first_by_index(choice.rows, 0.0)),
+                None => choice.cost,
+            })
+        };
+        let mut orders = Order::new(&described, &links, &mut lookup);
+        let best = orders.best();
+        // Rows that come one by one, in the order that is asked for, need not all be made.
+        let streaming = self.first_rows.and_then(|_| {
+            let starts = (0..members.len()).filter(|number| {
+                members.get(*number).is_some_and(|member| self.comes_in_order(member, pending, order))
+            });
+            let streams: Vec<Vec<Step>> = starts.filter_map(|start| orders.streaming(start)).collect();
+            streams.into_iter().min_by(|left, right| cost_of(left).total_cmp(&cost_of(right)))
+        });
+        let share = |steps: &Vec<Step>| self.share_read(steps.last().map_or(1.0, |step| step.rows));
+        let steps = match (best, streaming) {
+            (Some(best), Some(stream)) if cost_of(&stream) * share(&stream) < cost_of(&best) => Some(stream),
+            (best, _) => best,
+        };
+        steps.unwrap_or_else(|| (0..members.len()).map(as_written).collect())
+    }
+
+    /// Whether a member by itself gives its rows in an order, or none is asked for.
+    fn comes_in_order(&self, member: &GroupMember<'_>, pending: &Pending, order: &[SortKey]) -> bool {
+        let FromTree::Source(source) = member.tree else { return false };
+        let (local, _) = self.conditions_of(member, pending);
+        member.dropping.is_none()
+            && (order.is_empty() || self.read(*source, &local, order).is_some_and(|(_, ordered)| ordered))
+    }
+
+    /// The conditions on a member alone, and on it and others.
+    fn conditions_of(
+        &self,
+        member: &GroupMember<'_>,
+        pending: &Pending,
+    ) -> (Vec<Expression>, Vec<Expression>) {
+        match &member.dropping {
+            Some((on, _)) => {
+                on.iter().cloned().partition(|condition| self.sources_of(condition).is_subset(&member.own))
+            }
+            None => (pending.matching(|sources| sources.is_subset(&member.own)), Vec::new()),
+        }
+    }
+
+    fn describe(
+        &self,
+        member: &GroupMember<'_>,
+        local: &[Expression],
+        needs: u64,
+        leaves: Option<f64>,
+    ) -> Member {
+        let (rows, all_rows, read_cost) = match (&member.planned, member.tree) {
+            (Some(planned), _) => (planned.rows, planned.rows, planned.cost),
+            (None, FromTree::Source(source)) => {
+                let all = self.estimator.rows(*source);
+                let rows = (all * self.estimator.selectivity(local)).max(1.0);
+                (rows, all, self.read_cost(*source, local, all, rows))
+            }
+            _ => (1.0, 1.0, 1.0),
+        };
+        let runs_for_each = member.dropping.is_none() && !member.needs.is_empty();
+        Member { rows, all_rows, read_cost, needs, runs_for_each, leaves }
+    }
+
+    /// What reading a source by itself costs.
+    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> f64 {
+        match self.stored_table(source) {
+            Some(relation) => self.choose(source, relation, &BTreeSet::new(), local).cost,
+            None => cost::scan(all, rows),
+        }
+    }
+
+    /// The best way to find a table's rows by an index that looks at what is left of it.
+    pub(super) fn lookup(
+        &self,
+        source: usize,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> Option<AccessChoice> {
+        let relation = self.stored_table(source)?;
+        let is_available = |source: usize| available.contains(&source);
+        let planner = self.access_planner(source, relation, &is_available);
+        planner
+            .candidates(conditions)
+            .into_iter()
+            .filter(|choice| {
+                access_expressions(&choice.access)
+                    .iter()
+                    .any(|expression| !self.sources_of(expression).is_disjoint(available))
+            })
+            .min_by(|left, right| left.cost.total_cmp(&right.cost))
+    }
+
+    /// The table that a source is, if indexes can read it.
+    pub(super) fn stored_table(&self, source: usize) -> Option<&'a Arc<Relation>> {
+        match self.sources.get(source).map(|source| &source.kind) {
+            Some(SourceKind::Table(relation)) if relation.kind != RelationKind::System => Some(relation),
+            _ => None,
+        }
+    }
+
+    fn link(&self, condition: &Expression, members: u64) -> Link {
+        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
+        else {
+            return Link { members, fraction: ACROSS_FRACTION, hashable: false, equal: None };
+        };
+        let (of_left, of_right) = (self.sources_of(left), self.sources_of(right));
+        let hashable = !condition.is_volatile()
+            && self.same_kind(left, right)
+            && !of_left.is_empty()
+            && !of_right.is_empty()
+            && of_left.is_disjoint(&of_right);
+        let equal = match (left.as_ref(), right.as_ref()) {
+            (Expression::Column(left), Expression::Column(right)) => Some((*left, *right)),
+            _ => None,
+        };
+        Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, equal }
+    }
+
+    /// Part of the rows that EXISTS or its like leaves.
+    fn part_left(
+        &self,
+        member: &GroupMember<'_>,
+        local: &[Expression],
+        across: &[Expression],
+        anti: bool,
+    ) -> f64 {
+        let inner_rows = match (&member.planned, member.tree) {
+            (Some(planned), _) => planned.rows,
+            (None, FromTree::Source(source)) => {
+                self.estimator.rows(*source) * self.estimator.selectivity(local)
+            }
+            _ => 1.0,
+        };
+        let mut part: f64 = 1.0;
+        for condition in across {
+            let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
+            else {
+                continue;
+            };
+            let own_is_left = self.sources_of(left).is_subset(&member.own);
+            let (own, other) = if own_is_left { (left, right) } else { (right, left) };
+            let there = self.estimator.distinct(own).min(inner_rows);
+            part = part.min(there / self.estimator.distinct(other).max(1.0));
+        }
+        let part = part.min(1.0);
+        if anti { (1.0 - part).max(0.05) } else { part.max(0.001) }
     }
 
     fn pending(&self, conditions: Vec<Expression>) -> Pending {
@@ -174,72 +477,6 @@ impl<'a> JoinPlanner<'a> {
         sources
     }
 
-    /// The order in which the items of a group are joined.
-    fn sequence(&self, items: &[&FromTree], pending: &Pending) -> Vec<usize> {
-        if items.len() < 2 {
-            return (0..items.len()).collect();
-        }
-        let item_sources: Vec<BTreeSet<usize>> = items.iter().map(|item| sources_of_tree(item)).collect();
-        let starts = if items.len() > STARTS_TRIED_MAX { 1 } else { items.len() };
-        let mut best: Option<(f64, Vec<usize>)> = None;
-        for start in 0..starts {
-            let Some((cost, sequence)) = self.sequence_from(start, items, &item_sources, pending) else {
-                continue;
-            };
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, sequence));
-            }
-        }
-        best.map_or_else(|| (0..items.len()).collect(), |(_, sequence)| sequence)
-    }
-
-    fn sequence_from(
-        &self,
-        start: usize,
-        items: &[&FromTree],
-        item_sources: &[BTreeSet<usize>],
-        pending: &Pending,
-    ) -> Option<(f64, Vec<usize>)> {
-        let mut joined: BTreeSet<usize> = BTreeSet::new();
-        let mut sequence = Vec::new();
-        let mut left: Vec<usize> = (0..items.len()).collect();
-        let mut rows = 1.0_f64;
-        let mut cost = 0.0_f64;
-        while !left.is_empty() {
-            let candidates: Vec<usize> = if sequence.is_empty() { vec![start] } else { left.clone() };
-            let mut next: Option<(f64, f64, usize)> = None;
-            for place in candidates {
-                let (Some(item), Some(own)) = (items.get(place), item_sources.get(place)) else { continue };
-                if !self.dependencies(item).is_subset(&joined) {
-                    continue;
-                }
-                let step = self.estimate(item, own, &joined, pending);
-                let joins = !joined.is_empty()
-                    && pending.0.iter().flatten().any(|(_, sources)| {
-                        !sources.is_disjoint(own)
-                            && !sources.is_disjoint(&joined)
-                            && sources.iter().all(|source| own.contains(source) || joined.contains(source))
-                    });
-                let (rows_after, step_cost) = match step {
-                    Estimate::Looked(found) => (rows * found, rows * (1.0 + found)),
-                    Estimate::Read(found) if joined.is_empty() => (found, found),
-                    Estimate::Read(found) if joins => ((rows * found * JOIN_FRACTION).max(1.0), rows + found),
-                    Estimate::Read(found) => (rows * found, rows * found),
-                };
-                if next.is_none_or(|(least, ..)| step_cost < least) {
-                    next = Some((step_cost, rows_after, place));
-                }
-            }
-            let (step_cost, rows_after, place) = next?;
-            cost += step_cost;
-            rows = rows_after.max(1.0);
-            left.retain(|other| *other != place);
-            joined.extend(item_sources.get(place).into_iter().flatten());
-            sequence.push(place);
-        }
-        Some((cost, sequence))
-    }
-
     /// Sources that must come before: LATERAL, and inputs of procedures.
     fn dependencies(&self, item: &FromTree) -> BTreeSet<usize> {
         let own = sources_of_tree(item);
@@ -258,26 +495,6 @@ impl<'a> JoinPlanner<'a> {
         needed.difference(&own).copied().collect()
     }
 
-    fn estimate(
-        &self,
-        item: &FromTree,
-        own: &BTreeSet<usize>,
-        joined: &BTreeSet<usize>,
-        pending: &Pending,
-    ) -> Estimate {
-        let FromTree::Source(source) = item else { return Estimate::Read(ROWS_ASSUMED) };
-        let Some(SourceKind::Table(relation)) = self.sources.get(*source).map(|source| &source.kind) else {
-            return Estimate::Read(ROWS_ASSUMED / 10.0);
-        };
-        let conditions = pending
-            .matching(|sources| sources.iter().all(|source| own.contains(source) || joined.contains(source)));
-        let choice = self.choose(*source, relation, joined, &conditions);
-        let looks_left = access_expressions(&choice.access)
-            .iter()
-            .any(|expression| !self.sources_of(expression).is_disjoint(joined));
-        if looks_left { Estimate::Looked(choice.rows) } else { Estimate::Read(choice.rows) }
-    }
-
     pub(super) fn choose(
         &self,
         source: usize,
@@ -286,67 +503,110 @@ impl<'a> JoinPlanner<'a> {
         conditions: &[Expression],
     ) -> AccessChoice {
         let is_available = |source: usize| available.contains(&source);
-        let planner = AccessPlanner {
+        self.access_planner(source, relation, &is_available).choose(conditions)
+    }
+
+    pub(super) fn access_planner<'s>(
+        &'s self,
+        source: usize,
+        relation: &'s Arc<Relation>,
+        available: &'s dyn Fn(usize) -> bool,
+    ) -> AccessPlanner<'s> {
+        AccessPlanner {
             source,
             relation,
             environment: self.environment,
+            estimator: &self.estimator,
             slots: self.slots,
-            available: &is_available,
-        };
-        planner.choose(conditions)
+            available,
+        }
     }
 
-    /// The item that a group begins with.
-    fn first(&mut self, item: &FromTree, pending: &mut Pending, order: &[SortKey]) -> Result<Planned> {
-        let own = sources_of_tree(item);
-        let conditions = pending.take(|sources| sources.is_subset(&own));
-        let FromTree::Source(source) = item else { return self.tree(item, conditions, order) };
-        let (leaf, captures) = self.leaf(*source, &BTreeSet::new(), conditions, order);
+    /// The member that a group begins with.
+    fn first(
+        &mut self,
+        member: GroupMember<'_>,
+        pending: &mut Pending,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        let conditions = pending.take(|sources| sources.is_subset(&member.own));
+        let FromTree::Source(source) = member.tree else {
+            let planned = member.planned.map_or_else(|| self.tree(member.tree, Vec::new(), order), Ok)?;
+            return Ok(self.filtered(planned, conditions));
+        };
+        let (leaf, captures) = self.leaf(*source, conditions, order);
         // Without anything to the left, values taken from there are constants: they are computed by a join with
         // a row of nothing.
         if captures.is_empty() {
             return Ok(leaf);
         }
-        let single =
-            Planned { node: Node::Single, slots: Vec::new(), sources: BTreeSet::new(), ordered: false };
-        Ok(self.nested_loop(single, leaf, captures, false, Vec::new()))
+        Ok(self.nested_loop(Planned::single(), leaf, captures, NestedLoopKind::Inner, Vec::new()))
     }
 
-    /// Joins one more item to what is joined already.
-    fn join_next(&mut self, left: Planned, item: &FromTree, pending: &mut Pending) -> Result<Planned> {
-        let own = sources_of_tree(item);
-        let local = pending.take(|sources| !sources.is_empty() && sources.is_subset(&own));
-        let across = pending.take(|sources| {
-            !sources.is_disjoint(&own)
-                && sources.iter().all(|source| own.contains(source) || left.sources.contains(source))
-        });
-        self.join(left, item, local, across, false)
+    /// Joins one more member to what is joined already.
+    fn join_next(
+        &mut self,
+        left: Planned,
+        member: GroupMember<'_>,
+        method: Method,
+        pending: &mut Pending,
+    ) -> Result<Planned> {
+        let GroupMember { tree, own, dropping, planned, .. } = member;
+        let (kind, local, across) = match dropping {
+            Some((on, anti)) => {
+                let kind = if anti { HashJoinKind::Anti } else { HashJoinKind::Semi };
+                let (local, across) =
+                    on.into_iter().partition(|condition| self.sources_of(condition).is_subset(&own));
+                (kind, local, across)
+            }
+            None => {
+                let local = pending.take(|sources| !sources.is_empty() && sources.is_subset(&own));
+                let across = pending.take(|sources| {
+                    !sources.is_disjoint(&own)
+                        && sources.iter().all(|source| own.contains(source) || left.sources.contains(source))
+                });
+                (HashJoinKind::Inner, local, across)
+            }
+        };
+        let joining = Joining { kind, method, local, across };
+        self.join(left, tree, planned, joining)
     }
 
-    /// Joins an item: `local` are conditions on it alone, `across` on both sides.
+    /// Joins an item, planned already if it is no source.
     fn join(
         &mut self,
         left: Planned,
         item: &FromTree,
-        local: Vec<Expression>,
-        across: Vec<Expression>,
-        outer_join: bool,
+        planned: Option<Planned>,
+        joining: Joining,
     ) -> Result<Planned> {
-        let kind = if outer_join { HashJoinKind::Left } else { HashJoinKind::Inner };
+        let Joining { kind, method, local, across } = joining;
         let FromTree::Source(source) = item else {
-            let right = self.tree(item, local, &[])?;
-            return Ok(self.hash_join(left, right, kind, across));
+            let right = match planned {
+                Some(planned) => self.filtered(planned, local),
+                None => self.tree(item, local, &[])?,
+            };
+            return Ok(self.hash_join(left, right, kind, method, across));
         };
-        let mut all = local.clone();
-        all.extend(across.iter().cloned());
-        let (access, captures) = self.access(*source, &left.sources, &all);
-        if captures.is_empty() && self.dependencies(item).is_empty() {
-            let (right, _) = self.leaf(*source, &BTreeSet::new(), local, &[]);
-            return Ok(self.hash_join(left, right, kind, across));
+        let runs_for_each = !self.dependencies(item).is_empty();
+        if method == Method::Nested || runs_for_each {
+            let mut all = local.clone();
+            all.extend(across.iter().cloned());
+            let (access, captures) = self.lookup_access(*source, &left.sources, &all);
+            if !captures.is_empty() || runs_for_each {
+                let (right, more) = self.leaf_with(*source, access, local);
+                let captures = captures.into_iter().chain(more).collect();
+                let kind = match kind {
+                    HashJoinKind::Inner => NestedLoopKind::Inner,
+                    HashJoinKind::Semi => NestedLoopKind::Semi,
+                    HashJoinKind::Anti => NestedLoopKind::Anti,
+                    _ => NestedLoopKind::Left,
+                };
+                return Ok(self.nested_loop(left, right, captures, kind, across));
+            }
         }
-        let (right, more) = self.leaf_with(*source, access, local);
-        let captures = captures.into_iter().chain(more).collect();
-        Ok(self.nested_loop(left, right, captures, outer_join, across))
+        let (right, _) = self.leaf(*source, local, &[]);
+        Ok(self.hash_join(left, right, kind, method, across))
     }
 
     fn left_join(
@@ -365,9 +625,46 @@ impl<'a> JoinPlanner<'a> {
         let mut on = self.pending(on.to_vec());
         let local = on.take(|sources| !sources.is_empty() && sources.is_subset(&right_sources));
         let across = on.take(|_| true);
-        let joined = self.join(planned, right, local, across, true)?;
+        let joining = self.outer_joining(&planned, right, local, across);
+        let joined = self.join(planned, right, None, joining)?;
         let rest = pending.take(|_| true);
         Ok(self.filtered(joined, rest))
+    }
+
+    /// How the right side of a LEFT JOIN is joined.
+    fn outer_joining(
+        &self,
+        left: &Planned,
+        right: &FromTree,
+        local: Vec<Expression>,
+        across: Vec<Expression>,
+    ) -> Joining {
+        let kind = HashJoinKind::Left;
+        let FromTree::Source(source) = right else {
+            return Joining { kind, method: Method::BuildMember, local, across };
+        };
+        let all = self.estimator.rows(*source);
+        let rows = (all * self.estimator.selectivity(&local)).max(1.0);
+        let read = self.read_cost(*source, &local, all, rows);
+        let own = BTreeSet::from([*source]);
+        let hashable = across.iter().any(|condition| self.equality(condition, &left.sources, &own).is_some());
+        let joined = left.rows.max(rows);
+        let mut best = match hashable {
+            true => (read + cost::hash_join(rows, left.rows, joined), Method::BuildMember),
+            false => (read + cost::all_pairs(rows, left.rows, joined), Method::BuildMember),
+        };
+        let built_left = read + cost::hash_join(left.rows, rows, joined);
+        // Without an order that is asked for: rows without a partner come last.
+        if hashable && !left.ordered && built_left < best.0 {
+            best = (built_left, Method::BuildJoined);
+        }
+        let mut conditions = local.clone();
+        conditions.extend(across.iter().cloned());
+        let lookup = self.lookup(*source, &left.sources, &conditions);
+        if lookup.is_some_and(|lookup| cost::nested_loop(left.rows, lookup.cost, joined) < best.0) {
+            best.1 = Method::Nested;
+        }
+        Joining { kind, method: best.1, local, across }
     }
 
     fn full_join(
@@ -379,14 +676,20 @@ impl<'a> JoinPlanner<'a> {
     ) -> Result<Planned> {
         let left = self.tree(left, Vec::new(), &[])?;
         let right = self.tree(right, Vec::new(), &[])?;
-        let joined = self.hash_join(left, right, HashJoinKind::Full, on.to_vec());
+        let joined = self.hash_join(left, right, HashJoinKind::Full, Method::BuildMember, on.to_vec());
         Ok(self.filtered(joined, conditions))
     }
 
-    pub(super) fn filtered(&self, planned: Planned, mut conditions: Vec<Expression>) -> Planned {
-        let Planned { node, slots, sources, ordered } = planned;
-        conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(&slots, slot)));
-        Planned { node: node.filtered(conditions), slots, sources, ordered }
+    pub(super) fn filtered(&self, mut planned: Planned, mut conditions: Vec<Expression>) -> Planned {
+        // What runs a query comes last, unless it matters how often the others are evaluated.
+        if !conditions.iter().any(Expression::is_volatile) {
+            conditions.sort_by_key(runs_query_for_row);
+        }
+        conditions
+            .iter_mut()
+            .for_each(|condition| condition.move_columns(&|slot| position(&planned.slots, slot)));
+        planned.node = planned.node.filtered(conditions);
+        planned
     }
 
     fn nested_loop(
@@ -394,61 +697,81 @@ impl<'a> JoinPlanner<'a> {
         left: Planned,
         right: Planned,
         mut captures: Vec<(usize, Expression)>,
-        outer_join: bool,
+        kind: NestedLoopKind,
         across: Vec<Expression>,
     ) -> Planned {
         captures.iter_mut().for_each(|(_, value)| value.move_columns(&|slot| position(&left.slots, slot)));
-        let mut slots = left.slots;
-        slots.extend(right.slots);
-        let condition = condition_at(across, &slots);
-        let mut sources = left.sources;
-        sources.extend(right.sources);
+        let pair: Vec<usize> = left.slots.iter().chain(&right.slots).copied().collect();
+        let condition = condition_at(across, &pair);
         let node = Node::NestedLoop(Arc::new(NestedLoop {
             outer: left.node,
             inner: right.node,
             captures,
-            outer_join,
+            kind,
             condition,
         }));
-        Planned { node, slots, sources, ordered: left.ordered }
+        let slots = if kind.drops_inner() { left.slots } else { pair };
+        let mut sources = left.sources;
+        sources.extend(right.sources);
+        let rows = left.rows.max(right.rows);
+        Planned { node, slots, sources, ordered: left.ordered, rows, cost: left.cost + right.cost }
     }
 
+    /// Joins by hash. `kind` says what becomes of the left side's rows, `method` which side is built.
     fn hash_join(
         &self,
         left: Planned,
         right: Planned,
         kind: HashJoinKind,
+        method: Method,
         across: Vec<Expression>,
     ) -> Planned {
+        let turned = match (method, kind) {
+            (Method::BuildJoined, HashJoinKind::Inner) => Some(HashJoinKind::Inner),
+            (Method::BuildJoined, HashJoinKind::Left) => Some(HashJoinKind::Right),
+            (Method::BuildJoined, HashJoinKind::Semi) => Some(HashJoinKind::InnerSemi),
+            (Method::BuildJoined, HashJoinKind::Anti) => Some(HashJoinKind::InnerAnti),
+            _ => None,
+        };
+        let (outer, inner, kind) = match turned {
+            Some(kind) => (right, left, kind),
+            None => (left, right, kind),
+        };
         let mut outer_keys = Vec::new();
         let mut inner_keys = Vec::new();
         let mut rest = Vec::new();
         for condition in across {
-            match self.equality(&condition, &left.sources, &right.sources) {
-                Some((mut outer, mut inner, collation)) => {
-                    outer.move_columns(&|slot| position(&left.slots, slot));
-                    inner.move_columns(&|slot| position(&right.slots, slot));
-                    outer_keys.push(JoinKey { value: outer, collation });
-                    inner_keys.push(JoinKey { value: inner, collation });
+            match self.equality(&condition, &outer.sources, &inner.sources) {
+                Some((mut of_outer, mut of_inner, collation)) => {
+                    of_outer.move_columns(&|slot| position(&outer.slots, slot));
+                    of_inner.move_columns(&|slot| position(&inner.slots, slot));
+                    outer_keys.push(JoinKey { value: of_outer, collation });
+                    inner_keys.push(JoinKey { value: of_inner, collation });
                 }
                 None => rest.push(condition),
             }
         }
-        let mut slots = left.slots;
-        slots.extend(right.slots);
-        let condition = condition_at(rest, &slots);
-        let mut sources = left.sources;
-        sources.extend(right.sources);
+        let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
+        let condition = condition_at(rest, &pair);
+        let slots = match (kind.has_outer(), kind.has_inner()) {
+            (true, true) => pair,
+            (true, false) => outer.slots,
+            _ => inner.slots,
+        };
+        let mut sources = outer.sources;
+        sources.extend(inner.sources);
+        let rows = outer.rows.max(inner.rows);
+        let cost = outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows);
         let node = Node::HashJoin(Arc::new(HashJoin {
-            outer: left.node,
-            inner: right.node,
+            outer: outer.node,
+            inner: inner.node,
             outer_keys,
             inner_keys,
             kind,
             condition,
         }));
         // Past its memory it joins partition by partition, which gives the outer side's order up.
-        Planned { node, slots, sources, ordered: false }
+        Planned { node, slots, sources, ordered: false, rows, cost }
     }
 
     /// The two sides of an equality between the left and the right.
@@ -511,20 +834,54 @@ impl<'a> JoinPlanner<'a> {
     fn slot_type(&self, slot: usize) -> Option<SqlType> {
         let slot = self.slots.get(slot)?;
         let SourceColumn::Field(place) = slot.column else { return Some(SqlType::BIGINT) };
-        match &self.sources.get(slot.source)?.kind {
-            SourceKind::Table(relation) => relation.columns.get(place).map(|column| column.sql_type),
-            SourceKind::Procedure(procedure, _) => procedure.outputs.get(place).map(|output| output.sql_type),
-            SourceKind::Derived { types, .. } | SourceKind::Working(_, types) => types.get(place).copied(),
+        self.sources.get(slot.source)?.kind.column_type(place)
+    }
+}
+
+impl Planned {
+    /// One row without columns.
+    fn single() -> Planned {
+        Planned {
+            node: Node::Single,
+            slots: Vec::new(),
+            sources: BTreeSet::new(),
+            ordered: false,
+            rows: 1.0,
+            cost: 0.0,
         }
     }
 }
 
-/// How many rows an item gives.
-enum Estimate {
-    /// Read by itself.
-    Read(f64),
-    /// Looked up by an index, for each row so far.
-    Looked(f64),
+fn cost_of(steps: &[Step]) -> f64 {
+    steps.last().map_or(0.0, |step| step.cost)
+}
+
+/// Behind which step each of the conditions comes that run queries: where there are the fewest rows.
+fn places_of(late: &Pending, steps: &[Step], members: &[GroupMember<'_>]) -> Vec<usize> {
+    let places = late.0.iter().flatten().map(|(_, sources)| {
+        let mut left = sources.clone();
+        let mut best: Option<(f64, usize)> = None;
+        for (place, step) in steps.iter().enumerate() {
+            if let Some(member) = members.get(step.member) {
+                left.retain(|source| !member.own.contains(source));
+            }
+            if left.is_empty() && best.is_none_or(|(rows, _)| step.rows < rows) {
+                best = Some((step.rows, place));
+            }
+        }
+        best.map_or(steps.len().saturating_sub(1), |(_, place)| place)
+    });
+    places.collect()
+}
+
+/// Whether a condition runs a query anew for each row.
+fn runs_query_for_row(condition: &Expression) -> bool {
+    condition.any(&|part| match part {
+        Expression::Subquery(subquery) => {
+            !subquery.invariant && subquery.captures.iter().any(|(_, value)| !value.is_row_independent())
+        }
+        _ => false,
+    })
 }
 
 fn flatten<'t>(tree: &'t FromTree, items: &mut Vec<&'t FromTree>, conditions: &mut Vec<Expression>) {

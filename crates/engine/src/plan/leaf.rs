@@ -11,30 +11,26 @@ use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Relation, RelationKind};
 use crate::expression::Expression;
-use crate::plan::access::empty_range;
+use crate::plan::access::{AccessChoice, empty_range};
+use crate::plan::cost;
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::plan::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
 
 impl JoinPlanner<'_> {
-    /// How a table is read, and what the access takes from the sources to its left.
-    pub(super) fn access(
+    /// How the rows of a table are found by an index that looks at the sources to its left, and what it takes from them.
+    pub(super) fn lookup_access(
         &mut self,
         source: usize,
         available: &BTreeSet<usize>,
         conditions: &[Expression],
     ) -> (Option<Access>, Vec<(usize, Expression)>) {
-        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
-            return (None, Vec::new());
-        };
-        if relation.kind == RelationKind::System {
-            return (None, Vec::new());
-        }
-        let mut choice = self.choose(source, relation, available, conditions);
+        let Some(choice) = self.lookup(source, available, conditions) else { return (None, Vec::new()) };
+        let mut access = choice.access;
         let mut captures = Vec::new();
-        for expression in access_expressions_mut(&mut choice.access) {
+        for expression in access_expressions_mut(&mut access) {
             self.by_register(expression, &mut captures);
         }
-        (Some(choice.access), captures)
+        (Some(access), captures)
     }
 
     /// Replaces a value that looks at rows by a register that gets it.
@@ -51,18 +47,52 @@ impl JoinPlanner<'_> {
     pub(super) fn leaf(
         &mut self,
         source: usize,
-        available: &BTreeSet<usize>,
         conditions: Vec<Expression>,
         order: &[SortKey],
     ) -> (Planned, Vec<(usize, Expression)>) {
-        let (mut access, captures) = self.access(source, available, &conditions);
-        let ordered = match &mut access {
-            Some(access) => self.follow_order(source, access, order),
-            None => false,
+        let choice = self.read(source, &conditions, order);
+        let (access, ordered, cost) = match choice {
+            Some((choice, ordered)) => (Some(choice.access), ordered, choice.cost),
+            None => (None, false, 0.0),
         };
-        let (mut planned, more) = self.leaf_with(source, access, conditions);
+        let (mut planned, captures) = self.leaf_with(source, access, conditions);
         planned.ordered = ordered;
-        (planned, captures.into_iter().chain(more).collect())
+        planned.cost += cost;
+        (planned, captures)
+    }
+
+    /// The best way to read a table by itself, and whether its rows come in the order that is asked for.
+    pub(super) fn read(
+        &self,
+        source: usize,
+        conditions: &[Expression],
+        order: &[SortKey],
+    ) -> Option<(AccessChoice, bool)> {
+        let relation = self.stored_table(source)?;
+        let planner = self.access_planner(source, relation, &|_| false);
+        let best = planner.choose(conditions);
+        if order.is_empty() {
+            return Some((best, false));
+        }
+        let rows = best.rows * self.estimator.selectivity(conditions);
+        let sorted_cost = best.cost + cost::sort(rows);
+        // Whoever asks for the first rows of an order has them from an index without reading the others.
+        let share = self.share_read(rows);
+        let mut ordered: Option<AccessChoice> = None;
+        for mut choice in planner.candidates(conditions) {
+            if self.follow_order(source, &mut choice.access, order)
+                && choice.cost * share < sorted_cost
+                && ordered.as_ref().is_none_or(|known| choice.cost < known.cost)
+            {
+                ordered = Some(choice);
+            }
+        }
+        if let Some(choice) = ordered {
+            return Some((choice, true));
+        }
+        let mut best = best;
+        let is_ordered = self.follow_order(source, &mut best.access, order);
+        Some((best, is_ordered))
     }
 
     pub(super) fn leaf_with(
@@ -72,6 +102,7 @@ impl JoinPlanner<'_> {
         conditions: Vec<Expression>,
     ) -> (Planned, Vec<(usize, Expression)>) {
         let mut captures = Vec::new();
+        let access_is_known = access.is_some();
         let (node, slots) = match self.sources.get(number) {
             None => (Node::Single, Vec::new()),
             Some(source) => match &source.kind {
@@ -110,7 +141,11 @@ impl JoinPlanner<'_> {
                 }
             },
         };
-        let leaf = Planned { node, slots, sources: BTreeSet::from([number]), ordered: false };
+        let rows = self.estimator.rows(number);
+        let found = (rows * self.estimator.selectivity(&conditions)).max(1.0);
+        let cost = if access_is_known { 0.0 } else { cost::scan(rows, found) };
+        let leaf =
+            Planned { node, slots, sources: BTreeSet::from([number]), ordered: false, rows: found, cost };
         (self.filtered(leaf, conditions), captures)
     }
 

@@ -5,17 +5,24 @@
 //! | file | subject |
 //! |---|---|
 //! | `block` | one SELECT: from its bound clauses to nodes |
-//! | `join` | the order of joins and how each is done |
+//! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
+//! | `join` | joins: from a FROM clause to nodes |
+//! | `order` | the order of joins and how each is done |
 //! | `leaf` | one source read by itself |
 //! | `access` | which index reads a table |
+//! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
 //! | `text` | plans as Firebird writes them, short and explained |
 
 pub mod access;
 pub(crate) mod block;
+mod cost;
+mod estimate;
 pub(crate) mod join;
 mod leaf;
 pub mod modification;
+mod order;
+pub(crate) mod rewrite;
 pub mod text;
 
 use std::sync::Arc;
@@ -208,8 +215,8 @@ pub struct Project {
     pub items: Vec<Expression>,
 }
 
-/// Joins by running the inner side for each row of the outer one. Rows are those of the outer side followed by those
-/// of the inner one.
+/// Joins by running the inner side for each row of the outer one. Rows are those of the outer side followed, unless the
+/// kind says otherwise, by those of the inner one.
 #[derive(Debug)]
 pub struct NestedLoop {
     /// The outer side.
@@ -218,13 +225,34 @@ pub struct NestedLoop {
     pub inner: Node,
     /// What the inner side takes from the outer row.
     pub captures: Vec<(usize, Expression)>,
-    /// Whether outer rows without a partner come with NULLs (LEFT JOIN).
-    pub outer_join: bool,
+    /// Which outer rows are handed out, and with what.
+    pub kind: NestedLoopKind,
     /// What must hold for a pair of rows.
     pub condition: Option<Expression>,
 }
 
-/// Joins by a table in memory of the inner side's rows.
+/// What a nested loop hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NestedLoopKind {
+    /// Pairs of rows.
+    Inner,
+    /// Pairs of rows; outer rows without a partner come with NULLs.
+    Left,
+    /// Outer rows that have a partner, once each (EXISTS, IN).
+    Semi,
+    /// Outer rows that have none (NOT EXISTS).
+    Anti,
+}
+
+impl NestedLoopKind {
+    /// Whether only rows of the outer side are handed out.
+    pub fn drops_inner(self) -> bool {
+        matches!(self, NestedLoopKind::Semi | NestedLoopKind::Anti)
+    }
+}
+
+/// Joins by a table in memory of the inner side's rows. Rows are those of the outer side followed by those of the inner
+/// one, or those of one side only, as the kind says.
 #[derive(Debug)]
 pub struct HashJoin {
     /// The side that is read second, and asks for partners.
@@ -248,8 +276,49 @@ pub enum HashJoinKind {
     Inner,
     /// Those of the outer side come with NULLs.
     Left,
+    /// Those of the inner side come with NULLs.
+    Right,
     /// Those of both sides come with NULLs.
     Full,
+    /// They are dropped, and rows of the outer side that have a partner come alone, once each.
+    Semi,
+    /// Those of the outer side come, alone; all others are dropped.
+    Anti,
+    /// As `Semi`, for rows of the inner side.
+    InnerSemi,
+    /// As `Anti`, for rows of the inner side.
+    InnerAnti,
+}
+
+impl HashJoinKind {
+    /// Whether rows that are handed out begin with a row of the outer side, or NULLs in its place.
+    pub fn has_outer(self) -> bool {
+        !matches!(self, HashJoinKind::InnerSemi | HashJoinKind::InnerAnti)
+    }
+
+    /// Whether rows that are handed out end with a row of the inner side, or NULLs in its place.
+    pub fn has_inner(self) -> bool {
+        !matches!(self, HashJoinKind::Semi | HashJoinKind::Anti)
+    }
+
+    /// Whether outer rows whose key is NULL are handed out.
+    pub fn keeps_outer(self) -> bool {
+        matches!(self, HashJoinKind::Left | HashJoinKind::Full | HashJoinKind::Anti)
+    }
+
+    /// Whether inner rows whose key is NULL are handed out.
+    pub fn keeps_inner(self) -> bool {
+        matches!(self, HashJoinKind::Right | HashJoinKind::Full | HashJoinKind::InnerAnti)
+    }
+
+    /// Whether inner rows are handed out when all outer ones have been looked at: with a partner (`true`) or without.
+    pub fn hands_out_inner(self) -> Option<bool> {
+        match self {
+            HashJoinKind::InnerSemi => Some(true),
+            kind if kind.keeps_inner() => Some(false),
+            _ => None,
+        }
+    }
 }
 
 /// A value by which rows are joined.
@@ -484,6 +553,15 @@ pub struct Lock {
     pub skip_locked: bool,
 }
 
+impl HashJoin {
+    /// Values per row.
+    pub fn width(&self) -> usize {
+        let outer = if self.kind.has_outer() { self.outer.width() } else { 0 };
+        let inner = if self.kind.has_inner() { self.inner.width() } else { 0 };
+        outer + inner
+    }
+}
+
 impl Node {
     /// Values per row.
     pub fn width(&self) -> usize {
@@ -494,8 +572,9 @@ impl Node {
             Node::Procedure(scan) => scan.columns.len(),
             Node::Filter(filter) => filter.input.width(),
             Node::Project(project) => project.items.len(),
+            Node::NestedLoop(join) if join.kind.drops_inner() => join.outer.width(),
             Node::NestedLoop(join) => join.outer.width() + join.inner.width(),
-            Node::HashJoin(join) => join.outer.width() + join.inner.width(),
+            Node::HashJoin(join) => join.width(),
             Node::Sort(sort) => sort.input.width(),
             Node::Aggregate(aggregate) => aggregate.keys.len() + aggregate.calls.len(),
             Node::Window(window) => window.input.width() + window.calls.len(),

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::expression::{Expression, Subquery};
-use crate::plan::{Access, FrameBound, HashJoinKind, Node, TableScan, WindowFunction};
+use crate::plan::{Access, FrameBound, HashJoinKind, NestedLoopKind, Node, TableScan, WindowFunction};
 
 /// The short form: one line for each subquery, then one for the query itself. Empty if no table is read.
 pub fn short(root: &Node) -> String {
@@ -74,7 +74,9 @@ fn item(node: &Node) -> Item {
         Node::Distinct(distinct) => sorted(item(&distinct.input)),
         Node::Aggregate(aggregate) if aggregate.keys.is_empty() => item(&aggregate.input),
         Node::Aggregate(aggregate) => sorted(item(&aggregate.input)),
-        Node::NestedLoop(join) => joined("JOIN", !join.outer_join, &join.outer, &join.inner),
+        Node::NestedLoop(join) => {
+            joined("JOIN", join.kind == NestedLoopKind::Inner, &join.outer, &join.inner)
+        }
         Node::HashJoin(join) => {
             let inner = join.kind == HashJoinKind::Inner;
             match join.outer_keys.is_empty() {
@@ -189,14 +191,21 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
             }
         }
         Node::NestedLoop(join) => {
-            say(if join.outer_join { "Nested Loop Join (outer)" } else { "Nested Loop Join (inner)" });
+            say(match join.kind {
+                NestedLoopKind::Inner => "Nested Loop Join (inner)",
+                NestedLoopKind::Left => "Nested Loop Join (outer)",
+                NestedLoopKind::Semi => "Nested Loop Join (semi)",
+                NestedLoopKind::Anti => "Nested Loop Join (anti)",
+            });
             explain(&join.outer, depth + 1, out);
             explain(&join.inner, depth + 1, out);
         }
         Node::HashJoin(join) => {
             let kind = match join.kind {
                 HashJoinKind::Inner => "inner",
-                HashJoinKind::Left => "outer",
+                HashJoinKind::Left | HashJoinKind::Right => "outer",
+                HashJoinKind::Semi | HashJoinKind::InnerSemi => "semi",
+                HashJoinKind::Anti | HashJoinKind::InnerAnti => "anti",
                 HashJoinKind::Full => "full",
             };
             say(&match join.outer_keys.is_empty() {

@@ -1,0 +1,51 @@
+//! What is known of the contents of tables: how a catalog comes to the figures that its store keeps.
+//!
+//! Planning asks through a trait, so that tests can say what it shall believe. All figures are estimates: a plan made from
+//! wrong ones is slow, never wrong.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use farbird_store::{RelationId, RelationStatistics, Store};
+
+/// Gives the figures of tables.
+pub trait StatisticsSource: Send + Sync {
+    /// What is known of a table; nothing if nobody can tell.
+    fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>>;
+}
+
+/// Where the figures of a catalog's tables come from; by default there are none.
+#[derive(Clone, Default)]
+pub struct Statistics(Option<Arc<dyn StatisticsSource>>);
+
+/// A store that may be closed while catalogs are still held.
+struct OpenStore(Weak<Store>);
+
+impl StatisticsSource for OpenStore {
+    fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
+        Some(self.0.upgrade()?.relation_statistics(relation))
+    }
+}
+
+impl Statistics {
+    /// The figures that a store keeps.
+    pub fn of_store(store: &Arc<Store>) -> Statistics {
+        Statistics(Some(Arc::new(OpenStore(Arc::downgrade(store)))))
+    }
+
+    /// Figures from this source.
+    pub fn from_source(source: Arc<dyn StatisticsSource>) -> Statistics {
+        Statistics(Some(source))
+    }
+
+    /// What is known of a table; nothing if it has no rows, since it will have some.
+    pub fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
+        self.0.as_ref()?.relation(relation).filter(|statistics| statistics.rows > 0)
+    }
+}
+
+impl fmt::Debug for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Statistics" } else { "NoStatistics" })
+    }
+}

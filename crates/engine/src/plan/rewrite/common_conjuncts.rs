@@ -1,0 +1,70 @@
+//! `(a AND b) OR (a AND c)` becomes `a AND (b OR c)`: then `a` can be a join's key or an index's bound.
+
+use crate::expression::Expression;
+use crate::plan::rewrite::Joins;
+
+/// Takes what all alternatives of an OR ask for out of them.
+pub(super) fn apply(joins: &mut Joins) {
+    let conditions = std::mem::take(&mut joins.conditions);
+    for condition in conditions {
+        match condition {
+            Expression::Or(alternatives) if !alternatives.iter().any(Expression::is_volatile) => {
+                factored(alternatives, &mut joins.conditions);
+            }
+            other => joins.conditions.push(other),
+        }
+    }
+}
+
+fn factored(alternatives: Vec<Expression>, out: &mut Vec<Expression>) {
+    let mut lists: Vec<Vec<Expression>> = alternatives
+        .into_iter()
+        .map(|alternative| {
+            let mut conjuncts = Vec::new();
+            alternative.into_conjuncts(&mut conjuncts);
+            conjuncts
+        })
+        .collect();
+    let Some(first) = lists.first().cloned() else { return };
+    for conjunct in first {
+        if lists.iter().all(|list| list.contains(&conjunct)) {
+            lists.iter_mut().for_each(|list| list.retain(|other| *other != conjunct));
+            out.push(conjunct);
+        }
+    }
+    // An alternative that asks for nothing more is met by all that is left.
+    if !lists.iter().any(Vec::is_empty) {
+        out.push(Expression::Or(lists.into_iter().map(Expression::all).collect()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(place: usize) -> Expression {
+        Expression::Column(place)
+    }
+
+    #[test]
+    fn what_all_alternatives_ask_for_is_asked_for_once() {
+        let both = |second| Expression::And(vec![column(0), second]);
+        let mut out = Vec::new();
+        factored(vec![both(column(1)), both(column(2))], &mut out);
+        assert_eq!(out, [column(0), Expression::Or(vec![column(1), column(2)])]);
+    }
+
+    #[test]
+    fn an_alternative_without_more_makes_the_others_needless() {
+        let mut out = Vec::new();
+        factored(vec![column(0), Expression::And(vec![column(0), column(1)])], &mut out);
+        assert_eq!(out, [column(0)]);
+    }
+
+    #[test]
+    fn alternatives_that_share_nothing_stay() {
+        let mut out = Vec::new();
+        factored(vec![column(0), column(1)], &mut out);
+        assert_eq!(out, [Expression::Or(vec![column(0), column(1)])]);
+    }
+}

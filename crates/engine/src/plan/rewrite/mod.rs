@@ -1,0 +1,70 @@
+//! What is made of a FROM clause and its conditions before it is planned: rules that give the same rows by less work.
+//!
+//! | file | rule |
+//! |---|---|
+//! | `common_conjuncts` | what all alternatives of an OR ask for is asked for once |
+//! | `alternatives` | what the alternatives of an OR say of one table is asked of that table |
+//! | `dropping` | EXISTS, NOT EXISTS and IN become joins that only drop rows |
+//! | `outer_to_inner` | a LEFT JOIN whose rows without a partner are refused becomes an inner join |
+//! | `equivalence` | what is asked of a column is asked of its equals |
+//!
+//! A rule changes neither how often something volatile is evaluated nor whether something is NULL.
+
+mod alternatives;
+mod common_conjuncts;
+mod dropping;
+mod equivalence;
+mod outer_to_inner;
+
+use crate::bind::source::{FromTree, Slot, Source};
+use crate::expression::Expression;
+
+pub(crate) use dropping::{UnnestedQuery, derived, unnested};
+
+/// A FROM clause with its conditions.
+#[derive(Debug, Clone)]
+pub(crate) struct Joins {
+    /// Where rows come from.
+    pub(crate) sources: Vec<Source>,
+    /// Their columns that are used. Rules add some at the end: those that were there keep their numbers.
+    pub(crate) slots: Vec<Slot>,
+    /// How the sources are joined.
+    pub(crate) tree: FromTree,
+    /// WHERE.
+    pub(crate) conditions: Vec<Expression>,
+}
+
+impl Joins {
+    /// Applies the rules. `in_order`: the first rows of an order are wanted, so that rows should come as they are read.
+    pub(crate) fn rewrite(&mut self, in_order: bool) {
+        self.hoist();
+        outer_to_inner::apply(self);
+        common_conjuncts::apply(self);
+        alternatives::apply(self);
+        if !in_order {
+            dropping::apply(self);
+        }
+        equivalence::apply(self);
+    }
+
+    /// Makes all inner joins one list, and their conditions conditions of the whole.
+    fn hoist(&mut self) {
+        let tree = std::mem::replace(&mut self.tree, FromTree::Group(Vec::new(), Vec::new()));
+        let mut items = Vec::new();
+        flatten(tree, &mut items, &mut self.conditions);
+        self.tree = match items.len() {
+            1 => items.swap_remove(0),
+            _ => FromTree::Group(items, Vec::new()),
+        };
+    }
+}
+
+fn flatten(tree: FromTree, items: &mut Vec<FromTree>, conditions: &mut Vec<Expression>) {
+    match tree {
+        FromTree::Group(parts, own) => {
+            conditions.extend(own);
+            parts.into_iter().for_each(|part| flatten(part, items, conditions));
+        }
+        other => items.push(other),
+    }
+}

@@ -1,0 +1,48 @@
+create table region (r_regionkey integer not null constraint region_key primary key, r_name char(25));
+create table nation (n_nationkey integer not null constraint nation_key primary key, n_name char(25), n_regionkey integer);
+create table supplier (s_suppkey integer not null constraint supplier_key primary key, s_name char(25), s_nationkey integer);
+create table customer (c_custkey integer not null constraint customer_key primary key, c_name varchar(25), c_nationkey integer, c_mktsegment char(10));
+create table part (p_partkey integer not null constraint part_key primary key, p_brand char(10), p_container char(10), p_size integer, p_type varchar(25));
+create table orders (o_orderkey bigint not null constraint orders_key primary key, o_custkey integer, o_orderdate date, o_totalprice numeric(15,2));
+create table lineitem (l_orderkey bigint not null, l_linenumber integer not null, l_partkey integer, l_suppkey integer, l_quantity numeric(15,2), l_shipdate date, l_shipmode char(10), constraint lineitem_key primary key (l_orderkey, l_linenumber));
+create index o_customer on orders (o_custkey);
+create index o_date on orders (o_orderdate);
+create index l_part on lineitem (l_partkey, l_suppkey);
+create index l_supplier on lineitem (l_suppkey);
+create index l_ship on lineitem (l_shipdate);
+
+-- An index range that keeps nearly all rows, and one that keeps few.
+select sum(l_quantity) from lineitem where l_shipdate <= date '1998-09-02';
+select sum(l_quantity) from lineitem where l_shipdate between date '1995-03-01' and date '1995-03-02';
+select sum(l_quantity) from lineitem where l_orderkey > 0;
+select * from orders where o_orderkey = 7;
+
+-- The smaller side is built, whichever is written first.
+select count(*) from orders join customer on o_custkey = c_custkey;
+select count(*) from customer join orders on o_custkey = c_custkey;
+
+-- Few rows look others up.
+select count(*) from customer join orders on o_custkey = c_custkey where c_custkey < 20;
+select o_orderdate from customer, orders, lineitem where c_mktsegment = 'BUILDING' and c_custkey = o_custkey and l_orderkey = o_orderkey and o_orderdate < date '1995-03-15' and l_shipdate > date '1995-03-15';
+
+-- What each alternative says of one table is asked of that table.
+select count(*) from supplier, lineitem, orders, customer, nation n1, nation n2 where s_suppkey = l_suppkey and o_orderkey = l_orderkey and c_custkey = o_custkey and s_nationkey = n1.n_nationkey and c_nationkey = n2.n_nationkey and ((n1.n_name = 'FRANCE' and n2.n_name = 'GERMANY') or (n1.n_name = 'GERMANY' and n2.n_name = 'FRANCE')) and l_shipdate between date '1995-01-01' and date '1996-12-31';
+select sum(l_quantity) from lineitem, part where (p_partkey = l_partkey and p_brand = 'Brand#12' and l_quantity between 1 and 11) or (p_partkey = l_partkey and p_brand = 'Brand#23' and l_quantity between 10 and 20);
+
+-- EXISTS, NOT EXISTS and IN are joins.
+select count(*) from orders where o_orderdate >= date '1993-07-01' and o_orderdate < date '1993-10-01' and exists (select * from lineitem where l_orderkey = o_orderkey and l_quantity > 5);
+select count(*) from customer where not exists (select * from orders where o_custkey = c_custkey);
+select count(*) from part a where exists (select * from part b where b.p_size = a.p_size and b.p_partkey <> a.p_partkey);
+select count(*) from orders where o_orderkey in (select l_orderkey from lineitem group by l_orderkey having sum(l_quantity) > 300);
+select count(*) from orders where o_orderkey not in (select l_orderkey from lineitem);
+
+-- A query for each row runs where there are the fewest rows.
+select sum(l_quantity) from lineitem, part where p_partkey = l_partkey and p_brand = 'Brand#23' and p_container = 'MED BOX' and l_quantity < (select 0.2 * avg(l_quantity) from lineitem where l_partkey = p_partkey);
+
+-- A LEFT JOIN builds the smaller side, and is an inner join where rows without a partner are refused.
+select count(o_orderkey) from customer left join orders on o_custkey = c_custkey;
+select count(*) from customer left join orders on o_custkey = c_custkey where o_totalprice > 100;
+
+-- The first rows of an order come by its index, without the others.
+select first 10 o_orderkey from orders join customer on c_custkey = o_custkey order by o_orderkey;
+select o_orderkey from orders join customer on c_custkey = o_custkey order by o_orderkey;
