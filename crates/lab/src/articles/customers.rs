@@ -70,6 +70,7 @@ pub(super) enum Field {
 pub(super) enum Dialect {
     Firebird,
     Postgres,
+    MariaDb,
 }
 
 impl Kind {
@@ -84,13 +85,13 @@ impl Kind {
             (Kind::State, _) => "VARCHAR(20)",
             (Kind::Note, _) => "VARCHAR(500)",
             (Kind::Date, _) => "DATE",
+            (Kind::Moment, Dialect::MariaDb) => "DATETIME",
             (Kind::Moment, _) => "TIMESTAMP",
             (Kind::Flag, _) => "BOOLEAN",
             (Kind::Small, _) => "SMALLINT",
             (Kind::Number, _) => "INTEGER",
             // PostgreSQL's numeric is a type without a size of its own; Firebird's NUMERIC(15, 2) is an 8-byte integer.
-            (Kind::Money, Dialect::Firebird) => "NUMERIC(15, 2)",
-            (Kind::Money, Dialect::Postgres) => "NUMERIC(15, 2)",
+            (Kind::Money, _) => "NUMERIC(15, 2)",
             (Kind::Measure, _) => "DOUBLE PRECISION",
         }
     }
@@ -173,7 +174,7 @@ impl Field {
         }
     }
 
-    /// As COPY reads it.
+    /// As PostgreSQL's COPY reads it, and MariaDB's LOAD DATA.
     pub(super) fn write_copy(&self, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
@@ -181,7 +182,7 @@ impl Field {
             Field::Integer(number) => write!(out, "{number}"),
             Field::Money(hundredths) => write!(out, "{}.{:02}", hundredths / 100, hundredths % 100),
             Field::Double(number) => write!(out, "{number}"),
-            Field::Boolean(is_true) => write!(out, "{is_true}"),
+            Field::Boolean(is_true) => write!(out, "{}", u8::from(*is_true)),
             Field::Text(text) => write!(out, "{}", text.replace('\\', "\\\\").replace('\t', "\\t")),
             Field::Date(days) => write!(out, "{}", iso_date(*days)),
             Field::Moment(days, seconds) => {

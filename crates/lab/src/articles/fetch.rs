@@ -1,7 +1,8 @@
 //! `fetch`: how fast rows come: wide ones, full and half NULL, at several distances, and narrow ones over loopback.
 //!
-//! Figures are from preparing the query to its last row. Of narrow rows the number is read, wide ones are taken as rows. Firebird and Farbird servers are read by this
-//! project's client, PostgreSQL by the `postgres` crate, which has no compression.
+//! Figures are from preparing the query to its last row. Of narrow rows the number is read, wide ones are taken as rows.
+//! Firebird and Farbird servers are read by this project's client, PostgreSQL by the `postgres` crate, which has no
+//! compression, MariaDB by its own client program, which makes a line of text of each row.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use super::postgres_side::read_rows;
 use super::server::Road;
 use super::session::Session;
 use super::{
-    FlightRecord, Observer, PostgresServer, Preset, Server, Settings, WireFigure, go_on, milliseconds,
+    FlightRecord, MariaDbServer, Observer, PostgresServer, Preset, Server, Settings, WireFigure, go_on,
+    milliseconds,
 };
 use crate::link::LinkOptions;
 use crate::{Failure, Result};
@@ -111,8 +113,8 @@ impl FetchPlan {
         runs
     }
 
-    /// The runs for PostgreSQL.
-    pub fn postgres_runs(&self) -> Vec<(FetchTable, LinkOptions)> {
+    /// The runs for PostgreSQL and MariaDB.
+    pub fn other_runs(&self) -> Vec<(FetchTable, LinkOptions)> {
         let tables = self.tables.iter();
         tables.flat_map(|table| self.links_of(*table).into_iter().map(|link| (*table, link))).collect()
     }
@@ -143,6 +145,8 @@ pub struct FetchFigure {
     pub server: String,
     /// What was read.
     pub table: FetchTable,
+    /// What reads: `farbird-client`, `postgres`, `mariadb`.
+    pub driver: &'static str,
     /// The client generation; `None` for another driver.
     pub preset: Option<Preset>,
     /// Whether the link was compressed.
@@ -266,6 +270,23 @@ pub fn load_postgres(
     Ok(())
 }
 
+/// Makes the tables in MariaDB.
+///
+/// # Errors
+/// What the server says; [`crate::Failure::Interrupted`].
+pub fn load_mariadb(server: &mut MariaDbServer, plan: &FetchPlan, observer: &mut dyn Observer) -> Result<()> {
+    for (table, half_null) in wide_tables(plan) {
+        observer.begin("loading customers", plan.rows);
+        server.load_customers(table, plan.rows, half_null, observer)?;
+    }
+    if plan.wanted(FetchTable::Narrow) {
+        observer.begin("loading numbers", plan.narrow_rows);
+        server.load_numbers(FetchTable::Narrow.table(), plan.narrow_rows)?;
+        observer.advance(plan.narrow_rows);
+    }
+    Ok(())
+}
+
 /// Drops what [`load`] has made.
 ///
 /// # Errors
@@ -363,7 +384,27 @@ pub fn measure_postgres(
     let (count, sum) = read_rows(&mut client, &sql, most, table == FetchTable::Narrow, observer)?;
     let elapsed = start.elapsed();
     check_sum(table, count, sum)?;
-    Ok(figure(server.name.clone(), table, link, count, elapsed))
+    Ok(FetchFigure { driver: "postgres", ..figure(server.name.clone(), table, link, count, elapsed) })
+}
+
+/// Does a run on MariaDB.
+///
+/// # Errors
+/// What the server says; [`crate::Failure::Interrupted`].
+pub fn measure_mariadb(
+    server: &MariaDbServer,
+    plan: &FetchPlan,
+    table: FetchTable,
+    link: &LinkOptions,
+    observer: &mut dyn Observer,
+) -> Result<FetchFigure> {
+    // `fetch first` is `limit` there from 10.6 on, too.
+    let (sql, most) = plan.query(table);
+    let road = Road::open(server.address(), link)?;
+    let is_narrow = table == FetchTable::Narrow;
+    let (count, sum, elapsed) = server.read_rows(&road.address, &sql, most, is_narrow, observer)?;
+    check_sum(table, count, sum)?;
+    Ok(FetchFigure { driver: "mariadb", ..figure(server.name.clone(), table, link, count, elapsed) })
 }
 
 /// The numbers of the narrow table count from 1: a fast wrong answer is a failure.
@@ -387,6 +428,7 @@ fn figure(
     FetchFigure {
         server,
         table,
+        driver: "farbird-client",
         preset: None,
         is_compressed: false,
         is_encrypted: false,

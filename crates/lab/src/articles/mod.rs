@@ -22,12 +22,14 @@ pub mod rows;
 
 mod blob_files;
 mod customers;
+mod mariadb_side;
 mod postgres_side;
 mod server;
 mod session;
 mod wire;
 
 pub use blob_files::{BlobFile, folder_files, made_up_files};
+pub use mariadb_side::MariaDbServer;
 pub use postgres_side::PostgresServer;
 pub use server::{Preset, Server, Settings, UnknownPreset};
 pub use wire::WireFigure;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use farbird_lab::articles::fetch::{self, FetchFigure, FetchPlan, FetchTable};
-use farbird_lab::articles::{Observer, PostgresServer, Preset};
+use farbird_lab::articles::{MariaDbServer, Observer, PostgresServer, Preset};
 use farbird_lab::link::parse_delay;
 use farbird_lab::report::{
     Bar, BarKind, Block, Cell, Report, Section, Series, Table, Tone, bytes, count, rate,
@@ -22,7 +22,7 @@ use super::{LinkArguments, Output, ended, show};
 ///
 /// Customers of 61 columns, full and half NULL, compressed or not, as in "Firebird 3 protocol benchmark" (2015); half of
 /// them read and the cursor closed, as an older test did; and one INTEGER a row over loopback. PostgreSQL is read by the
-/// `postgres` crate, which has no compression.
+/// `postgres` crate, which has no compression, MariaDB by its own client program, which makes a line of text of each row.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// A PostgreSQL server, with a database beside which one for this is made.
     #[arg(long, value_name = "URL", help_heading = "Servers")]
     postgres: Option<String>,
+    /// A MariaDB server, as mariadb://user:password@host:port, on which a database for this is made. Needs its client program.
+    #[arg(long, value_name = "URL", help_heading = "Servers")]
+    mariadb: Option<String>,
     #[command(flatten)]
     targets: TargetArguments,
     #[command(flatten)]
@@ -89,23 +92,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut watch = Watch::new()?;
     let plan = plan(arguments);
     let stage = Stage::set(&arguments.targets, Databases::Used)?;
-    let postgres = arguments.postgres.as_deref().map(PostgresServer::create).transpose();
-    let mut postgres = match postgres.context("cannot make a database on the PostgreSQL server") {
-        Ok(postgres) => postgres,
+    let others = Others::create(arguments);
+    let mut others = match others {
+        Ok(others) => others,
         Err(error) => {
             stage.clear()?;
             return Err(error);
         }
     };
-    let result = measure(&plan, &stage, postgres.as_mut(), &mut watch);
+    let result = measure(&plan, &stage, &mut others, &mut watch);
     let mut facts = stage.facts();
     watch.finish();
-    let mut cleared = stage.clear();
-    if let Some(postgres) = postgres {
-        facts.push((postgres.name.clone(), "through the postgres crate".to_owned()));
-        let removed = postgres.remove().context("cannot drop the database of PostgreSQL");
-        cleared = cleared.and(removed);
-    }
+    facts.extend(others.facts());
+    let cleared = stage.clear().and(others.remove());
     let figures = match result {
         Ok(figures) => figures,
         Err(failure) => return ended(failure, cleared),
@@ -113,6 +112,50 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     cleared?;
     show(&arguments.output, "fetch", &report(&plan, facts, &figures), &figures)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Servers of other systems.
+#[derive(Default)]
+struct Others {
+    postgres: Option<PostgresServer>,
+    mariadb: Option<MariaDbServer>,
+}
+
+impl Others {
+    fn create(arguments: &Arguments) -> anyhow::Result<Others> {
+        let mut others = Others::default();
+        if let Some(url) = &arguments.postgres {
+            let server = PostgresServer::create(url);
+            others.postgres = Some(server.context("cannot make a database on the PostgreSQL server")?);
+        }
+        if let Some(url) = &arguments.mariadb {
+            match MariaDbServer::create(url).context("cannot make a database on the MariaDB server") {
+                Ok(server) => others.mariadb = Some(server),
+                Err(error) => {
+                    others.remove()?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(others)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let postgres =
+            self.postgres.iter().map(|server| (server.name.clone(), "through the postgres crate".to_owned()));
+        let mariadb = self
+            .mariadb
+            .iter()
+            .map(|server| (server.name.clone(), "through its own client program".to_owned()));
+        postgres.chain(mariadb).collect()
+    }
+
+    fn remove(self) -> anyhow::Result<()> {
+        let postgres = self.postgres.map_or(Ok(()), PostgresServer::remove);
+        let mariadb = self.mariadb.map_or(Ok(()), MariaDbServer::remove);
+        postgres.context("cannot drop the database of PostgreSQL")?;
+        mariadb.context("cannot drop the database of MariaDB")
+    }
 }
 
 fn plan(arguments: &Arguments) -> FetchPlan {
@@ -136,7 +179,7 @@ fn plan(arguments: &Arguments) -> FetchPlan {
 fn measure(
     plan: &FetchPlan,
     stage: &Stage,
-    postgres: Option<&mut PostgresServer>,
+    others: &mut Others,
     watch: &mut Watch,
 ) -> farbird_lab::Result<Vec<FetchFigure>> {
     let mut figures = Vec::new();
@@ -154,11 +197,18 @@ fn measure(
         }
         fetch::unload(server)?;
     }
-    if let Some(server) = postgres {
+    if let Some(server) = &mut others.postgres {
         fetch::load_postgres(server, plan, watch)?;
-        for (table, link) in plan.postgres_runs() {
+        for (table, link) in plan.other_runs() {
             watch.begin(&format!("{}: {}", server.name, table.name()), rows(plan, table));
             figures.push(fetch::measure_postgres(server, plan, table, &link, watch)?);
+        }
+    }
+    if let Some(server) = &mut others.mariadb {
+        fetch::load_mariadb(server, plan, watch)?;
+        for (table, link) in plan.other_runs() {
+            watch.begin(&format!("{}: {}", server.name, table.name()), rows(plan, table));
+            figures.push(fetch::measure_mariadb(server, plan, table, &link, watch)?);
         }
     }
     Ok(figures)
@@ -278,7 +328,7 @@ fn row(figure: &FetchFigure, base: Option<&FetchFigure>) -> Vec<Cell> {
     };
     vec![
         Cell::from(figure.server.as_str()),
-        Cell { text: figure.preset.map_or("postgres", Preset::name).to_owned(), is_strong },
+        Cell { text: figure.preset.map_or(figure.driver, Preset::name).to_owned(), is_strong },
         Cell::from(if figure.is_compressed { "yes" } else { "no" }),
         Cell::from(format!("{} ms", figure.round_trip_ms)),
         Cell { text: shown_ms(figure.elapsed_ms), is_strong },
@@ -295,7 +345,7 @@ fn series(figure: &FetchFigure, figures: &[FetchFigure]) -> Series {
     let is_first = first == Some(figure.server.as_str());
     let suffix = if figure.is_compressed { ", compressed" } else { "" };
     let (name, tone) = match figure.preset {
-        None => (figure.server.clone(), Tone::Other(0)),
+        None => (figure.server.clone(), Tone::Other(if figure.driver == "postgres" { 0 } else { 1 })),
         Some(preset) => {
             let tone = match (is_first, preset) {
                 (true, Preset::Farbird) => Tone::Accent,
