@@ -84,6 +84,8 @@ const BAR_GAP: f64 = 2.0;
 const GROUP_GAP: f64 = 16.0;
 const LABEL_SIZE: f64 = 13.0;
 const VALUE_SIZE: f64 = 11.5;
+/// How much wider bold letters are.
+const BOLD_WIDTH: f64 = 1.1;
 const KEY_ROW: f64 = 20.0;
 const KEY_SWATCH: f64 = 11.0;
 /// The shortest bar: a value that is there is seen.
@@ -116,7 +118,9 @@ impl BarChart {
             bars_top + heights.iter().sum::<f64>() + GROUP_GAP * heights.len().saturating_sub(1) as f64;
         let bars = || self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let most = bars().map(|bar| bar.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
-        let label_room = bars().map(|bar| text_width(&bar.label, VALUE_SIZE)).fold(0.0, f64::max) + 12.0;
+        // Labels of what the reader looks for are bold, and wider.
+        let label_room =
+            bars().map(|bar| text_width(&bar.label, VALUE_SIZE * BOLD_WIDTH)).fold(0.0, f64::max) + 12.0;
         let length_max = (WIDTH - left - label_room).max(100.0);
         let scale = if most > 0.0 { length_max / most } else { 0.0 };
 

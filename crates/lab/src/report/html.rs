@@ -51,8 +51,12 @@ fn figure(title: &str, drawing: &str, out: &mut String) {
     out.push_str(&format!("<figure>\n<h3>{}</h3>\n{drawing}</figure>\n", escape(title)));
 }
 
+/// Columns beyond which a table is set in smaller type, so that the page shows it whole.
+const COLUMNS_AT_EASE: usize = 12;
+
 fn table(table: &Table, out: &mut String) {
-    out.push_str("<div class=\"scroll\"><table>\n");
+    let class = if table.columns.len() > COLUMNS_AT_EASE { " class=\"wide\"" } else { "" };
+    out.push_str(&format!("<div class=\"scroll\"><table{class}>\n"));
     if !table.caption.is_empty() {
         out.push_str(&format!("<caption>{}</caption>\n", escape(&table.caption)));
     }

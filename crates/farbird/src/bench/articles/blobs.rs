@@ -241,8 +241,11 @@ fn overview(plan: &BlobPlan, figures: &[BlobFigure]) -> Section {
             format!("{server}: time for {} rows", count(plan.rows)),
             "milliseconds, less is better",
         );
-        let mut trips = Bars::new(format!("{server}: round trips"), "round trips, fewer is better");
+        let mut trips =
+            Bars::new(format!("{server}: round trips"), "round trips of complete runs, fewer is better");
         for figure in of_server() {
+            // Generations stand in their order, also where the first of a query was ended.
+            trips.place(&series(figure));
             times.add(figure.query.about(), &series(figure), time_bar(figure.projected_ms, kind(figure)));
             if figure.is_complete {
                 trips.add(figure.query.about(), &series(figure), trips_bar(figure.wire.round_trips));

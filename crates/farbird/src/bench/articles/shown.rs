@@ -25,13 +25,19 @@ impl Bars {
         }
     }
 
-    /// Adds a bar; its series and group are made when they are met first, in that order.
-    pub(in crate::bench) fn add(&mut self, group: &str, series: &Series, bar: Bar) {
-        let BarChart { series: all, groups, .. } = &mut self.chart;
-        let place = all.iter().position(|one| one.name == series.name).unwrap_or_else(|| {
+    /// Gives a series its place behind those that are here, before its first bar; gives the place.
+    pub(in crate::bench) fn place(&mut self, series: &Series) -> usize {
+        let all = &mut self.chart.series;
+        all.iter().position(|one| one.name == series.name).unwrap_or_else(|| {
             all.push(series.clone());
             all.len() - 1
-        });
+        })
+    }
+
+    /// Adds a bar; its series and group are made when they are met first, in that order.
+    pub(in crate::bench) fn add(&mut self, group: &str, series: &Series, bar: Bar) {
+        let place = self.place(series);
+        let BarChart { groups, .. } = &mut self.chart;
         let at = groups.iter().position(|one| one.label == group).unwrap_or_else(|| {
             groups.push(Group { label: group.to_owned(), bars: Vec::new() });
             groups.len() - 1
