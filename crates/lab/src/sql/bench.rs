@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::answer::{Answer, Tolerance, USUAL};
 use super::figure::{Figure, Outcome};
 use super::guard::{Patience, Stop};
-use super::side::{Dialect, Field, Rows, Side, TableDefinition, Visitor};
+use super::side::{Dialect, Rows, Side, TableDefinition, Visitor};
 use super::statements::{Statement, Variables};
 use crate::articles::Observer;
 use crate::{Failure, Result};
