@@ -97,7 +97,7 @@
 //! | on arrays | `array_column.rs`, and a line in `blocking/array.rs` |
 //! | on rows | `cursor.rs`, `scroll.rs`, and their faces in `blocking/` |
 //! | about transactions and attachments as a whole | `transaction_*.rs`, `two_phase.rs`, `attach_options.rs` |
-//! | of the services manager | `service_action.rs`, `service_backup_options.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
+//! | of the services manager | `service_action.rs`, `service_backup.rs`, `service_maintenance.rs`, `service_properties.rs`, `service_trace.rs` |
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
@@ -144,6 +144,7 @@ mod retry;
 mod scroll;
 mod service;
 mod service_action;
+mod service_backup;
 mod service_backup_options;
 mod service_maintenance;
 mod service_properties;
@@ -194,8 +195,9 @@ pub use options::{ConnectOptions, CreateOptions, DEFAULT_PORT, Location, Protoco
 pub use pipeline::{Outcome, Pipeline};
 pub use recycle::RecyclingMethod;
 pub use scroll::{Scroll, ScrollCursor};
-pub use service::{Heard, Services};
+pub use service::Services;
 pub use service_action::{Polled, ServiceAction, Statistics, User};
+pub use service_backup::Heard;
 pub use service_backup_options::{BackupOptions, RestoreOptions};
 pub use service_maintenance::{LimboTransaction, Repair, Validation};
 pub use service_properties::{OnlineMode, Property, ReplicaMode, Shutdown};

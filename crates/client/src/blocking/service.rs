@@ -6,7 +6,7 @@ use super::connection::{open, runner};
 use super::driver::Runner;
 use crate::core::Shared;
 use crate::options::ConnectOptions;
-use crate::service::Heard;
+use crate::service_backup::Heard;
 use crate::service_backup_options::{BackupOptions, RestoreOptions};
 
 /// A connection with a server's services manager. One service runs at a time.
