@@ -49,7 +49,7 @@ fn sales() -> Arc<RelationLayout> {
 /// is there.
 fn sale(id: i64) -> Vec<Value> {
     let scattered = (id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
-    let shop = if scattered % 2 == 0 { 0 } else { 1 + scattered / 2 % 49 };
+    let shop = if scattered.is_multiple_of(2) { 0 } else { 1 + scattered / 2 % 49 };
     let remark = if id % 4 == 0 { Value::text("sold out of season") } else { Value::Null };
     vec![
         Value::integer(id),
