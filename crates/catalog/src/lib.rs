@@ -26,6 +26,7 @@
 //! | `transaction` | a transaction: that of the store, and the catalog that it sees |
 //! | `system_tables` | definitions of the system tables and domains |
 //! | `slots` | what upper floors keep beside a catalog or a transaction |
+//! | `triggers` | which triggers of a relation fire, and when |
 //! | `system_privilege` | what roles can be allowed for a whole database |
 //! | `access` | what a statement needs to be allowed |
 //! | `dependencies` | what uses what |
@@ -60,6 +61,7 @@ pub mod statistics;
 mod system_privilege;
 pub mod system_tables;
 pub mod transaction;
+pub mod triggers;
 
 pub use access::{Access, AccessPrivilege};
 pub use catalog::Catalog;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use farbird_types::{CharacterSet, Collation, ExactSubtype, ExactWidth, SqlType, TextType};
+use farbird_types::{CharacterSet, Collation, Error, ExactSubtype, ExactWidth, SqlType, TextType, isc};
 
 use crate::{Column, Format, Index, IndexId, LayoutCache, Relation, RelationId, RelationKind, Role};
 
@@ -141,6 +141,19 @@ pub fn roles() -> &'static [Arc<Role>] {
             system_privileges: 0,
         })]
     })
+}
+
+/// Whether a system table shows the live server: statements that change it are bound, and fail at its rows if they ask for
+/// what cannot be done.
+pub fn is_live(relation: &Relation) -> bool {
+    relation.kind == RelationKind::System && relation.name.starts_with("MON$")
+}
+
+/// What a statement that would change a system table is told.
+///
+/// `operation` is INSERT, UPDATE or DELETE.
+pub fn refuse_change(operation: &str, relation: &str) -> Error {
+    Error::new(isc::PROTECT_SYS_TAB).with(operation).with(relation)
 }
 
 fn empty_relation(name: &str, id: u32) -> Relation {

@@ -21,7 +21,8 @@
 //! - Long work looks at the attachment's cancel flag; a cancelled statement is undone whole.
 //! - Every failure is a `farbird_types::Error` with Firebird's codes.
 //!
-//! Uses `types`, `store`, `sql`; knows no packets.
+//! Stands on `budget`, `session`, `catalog`, `vector` and `function`, which were its rooms, and on `types`, `record`, `store`
+//! and `sql`; knows no packets. Which arrows between its rooms still point up stands in docs/architecture.md.
 #![forbid(unsafe_code)]
 
 pub mod api;

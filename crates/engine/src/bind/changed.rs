@@ -11,11 +11,12 @@ use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowSlot, unknown};
 use crate::bind::source::{FromTree, SourceColumn, SourceKind};
 use crate::bind::target::{row_table, slot_count, table_target};
 use crate::bind::{Access, AccessPrivilege};
+use crate::catalog::system_tables::{is_live, refuse_change};
+use crate::catalog::triggers::{TriggerMoment, has_triggers};
 use crate::catalog::{ObjectKind, Relation, RelationKind};
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::block::RowOutline;
 use crate::plan::modification::{CheckRule, GoneRow, Target};
-use crate::psql::{TriggerMoment, has_triggers};
 
 /// What a statement changes: a table, a view over one, or a view whose triggers do all.
 pub(super) struct Changed {
@@ -48,8 +49,8 @@ impl Binder<'_> {
         let Some(relation) = self.environment.catalog.relations.get(name.as_str()).cloned() else {
             return Err(unknown_table(name));
         };
-        if relation.kind == RelationKind::System && !crate::system::is_live(&relation) {
-            return Err(crate::system::refuse_change(operation(action), &relation.name));
+        if relation.kind == RelationKind::System && !is_live(&relation) {
+            return Err(refuse_change(operation(action), &relation.name));
         }
         let reference =
             ast::NamedTable { name: name.clone().into(), arguments: None, alias: table.alias.clone() };

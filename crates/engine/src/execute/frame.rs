@@ -9,27 +9,8 @@ use std::sync::Arc;
 use farbird_types::Value;
 
 use crate::execute::subquery::SubqueryState;
+use crate::expression::FrameSize;
 use crate::expression::pattern::CompiledPattern;
-
-/// How much of everything a plan needs; counted while it is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FrameSize {
-    /// Values taken from outer rows.
-    pub registers: usize,
-    /// Subqueries in expressions.
-    pub subqueries: usize,
-    /// Patterns of LIKE and SIMILAR TO.
-    pub patterns: usize,
-    /// Recursive common tables.
-    pub working_rows: usize,
-}
-
-impl FrameSize {
-    /// Whether nothing is needed: no frame has to be swapped in.
-    pub fn is_empty(&self) -> bool {
-        *self == FrameSize::default()
-    }
-}
 
 /// The state of one running plan.
 #[derive(Default)]

@@ -90,7 +90,7 @@ impl RunningCall {
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
             for (argument, argument_type) in arguments.iter().zip(&call.argument_types).take(1) {
-                let collation = crate::bind::data_type::collation_of(&argument_type.sql_type);
+                let collation = crate::catalog::layout::collation_of(&argument_type.sql_type);
                 compare::equality_key(argument, collation, &mut key);
             }
             if !seen.insert(key, arguments, self.may_wait, context)? {

@@ -10,12 +10,14 @@ use farbird_sql::ast::TriggerAction;
 use farbird_store::{LaterChange, RowId, StoreError};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
+use crate::catalog::system_tables::is_live;
+use crate::catalog::triggers::TriggerMoment;
 use crate::execute::constraint::{self, refused_row};
 use crate::execute::context::ExecutionContext;
 use crate::execute::reference;
 use crate::plan::modification::Target;
-use crate::psql::{TriggerMoment, fire_triggers};
-use crate::system::{is_live, stop};
+use crate::psql::fire_triggers;
+use crate::system::stop;
 
 /// Why a row could not be changed.
 #[derive(Debug)]

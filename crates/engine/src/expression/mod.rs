@@ -11,10 +11,12 @@
 //! | `predicate` | truth of expressions, three-valued |
 //! | `pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `visit` | walking and rewriting expressions |
+//! | `frame_size` | what they need of the frame that they run in |
 //! | `static_type` | the types of expressions |
 
 mod context;
 pub mod evaluate;
+mod frame_size;
 mod like;
 pub mod pattern;
 pub(crate) mod predicate;
@@ -30,7 +32,7 @@ use farbird_types::{Collation, ColumnType, Error, Result, SqlType, Value, conver
 
 use crate::catalog::Routine;
 use crate::execute::context::ExecutionContext;
-use crate::execute::frame::{Frame, FrameSize};
+use crate::execute::frame::Frame;
 use crate::function::{ScalarFunction, Signature};
 use crate::plan::Node;
 use crate::plan::rewrite::UnnestedQuery;
@@ -38,6 +40,7 @@ use crate::plan::rewrite::UnnestedQuery;
 pub(crate) use farbird_function::blob;
 
 pub use context::{context_type, error_type};
+pub use frame_size::FrameSize;
 pub use pattern::PatternKind;
 
 /// A value to be computed.

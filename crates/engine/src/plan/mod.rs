@@ -33,8 +33,8 @@ use farbird_types::{ColumnType, SqlType};
 
 use crate::api::ColumnDescription;
 use crate::catalog::{Relation, Routine};
-use crate::execute::frame::FrameSize;
 use crate::expression::Expression;
+use crate::expression::FrameSize;
 use crate::function::AggregateFunction;
 
 /// A query ready to run.

@@ -11,7 +11,7 @@ use farbird_types::{ColumnType, SqlType};
 use crate::api::ColumnDescription;
 use crate::bind::{Access, Environment};
 use crate::catalog::{ReferentialAction, Relation};
-use crate::execute::frame::FrameSize;
+use crate::expression::FrameSize;
 use crate::expression::{BoundExpression, Expression};
 use crate::plan::Node;
 

@@ -45,8 +45,8 @@ mod stack;
 mod trace;
 
 pub use call::{
-    ProcedureRows, TriggerMoment, call_function, call_local_function, fire_database_triggers, fire_triggers,
-    has_database_triggers, has_triggers,
+    ProcedureRows, call_function, call_local_function, fire_database_triggers, fire_triggers,
+    has_database_triggers,
 };
 pub(crate) use call::{function_needs, procedure_needs, trigger_needs};
 pub use compile::{CompiledStatement, compile_statement};

@@ -22,5 +22,5 @@ mod statistics;
 mod tables;
 mod type_numbers;
 
-pub(crate) use monitor::{is_live, stop};
-pub use rows::{refuse_change, rows};
+pub(crate) use monitor::stop;
+pub use rows::rows;

@@ -10,8 +10,8 @@ use farbird_types::{Error, Result, TimestampTz, Value, isc};
 
 use crate::api::Isolation;
 use crate::budget::{Resource, Usage};
+use crate::catalog::Relation;
 use crate::catalog::SystemPrivilege;
-use crate::catalog::{Relation, RelationKind};
 use crate::clock;
 use crate::execute::context::ExecutionContext;
 use crate::session::{Session, StatementState, StopReason};
@@ -81,12 +81,6 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
         .number("MON$NEXT_ATTACHMENT", number(next_attachment))
         .number("MON$NEXT_STATEMENT", 0)
         .number("MON$REPLICA_MODE", 0);
-}
-
-/// Whether a system table shows the live server: statements that change it are bound, and fail at its rows if they ask for
-/// what cannot be done.
-pub(crate) fn is_live(relation: &Relation) -> bool {
-    relation.kind == RelationKind::System && relation.name.starts_with("MON$")
 }
 
 /// DELETE of a row of MON$ATTACHMENTS ends that session, of MON$STATEMENTS cancels what its attachment runs: at once,

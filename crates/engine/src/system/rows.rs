@@ -1,6 +1,6 @@
 //! Which rows a system table has.
 
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Result, Value};
 
 use crate::catalog::Relation;
 use crate::execute::context::ExecutionContext;
@@ -74,11 +74,4 @@ pub fn rows(
         _ => {}
     }
     rows.finish()
-}
-
-/// What a statement that would change a system table is told.
-///
-/// `operation` is INSERT, UPDATE or DELETE.
-pub fn refuse_change(operation: &str, relation: &str) -> Error {
-    Error::new(isc::PROTECT_SYS_TAB).with(operation).with(relation)
 }

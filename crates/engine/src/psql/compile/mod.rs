@@ -17,10 +17,10 @@ use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementDescription, StatementKind};
 use crate::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
+use crate::catalog::triggers::fires_for;
 use crate::catalog::{Catalog, ObjectKind, Relation, Routine, RoutineParameter, SourceStart, Trigger};
 use crate::expression::{BoundExpression, Expression};
 use crate::function::blob_util;
-use crate::psql::call;
 use crate::psql::instruction::{
     CursorDefinition, HandlerTable, Instruction, Procedure, ProcedureCall, Store,
 };
@@ -555,7 +555,7 @@ impl<'a> Compiler<'a> {
     fn declare_rows(&mut self, relation: &Relation, trigger_type: u64, fired: Fired) {
         let width = usize::from(relation.next_field_id);
         self.slots = width * 2;
-        let fires_for = |action| call::fires_for(trigger_type, action);
+        let fires_for = |action| fires_for(trigger_type, action);
         let (inserts, updates, deletes) = (
             fires_for(TriggerAction::Insert),
             fires_for(TriggerAction::Update),
