@@ -83,10 +83,9 @@ fn imported(files: &Files, module: &Module) -> BTreeSet<Module> {
             Some(target) => Some((target.clone(), &path[1..])),
             None => absolute(files, module, path),
         };
-        if let Some((base, rest)) = start
-            && let (target, Some(_)) = resolve(files, base, rest, 0)
-        {
-            found.insert(target);
+        // What ends at a module is an item of the same name, which that module most likely defines.
+        if let Some((base, rest)) = start {
+            found.insert(resolve(files, base, rest, 0).0);
         }
     }
     found.remove(module);
