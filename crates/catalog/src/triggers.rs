@@ -55,3 +55,36 @@ pub fn triggers_at<'c>(
 pub fn has_triggers(catalog: &Catalog, relation: &str, moment: TriggerMoment, action: TriggerAction) -> bool {
     triggers_at(catalog, relation, moment, action).next().is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trigger(trigger_type: u64) -> Trigger {
+        Trigger {
+            name: "T".to_owned(),
+            relation: Some("R".to_owned()),
+            trigger_type,
+            position: 0,
+            inactive: false,
+            source: String::new(),
+            source_start: Default::default(),
+            sql_security_definer: None,
+            description: None,
+        }
+    }
+
+    #[test]
+    fn trigger_types_name_moments_and_actions() {
+        use TriggerAction::{Delete, Insert, Update};
+        use TriggerMoment::{After, Before};
+        assert!(fires(&trigger(1), Before, Insert));
+        assert!(!fires(&trigger(1), After, Insert));
+        assert!(!fires(&trigger(1), Before, Update));
+        assert!(fires(&trigger(6), After, Delete));
+        // BEFORE INSERT OR UPDATE is 17, AFTER INSERT OR UPDATE OR DELETE 114.
+        assert!(fires(&trigger(17), Before, Insert) && fires(&trigger(17), Before, Update));
+        assert!(!fires(&trigger(17), Before, Delete));
+        assert!([Insert, Update, Delete].into_iter().all(|action| fires(&trigger(114), After, action)));
+    }
+}
