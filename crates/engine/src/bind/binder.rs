@@ -12,8 +12,7 @@ use crate::bind::scope::{CommonTableScope, Namespace};
 use crate::bind::source::{Slot, Source, SourceColumn};
 use crate::bind::{Access, AccessPrivilege, Environment, VariableScope};
 use crate::catalog::ObjectKind;
-use crate::expression::Expression;
-use crate::expression::FrameSize;
+use crate::expression::{Expression, FrameSize};
 use crate::plan::AggregateCall;
 
 /// Deepest nesting of views, computed columns and subqueries: they can be defined through each other.

@@ -16,8 +16,7 @@ use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
 use crate::bind::scope::{NamedColumn, NamedValue};
 use crate::bind::source::{FromTree, Slot, SourceColumn, SourceKind};
 use crate::catalog::Relation;
-use crate::expression::Expression;
-use crate::expression::FrameSize;
+use crate::expression::{Expression, FrameSize};
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::plan::rewrite::Joins;
 use crate::plan::{

@@ -33,8 +33,7 @@ use farbird_types::{ColumnType, SqlType};
 
 use crate::api::ColumnDescription;
 use crate::catalog::{Relation, Routine};
-use crate::expression::Expression;
-use crate::expression::FrameSize;
+use crate::expression::{Expression, FrameSize};
 use crate::function::AggregateFunction;
 
 /// A query ready to run.
