@@ -188,6 +188,8 @@ pub(crate) struct Opening {
     pub(crate) create: bool,
     /// Make a new one, which must not be there.
     pub(crate) new: Option<NewDatabase>,
+    /// The character set in which texts travel to a server and back; UTF8 if none is named.
+    pub(crate) character_set: Option<String>,
 }
 
 /// What a new database is like. Nothing stands for the defaults.
@@ -240,7 +242,10 @@ impl Attached {
         match DatabaseAddress::parse(address)? {
             DatabaseAddress::File(path) => open_file(&path, opening).map(Attached::File),
             DatabaseAddress::Server(_) => {
-                let options = line.apply(credentials.options()?);
+                let mut options = line.apply(credentials.options()?);
+                if let Some(name) = &opening.character_set {
+                    options.character_set.clone_from(name);
+                }
                 open_server(address, &options, opening).map(|session| Attached::Server(Box::new(session)))
             }
         }

@@ -67,7 +67,9 @@ pub(super) enum Set {
     RowsMax(Option<u64>),
     Timing(Option<bool>),
     Wire(Option<bool>),
-    /// SQL DIALECT 3, NAMES UTF8: what is so anyway.
+    /// The character set of the next connection.
+    Names(String),
+    /// SQL DIALECT 3 and the like: what is so anyway.
     Nothing,
 }
 
@@ -168,8 +170,9 @@ fn set(name: &str, values: &[&str], raw: &str) -> Option<Result<Command, String>
         }
         ("WIDTH", _) => Err("columns are as wide as what is in them: there is no SET WIDTH".to_owned()),
         ("LOCAL_TIMEOUT", _) => Err("SET STATEMENT TIMEOUT count SECOND; ends long statements".to_owned()),
-        ("NAMES", [] | ["UTF8" | "'UTF8'"]) => Ok(Set::Nothing),
-        ("NAMES", _) => Err("this shell works in UTF8, whatever the database stores".to_owned()),
+        ("NAMES", []) => Ok(Set::Names("UTF8".to_owned())),
+        ("NAMES", [name]) => Ok(Set::Names(unquoted(name))),
+        ("NAMES", _) => Err("SET NAMES character_set: that of the next CONNECT".to_owned()),
         _ => return None,
     };
     Some(setting.map(Command::Set))

@@ -84,6 +84,7 @@ SET PAGER ON | OFF        whether long results go through PAGER, or less        
 SET PLAN ON | OFF         the plan before each result
 SET PLANONLY ON | OFF     the plan and no result
 SET STATS ON | OFF        how long a statement takes                               \\timing
+SET NAMES name            character set of the next CONNECT to a server; UTF8 unless --charset says another
 SET WIRE_STATS ON | OFF   round trips, packets and bytes of a statement            \\wire
 
 Other SETs (SET TRANSACTION, SET ROLE, SET TIME ZONE, SET GENERATOR ...) are the database's.

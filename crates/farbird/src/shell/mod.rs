@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// Go on behind the errors of a script.
     #[arg(long = "continue")]
     go_on: bool,
+    /// The character set in which texts travel to a server and back. What is typed and shown is UTF-8 in any case.
+    #[arg(long, value_name = "NAME", default_value = "UTF8")]
+    charset: String,
     /// How results look.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -72,13 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         arguments.command.is_none() && arguments.input.is_none() && std::io::stdin().is_terminal();
     let mut attached = match &arguments.database {
         Some(database) => {
-            let opening = Opening { create: arguments.create, new: None };
+            let opening = Opening {
+                create: arguments.create,
+                character_set: Some(arguments.charset.clone()),
+                ..Opening::default()
+            };
             Some(Attached::open(database, &arguments.credentials, &arguments.line, &opening)?)
         }
         None if arguments.create => bail!("which database? farbird sql app.fbd --create"),
         None => None,
     };
-    let mut kept = Kept::new(settings(arguments, is_person), is_person);
+    let mut kept = Kept::new(settings(arguments, is_person), is_person, &arguments.charset);
     let running = Running::watch(is_person)?;
     let mut begins = true;
     loop {
@@ -94,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             End::Switch(wanted) => wanted,
         };
-        if let Err(error) = switch(&mut attached, &wanted, arguments) {
+        if let Err(error) = switch(&mut attached, &wanted, arguments, kept.names()) {
             kept.refused(&error);
             if kept.bails() && !is_person {
                 return Ok(ExitCode::from(1));
@@ -113,10 +120,15 @@ fn settings(arguments: &Arguments, is_person: bool) -> Settings {
 }
 
 /// Goes on with another database, or with none once it is dropped. If that fails the shell stays where it is.
-fn switch(attached: &mut Option<Attached>, wanted: &Wanted, arguments: &Arguments) -> anyhow::Result<()> {
+fn switch(
+    attached: &mut Option<Attached>,
+    wanted: &Wanted,
+    arguments: &Arguments,
+    names: &str,
+) -> anyhow::Result<()> {
     match wanted {
         Wanted::Connect(connect) => {
-            let next = open(connect, arguments)?;
+            let next = open(connect, arguments, names)?;
             if let Some(last) = attached.replace(next) {
                 last.close()?;
             }
@@ -136,10 +148,10 @@ fn switch(attached: &mut Option<Attached>, wanted: &Wanted, arguments: &Argument
     Ok(())
 }
 
-fn open(connect: &Connect, arguments: &Arguments) -> anyhow::Result<Attached> {
+fn open(connect: &Connect, arguments: &Arguments, names: &str) -> anyhow::Result<Attached> {
     let credentials = arguments.credentials.of(connect.user.as_deref(), connect.password.as_deref());
     let line = arguments.line.with_role(connect.role.as_deref());
-    let opening = Opening { create: false, new: connect.new.clone() };
+    let opening = Opening { create: false, new: connect.new.clone(), character_set: Some(names.to_owned()) };
     Attached::open(&connect.database, &credentials, &line, &opening)
 }
 

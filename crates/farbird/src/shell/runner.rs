@@ -30,6 +30,8 @@ pub(super) struct Kept {
     output: Option<BufWriter<File>>,
     /// What is left of the scripts in which CONNECT stood, the innermost first.
     rest: Vec<Rest>,
+    /// The character set of the next connection.
+    names: String,
     /// The line of that CONNECT.
     switched_at: u32,
     /// A statement of a script has failed, and the script went on.
@@ -46,16 +48,22 @@ struct Rest {
 
 impl Kept {
     /// Nothing has run yet.
-    pub(super) fn new(settings: Settings, is_person: bool) -> Kept {
+    pub(super) fn new(settings: Settings, is_person: bool, names: &str) -> Kept {
         Kept {
             settings,
             terminator: ";".to_owned(),
             is_person,
             output: None,
             rest: Vec::new(),
+            names: names.to_owned(),
             switched_at: 1,
             has_failed: false,
         }
+    }
+
+    /// The character set of the next connection.
+    pub(super) fn names(&self) -> &str {
+        &self.names
     }
 
     /// Whether scripts end at their first error.
@@ -399,6 +407,7 @@ impl<'s> Runner<'s> {
                     return Err(Trouble::Words("there is no wire: the database is a file".to_owned()));
                 }
             }
+            Set::Names(names) => self.kept.names = names,
             Set::Nothing => {}
         }
         Ok(())

@@ -199,6 +199,34 @@ fn scripts_connect_and_create_databases() {
 }
 
 #[test]
+fn servers_are_connected_to_in_other_character_sets() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for place in &places(folder)[1..] {
+        let database = place.database("names.fdb");
+        let attached =
+            "select mon$character_set_id from mon$attachments where mon$attachment_id = current_connection;";
+        let script = format!(
+            "create table t (a varchar(10) character set utf8);
+            set names win1250; connect '{database}';
+            insert into t values ('žluť'); select a from t; {attached}"
+        );
+        let arguments = ["sql", &database, "--create", "--format", "csv"];
+        let printed = |more: &[&str]| {
+            let output = place.command(folder, &[&arguments[..], more].concat()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        assert_eq!(printed(&["-c", &script]), "A\nžluť\nMON$CHARACTER_SET_ID\n51\n");
+        let script = format!("select a, char_length(a) from t; {attached}");
+        let wanted = "A,CHAR_LENGTH\nžluť,4\nMON$CHARACTER_SET_ID\n";
+        assert_eq!(printed(&["-c", &script]), format!("{wanted}4\n"));
+        assert_eq!(printed(&["--charset", "win1250", "-c", &script]), format!("{wanted}51\n"));
+        place.ends(folder, &["sql", &database, "--charset", "nonsense", "-c", "select 1 from t"], 2);
+    }
+}
+
+#[test]
 fn parameters_are_bound_for_the_next_statement() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
