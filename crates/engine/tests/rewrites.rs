@@ -1,11 +1,9 @@
 //! Rewrites against the plan as written: random conditions over random rows with NULLs, asked once as conditions, which rules
 //! rewrite and joins use, and once as `CASE WHEN ... END = 1`, which is a filter over all pairs of rows.
 
-#[path = "ddl_support/mod.rs"]
-#[allow(dead_code)]
-mod support;
+mod ddl_support;
 
-use support::TestDatabase;
+use ddl_support::TestDatabase;
 
 /// Random numbers, the same ones each time.
 struct Random(u64);

@@ -46,7 +46,7 @@ impl TableSizes {
             return false;
         }
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
-        if run >= FIRST_RUNS && run % RUNS_BETWEEN != 0 {
+        if run >= FIRST_RUNS && !run.is_multiple_of(RUNS_BETWEEN) {
             return false;
         }
         self.tables.iter().any(|(relation, then)| is_another_size(*then, rows(catalog, *relation)))

@@ -52,7 +52,7 @@ impl Results {
             return None;
         }
         self.asked += 1;
-        if self.asked % RESULTS_TRIED == 0 && self.hits * RESULTS_USE < self.asked {
+        if self.asked.is_multiple_of(RESULTS_TRIED) && self.hits * RESULTS_USE < self.asked {
             self.give_up();
             return None;
         }

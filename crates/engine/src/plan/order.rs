@@ -97,7 +97,7 @@ impl<'a> Order<'a> {
 
     /// The steps of the cheapest order; none if no order has every member behind those that it needs.
     pub(super) fn best(&mut self) -> Option<Vec<Step>> {
-        if self.members.len() <= ALL_ORDERS_MAX { self.of_all() } else { self.from_starts() }
+        if self.members.len() <= ALL_ORDERS_MAX { self.of_all() } else { self.cheapest_next() }
     }
 
     /// The cheapest next member each time, from this start, if each of them can be looked up for the rows before: then rows
@@ -173,7 +173,7 @@ impl<'a> Order<'a> {
         Some(steps)
     }
 
-    fn from_starts(&mut self) -> Option<Vec<Step>> {
+    fn cheapest_next(&mut self) -> Option<Vec<Step>> {
         let mut starts = self.starts();
         starts.sort_by(|left, right| left.rows.total_cmp(&right.rows));
         starts.truncate(STARTS_MAX);
