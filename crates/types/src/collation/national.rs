@@ -171,16 +171,12 @@ impl NationalOrder {
         key.extend(self.levels(bytes, attention).letters);
     }
 
-    /// Without a last character that may be the first one of a pair.
+    /// Without the last characters that may be the first one of a pair: `cs` loses the `s`, which may become `sz`, and then
+    /// the `c`, since `cs` is a letter as well.
     fn closed<'b>(&self, bytes: &'b [u8], attention: Attention) -> &'b [u8] {
-        match bytes.split_last() {
-            Some((last, head))
-                if attention.contractions && self.contractions.iter().any(|(pair, _)| pair[0] == *last) =>
-            {
-                head
-            }
-            _ => bytes,
-        }
+        let is_open = |byte: u8| self.contractions.iter().any(|(pair, _)| pair[0] == byte);
+        let open = bytes.iter().rev().take_while(|byte| attention.contractions && is_open(**byte)).count();
+        bytes.get(..bytes.len() - open).unwrap_or_default()
     }
 
     /// As [`NationalOrder::append_prefix`], where a text begins with others that are the same character by character: `æ` is

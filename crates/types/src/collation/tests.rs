@@ -330,3 +330,17 @@ fn case_is_mapped_as_the_collation_has_it() {
     let error = upper("WIN1252", "WIN1252", "ƒ").expect_err("no capital");
     assert_eq!(error.gds_code(), crate::isc::ARITH_EXCEPT);
 }
+
+#[test]
+fn prefixes_end_before_letters_that_may_go_on() {
+    for (set, collation) in nationals() {
+        for head in ["Cs", "CS", "cs", "ch", "Dz", "Dzs", "ccs"] {
+            for tail in ["", "z", "s", "a"] {
+                let mut prefix = Vec::new();
+                append_prefix(&Text::new(head.as_bytes(), set), collation, &mut prefix);
+                let whole = sort_key(&Text::new([head, tail].concat().as_bytes(), set), collation);
+                assert!(whole.starts_with(&prefix), "{head}{tail} in {set:?} {collation:?}");
+            }
+        }
+    }
+}
