@@ -52,16 +52,13 @@ fn within(vector: &ColumnVector, bounds: ColumnBounds) -> bool {
 fn large_columns_of_numbers_tell_their_exact_bounds() {
     let format = RecordFormat::new(vec![SqlType::BIGINT]);
     let scattered = |row: i64| (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as i64;
-    let columns: [(&str, Box<dyn Fn(i64) -> i64>); 6] = [
-        ("scattered in a range", Box::new(|row| 7_000 + (scattered(row) & 0xFFFF) % 1_500)),
-        ("all numbers", Box::new(scattered)),
-        ("ascending", Box::new(|row| row * 5)),
-        ("descending", Box::new(|row| -row * 5)),
-        ("mostly ascending", Box::new(|row| row * 100 + (scattered(row) & 0xFF))),
-        (
-            "few different",
-            Box::new(|row| [i64::MIN, -5, 1 << 40, i64::MAX - 1][(scattered(row) & 3) as usize]),
-        ),
+    let columns: [(&str, &dyn Fn(i64) -> i64); 6] = [
+        ("scattered in a range", &|row| 7_000 + (scattered(row) & 0xFFFF) % 1_500),
+        ("all numbers", &scattered),
+        ("ascending", &|row| row * 5),
+        ("descending", &|row| -row * 5),
+        ("mostly ascending", &|row| row * 100 + (scattered(row) & 0xFF)),
+        ("few different", &|row| [i64::MIN, -5, 1 << 40, i64::MAX - 1][(scattered(row) & 3) as usize]),
     ];
     for (what, number) in &columns {
         for null_every in [2_000, 3] {

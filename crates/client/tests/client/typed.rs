@@ -248,7 +248,7 @@ fn many_rows_are_the_rows_and_are_counted_one_by_one() {
         let connection = place.create();
         let transaction = begin(&connection);
         let numbers = "with recursive n as (select 0 as i from rdb$database union all select i + 1 from n where i < 999)
-            select a.i * 1000 + b.i, iif(mod(b.i, 3) = 0, null, b.i), 'row ' || b.i from n a, n b where a.i < 5";
+            select a.i * 1000 + b.i, iif(mod(b.i, 3) = 0, null, b.i), 'row ' || b.i from n a, n b where a.i < 5 order by 1";
         let statement = connection.prepare(&transaction, numbers).unwrap();
         let before = connection.counters().in_packets;
         let mut count = 0_i64;

@@ -127,7 +127,7 @@ impl Expression {
             },
             Expression::RecordVersion { relation, row: number } => match number.evaluate(row, context)? {
                 Value::Integer { unscaled, .. } => {
-                    record_version(*relation, RowId(unscaled.unsigned_abs() as u64), context)
+                    record_version(*relation, RowId(unscaled.unsigned_abs()), context)
                 }
                 _ => Ok(Value::Null),
             },

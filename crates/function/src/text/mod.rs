@@ -1,7 +1,7 @@
 //! Functions on texts: case, length, parts, padding, search and replacement.
 //!
 //! Texts are counted in characters, compared by the collation's idea of case, and given back in the character set of
-//! the first argument (or the one that [`joined_kind`] finds). BLOB arguments are read whole and give BLOB results.
+//! the first argument (or the one that `result_type::joined_kind` finds). BLOB arguments are read whole and give BLOB results.
 //!
 //! Source: Firebird 5 language reference, section String Functions; error cases as Firebird 4 answers them.
 
