@@ -3,7 +3,7 @@
 //! SYSDBA, the owner of the database and whoever acts in the role RDB$ADMIN may do everything; an object's owner
 //! everything with the object. Others need a privilege: granted to themselves, to PUBLIC, to their role, or to a role
 //! that was granted to one of these as a default. Roles can have system privileges, which are for all objects.
-//! [`super::authority`] says what a statement needs; this module whether somebody has it.
+//! The authority of the engine (`psql::authority`) says what a statement needs; this module whether somebody has it.
 //!
 //! Source: Firebird 5 language reference, chapter Security.
 

@@ -1,7 +1,7 @@
 //! How figures stand in the file, from one opening of a database to the next.
 //!
 //! # Layout
-//! One entry of the meta space per relation ([`meta::statistics`]). Numbers are varints, fractions 8 bytes, little-endian.
+//! One entry of the meta space per relation (`keyspace::meta::statistics`). Numbers are varints, fractions 8 bytes, little-endian.
 //!
 //! | item | |
 //! |---|---|
