@@ -346,6 +346,11 @@ fn blobs() {
 }
 
 #[test]
+fn conditions_that_fail() {
+    check("conditions-that-fail");
+}
+
+#[test]
 fn rows_before_errors() {
     check("rows-before-errors");
 }

@@ -169,10 +169,11 @@ struct Operands {
     kind: ast::JoinKind,
 }
 
-/// LEFT JOIN. What a LATERAL on its right side asks of its rows is a condition of the join.
+/// LEFT JOIN. What a view or a LATERAL on its right side asks of its rows is a condition of the join, the first one.
 fn left_join(left: FromTree, mut right: FromTree, mut on: Vec<Expression>) -> FromTree {
     if let FromTree::Group(items, conditions) = &mut right {
-        on.append(conditions);
+        let of_join = std::mem::replace(&mut on, std::mem::take(conditions));
+        on.extend(of_join);
         if items.len() == 1
             && let Some(item) = items.pop()
         {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_sql::ast::ComparisonOperator;
+use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::{Collation, Result, SqlType};
 
 use crate::bind::Environment;
@@ -166,9 +167,9 @@ impl<'a> JoinPlanner<'a> {
             FromTree::Left(left, right, on) => self.left_join(left, right, on, conditions, order),
             FromTree::Full(left, right, on) => self.full_join(left, right, on, conditions),
             FromTree::Source(_) | FromTree::Group(..) | FromTree::Dropping { .. } => {
-                let mut items = Vec::new();
-                let mut all = conditions;
+                let (mut items, mut all) = (Vec::new(), Vec::new());
                 flatten(tree, &mut items, &mut all);
+                all.extend(conditions);
                 self.group(&items, all, order)
             }
         }
@@ -591,7 +592,10 @@ impl<'a> JoinPlanner<'a> {
         if method == Method::Nested || runs_for_each {
             let mut all = local.clone();
             all.extend(across.iter().cloned());
-            let (access, captures) = self.lookup_access(*source, &left.sources, &all);
+            let (access, mut captures) = self.lookup_access(*source, &left.sources, &all);
+            for (_, value) in &mut captures {
+                *value = self.guarded(value.clone(), &across, &left.sources);
+            }
             if !captures.is_empty() || runs_for_each {
                 let (right, more) = self.leaf_with(*source, access, local);
                 let captures = captures.into_iter().chain(more).collect();
@@ -739,9 +743,11 @@ impl<'a> JoinPlanner<'a> {
         let mut outer_keys = Vec::new();
         let mut inner_keys = Vec::new();
         let mut rest = Vec::new();
-        for condition in across {
+        for condition in across.iter().cloned() {
             match self.equality(&condition, &outer.sources, &inner.sources) {
-                Some((mut of_outer, mut of_inner, collation)) => {
+                Some((of_outer, of_inner, collation)) => {
+                    let mut of_outer = self.guarded(of_outer, &across, &outer.sources);
+                    let mut of_inner = self.guarded(of_inner, &across, &inner.sources);
                     of_outer.move_columns(&|slot| position(&outer.slots, slot));
                     of_inner.move_columns(&|slot| position(&inner.slots, slot));
                     outer_keys.push(JoinKey { value: of_outer, collation });
@@ -771,6 +777,26 @@ impl<'a> JoinPlanner<'a> {
         }));
         // Past its memory it joins partition by partition, which gives the outer side's order up.
         Planned { node, slots, sources, ordered: false, rows, cost }
+    }
+
+    /// A value that is looked up or hashed before the other conditions of a join are evaluated. If it may fail, it is NULL,
+    /// which has no partner, for rows that do not meet what is asked of their side alone.
+    fn guarded(&self, key: Expression, across: &[Expression], side: &BTreeSet<usize>) -> Expression {
+        if !may_fail(&key) {
+            return key;
+        }
+        let is_guard = |condition: &&Expression| {
+            let sources = self.sources_of(condition);
+            !condition.is_volatile() && !may_fail(condition) && !sources.is_empty() && sources.is_subset(side)
+        };
+        let guards: Vec<Expression> = across.iter().filter(is_guard).cloned().collect();
+        if guards.is_empty() {
+            return key;
+        }
+        Expression::Case {
+            branches: vec![(Expression::all(guards), key)],
+            otherwise: Box::new(Expression::NULL),
+        }
     }
 
     /// The two sides of an equality between the left and the right.
@@ -873,6 +899,22 @@ fn places_of(late: &Pending, steps: &[Step], members: &[GroupMember<'_>]) -> Vec
     places.collect()
 }
 
+/// Whether evaluating it on a row that another condition would have dropped may fail.
+fn may_fail(expression: &Expression) -> bool {
+    expression.any(&|part| {
+        matches!(
+            part,
+            Expression::Arithmetic { operator: ArithmeticOperator::Divide, .. }
+                | Expression::Cast { .. }
+                | Expression::Constrained { .. }
+                | Expression::Function { .. }
+                | Expression::Routine { .. }
+                | Expression::LocalRoutine { .. }
+                | Expression::Subquery(_)
+        )
+    })
+}
+
 /// Whether a condition runs a query anew for each row.
 fn runs_query_for_row(condition: &Expression) -> bool {
     condition.any(&|part| match part {
@@ -886,8 +928,8 @@ fn runs_query_for_row(condition: &Expression) -> bool {
 fn flatten<'t>(tree: &'t FromTree, items: &mut Vec<&'t FromTree>, conditions: &mut Vec<Expression>) {
     match tree {
         FromTree::Group(parts, own) => {
-            conditions.extend(own.iter().cloned());
             parts.iter().for_each(|part| flatten(part, items, conditions));
+            conditions.extend(own.iter().cloned());
         }
         other => items.push(other),
     }

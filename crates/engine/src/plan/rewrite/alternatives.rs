@@ -1,5 +1,6 @@
 //! `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`, with `a` and `b` of different tables, also says `a = 1 OR a = 3`: then each table
-//! can be read by what is asked of it, before it is joined.
+//! can be read by what is asked of it, before it is joined. Only what cannot fail is asked of rows to which the rest of an
+//! alternative might not let it come.
 
 use crate::expression::Expression;
 use crate::plan::rewrite::Joins;
@@ -19,7 +20,7 @@ pub(super) fn apply(joins: &mut Joins) {
         for source in sources {
             more.extend(about(alternatives, &|part| {
                 let of_part = joins.sources_of(part);
-                of_part.len() == 1 && of_part.contains(&source)
+                of_part.len() == 1 && of_part.contains(&source) && joins.cannot_fail(part)
             }));
         }
     }

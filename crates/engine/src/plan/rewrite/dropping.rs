@@ -71,8 +71,15 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
     Some(UnnestedQuery { joins, item: Expression::Column(0), item_type })
 }
 
-/// Makes joins of the conditions that can be.
+/// Makes joins of the conditions that can be. None beside something volatile, which is evaluated for the rows that the
+/// conditions before it leave.
 pub(super) fn apply(joins: &mut Joins) {
+    let is_volatile = |condition: &Expression| {
+        condition.is_volatile() && query_of(condition).is_none_or(|(query, _)| query.unnested.is_none())
+    };
+    if joins.conditions.iter().any(is_volatile) {
+        return;
+    }
     let conditions = std::mem::take(&mut joins.conditions);
     let mut dropping = Vec::new();
     for condition in conditions {
@@ -93,16 +100,23 @@ pub(super) fn apply(joins: &mut Joins) {
     joins.tree = FromTree::Group(items, Vec::new());
 }
 
+/// The query of EXISTS, IN and their like, and whether it is NOT EXISTS.
+fn query_of(condition: &Expression) -> Option<(&Subquery, bool)> {
+    match condition {
+        Expression::Subquery(subquery) => Some((subquery.as_ref(), false)),
+        Expression::Not(inner) => match inner.as_ref() {
+            Expression::Subquery(subquery) if subquery.kind == SubqueryKind::Exists => {
+                Some((subquery.as_ref(), true))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The join that a condition becomes; its sources are added.
 fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
-    let (subquery, anti) = match condition {
-        Expression::Subquery(subquery) => (subquery, false),
-        Expression::Not(inner) => match inner.as_ref() {
-            Expression::Subquery(subquery) if subquery.kind == SubqueryKind::Exists => (subquery, true),
-            _ => return None,
-        },
-        _ => return None,
-    };
+    let (subquery, anti) = query_of(condition)?;
     let UnnestedQuery { joins: mut query, mut item, item_type } =
         subquery.unnested.as_ref().map(|query| UnnestedQuery::clone(query))?;
     let operand = match &subquery.kind {

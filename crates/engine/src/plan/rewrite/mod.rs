@@ -8,12 +8,14 @@
 //! | `outer_to_inner` | a LEFT JOIN whose rows without a partner are refused becomes an inner join |
 //! | `equivalence` | what is asked of a column is asked of its equals |
 //!
-//! A rule changes neither how often something volatile is evaluated nor whether something is NULL.
+//! A rule changes neither how often something volatile is evaluated nor whether something is NULL, and evaluates nothing that may
+//! fail on rows which the query as written keeps away from it by an alternative of an OR (`infallible`).
 
 mod alternatives;
 mod common_conjuncts;
 mod dropping;
 mod equivalence;
+mod infallible;
 mod outer_to_inner;
 
 use crate::bind::source::{FromTree, Slot, Source};
@@ -47,11 +49,14 @@ impl Joins {
         equivalence::apply(self);
     }
 
-    /// Makes all inner joins one list, and their conditions conditions of the whole.
+    /// Makes all inner joins one list, and their conditions conditions of the whole, before those of WHERE: what a view or ON
+    /// asks for keeps rows away from conditions that would fail on them.
     fn hoist(&mut self) {
         let tree = std::mem::replace(&mut self.tree, FromTree::Group(Vec::new(), Vec::new()));
-        let mut items = Vec::new();
-        flatten(tree, &mut items, &mut self.conditions);
+        let (mut items, mut conditions) = (Vec::new(), Vec::new());
+        flatten(tree, &mut items, &mut conditions);
+        conditions.append(&mut self.conditions);
+        self.conditions = conditions;
         self.tree = match items.len() {
             1 => items.swap_remove(0),
             _ => FromTree::Group(items, Vec::new()),
@@ -62,8 +67,8 @@ impl Joins {
 fn flatten(tree: FromTree, items: &mut Vec<FromTree>, conditions: &mut Vec<Expression>) {
     match tree {
         FromTree::Group(parts, own) => {
-            conditions.extend(own);
             parts.into_iter().for_each(|part| flatten(part, items, conditions));
+            conditions.extend(own);
         }
         other => items.push(other),
     }
