@@ -123,7 +123,7 @@ impl Interrupt {
     }
 
     /// What runs now, or next if nothing does. Read it before looking whether something runs
-    /// (`Activity::is_running`).
+    /// ([`Session::is_running`](crate::activity::Session::is_running)).
     pub fn execution(&self) -> ExecutionNumber {
         ExecutionNumber(self.execution.lock().ended)
     }
@@ -184,7 +184,7 @@ impl Interrupt {
     }
 
     /// Nothing runs any more: a cancel or a timeout that came too late is forgotten. A shutdown is not. Whoever shows what
-    /// runs (`Activity::is_running`) shows its end before.
+    /// runs ([`Session::is_running`](crate::activity::Session::is_running)) shows its end before.
     pub fn end(&self) {
         self.end_execution();
         self.forget();
