@@ -2,7 +2,11 @@
 
 mod ddl_support;
 
+use std::thread;
+
 use ddl_support::TestDatabase;
+use farbird_engine::api::{Isolation, TransactionParameters};
+use farbird_types::Value;
 
 #[test]
 fn nobody_waits_for_a_row_that_is_to_be_skipped() {
@@ -86,4 +90,39 @@ fn what_was_undone_is_free_for_others() {
     other.rollback();
     session.execute("delete from p where id = 1");
     assert!(other.error(child).starts_with("foreign_key"), "the row goes, if the other one commits");
+}
+
+/// READ COMMITTED waits for a row and goes on with what it finds then, however many want the row.
+#[test]
+fn a_crowd_changes_one_row_and_nobody_is_turned_away() {
+    const CLIENTS: usize = 16;
+    const UPDATES: usize = 40;
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int primary key, hits int)");
+    session.commit();
+    session.execute("insert into t values (1, 0)");
+    session.commit();
+    for update in ["update t set hits = hits + 1 where id = 1", "update t set hits = hits + 1"] {
+        session.execute("update t set hits = 0");
+        session.commit();
+        thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                let mut client = database.attach("SYSDBA", None);
+                scope.spawn(move || {
+                    for _ in 0..UPDATES {
+                        client.start(read_committed());
+                        client.execute(update);
+                        client.commit();
+                    }
+                });
+            }
+        });
+        let hits = session.run("select hits from t").unwrap();
+        assert_eq!(hits, [[Value::integer((CLIENTS * UPDATES) as i64)]], "{update}");
+        session.commit();
+    }
+}
+
+fn read_committed() -> TransactionParameters {
+    TransactionParameters { isolation: Isolation::ReadCommitted, ..TransactionParameters::default() }
 }

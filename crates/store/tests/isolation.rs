@@ -98,6 +98,9 @@ fn a_lost_update_is_a_conflict() {
     let refused =
         late_committed.update(&layout, &old_view, row_id, &mut row(1, "second")).expect_err("newer");
     assert!(matches!(refused, StoreError::StatementRestart { .. }));
+    let third =
+        rename(&begin(&store, SNAPSHOT), &layout, 1, "third").expect_err("kept for the statement's next run");
+    assert!(matches!(third, StoreError::LockConflict { .. }), "{third}");
     rename(&late_committed, &layout, 1, "second").expect("under a new view");
     late_committed.commit().expect("commit");
     assert_eq!(names(&begin(&store, SNAPSHOT), &layout), ["second"]);

@@ -294,8 +294,14 @@ impl Transaction {
         let resource = Resource::Row(layout.id, row_id);
         let newly_locked = self.store.inner.locks.lock(&resource, &mut self.waiter_for(id, wait))?;
         let read = self.read_latest(layout, view, row_id, &decoder, &mut values);
-        if read.is_err() && newly_locked {
-            self.store.inner.locks.unlock(&resource, id);
+        match &read {
+            // The statement runs again and finds the row its own: of many who want it each has it in its turn, however often
+            // others were quicker.
+            Err(StoreError::StatementRestart { .. }) if newly_locked => {
+                self.core()?.writes.note_lock(layout.id, row_id);
+            }
+            Err(_) if newly_locked => self.store.inner.locks.unlock(&resource, id),
+            _ => {}
         }
         read.map(|writer| LockedRow { id, values, is_uncommitted: writer == id, newly_locked })
     }
