@@ -1,0 +1,14 @@
+//! The farlink: a Firebird conversation over a long distance in as few round trips as information allows.
+//!
+//! A program and its Firebird driver stay as they are. The *edge* stands beside the program and speaks Firebird's protocol with it;
+//! the *origin* stands beside the server and speaks Firebird's protocol with that. Between them travel [`message`]s on one
+//! link per site, on which each program has a channel of its own.
+//!
+//! Promises: no I/O, no threads, no clock (times are handed in), no randomness. No bytes from any of the three sockets panic, reserve
+//! memory by an unchecked length, or loop without a named bound. Uses `farbird_wire` and `farbird_types` only.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`message`] | what edge and origin tell each other |
+
+pub mod message;

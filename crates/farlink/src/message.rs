@@ -1,0 +1,378 @@
+//! What edge and origin tell each other.
+//!
+//! Each program that is connected to the edge has a *channel*, and the origin has one conversation with the server for each channel, in
+//! the protocol version that program and server have agreed upon. So packets, and rows in them, are the same bytes on both sides; only
+//! handles differ: those that the program sees are the edge's own, and the origin knows what they stand for at the server. Wherever
+//! a message carries packets, their handles are the edge's.
+//!
+//! Messages of one direction arrive in the order in which they were sent, except that [`ToEdge::Rows`] and [`ToEdge::Blob`]
+//! stand behind everything else that waits to be sent; among themselves they keep their order.
+
+use serde::{Deserialize, Serialize};
+
+/// A program's conversation. The edge counts them up; none is used again on the same link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Channel(pub u32);
+
+/// A request of a channel, counted up by the edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId(pub u32);
+
+/// One opening of a cursor on a channel, counted up by the edge: rows of an earlier one are not taken for those of a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Cursor(pub u32);
+
+/// A rule that the edge has learned: one statement whose parameters come from another's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Rule(pub u32);
+
+/// A login prepared in advance: salt and server key of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+/// A relation of a database, by a number that its origin gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Relation(pub u32);
+
+/// A point in the order of a database's commits, as its origin counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CommitPoint(pub u64);
+
+/// From the edge.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ToOrigin {
+    /// A program has connected.
+    Open {
+        /// Its channel from now on.
+        channel: Channel,
+        /// Its op_connect as it came.
+        connect: Vec<u8>,
+        /// Its address, as the server is to show it.
+        peer: String,
+        /// The prepared login that the edge has answered it with.
+        ticket: Option<Ticket>,
+    },
+    /// Something on a channel.
+    On {
+        /// Which.
+        channel: Channel,
+        /// What.
+        ask: Ask,
+    },
+    /// The program is gone, or the edge has given it up: what it has open ends. No answer.
+    Close {
+        /// Whose.
+        channel: Channel,
+    },
+}
+
+/// What the edge asks on a channel. What is asked in order is done in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Ask {
+    /// A packet of the program, whose replies it waits for: [`Tell::Reply`].
+    Relay {
+        /// The request.
+        id: RequestId,
+        /// The packet.
+        packet: Vec<u8>,
+    },
+    /// A packet that the edge has answered already. If it fails, what needs its outcome fails with the same status.
+    Quiet {
+        /// The packet.
+        packet: Vec<u8>,
+    },
+    /// A statement that the edge has answered from its cache: it is prepared when it is first needed, and must be described as it was.
+    Prepared {
+        /// The op_prepare_statement of the program, with its handles.
+        packet: Vec<u8>,
+        /// The reply that the program was given.
+        described: Fingerprint,
+    },
+    /// op_execute or op_execute2 of a query: its rows are pushed.
+    Open {
+        /// The request.
+        id: RequestId,
+        /// This opening.
+        cursor: Cursor,
+        /// The op_execute.
+        packet: Vec<u8>,
+        /// How rows are to be pushed; `None` if nothing is known of how the program will fetch: then it asks.
+        push: Option<Push>,
+        /// What to ask ahead for each of its rows.
+        ahead: Vec<AskAhead>,
+    },
+    /// More may be pushed.
+    Credit {
+        /// Of which cursor.
+        cursor: Cursor,
+        /// How many bytes more.
+        bytes: u32,
+    },
+    /// Rows of a cursor are wanted no longer: it is closed at the server.
+    CloseCursor {
+        /// Which.
+        cursor: Cursor,
+    },
+    /// op_cancel: at once, before what waits.
+    Cancel {
+        /// [`farbird_wire::protocol::cancel`].
+        kind: u16,
+    },
+}
+
+/// What a statement was described as: a hash of the reply to op_prepare_statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fingerprint(pub u64);
+
+/// How rows are pushed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Push {
+    /// BLR of the rows, as the program's op_fetch gives it.
+    pub blr: Vec<u8>,
+    /// Bytes of rows and BLOBs that may be sent without further credit.
+    pub credit: u32,
+    /// Largest BLOB whose contents follow their row; 0 for none.
+    pub blob_bytes: u32,
+}
+
+/// Where a parameter of a statement to be asked ahead comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Source {
+    /// A column of the row that the statement above gave, counted from 0.
+    Column(u16),
+    /// A column of the row of an outer one: 1 is the statement above the one above.
+    Outer(u16, u16),
+    /// Always the same: the value as it stands in a message.
+    Constant(Vec<u8>),
+    /// A number one higher each time, from the value that the last one had.
+    Successor(i64),
+}
+
+/// A statement to be run for each row of another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskAhead {
+    /// The rule that asks for it.
+    pub rule: Rule,
+    /// Its op_prepare_statement, with the handle that it shall have at the origin.
+    pub prepare: Vec<u8>,
+    /// What it was described as.
+    pub described: Fingerprint,
+    /// BLR of its parameters, as the program's op_execute gives it.
+    pub input_blr: Vec<u8>,
+    /// Each parameter's source.
+    pub parameters: Vec<Source>,
+    /// How its rows are pushed.
+    pub push: Push,
+    /// What to run for each of its rows in turn.
+    pub ahead: Vec<AskAhead>,
+}
+
+/// From the origin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ToEdge {
+    /// What kind of server stands behind the origin.
+    Welcome {
+        /// Whether it tells of commits, purity and prepared logins: a Farbird server does.
+        is_farbird: bool,
+        /// Its name and version, for people.
+        server: String,
+    },
+    /// Something on a channel.
+    On {
+        /// Which.
+        channel: Channel,
+        /// What.
+        tell: Tell,
+    },
+    /// The server has ended the conversation: the program's connection is to be closed.
+    Closed {
+        /// Whose.
+        channel: Channel,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Commits: results that read these relations and are older than this are old.
+    Notice {
+        /// The database, as [`Tell::Attached`] has named it.
+        database: u32,
+        /// The newest of them.
+        commit: CommitPoint,
+        /// What they have changed.
+        relations: Vec<Relation>,
+    },
+    /// Definitions have changed: descriptions of this database that are in the edge's cache are to be asked for again.
+    Invalidate {
+        /// The database, as [`Tell::Attached`] has named it.
+        database: u32,
+    },
+    /// A login prepared in advance.
+    Ticket {
+        /// Which.
+        ticket: Ticket,
+        /// For whom.
+        user: String,
+        /// The data of op_cond_accept: salt and server key.
+        data: Vec<u8>,
+    },
+}
+
+/// What the origin tells on a channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Tell {
+    /// All packets that answer a request.
+    Reply {
+        /// Which.
+        id: RequestId,
+        /// The packets.
+        packets: Vec<u8>,
+    },
+    /// The session key of the conversation: the program encrypts with it. Only from a Farbird server, only over the link's own encryption.
+    Key {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// A database is attached.
+    Attached {
+        /// Names it in what the origin tells from now on.
+        database: u32,
+        /// Where its commits are now.
+        commit: CommitPoint,
+        /// Whether beginning and ending transactions may do more than that: triggers ON TRANSACTION, for example.
+        strict_transactions: bool,
+    },
+    /// What is known of a statement that was prepared.
+    Statement {
+        /// The edge's handle.
+        statement: u16,
+        /// Its description, as [`Ask::Prepared`] compares it.
+        described: Fingerprint,
+        /// What it reads if that is all it does: no generator, nothing that writes, nothing that depends on when it runs. `None`
+        /// if it does more or nobody knows.
+        reads: Option<Vec<Relation>>,
+    },
+    /// Rows of a cursor.
+    Rows {
+        /// Which.
+        cursor: Cursor,
+        /// op_fetch_response packets, one for each row; with inline BLOBs before their rows where the protocol has them.
+        packets: Vec<u8>,
+        /// How many rows.
+        rows: u32,
+        /// How it ends, if it ends here.
+        end: Option<End>,
+    },
+    /// Contents of a BLOB.
+    Blob {
+        /// The transaction that reads it: the edge's handle.
+        transaction: u16,
+        /// The BLOB.
+        blob: u64,
+        /// What op_info_blob says of it: segments, longest segment, length, kind.
+        information: Option<BlobFacts>,
+        /// Where these bytes stand.
+        offset: u32,
+        /// Segments, each with its little-endian 16-bit length, as op_get_segment gives them.
+        segments: Vec<u8>,
+        /// Whether it ends here.
+        is_last: bool,
+    },
+    /// A statement that was run ahead.
+    Ahead {
+        /// By which rule.
+        rule: Rule,
+        /// Its parameters: the bytes of the message that the program's op_execute would carry.
+        parameters: Vec<u8>,
+        /// The transaction in which it ran: the edge's handle.
+        transaction: u16,
+        /// The commits that it has seen.
+        commit: CommitPoint,
+        /// What it read.
+        reads: Vec<Relation>,
+        /// The replies to op_execute.
+        opened: Vec<u8>,
+        /// All of its rows, as in [`Tell::Rows`].
+        packets: Vec<u8>,
+        /// How many rows.
+        rows: u32,
+    },
+}
+
+/// How a cursor ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum End {
+    /// There are no more rows.
+    Complete,
+    /// Fetching failed: the op_response.
+    Failed(Vec<u8>),
+}
+
+/// What op_info_blob says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobFacts {
+    /// How many segments.
+    pub segments: u32,
+    /// The longest, in bytes.
+    pub longest_segment: u32,
+    /// All of them, in bytes.
+    pub length: u32,
+    /// Whether it is a stream.
+    pub is_stream: bool,
+}
+
+/// A message that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer sent a farlink message that cannot be read")]
+pub struct Unreadable;
+
+impl ToOrigin {
+    /// The message as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn decode(bytes: &[u8]) -> Result<ToOrigin, Unreadable> {
+        decode(bytes)
+    }
+}
+
+impl ToEdge {
+    /// The message as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn decode(bytes: &[u8]) -> Result<ToEdge, Unreadable> {
+        decode(bytes)
+    }
+}
+
+fn encode(message: &impl Serialize) -> Vec<u8> {
+    // Into memory, of plain data: there is nothing that could fail.
+    postcard::to_allocvec(message).unwrap_or_default()
+}
+
+fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(Unreadable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_as_they_were() {
+        let ask = Ask::Relay { id: RequestId(3), packet: vec![1, 2, 3] };
+        let message = ToOrigin::On { channel: Channel(7), ask };
+        assert_eq!(ToOrigin::decode(&message.encode()), Ok(message.clone()));
+        let mut long = message.encode();
+        long.push(0);
+        assert_eq!(ToOrigin::decode(&long), Err(Unreadable));
+    }
+}

@@ -1,0 +1,4 @@
+//! Both ends of the farlink with their sockets: the edge beside a program, the origin beside a server.
+//!
+//! What the ends say and when is decided by the machines of `farbird_farlink`; here are transports, pairing, settings and the
+//! tasks that carry bytes.
