@@ -108,6 +108,29 @@ pub enum Ask {
         /// How many bytes more.
         bytes: u32,
     },
+    /// More to ask ahead for a cursor that was opened before: a rule was learned, or began to hold, while its rows were read.
+    Ahead {
+        /// For the rows of which cursor.
+        outer: Cursor,
+        /// The transaction: the edge's handle.
+        transaction: u16,
+        /// The statements.
+        statements: Vec<AskAhead>,
+        /// With which parameters, in the order in which they will be needed.
+        parameters: Vec<GivenParameters>,
+    },
+    /// What was run ahead for the rows of a cursor is being used: so many more statements may be run.
+    AheadCredit {
+        /// Of which cursor.
+        outer: Cursor,
+        /// How many more.
+        statements: u32,
+    },
+    /// Nothing more is to be run ahead for the rows of a cursor.
+    AheadStop {
+        /// Of which cursor.
+        outer: Cursor,
+    },
     /// Rows of a cursor are wanted no longer: it is closed at the server.
     CloseCursor {
         /// Which.
@@ -136,16 +159,54 @@ pub struct Push {
 }
 
 /// Where a parameter of a statement to be asked ahead comes from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// A column of the row that the statement above gave, counted from 0.
-    Column(u16),
+    Column(u16, Fit),
     /// A column of the row of an outer one: 1 is the statement above the one above.
-    Outer(u16, u16),
-    /// Always the same: the value as it stands in a message.
+    Outer(u16, u16, Fit),
+    /// Always the same: a message of this parameter alone, in the packed form.
     Constant(Vec<u8>),
-    /// A number one higher each time, from the value that the last one had.
-    Successor(i64),
+}
+
+/// What a program makes of a text before it hands it on as a parameter. Other values are only converted to its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Fit {
+    /// Nothing.
+    Whole,
+    /// Spaces at its end are cut off.
+    Trimmed,
+    /// It is cut to the number of characters of a CHAR, which travels with room for its longest characters.
+    Characters,
+}
+
+/// A parameter of a statement to be asked ahead.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Where it comes from.
+    pub source: Source,
+    /// Whether its type has the length of its value each time: many drivers describe texts so.
+    pub has_own_length: bool,
+}
+
+/// Parameters that the edge has put together itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenParameters {
+    /// Of which statement, counted from 0.
+    pub statement: u16,
+    /// BLR of the message; empty for that of the statement.
+    pub blr: Vec<u8>,
+    /// The message.
+    pub message: Vec<u8>,
+}
+
+/// What stands in an op_execute beside the parameters, and makes its rows others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Execution {
+    /// Timeout in milliseconds.
+    pub timeout_ms: u32,
+    /// Largest BLOB wanted inline.
+    pub inline_blob_bytes: u32,
 }
 
 /// A statement to be run for each row of another one.
@@ -153,16 +214,21 @@ pub enum Source {
 pub struct AskAhead {
     /// The rule that asks for it.
     pub rule: Rule,
-    /// Its op_prepare_statement, with the handle that it shall have at the origin.
+    /// Its op_prepare_statement, as the program would send it. It is prepared under a handle of the origin's.
     pub prepare: Vec<u8>,
     /// What it was described as.
     pub described: Fingerprint,
-    /// BLR of its parameters, as the program's op_execute gives it.
+    /// BLR of its parameters, as the program's op_execute gives it, but for lengths of their own.
     pub input_blr: Vec<u8>,
     /// Each parameter's source.
-    pub parameters: Vec<Source>,
-    /// How its rows are pushed.
-    pub push: Push,
+    pub parameters: Vec<Parameter>,
+    /// What else its op_execute says.
+    pub execution: Execution,
+    /// BLR of its rows, as the program's op_fetch gives it.
+    pub output_blr: Vec<u8>,
+    /// How many statements may be run without further credit ([`Ask::AheadCredit`]), those below included. Only that of the
+    /// first statement of an opening counts.
+    pub window: u32,
     /// What to run for each of its rows in turn.
     pub ahead: Vec<AskAhead>,
 }
@@ -278,12 +344,19 @@ pub enum Tell {
     },
     /// A statement that was run ahead.
     Ahead {
+        /// For the rows of which cursor.
+        outer: Cursor,
         /// By which rule.
         rule: Rule,
+        /// BLR of its parameters: that which the program's op_execute would carry; empty without parameters.
+        blr: Vec<u8>,
         /// Its parameters: the bytes of the message that the program's op_execute would carry.
         parameters: Vec<u8>,
         /// The transaction in which it ran: the edge's handle.
         transaction: u16,
+        /// How many asks of this channel had gone to the server before it: it has seen the writes of those, and the
+        /// transaction is the one that its handle stood for then.
+        asked: u32,
         /// The commits that it has seen.
         commit: CommitPoint,
         /// What it read.
@@ -294,6 +367,23 @@ pub enum Tell {
         packets: Vec<u8>,
         /// How many rows.
         rows: u32,
+    },
+    /// A statement was to be run ahead, and was not: it failed, was too large, or may do more than read. The program's own
+    /// question is not to wait for it.
+    NotAhead {
+        /// For the rows of which cursor.
+        outer: Cursor,
+        /// By which rule.
+        rule: Rule,
+        /// As in [`Tell::Ahead`].
+        blr: Vec<u8>,
+        /// As in [`Tell::Ahead`].
+        parameters: Vec<u8>,
+    },
+    /// Nothing more is run ahead for the rows of a cursor, for now: there are no more, or its window is used up.
+    AheadRests {
+        /// Of which cursor.
+        outer: Cursor,
     },
 }
 
