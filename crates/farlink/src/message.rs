@@ -8,7 +8,13 @@
 //! Messages of one direction arrive in the order in which they were sent, except that [`ToEdge::Rows`] and [`ToEdge::Blob`]
 //! stand behind everything else that waits to be sent; among themselves they keep their order.
 
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+
+/// How deep [`AskAhead`]s may be nested: deeper ones of a peer are unreadable, so that none can exhaust the stack.
+pub const AHEAD_DEPTH_MAX: usize = 8;
 
 /// A program's conversation. The edge counts them up; none is used again on the same link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -209,8 +215,8 @@ pub struct Execution {
     pub inline_blob_bytes: u32,
 }
 
-/// A statement to be run for each row of another one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A statement to be run for each row of another one. Nested [`AHEAD_DEPTH_MAX`] deep at most.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AskAhead {
     /// The rule that asks for it.
     pub rule: Rule,
@@ -229,8 +235,91 @@ pub struct AskAhead {
     /// How many statements may be run without further credit ([`Ask::AheadCredit`]), those below included. Only that of the
     /// first statement of an opening counts.
     pub window: u32,
-    /// What to run for each of its rows in turn.
+    /// What to run for each of its rows in turn. The last field: what is before it is read as one ([`AheadHead`]).
     pub ahead: Vec<AskAhead>,
+}
+
+/// [`AskAhead`] without what is nested in it, field by field in the same order.
+#[derive(Deserialize)]
+struct AheadHead {
+    rule: Rule,
+    prepare: Vec<u8>,
+    described: Fingerprint,
+    input_blr: Vec<u8>,
+    parameters: Vec<Parameter>,
+    execution: Execution,
+    output_blr: Vec<u8>,
+    window: u32,
+}
+
+impl<'de> Deserialize<'de> for AskAhead {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AskAhead, D::Error> {
+        OneAhead { depth: AHEAD_DEPTH_MAX }.deserialize(deserializer)
+    }
+}
+
+/// Reads one [`AskAhead`] with at most `depth` levels, its own included.
+struct OneAhead {
+    depth: usize,
+}
+
+/// Reads those that are nested in one.
+struct NestedAhead {
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for OneAhead {
+    type Value = AskAhead;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<AskAhead, D::Error> {
+        // In postcard a structure is its fields one behind the other, however they are grouped.
+        deserializer.deserialize_tuple(2, self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneAhead {
+    type Value = AskAhead;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a statement to be run ahead")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<AskAhead, A::Error> {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            return Err(A::Error::custom("nested too deeply"));
+        };
+        let head: AheadHead = fields.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        let ahead = fields
+            .next_element_seed(NestedAhead { depth })?
+            .ok_or_else(|| A::Error::invalid_length(1, &self))?;
+        let AheadHead { rule, prepare, described, input_blr, parameters, execution, output_blr, window } =
+            head;
+        Ok(AskAhead { rule, prepare, described, input_blr, parameters, execution, output_blr, window, ahead })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for NestedAhead {
+    type Value = Vec<AskAhead>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<AskAhead>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NestedAhead {
+    type Value = Vec<AskAhead>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("statements to be run ahead")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<AskAhead>, A::Error> {
+        let mut nested = Vec::new();
+        while let Some(one) = elements.next_element_seed(OneAhead { depth: self.depth })? {
+            nested.push(one);
+        }
+        Ok(nested)
+    }
 }
 
 /// From the origin.
@@ -464,5 +553,43 @@ mod tests {
         let mut long = message.encode();
         long.push(0);
         assert_eq!(ToOrigin::decode(&long), Err(Unreadable));
+    }
+
+    fn opening(depth: usize) -> ToOrigin {
+        let push = Push { blr: vec![5], credit: 1 << 16, blob_bytes: 0 };
+        let mut ahead = Vec::new();
+        for level in 0..depth {
+            ahead = vec![AskAhead {
+                rule: Rule(u32::try_from(level).unwrap()),
+                prepare: vec![1, 2],
+                described: Fingerprint(9),
+                input_blr: vec![3],
+                parameters: vec![Parameter {
+                    source: Source::Outer(1, 2, Fit::Trimmed),
+                    has_own_length: true,
+                }],
+                execution: Execution::default(),
+                output_blr: vec![5],
+                window: 64,
+                ahead,
+            }];
+        }
+        let ask = Ask::Open { id: RequestId(1), cursor: Cursor(2), packet: vec![4], push: Some(push), ahead };
+        ToOrigin::On { channel: Channel(7), ask }
+    }
+
+    #[test]
+    fn statements_to_be_run_ahead_nest_so_deep_and_no_deeper() {
+        for depth in 0..=AHEAD_DEPTH_MAX {
+            let message = opening(depth);
+            assert_eq!(ToOrigin::decode(&message.encode()), Ok(message));
+        }
+        assert_eq!(ToOrigin::decode(&opening(AHEAD_DEPTH_MAX + 1).encode()), Err(Unreadable));
+        // Bytes of a hostile peer: each level is its count and its fields.
+        let (none, one) = (opening(0).encode(), opening(1).encode());
+        let (before, end) = none.split_at(none.len() - 1);
+        let level = &one[before.len()..one.len() - 1];
+        let hostile = [before, &level.repeat(1_000_000), end].concat();
+        assert_eq!(ToOrigin::decode(&hostile), Err(Unreadable));
     }
 }
