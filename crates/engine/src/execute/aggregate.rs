@@ -16,6 +16,7 @@ use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
 use crate::execute::context::ExecutionContext;
 use crate::execute::groups::{CallColumns, Group, GroupTable};
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::Expression;
@@ -275,6 +276,22 @@ impl Operator for AggregateOperator {
             Input::Columns(source) => {
                 source.open(context);
                 Ok(())
+            }
+        }
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        let is_volatile = {
+            let arguments =
+                self.aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+            self.aggregate.keys.iter().map(|key| &key.value).chain(arguments).any(Expression::is_volatile)
+        };
+        // Whole groups are left out.
+        let key = self.aggregate.keys.get(column).filter(|_| !is_volatile);
+        if let Some(Expression::Column(position)) = key.map(|key| &key.value) {
+            match &mut self.input {
+                Input::Rows(input) => input.restrict(*position, keys),
+                Input::Columns(source) => source.restrict(*position, keys),
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Hands out the rows of a [`ColumnSource`].
 
+use std::sync::Arc;
+
 use farbird_types::Result;
 
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::column_source::{COLUMN_ROWS_MAX, ColumnSource};
 use crate::execute::context::ExecutionContext;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{ByColumns, Operator};
 
 /// How many more rows are looked at with each batch.
@@ -91,6 +94,10 @@ impl Operator for ColumnScanOperator {
             self.place = 0;
         }
         Ok(true)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        self.source.restrict(column, keys);
     }
 
     fn next_columns(

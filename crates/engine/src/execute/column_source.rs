@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use farbird_record::ColumnValues;
 use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
 use farbird_vector::Failed;
@@ -13,6 +14,7 @@ use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true}
 
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::scan::row_number;
 use crate::expression::Expression;
 use crate::plan::{Access, Filter, Node, TableScan};
@@ -32,6 +34,9 @@ pub(crate) struct ColumnSource {
     types: Vec<SqlType>,
     /// The innermost first.
     filters: Vec<ColumnFilter>,
+    /// Behind the filters: columns whose values must be among the keys of joins; for this opening, and for the next one.
+    restrictions: Vec<(usize, Arc<KeyFilter>)>,
+    next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
     place: Option<Box<RelationScan>>,
     batch: ColumnBatch,
     selection: Vec<u32>,
@@ -62,6 +67,8 @@ impl ColumnSource {
                 types: column_types(scan),
                 scan: scan.clone(),
                 filters: Vec::new(),
+                restrictions: Vec::new(),
+                next_restrictions: Vec::new(),
                 place: None,
                 batch: ColumnBatch::new(),
                 selection: Vec::new(),
@@ -73,6 +80,13 @@ impl ColumnSource {
                 Some(source)
             }
             _ => None,
+        }
+    }
+
+    /// As [`crate::execute::operator::Operator::restrict`].
+    pub(crate) fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if self.types.get(column).is_some_and(|sql_type| keys.is_about(sql_type)) {
+            self.next_restrictions.push((column, Arc::clone(keys)));
         }
     }
 
@@ -92,6 +106,7 @@ impl ColumnSource {
         self.place = Some(Box::new(RelationScan::new(layout, view, self.scan.columns.clone())));
         self.clear();
         self.error = None;
+        self.restrictions = std::mem::take(&mut self.next_restrictions);
         for filter in &mut self.filters {
             filter.compiled = None;
         }
@@ -112,8 +127,8 @@ impl ColumnSource {
             }
             let Some(scan) = &mut self.place else { return Ok(false) };
             let transaction = context.transaction;
-            let filters = &self.filters;
-            let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, columns);
+            let (filters, restrictions) = (&self.filters, &self.restrictions);
+            let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
             if !scan
                 .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
                 .map_err(|error| transaction.status_of(error))?
@@ -198,12 +213,47 @@ impl ColumnSource {
                 self.error = selected.error;
             }
         }
+        for (column, keys) in &self.restrictions {
+            if self.selection.is_empty() {
+                break;
+            }
+            self.batch.load([*column])?;
+            let Some(vector) = self.batch.column(*column) else { continue };
+            let ColumnValues::Numbers(numbers) = vector.values() else { continue };
+            let nulls = vector.nulls();
+            let may_have = |place: &u32| {
+                let place = *place as usize;
+                numbers.get(place).is_some_and(|number| keys.may_have(*number)) && !nulls.is_null(place)
+            };
+            self.selection.retain(may_have);
+        }
         Ok(())
     }
 }
 
-/// Whether filters, the innermost first, may select a row of a block, or fail on one.
-fn may_select(filters: &[ColumnFilter], columns: &BlockColumns<'_>) -> bool {
+/// Whether filters, the innermost first, and joins' keys may select a row of a block, or a filter may fail on one.
+fn may_select(
+    filters: &[ColumnFilter],
+    restrictions: &[(usize, Arc<KeyFilter>)],
+    columns: &BlockColumns<'_>,
+) -> bool {
+    let is_fallible = |filter: &ColumnFilter| match &filter.compiled {
+        None => true,
+        Some(compiled) => {
+            !compiled.rest.is_empty()
+                || compiled.programs.iter().any(|program| program.possible(columns).fails)
+        }
+    };
+    // Where a filter could fail it is evaluated.
+    if !restrictions.is_empty() && !filters.iter().any(is_fallible) {
+        let has_none = |(column, keys): &(usize, Arc<KeyFilter>)| {
+            let Some(bounds) = columns.bounds(*column) else { return false };
+            bounds.numbers.is_none_or(|(low, high)| !keys.may_have_between(low, high))
+        };
+        if restrictions.iter().any(has_none) {
+            return false;
+        }
+    }
     for filter in filters {
         let Some(compiled) = &filter.compiled else { return true };
         let mut possible = Possible::TRUE;

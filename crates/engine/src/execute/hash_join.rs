@@ -18,8 +18,10 @@ use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
 use crate::execute::join_table::{HashedKey, JoinTable};
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
 use crate::execute::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
+use crate::expression::Expression;
 use crate::plan::{HashJoin, HashJoinKind, JoinKey};
 
 /// Into how many partitions rows are divided at a time; a power of two.
@@ -136,6 +138,24 @@ impl HashJoinOperator {
         self.table = Some(table);
         self.dividing = division;
         Ok(())
+    }
+
+    /// Tells the outer side which keys there are, if rows without a partner are dropped.
+    fn restrict_outer(&mut self, context: &ExecutionContext<'_>) {
+        let (Some(table), None) = (&self.table, &self.dividing) else { return };
+        if self.join.kind.keeps_outer() || self.join.condition.as_ref().is_some_and(Expression::is_volatile) {
+            return;
+        }
+        for (of_outer, of_inner) in self.join.outer_keys.iter().zip(&self.join.inner_keys) {
+            let (Expression::Column(outer), Expression::Column(inner)) = (&of_outer.value, &of_inner.value)
+            else {
+                continue;
+            };
+            let keys = (0..table.len()).filter_map(|number| table.row(number).get(*inner));
+            if let Some(keys) = KeyFilter::of(keys, context.budget.reserve()) {
+                self.outer.restrict(*outer, &Arc::new(keys));
+            }
+        }
     }
 
     /// Moves the rows of a table into partitions.
@@ -412,7 +432,22 @@ impl Operator for HashJoinOperator {
         self.inner_from = None;
         self.inner.open(context)?;
         self.read_inner(context)?;
+        self.restrict_outer(context);
         self.outer.open(context)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if self.join.condition.as_ref().is_some_and(Expression::is_volatile) {
+            return;
+        }
+        let kind = self.join.kind;
+        let outer_width = if kind.has_outer() { self.join.outer.width() } else { 0 };
+        match column.checked_sub(outer_width) {
+            None if matches!(kind, HashJoinKind::Right | HashJoinKind::Full) => {}
+            None => self.outer.restrict(column, keys),
+            Some(_) if matches!(kind, HashJoinKind::Left | HashJoinKind::Full) => {}
+            Some(column) => self.inner.restrict(column, keys),
+        }
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

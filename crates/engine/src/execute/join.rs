@@ -6,8 +6,10 @@ use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::context::ExecutionContext;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
-use crate::plan::{NestedLoop, NestedLoopKind};
+use crate::expression::Expression;
+use crate::plan::{NestedLoop, NestedLoopKind, Node};
 
 /// Runs the inner side for each row of the outer one.
 pub(crate) struct NestedLoopOperator {
@@ -127,5 +129,23 @@ impl Operator for NestedLoopOperator {
             }
         }
         Ok(!batch.is_empty())
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        let is_volatile = self.join.condition.as_ref().is_some_and(Expression::is_volatile)
+            || self.join.captures.iter().any(|(_, value)| value.is_volatile())
+            || !only_reads(&self.join.inner);
+        if column < self.join.outer.width() && !is_volatile {
+            self.outer.restrict(column, keys);
+        }
+    }
+}
+
+/// Whether a plan reads a table and does nothing else, so that it does not matter how often it runs.
+fn only_reads(node: &Node) -> bool {
+    match node {
+        Node::Table(_) => true,
+        Node::Filter(filter) => !filter.condition.is_volatile() && only_reads(&filter.input),
+        _ => false,
     }
 }

@@ -14,7 +14,7 @@
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
 //! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
-//! | `hash_join`, `join_table` | joins by hashing, past the memory limit too |
+//! | `hash_join`, `join_table`, `key_filter` | joins by hashing, past the memory limit too |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
 //! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
@@ -40,6 +40,7 @@ mod groups;
 mod hash_join;
 mod join;
 mod join_table;
+mod key_filter;
 mod keyed_rows;
 pub mod modify;
 pub mod operator;
@@ -65,5 +66,6 @@ pub use column_rows::ColumnRows;
 pub(crate) use constraint::key_text;
 pub use context::ExecutionContext;
 pub use cursor::Cursor;
+pub use key_filter::KeyFilter;
 pub use modify::{Modified, modify};
 pub use row_buffer::BufferedRows;

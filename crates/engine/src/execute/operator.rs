@@ -1,5 +1,7 @@
 //! The operators' common face, and how plans become operators.
 
+use std::sync::Arc;
+
 use farbird_types::{Error, Result};
 
 use crate::execute::aggregate::AggregateOperator;
@@ -10,6 +12,7 @@ use crate::execute::column_source::ColumnSource;
 use crate::execute::context::ExecutionContext;
 use crate::execute::hash_join::HashJoinOperator;
 use crate::execute::join::NestedLoopOperator;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::row_source::{
     ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator,
 };
@@ -34,6 +37,10 @@ pub trait Operator: Send {
     /// Those of the rows, after the rows before them: those are handed out by the call before. The operator is not used
     /// after an error.
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool>;
+
+    /// For the next opening, which comes after: rows whose value in a column is not among some keys, or NULL, are not wanted.
+    /// They may be left out, if that changes nothing else, or come all the same.
+    fn restrict(&mut self, _column: usize, _keys: &Arc<KeyFilter>) {}
 
     /// As [`Operator::next`] for the next rows by columns, about as many as `rows_max` at most, if they are at hand so.
     /// Whoever is told that they are not asks for them with [`Operator::next`]; both may be used in turns.
@@ -120,6 +127,10 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
             }
             result => result,
         }
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        self.operator.restrict(column, keys);
     }
 
     fn next_columns(

@@ -7,6 +7,7 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::context::ExecutionContext;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{ByColumns, Operator, build};
 use crate::expression::Expression;
 use crate::plan::{Filter, Limit, Project, Union};
@@ -61,6 +62,12 @@ impl Operator for FilterOperator {
         }
         Ok(false)
     }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if !self.filter.condition.is_volatile() {
+            self.input.restrict(column, keys);
+        }
+    }
 }
 
 /// Computes new rows.
@@ -105,6 +112,13 @@ impl Operator for ProjectOperator {
         Ok(true)
     }
 
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        let is_volatile = self.project.items.iter().any(Expression::is_volatile);
+        if let Some(Expression::Column(position)) = self.project.items.get(column).filter(|_| !is_volatile) {
+            self.input.restrict(*position, keys);
+        }
+    }
+
     fn next_columns(
         &mut self,
         context: &mut ExecutionContext<'_>,
@@ -124,21 +138,34 @@ impl Operator for ProjectOperator {
 pub(crate) struct UnionOperator {
     inputs: Vec<Box<dyn Operator>>,
     place: usize,
+    /// What each input is told before it is opened: for this opening, and for the next one.
+    restrictions: Vec<(usize, Arc<KeyFilter>)>,
+    next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
 }
 
 impl UnionOperator {
     pub(crate) fn new(union: &Arc<Union>) -> UnionOperator {
-        UnionOperator { inputs: union.inputs.iter().map(build).collect(), place: 0 }
+        UnionOperator {
+            inputs: union.inputs.iter().map(build).collect(),
+            place: 0,
+            restrictions: Vec::new(),
+            next_restrictions: Vec::new(),
+        }
+    }
+
+    /// Opens the input whose turn it is, if there is one.
+    fn open_input(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let Some(input) = self.inputs.get_mut(self.place) else { return Ok(()) };
+        self.restrictions.iter().for_each(|(column, keys)| input.restrict(*column, keys));
+        input.open(context)
     }
 }
 
 impl Operator for UnionOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.place = 0;
-        match self.inputs.first_mut() {
-            Some(first) => first.open(context),
-            None => Ok(()),
-        }
+        self.restrictions = std::mem::take(&mut self.next_restrictions);
+        self.open_input(context)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
@@ -147,12 +174,14 @@ impl Operator for UnionOperator {
                 return Ok(true);
             }
             self.place += 1;
-            if let Some(next) = self.inputs.get_mut(self.place) {
-                next.open(context)?;
-            }
+            self.open_input(context)?;
         }
         batch.truncate(0);
         Ok(false)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        self.next_restrictions.push((column, Arc::clone(keys)));
     }
 }
 

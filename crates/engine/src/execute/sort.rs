@@ -7,6 +7,7 @@ use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::context::ExecutionContext;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
 use crate::execute::spill::{Sorted, Sorter};
 use crate::plan::{Distinct, Sort, SortKey};
@@ -55,6 +56,12 @@ impl Operator for SortOperator {
             self.fill(context)?;
         }
         hand_out(&mut self.rows, batch, context)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if !self.sort.keys.iter().any(|key| key.value.is_volatile()) {
+            self.input.restrict(column, keys);
+        }
     }
 }
 

@@ -19,6 +19,8 @@ const INDEX_ROW_FAR: f64 = 2.2;
 const BUILD_ROW: f64 = 0.4;
 /// Looking a row up in a hash table.
 const PROBE_ROW: f64 = 0.25;
+/// Looking one number of a scan by columns up among the keys of a hash table.
+const FILTER_ROW: f64 = 0.01;
 /// Joining two rows.
 const JOINED_ROW: f64 = 0.25;
 /// Trying a pair of rows.
@@ -57,6 +59,12 @@ pub(crate) fn first_by_index(rows: f64, order: f64) -> f64 {
 /// A hash join of so many rows on the side that is built and on the side that asks, without reading them.
 pub(crate) fn hash_join(built: f64, asking: f64, joined: f64) -> f64 {
     built * BUILD_ROW + asking * PROBE_ROW + joined * JOINED_ROW
+}
+
+/// What a hash join costs less if the side that asks is scanned by columns, and so many of its rows have a partner: the
+/// others are left out before they are made.
+pub(crate) fn left_out(asking: f64, partners: f64) -> f64 {
+    (asking - partners).max(0.0) * (PROBE_ROW + ROW_MADE) - asking * FILTER_ROW
 }
 
 /// Trying each pair of rows.

@@ -20,7 +20,7 @@ use crate::plan::cost;
 use crate::plan::estimate::Estimator;
 use crate::plan::leaf::access_expressions;
 use crate::plan::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
-use crate::plan::{HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
+use crate::plan::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
 
 /// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
 /// the same fails with an internal error.
@@ -263,6 +263,7 @@ impl<'a> JoinPlanner<'a> {
             method: if number == 0 { Method::BuildMember } else { Method::Nested },
             rows: 1.0,
             cost: 0.0,
+            flowing: 0,
         };
         if members.len() > MEMBERS_MAX {
             return (0..members.len()).map(as_written).collect();
@@ -359,24 +360,28 @@ impl<'a> JoinPlanner<'a> {
         needs: u64,
         leaves: Option<f64>,
     ) -> Member {
-        let (rows, all_rows, read_cost) = match (&member.planned, member.tree) {
-            (Some(planned), _) => (planned.rows, planned.rows, planned.cost),
+        let (rows, all_rows, (read_cost, scanned)) = match (&member.planned, member.tree) {
+            (Some(planned), _) => (planned.rows, planned.rows, (planned.cost, false)),
             (None, FromTree::Source(source)) => {
                 let all = self.estimator.rows(*source);
                 let rows = (all * self.estimator.selectivity(local)).max(1.0);
                 (rows, all, self.read_cost(*source, local, all, rows))
             }
-            _ => (1.0, 1.0, 1.0),
+            _ => (1.0, 1.0, (1.0, false)),
         };
         let runs_for_each = member.dropping.is_none() && !member.needs.is_empty();
-        Member { rows, all_rows, read_cost, needs, runs_for_each, leaves }
+        let anti = member.dropping.as_ref().is_some_and(|(_, anti)| *anti);
+        Member { rows, all_rows, read_cost, needs, runs_for_each, leaves, anti, scanned }
     }
 
-    /// What reading a source by itself costs.
-    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> f64 {
+    /// What reading a source by itself costs, and whether it is scanned by columns.
+    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> (f64, bool) {
         match self.stored_table(source) {
-            Some(relation) => self.choose(source, relation, &BTreeSet::new(), local).cost,
-            None => cost::scan(all, rows),
+            Some(relation) => {
+                let choice = self.choose(source, relation, &BTreeSet::new(), local);
+                (choice.cost, matches!(choice.access, Access::Natural))
+            }
+            None => (cost::scan(all, rows), false),
         }
     }
 
@@ -412,7 +417,7 @@ impl<'a> JoinPlanner<'a> {
     fn link(&self, condition: &Expression, members: u64) -> Link {
         let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
         else {
-            return Link { members, fraction: ACROSS_FRACTION, hashable: false, equal: None };
+            return Link { members, fraction: ACROSS_FRACTION, hashable: false, filters: false, equal: None };
         };
         let (of_left, of_right) = (self.sources_of(left), self.sources_of(right));
         let hashable = !condition.is_volatile()
@@ -424,7 +429,8 @@ impl<'a> JoinPlanner<'a> {
             (Expression::Column(left), Expression::Column(right)) => Some((*left, *right)),
             _ => None,
         };
-        Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, equal }
+        let filters = hashable && equal.is_some_and(|(left, right)| self.have_one_unit(left, right));
+        Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, filters, equal }
     }
 
     /// Part of the rows that EXISTS or its like leaves.
@@ -648,7 +654,7 @@ impl<'a> JoinPlanner<'a> {
         };
         let all = self.estimator.rows(*source);
         let rows = (all * self.estimator.selectivity(&local)).max(1.0);
-        let read = self.read_cost(*source, &local, all, rows);
+        let (read, _) = self.read_cost(*source, &local, all, rows);
         let own = BTreeSet::from([*source]);
         let hashable = across.iter().any(|condition| self.equality(condition, &left.sources, &own).is_some());
         let joined = left.rows.max(rows);
@@ -852,6 +858,17 @@ impl<'a> JoinPlanner<'a> {
         };
         match (kind(left), kind(right)) {
             (Some(left), Some(right)) => left == right,
+            _ => false,
+        }
+    }
+
+    /// Whether the values of two columns are numbers of one scale, or dates.
+    fn have_one_unit(&self, left: usize, right: usize) -> bool {
+        match (self.slot_type(left), self.slot_type(right)) {
+            (Some(SqlType::Exact { scale: left, .. }), Some(SqlType::Exact { scale: right, .. })) => {
+                left == right
+            }
+            (Some(SqlType::Date), Some(SqlType::Date)) => true,
             _ => false,
         }
     }

@@ -30,6 +30,10 @@ pub(super) struct Member {
     pub(super) runs_for_each: bool,
     /// EXISTS and its like: only drops rows of the others, and leaves this part of them.
     pub(super) leaves: Option<f64>,
+    /// Whether rows without a partner in it are what stays (NOT EXISTS).
+    pub(super) anti: bool,
+    /// Whether it is a scan by columns: then a hash join tells it which keys have a partner.
+    pub(super) scanned: bool,
 }
 
 /// A condition on several members.
@@ -41,6 +45,8 @@ pub(super) struct Link {
     pub(super) fraction: f64,
     /// Whether a hash join can use it.
     pub(super) hashable: bool,
+    /// Whether a scan by columns can leave rows out by it: it is about numbers or dates.
+    pub(super) filters: bool,
     /// The columns that it says are equal.
     pub(super) equal: Option<(usize, usize)>,
 }
@@ -67,6 +73,8 @@ pub(super) struct Step {
     pub(super) rows: f64,
     /// What everything up to it costs.
     pub(super) cost: f64,
+    /// The member whose rows flow through the joins so far: the others are in hash tables or looked up.
+    pub(super) flowing: usize,
 }
 
 /// What is to be put in order.
@@ -114,7 +122,7 @@ impl<'a> Order<'a> {
                 let rows = self.rows_of(set | 1 << member);
                 let cost = cost + cost::nested_loop(self.rows_of(set), lookup, rows);
                 if next.is_none_or(|next| cost < next.cost) {
-                    next = Some(Step { member, method: Method::Nested, rows, cost });
+                    next = Some(Step { member, method: Method::Nested, rows, cost, flowing: start.member });
                 }
             }
             let next = next?;
@@ -147,9 +155,9 @@ impl<'a> Order<'a> {
         for _ in 1..self.members.len() {
             let mut next: Vec<u64> = Vec::new();
             for set in level {
-                let Some(cost) = bests.get(&set).map(|best| best.step.cost) else { continue };
+                let Some(before) = bests.get(&set).map(|best| best.step) else { continue };
                 for member in self.candidates(set) {
-                    let step = self.step(set, cost, member);
+                    let step = self.step(set, before, member);
                     let joined = set | 1 << member;
                     let known = bests.get(&joined);
                     if known.is_none() {
@@ -185,15 +193,15 @@ impl<'a> Order<'a> {
     fn greedy(&mut self, start: Step) -> Option<Vec<Step>> {
         let mut steps = vec![start];
         let mut set = 1 << start.member;
-        let mut cost = start.cost;
+        let mut before = start;
         while steps.len() < self.members.len() {
             let candidates = self.candidates(set);
             let next = candidates
                 .into_iter()
-                .map(|member| self.step(set, cost, member))
+                .map(|member| self.step(set, before, member))
                 .min_by(|left, right| (left.cost + left.rows).total_cmp(&(right.cost + right.rows)))?;
             set |= 1 << next.member;
-            cost = next.cost;
+            before = next;
             steps.push(next);
         }
         Some(steps)
@@ -209,6 +217,7 @@ impl<'a> Order<'a> {
                 method: Method::BuildMember,
                 rows: member.rows.max(1.0),
                 cost: member.read_cost,
+                flowing: number,
             })
             .collect()
     }
@@ -240,7 +249,7 @@ impl<'a> Order<'a> {
         })
     }
 
-    fn step(&mut self, set: u64, cost: f64, number: usize) -> Step {
+    fn step(&mut self, set: u64, so_far: Step, number: usize) -> Step {
         let before = self.rows_of(set);
         let rows = self.rows_of(set | 1 << number);
         let hashable = self.links_between(set, number).any(|link| link.hashable);
@@ -256,8 +265,21 @@ impl<'a> Order<'a> {
                 offer(cost::nested_plan(before, member.rows), Method::Nested);
             } else if hashable {
                 let read = member.read_cost;
-                offer(read + cost::hash_join(member.rows, before, rows), Method::BuildMember);
-                offer(read + cost::hash_join(before, member.rows, rows), Method::BuildJoined);
+                let build_member = cost::hash_join(member.rows, before, rows);
+                let build_joined = cost::hash_join(before, member.rows, rows);
+                let flowing =
+                    self.members.get(so_far.flowing).filter(|flowing| flowing.scanned && !member.anti);
+                let spared =
+                    flowing.zip(self.partners(set, number, so_far.flowing)).map(|(flowing, part)| {
+                        let share = (part * member.rows).min(1.0);
+                        cost::left_out(flowing.rows, flowing.rows * share).min(build_member)
+                    });
+                offer(read + build_member - spared.unwrap_or(0.0), Method::BuildMember);
+                let spared = self.partners(set, number, number).filter(|_| member.scanned).map(|part| {
+                    let share = (part * before).min(1.0);
+                    cost::left_out(member.rows, member.rows * share).min(build_joined + read / 2.0)
+                });
+                offer(read + build_joined - spared.unwrap_or(0.0), Method::BuildJoined);
             } else {
                 offer(member.read_cost + cost::all_pairs(member.rows, before, rows), Method::BuildMember);
             }
@@ -265,7 +287,18 @@ impl<'a> Order<'a> {
         if let Some(lookup) = lookup {
             offer(cost::nested_loop(before, lookup, rows), Method::Nested);
         }
-        Step { member: number, method: best.1, rows, cost: cost + best.0 }
+        let flowing = if best.1 == Method::BuildJoined { number } else { so_far.flowing };
+        Step { member: number, method: best.1, rows, cost: so_far.cost + best.0, flowing }
+    }
+
+    /// The part of the pairs of a set's rows and a member's that are partners by what a scan of one of them can look at: of
+    /// the member itself, or of one of the set.
+    fn partners(&self, set: u64, number: usize, scanned: usize) -> Option<f64> {
+        let links = self.links_between(set, number);
+        links
+            .filter(|link| link.filters && link.members & 1 << scanned != 0 && link.members.count_ones() == 2)
+            .map(|link| link.fraction)
+            .min_by(f64::total_cmp)
     }
 
     fn neighbours(&self, member: usize) -> u64 {
@@ -377,6 +410,8 @@ mod tests {
             needs: 0,
             runs_for_each: false,
             leaves: None,
+            anti: false,
+            scanned: false,
         }
     }
 
@@ -385,6 +420,7 @@ mod tests {
             members: 1 << left | 1 << right,
             fraction: 1.0 / distinct,
             hashable: true,
+            filters: false,
             equal: Some((left * 10, right * 10 + 1)),
         }
     }
@@ -448,6 +484,7 @@ mod tests {
             members: 1 << left | 1 << right,
             fraction: 0.001,
             hashable: true,
+            filters: false,
             equal: Some((left, right)),
         };
         let links = [same(0, 1), same(1, 2), same(0, 2)];
