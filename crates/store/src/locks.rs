@@ -81,9 +81,18 @@ struct Waiting {
     row: Option<(RelationId, RowId)>,
     /// Earlier ones are served first.
     arrival: u64,
-    /// Nothing to wait for is left; a row that was waited for is locked for the waiter now.
-    is_over: bool,
+    /// How it has ended, if it has.
+    end: Option<WaitEnd>,
     wake: Arc<Condvar>,
+}
+
+/// How a wait ends, if neither cancelled nor given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitEnd {
+    /// Nothing to wait for is left; a row that was waited for is locked for the waiter now.
+    Served,
+    /// The row has gone to this transaction, which waits for the waiter.
+    Deadlock(TransactionId),
 }
 
 /// Whose transaction it is: those who share a cancel flag share a thread, one thing at a time.
@@ -391,7 +400,7 @@ impl LockTable {
         let wake = Arc::new(Condvar::new());
         state.arrivals += 1;
         let arrival = state.arrivals;
-        let waiting = Waiting { holders, row, arrival, is_over: false, wake: Arc::clone(&wake) };
+        let waiting = Waiting { holders, row, arrival, end: None, wake: Arc::clone(&wake) };
         state.waits.insert(waiter.transaction, waiting);
         let (table, waker) = (Arc::clone(self), Arc::clone(&wake));
         waiter.cancel.set_waker(Some(Arc::new(move || {
@@ -400,8 +409,10 @@ impl LockTable {
             waker.notify_one();
         })));
         let result = loop {
-            if state.waits.get(&waiter.transaction).is_none_or(|waiting| waiting.is_over) {
-                break Ok(());
+            match state.waits.get(&waiter.transaction).map(|waiting| waiting.end) {
+                None | Some(Some(WaitEnd::Served)) => break Ok(()),
+                Some(Some(WaitEnd::Deadlock(holder))) => break Err(StoreError::Deadlock { holder }),
+                Some(None) => {}
             }
             if waiter.cancel.is_raised() {
                 break Err(StoreError::Cancelled);
@@ -423,26 +434,33 @@ impl LockTable {
 
     /// Looks at those who wait and whom `concerns` is true of, in the order of their arrival: gives a free row to the first
     /// who wants it, lets the others wait for its new holder, and wakes those who waited for an end.
+    ///
+    /// A row that was given back early may have gone to somebody who did not wait for it, who may wait for something else by
+    /// now: that wait was tested when this one still pointed at the old holder, so the circle is looked for here.
     fn serve(&self, state: &mut State, concerns: impl Fn(&Waiting) -> bool) {
         let mut concerned: Vec<_> = state
             .waits
             .iter()
-            .filter(|(_, waiting)| !waiting.is_over && concerns(waiting))
+            .filter(|(_, waiting)| waiting.end.is_none() && concerns(waiting))
             .map(|(transaction, waiting)| (waiting.arrival, *transaction))
             .collect();
         concerned.sort_unstable();
         for (_, transaction) in concerned {
+            let row = state.waits.get(&transaction).and_then(|waiting| waiting.row);
+            let new_holder = row.and_then(|(relation, row)| {
+                self.rows[shard_of(relation, row)].lock().take(relation, row, transaction).err()
+            });
+            let end = match new_holder {
+                None => Some(WaitEnd::Served),
+                Some(holder) if state.reaches(&[holder], transaction) => Some(WaitEnd::Deadlock(holder)),
+                Some(_) => None,
+            };
             let Some(waiting) = state.waits.get_mut(&transaction) else { continue };
-            if let Some((relation, row)) = waiting.row
-                && let Err(holder) =
-                    self.rows[shard_of(relation, row)].lock().take(relation, row, transaction)
-            {
-                // It runs, so this closes no circle; should it wait later, that wait is tested.
-                waiting.holders = vec![holder];
-                continue;
+            waiting.holders = new_holder.map_or(std::mem::take(&mut waiting.holders), |holder| vec![holder]);
+            waiting.end = end;
+            if end.is_some() {
+                waiting.wake.notify_one();
             }
-            waiting.is_over = true;
-            waiting.wake.notify_one();
         }
     }
 }
@@ -482,7 +500,7 @@ impl State {
                 return true;
             }
             if seen.insert(transaction) {
-                let next = self.waits.get(&transaction).filter(|waiting| !waiting.is_over);
+                let next = self.waits.get(&transaction).filter(|waiting| waiting.end.is_none());
                 open.extend(next.iter().flat_map(|waiting| &waiting.holders));
             }
         }
@@ -588,6 +606,33 @@ mod tests {
             second.end();
             third_lock.join().expect("no panic").expect("its turn");
             third.end();
+        });
+    }
+
+    #[test]
+    fn a_circle_is_found_though_the_row_has_gone_to_one_who_waits_by_now() {
+        let table = Arc::new(LockTable::default());
+        let [first, second, third] = [1, 2, 3].map(|id| Session::begin(&table, id));
+        first.lock(7, Wait::Forever).expect("free");
+        second.lock(8, Wait::Forever).expect("free");
+        thread::scope(|scope| {
+            let (second, third) = (&second, &third);
+            let patient = Wait::Timeout(Duration::from_secs(60));
+            let second_lock = scope.spawn(move || second.lock(7, patient));
+            wait_until_asleep(&table, 1);
+            // The first one gives the row back, in the two steps of `unlock_row`; between them the third one takes it,
+            // and waits for the second one, which seems to wait for the first one still.
+            table.rows[shard_of(T, RowId(7))].lock().unlock(T, RowId(7), first.id);
+            third.lock(7, Wait::Forever).expect("free for a moment");
+            let third_lock = scope.spawn(|| third.lock(8, Wait::Forever));
+            wait_until_asleep(&table, 2);
+            table.serve(&mut table.state.lock(), |waiting| waiting.row == Some((T, RowId(7))));
+            let refused = second_lock.join().expect("no panic").expect_err("nobody can go on");
+            assert!(matches!(refused, StoreError::Deadlock { holder: TransactionId(3) }));
+            second.end();
+            third_lock.join().expect("no panic").expect("its turn");
+            third.end();
+            first.end();
         });
     }
 
