@@ -9,6 +9,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`edge`] | the machine beside the program |
 //! | [`message`] | what edge and origin tell each other |
 
+pub mod edge;
 pub mod message;

@@ -3,7 +3,12 @@
 //! Each program that is connected to the edge has a *channel*, and the origin has one conversation with the server for each channel, in
 //! the protocol version that program and server have agreed upon. So packets, and rows in them, are the same bytes on both sides; only
 //! handles differ: those that the program sees are the edge's own, and the origin knows what they stand for at the server. Wherever
-//! a message carries packets, their handles are the edge's.
+//! a message carries packets, their handles are the edge's. The edge chooses the handle of each object before it is made, and says so
+//! with the packet that makes it; 0xFFFF ("the latest") and op_disconnect never get to the origin.
+//!
+//! The answer to op_connect, which [`ToOrigin::Open`] carries, is the [`Tell::Reply`] with [`RequestId::CONNECT`]; what op_connect offers
+//! is what the edge can speak. A reply that carries keys ([`farbird_wire::crypt::keys`]) has [`Tell::Key`] before it, or its keys mean
+//! nothing to the edge, which leaves them out. Compression and encryption are each hop's own: packets here are plain.
 //!
 //! Messages of one direction arrive in the order in which they were sent, except that [`ToEdge::Rows`] and [`ToEdge::Blob`]
 //! stand behind everything else that waits to be sent; among themselves they keep their order.
@@ -23,6 +28,11 @@ pub struct Channel(pub u32);
 /// A request of a channel, counted up by the edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u32);
+
+impl RequestId {
+    /// The op_connect of the channel.
+    pub const CONNECT: RequestId = RequestId(0);
+}
 
 /// One opening of a cursor on a channel, counted up by the edge: rows of an earlier one are not taken for those of a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,11 +89,16 @@ pub enum Ask {
     Relay {
         /// The request.
         id: RequestId,
+        /// The handle that the edge gives to what this makes, if it makes something: a transaction, a statement, a BLOB, a BLR
+        /// request. Where the packet fails, nothing has the handle. 0 if it makes nothing.
+        object: u16,
         /// The packet.
         packet: Vec<u8>,
     },
     /// A packet that the edge has answered already. If it fails, what needs its outcome fails with the same status.
     Quiet {
+        /// As in [`Ask::Relay`].
+        object: u16,
         /// The packet.
         packet: Vec<u8>,
     },
@@ -107,9 +122,28 @@ pub enum Ask {
         /// What to ask ahead for each of its rows.
         ahead: Vec<AskAhead>,
     },
+    /// How the rows of a cursor are to be pushed that was opened without saying so.
+    Push {
+        /// Which.
+        cursor: Cursor,
+        /// How.
+        push: Push,
+    },
+    /// op_open_blob or op_open_blob2 of a BLOB whose contents are not at the edge: they are pushed, from its start to its end, by
+    /// [`Tell::Blob`]. What the program reads and seeks in it is the edge's affair; it is closed by [`Ask::CloseCursor`].
+    OpenBlob {
+        /// The request.
+        id: RequestId,
+        /// This opening.
+        cursor: Cursor,
+        /// The op_open_blob.
+        packet: Vec<u8>,
+        /// Bytes that may be sent without further credit.
+        credit: u32,
+    },
     /// More may be pushed.
     Credit {
-        /// Of which cursor.
+        /// Of which cursor, or opening of a BLOB.
         cursor: Cursor,
         /// How many bytes more.
         bytes: u32,
@@ -137,9 +171,9 @@ pub enum Ask {
         /// Of which cursor.
         outer: Cursor,
     },
-    /// Rows of a cursor are wanted no longer: it is closed at the server.
+    /// Rows of a cursor are wanted no longer: it is closed at the server (if it is open there still). The statement stays.
     CloseCursor {
-        /// Which.
+        /// Which cursor, or opening of a BLOB.
         cursor: Cursor,
     },
     /// op_cancel: at once, before what waits.
@@ -149,9 +183,18 @@ pub enum Ask {
     },
 }
 
-/// What a statement was described as: a hash of the reply to op_prepare_statement.
+/// What a statement was described as: a hash of the data of the reply to op_prepare_statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub u64);
+
+impl Fingerprint {
+    /// That of the data of an op_response: FNV-1a. It tells descriptions apart that are not the same by chance; nothing depends on
+    /// its withstanding an attack, since whoever could make a description may as well make rows.
+    pub fn of(data: &[u8]) -> Fingerprint {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Fingerprint(data.iter().fold(0xcbf2_9ce4_8422_2325, step))
+    }
+}
 
 /// How rows are pushed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -409,17 +452,19 @@ pub enum Tell {
     Rows {
         /// Which.
         cursor: Cursor,
-        /// op_fetch_response packets, one for each row; with inline BLOBs before their rows where the protocol has them.
+        /// op_fetch_response packets, one for each row, without the mark that ends a batch; with inline BLOBs before their rows where
+        /// the protocol has them and the program's op_execute asked for them.
         packets: Vec<u8>,
         /// How many rows.
         rows: u32,
         /// How it ends, if it ends here.
         end: Option<End>,
     },
-    /// Contents of a BLOB.
+    /// Contents of a BLOB. Those that come with the rows of a cursor are whole, and stand before the rows that name them: a BLOB that
+    /// the edge has not got when its row is there does not come by itself. (BLOBs larger than [`Push::blob_bytes`] do not.)
     Blob {
-        /// The transaction that reads it: the edge's handle.
-        transaction: u16,
+        /// The cursor whose rows name it, or the opening that asks for it.
+        cursor: Cursor,
         /// The BLOB.
         blob: u64,
         /// What op_info_blob says of it: segments, longest segment, length, kind.
@@ -547,7 +592,7 @@ mod tests {
 
     #[test]
     fn messages_come_back_as_they_were() {
-        let ask = Ask::Relay { id: RequestId(3), packet: vec![1, 2, 3] };
+        let ask = Ask::Relay { id: RequestId(3), object: 0, packet: vec![1, 2, 3] };
         let message = ToOrigin::On { channel: Channel(7), ask };
         assert_eq!(ToOrigin::decode(&message.encode()), Ok(message.clone()));
         let mut long = message.encode();
