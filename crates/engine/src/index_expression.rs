@@ -13,13 +13,14 @@ use farbird_store::{KeyExpression, RowPredicate, Store, StoreOptions, Transactio
 use farbird_types::{CharacterSet, Error, Result, SqlType, Timestamp, TimestampTz, Value, isc};
 use parking_lot::Mutex;
 
+use crate::above::ABOVE;
 use crate::api::{AttachOptions, ClientDescription, TransactionParameters};
 use crate::bind::{self, Environment};
 use crate::budget::{Account, Limits};
 use crate::catalog::{Catalog, CatalogChanges, IndexCompiler, Relation, Slots, set_index_compiler};
 use crate::clock;
 use crate::database::Database;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::expression::{BoundExpression, Expression};
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 use crate::transaction::{Transaction, TransactionCatalog};
@@ -194,7 +195,8 @@ fn apart<T>(evaluate: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>) -> Re
     let now = TimestampTz { utc: Timestamp::default(), zone: clock::DEFAULT_ZONE };
     let budget = world.session.budget.statement();
     let World { database, session, transaction } = &*world;
-    let mut context = ExecutionContext::new(database, session, transaction, view, now, Vec::new(), budget);
+    let mut context =
+        ExecutionContext::new(&ABOVE, database, session, transaction, view, now, Vec::new(), budget);
     // An index holds the same values whenever they are computed.
     context.cast.now = Timestamp::default;
     evaluate(&mut context)

@@ -25,6 +25,7 @@
 //! and `sql`; knows no packets. Which arrows between its rooms still point up stands in docs/architecture.md.
 #![forbid(unsafe_code)]
 
+mod above;
 pub mod api;
 pub mod attachment;
 pub mod backup;
@@ -33,7 +34,6 @@ pub mod check;
 pub mod ddl;
 pub mod engine;
 pub mod execute;
-pub mod expression;
 mod index_expression;
 pub mod plan;
 pub mod psql;
@@ -45,6 +45,7 @@ pub use farbird_budget as budget;
 pub(crate) use farbird_catalog as catalog;
 pub use farbird_catalog::database;
 pub(crate) use farbird_catalog::transaction;
+pub use farbird_expression as expression;
 pub(crate) use farbird_function as function;
 pub use farbird_session as session;
 pub use farbird_session::{clock, users};

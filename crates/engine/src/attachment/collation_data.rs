@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use farbird_types::{Error, Result, isc};
 
+use crate::above::ABOVE;
 use crate::api::TransactionParameters;
 use crate::attachment::Attachment;
 use crate::catalog::CollationData;
 use crate::clock;
 use crate::ddl;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 
 impl Attachment {
     /// Has outdated indexes made anew before anybody reads by them; who attaches meanwhile waits.
@@ -50,8 +51,16 @@ impl Attachment {
         let now = clock::now(self.session.settings.lock().time_zone);
         let view = transaction.store.view()?;
         let (given, budget) = (Vec::new(), self.session.budget.statement());
-        let mut context =
-            ExecutionContext::new(self.database(), &self.session, transaction, view, now, given, budget);
+        let mut context = ExecutionContext::new(
+            &ABOVE,
+            self.database(),
+            &self.session,
+            transaction,
+            view,
+            now,
+            given,
+            budget,
+        );
         ddl::collation_data::bring_up_to_date(&mut context).map_err(|error| self.database().status(error))
     }
 }

@@ -17,11 +17,12 @@ use std::sync::Arc;
 use farbird_sql::ast::DatabaseEvent;
 use farbird_types::{Error, Result, isc};
 
+use crate::above::ABOVE;
 use crate::api::TransactionParameters;
 use crate::attachment::Attachment;
 use crate::catalog::privileges::Actor;
 use crate::clock;
-use crate::execute::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::psql;
 use crate::transaction::Transaction;
 
@@ -85,8 +86,16 @@ impl Attachment {
         let now = clock::now(self.session.settings.lock().time_zone);
         let view = transaction.store.view()?;
         let (given, budget) = (Vec::new(), self.session.budget.statement());
-        let mut context =
-            ExecutionContext::new(self.database(), &self.session, transaction, view, now, given, budget);
+        let mut context = ExecutionContext::new(
+            &ABOVE,
+            self.database(),
+            &self.session,
+            transaction,
+            view,
+            now,
+            given,
+            budget,
+        );
         let savepoint = transaction.store.savepoint();
         let mark = transaction.catalog.lock().mark();
         let fired = psql::fire_database_triggers(&mut context, event);

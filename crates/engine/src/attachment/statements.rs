@@ -9,6 +9,7 @@ use farbird_store::ReadView;
 use farbird_types::convert::CastContext;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
+use crate::above::ABOVE;
 use crate::api::{
     ColumnDescription, ExecuteOptions, Execution, FetchEnd, FetchedRows, RecordCounts, Rows, RowsWanted,
     Scroll, StatementDescription, StatementHandle, StatementKind, TransactionHandle,
@@ -26,7 +27,8 @@ use crate::catalog::{Catalog, CatalogChanges, Footprint};
 use crate::clock;
 use crate::ddl;
 use crate::execute::operator::ByColumns;
-use crate::execute::{BufferedRows, ColumnRows, Cursor, ExecutionContext};
+use crate::execute::{BufferedRows, ColumnRows, Cursor};
+use crate::expression::ExecutionContext;
 use crate::psql;
 use crate::psql::authority;
 use crate::session::binding::ShownType;
@@ -651,7 +653,7 @@ impl Attachment {
         let given = std::mem::take(parameters);
         let budget = Arc::clone(&slot.budget);
         let mut context =
-            ExecutionContext::new(&database, &self.session, transaction, view, now, given, budget);
+            ExecutionContext::new(&ABOVE, &database, &self.session, transaction, view, now, given, budget);
         let result = run(prepared, &mut context, options);
         slot.counts = context.counts;
         *parameters = context.parameters;
@@ -796,8 +798,16 @@ impl Attachment {
             RowSource::Query(_) | RowSource::Finished(_) => open.view.clone(),
         };
         let (given, budget) = (Vec::new(), Arc::clone(&slot.budget));
-        let mut context =
-            ExecutionContext::new(&database, &self.session, transaction, view, open.now, given, budget);
+        let mut context = ExecutionContext::new(
+            &ABOVE,
+            &database,
+            &self.session,
+            transaction,
+            view,
+            open.now,
+            given,
+            budget,
+        );
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
         let mut progress = Progress::default();

@@ -18,6 +18,7 @@ use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_dom
 use crate::expression::{
     BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
 };
+use crate::plan::subplan::PlannedQuery;
 
 pub(crate) fn bind_alone(
     environment: &Environment,
@@ -416,11 +417,10 @@ impl Binder<'_> {
         Expression::Subquery(Box::new(Subquery {
             place,
             kind,
-            plan: Arc::new(query.plan),
+            plan: Arc::new(PlannedQuery { node: query.plan, unnested: query.unnested }),
             captures: query.captures,
             invariant,
             repeatable: query.repeatable,
-            unnested: query.unnested.map(Arc::new),
         }))
     }
 }

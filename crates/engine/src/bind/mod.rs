@@ -71,7 +71,7 @@ pub struct Environment {
     pub dialect: u8,
 }
 
-/// A variable or parameter of PSQL, by its slot in [`crate::execute::context::ExecutionContext::parameters`].
+/// A variable or parameter of PSQL, by its slot in [`crate::expression::ExecutionContext::parameters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
     /// Its slot.

@@ -9,7 +9,7 @@ use farbird_types::{Result, SqlType, Value};
 use crate::bind::{self, Environment, NoVariables};
 use crate::catalog::{Catalog, CatalogObject, Counters, Index, ObjectKind, Relation, layout};
 use crate::ddl::error;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 
 /// One running DDL statement.
 pub(super) struct Editor<'e, 'a> {

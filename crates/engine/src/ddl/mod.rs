@@ -46,7 +46,7 @@ mod view;
 use farbird_sql::ast::DdlStatement;
 use farbird_types::Result;
 
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use editor::Editor;
 
 /// Runs a DDL statement.

@@ -4,7 +4,7 @@ use farbird_types::Result;
 
 use crate::catalog::ObjectKind;
 use crate::catalog::privileges::{self, DdlAction};
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 
 /// Checks that an object may be created, altered or dropped.
 ///

@@ -8,9 +8,9 @@ use std::hash::{BuildHasher, RandomState};
 use farbird_types::{BlobId, Collation, Result, Value, compare};
 
 use crate::budget::Reservation;
-use crate::execute::context::ExecutionContext;
 use crate::execute::sort::append_key;
-use crate::expression::blob::{blob_text, releasing};
+use crate::expression::ExecutionContext;
+use crate::function::blob::{blob_text, releasing};
 use crate::plan::SortKey;
 
 /// What a BLOB takes in the map, which is half full.

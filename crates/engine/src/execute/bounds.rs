@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use farbird_store::{KeyBound, KeyRange};
 use farbird_types::{Collation, ExactWidth, Result, SqlType, Text, Value, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::expression::blob::{cast_value, releasing, text_of};
+use crate::expression::ExecutionContext;
+use crate::function::blob::{cast_value, releasing, text_of};
 use crate::function::compare::compare_nullable;
 use crate::plan::IndexRange;
 

@@ -7,9 +7,9 @@ use farbird_types::Result;
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::column_source::{COLUMN_ROWS_MAX, ColumnSource};
-use crate::execute::context::ExecutionContext;
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{ByColumns, Operator};
+use crate::expression::ExecutionContext;
 
 /// How many more rows are looked at with each batch.
 const GROWTH: usize = 4;

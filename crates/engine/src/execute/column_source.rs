@@ -13,9 +13,9 @@ use farbird_vector::Failed;
 use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 
 use crate::execute::column_rows::ColumnRows;
-use crate::execute::context::ExecutionContext;
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::scan::row_number;
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::plan::{Access, Filter, Node, TableScan};
 use crate::vector::{Possible, Program, Rows};

@@ -3,9 +3,9 @@
 use farbird_store::{IndexId, StoreError};
 use farbird_types::{Error, Result, Value, convert, isc};
 
-use crate::execute::context::ExecutionContext;
 use crate::execute::row_change::{Change, Failure};
-use crate::expression::blob::cast_value;
+use crate::expression::ExecutionContext;
+use crate::function::blob::cast_value;
 use crate::plan::modification::{ForeignKeyRule, Target, TargetColumn};
 
 /// Most characters of a value that a status shows: Firebird's own.

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use farbird_types::{Result, Value};
 
 use crate::budget::{Reservation, reserve_entry};
-use crate::execute::context::ExecutionContext;
 use crate::execute::spill::{Sorted, Sorter};
+use crate::expression::ExecutionContext;
 
 /// What the allocation of a key takes beside its bytes.
 const ALLOCATION_BYTES: usize = 16;

@@ -13,11 +13,11 @@ use farbird_vector::{Column, Selection};
 
 use crate::budget::{Reservation, row_bytes};
 use crate::execute::blob_keys::BlobKeys;
-use crate::execute::context::ExecutionContext;
 use crate::execute::distinct_set::DistinctSet;
 use crate::execute::ordering::sort_by;
 use crate::execute::sort::append_key;
-use crate::expression::evaluate::evaluate_all;
+use crate::expression::ExecutionContext;
+use crate::expression::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{Aggregate, AggregateCall};
 use crate::session::Interrupt;

@@ -16,11 +16,11 @@ use farbird_types::{Result, Value, compare};
 
 use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
-use crate::execute::context::ExecutionContext;
 use crate::execute::join_table::{HashedKey, JoinTable};
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
 use crate::execute::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::plan::{HashJoin, HashJoinKind, JoinKey};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
-use crate::execute::context::ExecutionContext;
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::plan::{NestedLoop, NestedLoopKind, Node};
 

@@ -5,7 +5,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `context`, `frame`, `batch` | what running plans share: surroundings, state, rows |
+//! | `batch` | rows between operators |
 //! | `cursor` | an open query |
 //! | `operator` | the operators' common face, and how plans become operators |
 //! | `column_rows` | rows on their way out by columns |
@@ -22,7 +22,6 @@
 //! | `subquery` | queries inside expressions |
 //! | `value_set` | the values that IN looks among |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
-//! | `routine` | the way to PSQL: functions, procedures, triggers |
 
 mod aggregate;
 pub mod batch;
@@ -32,10 +31,8 @@ mod column_rows;
 mod column_scan;
 mod column_source;
 mod constraint;
-pub mod context;
 pub mod cursor;
 mod distinct_set;
-pub mod frame;
 mod groups;
 mod hash_join;
 mod join;
@@ -46,7 +43,6 @@ pub mod modify;
 pub mod operator;
 mod ordering;
 mod reference;
-pub mod routine;
 pub(crate) mod row_buffer;
 mod row_change;
 mod row_codec;
@@ -64,7 +60,6 @@ mod window;
 pub use batch::Batch;
 pub use column_rows::ColumnRows;
 pub(crate) use constraint::key_text;
-pub use context::ExecutionContext;
 pub use cursor::Cursor;
 pub use key_filter::KeyFilter;
 pub use modify::{Modified, modify};

@@ -9,7 +9,6 @@ use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::column_scan::ColumnScanOperator;
 use crate::execute::column_source::ColumnSource;
-use crate::execute::context::ExecutionContext;
 use crate::execute::hash_join::HashJoinOperator;
 use crate::execute::join::NestedLoopOperator;
 use crate::execute::key_filter::KeyFilter;
@@ -20,6 +19,7 @@ use crate::execute::scan::{CountOperator, LockOperator, TableScanOperator};
 use crate::execute::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
 use crate::execute::sort::{DistinctOperator, SortOperator};
 use crate::execute::window::WindowOperator;
+use crate::expression::ExecutionContext;
 use crate::plan::Node;
 
 /// A running operator. Owns its state and borrows nothing.

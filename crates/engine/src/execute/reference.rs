@@ -11,10 +11,9 @@ use crate::bind::table_target;
 use crate::catalog::ReferentialAction;
 use crate::execute::batch::BATCH_ROWS_MAX;
 use crate::execute::constraint::{in_doubt_as, key_text, key_values};
-use crate::execute::context::ExecutionContext;
 use crate::execute::row_change::{self, Change, Failure};
+use crate::expression::{ExecutionContext, nested};
 use crate::plan::modification::{ReferenceRule, Target};
-use crate::psql::{nested, with_system_trigger};
 
 /// A key that has gone, and what may refer to it.
 struct GoneKey<'t> {
@@ -105,7 +104,7 @@ fn cascade(key: &GoneKey<'_>, target: &Target, context: &mut ExecutionContext<'_
     })?;
     result.map_err(|failure| match (failure, key.trigger) {
         (Failure::Error(error), Some(trigger)) => {
-            Failure::Error(with_system_trigger(trigger, error, context))
+            Failure::Error(context.above.routines.with_system_trigger(trigger, error, context))
         }
         (failure, _) => failure,
     })

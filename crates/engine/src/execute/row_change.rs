@@ -13,11 +13,9 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 use crate::catalog::system_tables::is_live;
 use crate::catalog::triggers::TriggerMoment;
 use crate::execute::constraint::{self, refused_row};
-use crate::execute::context::ExecutionContext;
 use crate::execute::reference;
+use crate::expression::ExecutionContext;
 use crate::plan::modification::Target;
-use crate::psql::fire_triggers;
-use crate::system::stop;
 
 /// Why a row could not be changed.
 #[derive(Debug)]
@@ -85,7 +83,14 @@ pub(crate) fn insert(
     let mut number = None;
     check_writable(target)?;
     if target.triggers.before_insert {
-        fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Insert, None, Some(new))?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::Before,
+            TriggerAction::Insert,
+            None,
+            Some(new),
+            context,
+        )?;
         constraint::restore_types(target, new, context)?;
     }
     if target.stored {
@@ -95,7 +100,14 @@ pub(crate) fn insert(
         constraint::check_foreign_keys(target, None, new, context)?;
     }
     if target.triggers.after_insert {
-        fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Insert, None, Some(new))?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::After,
+            TriggerAction::Insert,
+            None,
+            Some(new),
+            context,
+        )?;
     }
     Ok(number)
 }
@@ -123,7 +135,14 @@ pub(crate) fn update(
         return Ok(false);
     }
     if target.triggers.before_update {
-        fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Update, Some(old), Some(new))?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::Before,
+            TriggerAction::Update,
+            Some(old),
+            Some(new),
+            context,
+        )?;
         constraint::restore_types(target, new, context)?;
         later = later_change(target, row, context)?;
     }
@@ -146,7 +165,14 @@ pub(crate) fn update(
         constraint::check_foreign_keys(target, Some(old), new, context)?;
     }
     if target.triggers.after_update {
-        fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Update, Some(old), Some(new))?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::After,
+            TriggerAction::Update,
+            Some(old),
+            Some(new),
+            context,
+        )?;
     }
     if target.stored {
         reference::after_update(target, row, old, new, context)?;
@@ -167,7 +193,7 @@ pub(crate) fn delete(
 ) -> Change<bool> {
     let relation = &target.relation;
     if is_live(relation) {
-        stop(context, relation, old)?;
+        context.above.system_tables.stop(relation, old, context)?;
         return Ok(true);
     }
     let mut later = later_change(target, row, context)?;
@@ -175,7 +201,14 @@ pub(crate) fn delete(
         return Ok(false);
     }
     if target.triggers.before_delete {
-        fire_triggers(context, relation, TriggerMoment::Before, TriggerAction::Delete, Some(old), None)?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::Before,
+            TriggerAction::Delete,
+            Some(old),
+            None,
+            context,
+        )?;
         later = later_change(target, row, context)?;
     }
     match later {
@@ -192,7 +225,14 @@ pub(crate) fn delete(
         }
     }
     if target.triggers.after_delete {
-        fire_triggers(context, relation, TriggerMoment::After, TriggerAction::Delete, Some(old), None)?;
+        context.above.routines.fire_triggers(
+            relation,
+            TriggerMoment::After,
+            TriggerAction::Delete,
+            Some(old),
+            None,
+            context,
+        )?;
     }
     if target.stored {
         reference::after_delete(target, row, old, context)?;

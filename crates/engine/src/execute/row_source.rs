@@ -6,11 +6,8 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::budget::{Reservation, row_bytes};
 use crate::execute::batch::Batch;
-use crate::execute::context::ExecutionContext;
-use crate::execute::frame::Frame;
 use crate::execute::operator::{Operator, build};
-use crate::execute::routine::ProcedureRows;
-use crate::expression::evaluate::evaluate_all;
+use crate::expression::{ExecutionContext, Frame, ProcedureRows, evaluate_all};
 use crate::plan::{ProcedureScan, Recursive, SystemScan, WorkingRow};
 
 /// Deepest recursion of a common table: Firebird's own limit on clones of a request.
@@ -44,7 +41,7 @@ impl Operator for SystemScanOperator {
                     *wanted = true;
                 }
             }
-            let rows = crate::system::rows(context, &self.scan.relation, &wanted)?;
+            let rows = context.above.system_tables.rows(&self.scan.relation, &wanted, context)?;
             let memory = self.memory.insert(context.budget.reserve());
             memory.grow(rows.iter().map(|row| row_bytes(row)).sum())?;
             self.rows = Some(rows);
@@ -70,7 +67,7 @@ impl Operator for SystemScanOperator {
 /// Runs a selectable procedure.
 pub(crate) struct ProcedureScanOperator {
     scan: Arc<ProcedureScan>,
-    rows: Option<ProcedureRows>,
+    rows: Option<Box<dyn ProcedureRows>>,
 }
 
 impl ProcedureScanOperator {
@@ -82,7 +79,7 @@ impl ProcedureScanOperator {
 impl Operator for ProcedureScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let arguments = evaluate_all(&self.scan.arguments, &[], context)?;
-        self.rows = Some(ProcedureRows::open(&self.scan.procedure, arguments, context)?);
+        self.rows = Some(context.above.routines.open_procedure(&self.scan.procedure, arguments, context)?);
         Ok(())
     }
 

@@ -8,10 +8,10 @@ use farbird_types::{Result, Value};
 
 use crate::execute::batch::Batch;
 use crate::execute::bounds::key_range;
-use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
 use crate::execute::row_id_set::RowIdSet;
-use crate::expression::evaluate::row_of_db_key;
+use crate::expression::ExecutionContext;
+use crate::expression::row_of_db_key;
 use crate::plan::{Access, Count, Lock, TableScan};
 
 /// Reads a table by index or by row number.

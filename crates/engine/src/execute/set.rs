@@ -6,9 +6,9 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
-use crate::execute::context::ExecutionContext;
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{ByColumns, Operator, build};
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::plan::{Filter, Limit, Project, Union};
 

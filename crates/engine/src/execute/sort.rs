@@ -6,10 +6,10 @@ use farbird_types::key::{KeyPart, encode_key, encode_order_key};
 use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
-use crate::execute::context::ExecutionContext;
 use crate::execute::key_filter::KeyFilter;
 use crate::execute::operator::{Operator, build};
 use crate::execute::spill::{Sorted, Sorter};
+use crate::expression::ExecutionContext;
 use crate::plan::{Distinct, Sort, SortKey};
 
 /// Orders rows.

@@ -8,19 +8,20 @@ use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
-use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
 use crate::execute::row_codec::append_row;
 use crate::execute::value_set::{Membership, Pushed, ValueSet};
-use crate::expression::predicate::operator_holds;
-use crate::expression::{Subquery, SubqueryKind};
+use crate::expression::{
+    ExecutionContext, RunningSubquery, Subqueries, Subquery, SubqueryKind, operator_holds,
+};
 use crate::function::compare::compare_nullable;
+use crate::plan::subplan::planned;
 
 /// What a value that is kept takes beside its text, while the list of them grows.
 const KEPT_VALUE_BYTES: usize = 160;
 
 /// The operators of a subquery, and its result where that may be kept.
-pub struct SubqueryState {
+struct SubqueryState {
     operator: Box<dyn Operator>,
     batch: Batch,
     kept: Option<Kept>,
@@ -100,39 +101,24 @@ struct KeptValues {
     _memory: Reservation,
 }
 
-/// The value of a subquery for a row.
-///
-/// # Errors
-/// `sing_select_err` if a scalar subquery gives several rows; those of its expressions.
-pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
-    let mut captured = Vec::with_capacity(query.captures.len());
-    for (register, value) in &query.captures {
-        captured.push((*register, value.evaluate(row, context)?));
-    }
-    let operand = match &query.kind {
-        SubqueryKind::Quantified { operand, .. } => operand.evaluate(row, context)?,
-        _ => Value::Null,
-    };
-    // Taken out while it runs: the frame stays usable for what is inside.
-    let mut state = match context.frame.subqueries.get_mut(query.place).and_then(Option::take) {
-        Some(state) => state,
-        None => Box::new(SubqueryState {
-            operator: build(&query.plan),
-            batch: Batch::new(query.plan.width(), BATCH_ROWS_FIRST),
+/// Runs subqueries by operators.
+pub struct Operators;
+
+impl Subqueries for Operators {
+    fn start(&self, query: &Subquery) -> Result<Box<dyn RunningSubquery>> {
+        let planned = planned(query).ok_or_else(|| Error::internal("a subquery without a plan"))?;
+        Ok(Box::new(SubqueryState {
+            operator: build(&planned.node),
+            batch: Batch::new(planned.node.width(), BATCH_ROWS_FIRST),
             kept: None,
             results: Results::default(),
-        }),
-    };
-    let result = state.run_with(query, captured, &operand, context);
-    if let Some(place) = context.frame.subqueries.get_mut(query.place) {
-        *place = Some(state);
+        }))
     }
-    result
 }
 
-impl SubqueryState {
+impl RunningSubquery for SubqueryState {
     /// Runs with values taken from the enclosing row, unless the result for the same values is known.
-    fn run_with(
+    fn value(
         &mut self,
         query: &Subquery,
         captured: Vec<(usize, Value)>,
@@ -158,7 +144,9 @@ impl SubqueryState {
         }
         Ok(result)
     }
+}
 
+impl SubqueryState {
     fn run(
         &mut self,
         query: &Subquery,

@@ -12,6 +12,7 @@
 //! | `access` | which index reads a table |
 //! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
+//! | `subplan` | plans of queries inside expressions |
 //! | `text` | plans as Firebird writes them, short and explained |
 
 pub mod access;
@@ -23,6 +24,7 @@ mod leaf;
 pub mod modification;
 mod order;
 pub(crate) mod rewrite;
+pub(crate) mod subplan;
 pub mod text;
 
 use std::sync::Arc;

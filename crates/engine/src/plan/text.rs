@@ -6,12 +6,13 @@
 use std::fmt::Write as _;
 
 use crate::expression::{Expression, Subquery};
+use crate::plan::subplan::planned;
 use crate::plan::{Access, FrameBound, HashJoinKind, NestedLoopKind, Node, TableScan, WindowFunction};
 
 /// The short form: one line for each subquery, then one for the query itself. Empty if no table is read.
 pub fn short(root: &Node) -> String {
     let mut lines = Vec::new();
-    subqueries(root, &mut |subquery| lines.push(line(&subquery.plan)));
+    subqueries(root, &mut |subquery| lines.extend(planned(subquery).map(|query| line(&query.node))));
     lines.push(line(root));
     lines.retain(|line| !line.is_empty());
     lines.join("\n")
@@ -23,7 +24,9 @@ pub fn explained(root: &Node) -> String {
     subqueries(root, &mut |subquery| {
         let title = if subquery.captures.is_empty() { "Sub-query (invariant)" } else { "Sub-query" };
         text.push_str(title);
-        explain(&subquery.plan, 1, &mut text);
+        if let Some(query) = planned(subquery) {
+            explain(&query.node, 1, &mut text);
+        }
         text.push('\n');
     });
     text.push_str("Select Expression");
@@ -290,7 +293,9 @@ fn subqueries(node: &Node, visit: &mut dyn FnMut(&Subquery)) {
 
 fn in_expression(expression: &Expression, visit: &mut dyn FnMut(&Subquery)) {
     if let Expression::Subquery(subquery) = expression {
-        subqueries(&subquery.plan, visit);
+        if let Some(query) = planned(subquery) {
+            subqueries(&query.node, visit);
+        }
         visit(subquery);
     }
     expression.for_each_child(&mut |child| in_expression(child, visit));

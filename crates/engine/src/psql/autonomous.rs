@@ -12,7 +12,7 @@ use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
 use crate::catalog::{CatalogChanges, Slots};
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::psql::execution::{Execution, Stop};
 use crate::psql::{fire_database_triggers, has_database_triggers};
 use crate::transaction::{Transaction, TransactionCatalog};
@@ -44,8 +44,16 @@ pub(super) fn within<T>(
     let view = transaction.store.view()?;
     let parameters = std::mem::take(&mut context.parameters);
     let (database, session, budget) = (context.database, context.session, Arc::clone(&context.budget));
-    let mut inner =
-        ExecutionContext::new(database, session, &transaction, view, context.now, parameters, budget);
+    let mut inner = ExecutionContext::new(
+        context.above,
+        database,
+        session,
+        &transaction,
+        view,
+        context.now,
+        parameters,
+        budget,
+    );
     inner.depth = context.depth;
     std::mem::swap(&mut inner.routine, &mut context.routine);
     inner.definer.clone_from(&context.definer);

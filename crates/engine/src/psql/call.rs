@@ -7,12 +7,63 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::catalog::triggers::{TriggerMoment, triggers_at};
 use crate::catalog::{Catalog, Relation, Routine, Trigger};
-use crate::execute::context::ExecutionContext;
+use crate::expression::{ExecutionContext, ProcedureRows, Routines};
 use crate::psql::cache::{Key, RoutineCache};
 use crate::psql::compile;
 use crate::psql::execution::Execution;
 use crate::psql::instruction::Procedure;
 use crate::psql::routine::CompiledRoutine;
+use crate::psql::trace::{CallFrame, with_system_trigger};
+
+/// PSQL as those below ask for it.
+pub struct Psql;
+
+impl Routines for Psql {
+    fn call_function(
+        &self,
+        function: &Arc<Routine>,
+        arguments: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        call_function(context, function, arguments)
+    }
+
+    fn call_local_function(
+        &self,
+        number: usize,
+        arguments: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        call_local_function(context, number, arguments)
+    }
+
+    fn open_procedure(
+        &self,
+        procedure: &Arc<Routine>,
+        inputs: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Box<dyn ProcedureRows>> {
+        let catalog = context.transaction.current_catalog();
+        let compiled = compiled_procedure(&catalog, procedure)?;
+        Ok(Box::new(RunningProcedure { execution: Execution::of(&compiled, inputs, context)? }))
+    }
+
+    fn fire_triggers(
+        &self,
+        relation: &Relation,
+        moment: TriggerMoment,
+        action: TriggerAction,
+        old: Option<&[Value]>,
+        new: Option<&mut Vec<Value>>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        fire_triggers(context, relation, moment, action, old, new)
+    }
+
+    fn with_system_trigger(&self, name: &str, error: Error, context: &ExecutionContext<'_>) -> Error {
+        with_system_trigger(name, error, context)
+    }
+}
 
 // ---- Functions ----
 
@@ -20,7 +71,7 @@ use crate::psql::routine::CompiledRoutine;
 ///
 /// # Errors
 /// Those of compiling and running it.
-pub fn call_function(
+fn call_function(
     context: &mut ExecutionContext<'_>,
     function: &Arc<Routine>,
     arguments: Vec<Value>,
@@ -35,12 +86,12 @@ pub fn call_function(
 ///
 /// # Errors
 /// Those of running it.
-pub fn call_local_function(
+fn call_local_function(
     context: &mut ExecutionContext<'_>,
     number: usize,
     arguments: Vec<Value>,
 ) -> Result<Value> {
-    let Some(frame) = &context.routine.call else {
+    let Some(frame) = CallFrame::running(context) else {
         return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with("local function outside its routine"));
     };
     let declaring = Arc::clone(&frame.declaring);
@@ -118,31 +169,13 @@ fn call_local(
     Ok(row)
 }
 
-/// A selectable procedure that is running: FROM procedure(...).
-pub struct ProcedureRows {
+/// A selectable procedure that is running.
+struct RunningProcedure {
     execution: Execution,
 }
 
-impl ProcedureRows {
-    /// Begins it with converted inputs; missing ones get their defaults.
-    ///
-    /// # Errors
-    /// Those of compiling it, and of its inputs' constraints.
-    pub fn open(
-        procedure: &Arc<Routine>,
-        inputs: Vec<Value>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<ProcedureRows> {
-        let catalog = context.transaction.current_catalog();
-        let compiled = compiled_procedure(&catalog, procedure)?;
-        Ok(ProcedureRows { execution: Execution::of(&compiled, inputs, context)? })
-    }
-
-    /// Its next row, all outputs; `None` at the end.
-    ///
-    /// # Errors
-    /// Those of the procedure.
-    pub fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+impl ProcedureRows for RunningProcedure {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
         self.execution.resume(context)
     }
 }
@@ -154,7 +187,7 @@ impl ProcedureRows {
 ///
 /// # Errors
 /// Those of compiling and running them; the statement undoes what they did.
-pub fn fire_triggers(
+fn fire_triggers(
     context: &mut ExecutionContext<'_>,
     relation: &Relation,
     moment: TriggerMoment,

@@ -3,8 +3,8 @@
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Result, Value, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::expression::blob::{releasing, text_of as text_of_value};
+use crate::expression::ExecutionContext;
+use crate::function::blob::{releasing, text_of as text_of_value};
 use crate::psql::instruction::{Condition, Handler, Raise};
 
 /// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).

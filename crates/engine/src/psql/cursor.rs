@@ -6,8 +6,8 @@ use std::sync::Arc;
 use farbird_types::{Result, Value};
 
 use crate::execute::Cursor;
-use crate::execute::context::ExecutionContext;
 use crate::execute::row_buffer::RowBuffer;
+use crate::expression::ExecutionContext;
 use crate::plan::SelectPlan;
 use crate::psql::dynamic::DynamicRows;
 use crate::psql::instruction::Scroll;

@@ -7,15 +7,15 @@ use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use crate::budget::{Reservation, prepared_bytes};
 use crate::clock;
-use crate::ddl;
-use crate::execute::context::ExecutionContext;
 use crate::execute::{BufferedRows, Cursor, modify};
 use crate::expression::BoundExpression;
-use crate::expression::blob::{self, releasing};
+use crate::expression::ExecutionContext;
+use crate::function::blob::{self, releasing};
 use crate::psql::authority;
 use crate::psql::compile::{CompiledStatement, compile_statement};
 use crate::psql::execution::Execution;
 use crate::psql::instruction::DynamicStatement;
+use crate::psql::trace::CallFrame;
 use crate::psql::{autonomous, named_parameters};
 
 /// The rows of an executed text.
@@ -221,7 +221,7 @@ fn run_text(
     match &parsed.statement.kind {
         StatementKind::Ddl(definition) => {
             check_columns(0, expected)?;
-            ddl::execute(context, definition)?;
+            context.above.definitions.execute(definition, context)?;
             Ok(nothing())
         }
         StatementKind::Transaction(_) => Err(Error::new(isc::EDS_EXPL_TRAN_CTRL)),
@@ -253,7 +253,7 @@ fn check_accesses(
     accesses: &[Access],
     context: &ExecutionContext<'_>,
 ) -> Result<()> {
-    let caller = context.routine.call.as_ref().filter(|_| statement.caller_privileges);
+    let caller = CallFrame::running(context).filter(|_| statement.caller_privileges);
     let grantee = caller.and_then(|frame| frame.grantee());
     authority::verify(&parsed.environment.catalog, &context.actor(), grantee, accesses)
 }

@@ -7,18 +7,19 @@ use farbird_store::Savepoint;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
 use crate::budget::{Reservation, heap_bytes};
-use crate::execute::context::{ExecutionContext, RoutineState};
 use crate::execute::{Cursor, modify};
-use crate::expression::{BoundExpression, blob};
+use crate::expression::{
+    BoundExpression, DEPTH_MAX, ExecutionContext, RoutineState, StackSegment, on_new_stack,
+};
+use crate::function::blob;
 use crate::plan::SelectPlan;
 use crate::plan::modification::ModifyPlan;
 use crate::psql::compile::CompiledStatement;
 use crate::psql::cursor::OpenCursor;
 use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
-use crate::psql::stack::{StackSegment, on_new_stack};
 use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
-use crate::psql::{DEPTH_MAX, call, condition, dynamic};
+use crate::psql::{call, condition, dynamic};
 
 /// Up to so many levels of routines are charged for nothing but long texts in their variables.
 const DEPTH_UNCHARGED: u32 = 8;
@@ -285,7 +286,7 @@ impl Execution {
             routine: Arc::clone(&self.routine),
             declaring: Arc::clone(&self.declaring),
             instruction: self.program_counter,
-            caller: context.routine.call.take(),
+            caller: CallFrame::take(context),
         };
         let own = RoutineState {
             row_count: self.row_count,
@@ -293,6 +294,7 @@ impl Execution {
             error: self.error.take(),
             resetting: context.routine.resetting,
             call: Some(Box::new(frame)),
+            instruction: self.program_counter,
             stack: Some(context.routine.stack.unwrap_or_else(StackSegment::foreign)),
         };
         let outer = std::mem::replace(&mut context.routine, own);
@@ -313,7 +315,7 @@ impl Execution {
         let own = std::mem::replace(&mut context.routine, outer);
         self.row_count = own.row_count;
         self.error = own.error;
-        context.routine.call = own.call.and_then(|frame| frame.caller);
+        context.routine.call = CallFrame::caller(own.call);
         std::mem::swap(&mut self.variables, &mut context.parameters);
         context.view = view;
         context.depth -= 1;
@@ -342,9 +344,7 @@ impl Execution {
         loop {
             let current = self.program_counter;
             let Some(instruction) = routine.instructions.get(current) else { return Ok(Stop::Ended) };
-            if let Some(frame) = &mut context.routine.call {
-                frame.instruction = current;
-            }
+            context.routine.instruction = current;
             self.program_counter = current + 1;
             match instruction {
                 Instruction::Assign { value, slot } => {
@@ -474,7 +474,7 @@ impl Execution {
     /// # Errors
     /// The error itself, with the stack, if nobody handles it.
     fn recover(&mut self, error: Error, context: &mut ExecutionContext<'_>, base: usize) -> Result<()> {
-        let failed = context.routine.call.as_ref().map_or(0, |frame| frame.instruction);
+        let failed = context.routine.instruction;
         // An error raised again, or out of another request (EXECUTE STATEMENT), gets a stack of its own.
         let again = matches!(
             self.routine.instructions.get(failed),

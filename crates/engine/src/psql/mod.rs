@@ -20,7 +20,6 @@
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
 //! | `cache` | compiled routines of a catalog |
-//! | `stack` | room for deep recursion |
 //!
 //! # Promises
 //! - No instruction looks at the catalog or binds anything, but EXECUTE STATEMENT.
@@ -41,24 +40,13 @@ mod execution;
 pub mod instruction;
 mod named_parameters;
 mod routine;
-mod stack;
 mod trace;
 
-pub use call::{
-    ProcedureRows, call_function, call_local_function, fire_database_triggers, fire_triggers,
-    has_database_triggers,
-};
+pub use call::{Psql, fire_database_triggers, has_database_triggers};
 pub(crate) use call::{function_needs, procedure_needs, trigger_needs};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use routine::CompiledRoutine;
-pub use stack::StackSegment;
-pub(crate) use stack::nested;
-pub use trace::CallFrame;
-pub(crate) use trace::with_system_trigger;
-
-/// How deeply procedures, functions, triggers and EXECUTE STATEMENT may be nested (Firebird: MAX_CLONES).
-pub const DEPTH_MAX: u32 = 1_000;
 
 /// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE.
 ///

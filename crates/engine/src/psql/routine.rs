@@ -6,8 +6,8 @@ use farbird_sql::ast::Position;
 use farbird_types::{Error, Result, Value, convert, isc};
 
 use crate::bind::Access;
-use crate::execute::context::ExecutionContext;
 use crate::expression::BoundExpression;
+use crate::expression::ExecutionContext;
 use crate::psql::instruction::{CursorDefinition, HandlerTable, Instruction};
 
 /// A routine ready to run.

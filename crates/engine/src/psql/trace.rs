@@ -3,32 +3,50 @@
 //! The item `isc_stack_trace` holds a line per frame, the innermost first. It is added where an error leaves the
 //! instruction that raised it, before any handler sees it; an error that is raised again gets another one.
 
+use std::any::Any;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use farbird_types::{Error, isc};
 
 use crate::catalog::privileges::{Grantee, object_type};
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::psql::routine::{CompiledRoutine, RoutineKind};
 
 /// Longest stack in one item, in bytes (Firebird: MAX_STACK_TRACE).
 const STACK_TRACE_BYTES_MAX: usize = 2_048;
 
 /// A running frame as its callees see it: what runs, where it stands, who called it.
-#[derive(Debug, Clone)]
-pub struct CallFrame {
+pub(super) struct CallFrame {
     /// What runs.
     pub(super) routine: Arc<CompiledRoutine>,
     /// The routine whose local functions and procedures it can call: itself, or the one that declares it.
     pub(super) declaring: Arc<CompiledRoutine>,
-    /// The instruction that is being executed.
+    /// The instruction that has called, once one has: where what runs stands is in the context.
     pub(super) instruction: usize,
     /// Who called it.
     pub(super) caller: Option<Box<CallFrame>>,
 }
 
 impl CallFrame {
+    /// What runs in a context.
+    pub(super) fn running<'c>(context: &'c ExecutionContext<'_>) -> Option<&'c CallFrame> {
+        context.routine.call.as_ref()?.downcast_ref()
+    }
+
+    /// Takes what runs out of a context, as the caller of what is to run there.
+    pub(super) fn take(context: &mut ExecutionContext<'_>) -> Option<Box<CallFrame>> {
+        let mut caller = context.routine.call.take()?.downcast::<CallFrame>().ok()?;
+        caller.instruction = context.routine.instruction;
+        Some(caller)
+    }
+
+    /// Who called what has run: it runs again.
+    pub(super) fn caller(call: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
+        let caller = call?.downcast::<CallFrame>().ok()?.caller?;
+        Some(caller)
+    }
+
     /// As whom privileges are granted to what runs; none for a block.
     pub(super) fn grantee(&self) -> Option<Grantee<'_>> {
         // A local routine has those of the routine around it.
@@ -66,7 +84,7 @@ pub(super) fn with_entry_stack(
 }
 
 /// The error with a stack whose innermost line is a system trigger, unless it tells already where it came from.
-pub(crate) fn with_system_trigger(name: &str, error: Error, context: &ExecutionContext<'_>) -> Error {
+pub(super) fn with_system_trigger(name: &str, error: Error, context: &ExecutionContext<'_>) -> Error {
     if has_stack(&error) {
         return error;
     }
@@ -75,13 +93,15 @@ pub(crate) fn with_system_trigger(name: &str, error: Error, context: &ExecutionC
 
 fn with_stack_under(innermost: String, error: Error, context: &ExecutionContext<'_>) -> Error {
     let mut stack = innermost;
-    let mut frame = context.routine.call.as_deref();
+    let mut frame = CallFrame::running(context);
+    let mut instruction = context.routine.instruction;
     while let Some(current) = frame {
+        let position = current.routine.position(instruction);
         frame = current.caller.as_deref();
+        instruction = frame.map_or(0, |caller| caller.instruction);
         if current.routine.kind == RoutineKind::Statement {
             continue;
         }
-        let position = current.routine.position(current.instruction);
         let line = position.line;
         let column = position.column;
         if !stack.is_empty() {

@@ -13,7 +13,7 @@ use crate::budget::{Resource, Usage};
 use crate::catalog::Relation;
 use crate::catalog::SystemPrivilege;
 use crate::clock;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::session::{Session, StatementState, StopReason};
 use crate::system::row_set::RowSet;
 

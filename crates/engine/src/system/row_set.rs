@@ -6,8 +6,8 @@ use std::sync::Arc;
 use farbird_types::{CharacterSet, Result, SqlType, Text, TimestampTz, Value};
 
 use crate::catalog::{Catalog, Column, Relation};
-use crate::execute::context::ExecutionContext;
-use crate::expression::blob::text_blob;
+use crate::expression::ExecutionContext;
+use crate::function::blob::text_blob;
 
 /// blr_version5, blr_eoc.
 const EMPTY_PROGRAM: [u8; 2] = [5, 76];

@@ -3,7 +3,7 @@
 use farbird_types::{Result, Value};
 
 use crate::catalog::Relation;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::system::row_set::RowSet;
 use crate::system::{access, code, constants, keys, monitor, statistics, tables};
 

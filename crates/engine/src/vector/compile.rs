@@ -14,7 +14,7 @@ use farbird_vector::{Column, DAY, Failed, Unit, truth};
 use super::Rows;
 use super::bounds::{Bounds, Possible};
 use super::expression::{Condition, Doubles, Numbers, RowWise};
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 
 /// An expression compiled for columns of known types.

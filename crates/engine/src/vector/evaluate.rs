@@ -11,7 +11,7 @@ use farbird_vector::arithmetic::{Divisor, order_of_doubles, quotient, remainder,
 use farbird_vector::{Failed, Nulls, Operand, Values, truth};
 
 use super::expression::{Condition, Doubles, Numbers, RowWise, holds};
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 
 /// Rows of a batch that are looked at. The columns they are asked for are loaded.
 #[derive(Debug, Clone)]

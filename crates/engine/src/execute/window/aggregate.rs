@@ -24,8 +24,8 @@ use super::results::Results;
 use crate::budget::{Reservation, row_bytes};
 use crate::catalog::layout::collation_of;
 use crate::execute::aggregate::RunningCall;
-use crate::execute::context::ExecutionContext;
-use crate::expression::evaluate::evaluate_all;
+use crate::expression::ExecutionContext;
+use crate::expression::evaluate_all;
 use crate::function::Accumulator;
 use crate::plan::{AggregateCall, SortKey, WindowFrame};
 

@@ -9,7 +9,7 @@ use farbird_types::{Collation, Error, ExactSubtype, ExactWidth, Result, SqlType,
 
 use super::partition::{Partition, whole_number};
 use crate::budget::Reservation;
-use crate::execute::context::ExecutionContext;
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::function::compare::compare_nullable;
 use crate::plan::{FrameBound, SortKey, WindowFrame};

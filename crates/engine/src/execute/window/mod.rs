@@ -22,10 +22,10 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::blob_keys::BlobKeys;
-use crate::execute::context::ExecutionContext;
 use crate::execute::operator::{Operator, build};
 use crate::execute::row_buffer::BufferedRows;
 use crate::execute::spill::{Sorted, Sorter};
+use crate::expression::ExecutionContext;
 use crate::plan::Window;
 
 use partition::Partition;

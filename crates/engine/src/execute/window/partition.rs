@@ -9,8 +9,8 @@ use super::aggregate::aggregate;
 use super::frame::{FrameRows, Frames};
 use super::results::Results;
 use crate::budget::{Reservation, StatementBudget, extend_within, room};
-use crate::execute::context::ExecutionContext;
 use crate::execute::row_buffer::{BufferedRows, RowBuffer};
+use crate::expression::ExecutionContext;
 use crate::expression::Expression;
 use crate::plan::{SortKey, WindowCall, WindowFrame, WindowFunction};
 

@@ -13,6 +13,7 @@ use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::expression::{Expression, Subquery, SubqueryKind};
 use crate::plan::Node;
 use crate::plan::rewrite::Joins;
+use crate::plan::subplan::planned;
 
 /// A query inside an expression in a form that can become part of the FROM clause around it.
 #[derive(Debug, Clone)]
@@ -75,7 +76,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
 /// conditions before it leave.
 pub(super) fn apply(joins: &mut Joins) {
     let is_volatile = |condition: &Expression| {
-        condition.is_volatile() && query_of(condition).is_none_or(|(query, _)| query.unnested.is_none())
+        condition.is_volatile() && query_of(condition).is_none_or(|(query, _)| unnested_form(query).is_none())
     };
     if joins.conditions.iter().any(is_volatile) {
         return;
@@ -114,11 +115,15 @@ fn query_of(condition: &Expression) -> Option<(&Subquery, bool)> {
     }
 }
 
+/// The form of a subquery that can become part of the FROM clause around it.
+fn unnested_form(subquery: &Subquery) -> Option<&UnnestedQuery> {
+    planned(subquery)?.unnested.as_ref()
+}
+
 /// The join that a condition becomes; its sources are added.
 fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
     let (subquery, anti) = query_of(condition)?;
-    let UnnestedQuery { joins: mut query, mut item, item_type } =
-        subquery.unnested.as_ref().map(|query| UnnestedQuery::clone(query))?;
+    let UnnestedQuery { joins: mut query, mut item, item_type } = unnested_form(subquery).cloned()?;
     let operand = match &subquery.kind {
         // Without captures it is evaluated once.
         SubqueryKind::Exists if captures_rows(subquery) => None,

@@ -6,45 +6,14 @@ use std::sync::Arc;
 
 use farbird_types::{CharacterSet, Error, Result, SqlType, Text, Value, collation, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::expression::blob::text_of;
-use crate::expression::like::LikePattern;
-use crate::expression::similar::SimilarPattern;
-use crate::expression::{Expression, PatternMatch};
-use crate::function::argument;
-use crate::session::Interrupt;
-
-/// Which of the pattern predicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatternKind {
-    /// LIKE
-    Like,
-    /// STARTING WITH
-    Starting,
-    /// CONTAINING: case never counts.
-    Containing,
-    /// SIMILAR TO
-    Similar,
-    /// SUBSTRING ... SIMILAR: three patterns, of which the second one says what is wanted.
-    SubstringSimilar,
-}
-
-/// A pattern made ready for matching.
-#[derive(Debug)]
-pub enum CompiledPattern {
-    /// LIKE
-    Like(Like),
-    /// SIMILAR TO
-    Similar(Similar),
-}
-
-/// A compiled LIKE pattern.
-#[derive(Debug)]
-pub struct Like(LikePattern);
-
-/// A compiled SIMILAR TO pattern.
-#[derive(Debug)]
-pub struct Similar(SimilarPattern);
+use crate::compiled_pattern::{CompiledPattern, Like, Similar};
+use crate::context::ExecutionContext;
+use crate::like::LikePattern;
+use crate::similar::SimilarPattern;
+use crate::tree::{Expression, PatternKind, PatternMatch};
+use farbird_function::argument;
+use farbird_function::blob::text_of;
+use farbird_session::Interrupt;
 
 impl PatternMatch {
     /// Whether the operand matches; `None` if any part is NULL.

@@ -10,9 +10,6 @@ use std::thread;
 
 use farbird_types::{Error, Result, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::psql::DEPTH_MAX;
-
 /// How much of a stack that somebody else made is used: those of server threads and of tests have two megabytes.
 const FOREIGN_BYTES: usize = 640 << 10;
 
@@ -21,34 +18,6 @@ const OWN_STACK_BYTES: usize = 16 << 20;
 
 /// How much of it is used: one level more must find room in the rest.
 const OWN_BYTES: usize = 12 << 20;
-
-/// Runs one level deeper: a cascade that the engine itself sets off, which takes its turn among routines that call each
-/// other.
-///
-/// # Errors
-/// Those of `run`; `req_max_clones_exceeded` if that is too deep; `exception_stack_overflow`.
-pub(crate) fn nested<T: Send>(
-    context: &mut ExecutionContext<'_>,
-    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T> + Send,
-) -> Result<T> {
-    if context.depth >= DEPTH_MAX {
-        return Err(Error::new(isc::REQ_MAX_CLONES_EXCEEDED));
-    }
-    let outer = context.routine.stack;
-    let segment = *context.routine.stack.get_or_insert_with(StackSegment::foreign);
-    context.depth += 1;
-    let result = if segment.is_used_up() {
-        on_new_stack(|segment| {
-            context.routine.stack = Some(segment);
-            run(context)
-        })
-    } else {
-        run(context)
-    };
-    context.depth -= 1;
-    context.routine.stack = outer;
-    result
-}
 
 /// The stack that runs, as far as its size matters.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +30,7 @@ pub struct StackSegment {
 
 impl StackSegment {
     /// The rest of a stack that somebody else made.
-    pub(super) fn foreign() -> StackSegment {
+    pub fn foreign() -> StackSegment {
         StackSegment { base: address(), bytes: FOREIGN_BYTES }
     }
 
@@ -70,7 +39,7 @@ impl StackSegment {
     }
 
     /// Whether so much is used that the next level should go on elsewhere.
-    pub(super) fn is_used_up(self) -> bool {
+    pub fn is_used_up(self) -> bool {
         self.base.abs_diff(address()) > self.bytes
     }
 }
@@ -86,7 +55,7 @@ fn address() -> usize {
 ///
 /// # Errors
 /// Those of `run`; `exception_stack_overflow` if there is no thread to be had.
-pub(super) fn on_new_stack<T: Send>(run: impl FnOnce(StackSegment) -> Result<T> + Send) -> Result<T> {
+pub fn on_new_stack<T: Send>(run: impl FnOnce(StackSegment) -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("psql-recursion".to_owned()).stack_size(OWN_STACK_BYTES);
         match builder.spawn_scoped(scope, || run(StackSegment::own())) {

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use farbird_store::{RelationId, RowId};
 use farbird_types::{Error, Result, SqlType, Value, arithmetic, convert, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::execute::{routine, subquery};
-use crate::expression::Expression;
-use crate::expression::blob::{cast_value, joined_blob, releasing, text_of};
-use crate::expression::context::{at_time_zone, context_value, error_value};
-use crate::function::compare::compare_nullable;
-use crate::function::record_key::db_key;
+use crate::context::ExecutionContext;
+use crate::context_variable::{at_time_zone, context_value, error_value};
+use crate::subquery;
+use crate::tree::Expression;
+use farbird_function::blob::{cast_value, joined_blob, releasing, text_of};
+use farbird_function::compare::compare_nullable;
+use farbird_function::record_key::db_key;
 
 impl Expression {
     /// Its value on a row.
@@ -100,11 +100,11 @@ impl Expression {
             }
             Expression::Routine { routine: function, arguments } => {
                 let arguments = evaluate_all(arguments, row, context)?;
-                routine::call_function(context, function, arguments)
+                context.above.routines.call_function(function, arguments, context)
             }
             Expression::LocalRoutine { number, arguments } => {
                 let arguments = evaluate_all(arguments, row, context)?;
-                routine::call_local_function(context, *number, arguments)
+                context.above.routines.call_local_function(*number, arguments, context)
             }
             Expression::Sequence { sequence, step, short } => {
                 let step = step.evaluate(row, context)?;
@@ -149,11 +149,7 @@ impl Expression {
     }
 
     /// Its value without computing or copying anything, where that is possible.
-    pub(crate) fn peek<'v>(
-        &'v self,
-        row: &'v [Value],
-        context: &'v ExecutionContext<'_>,
-    ) -> Option<&'v Value> {
+    pub fn peek<'v>(&'v self, row: &'v [Value], context: &'v ExecutionContext<'_>) -> Option<&'v Value> {
         match self {
             Expression::Constant(value) => Some(value),
             Expression::Column(position) => row.get(*position),

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use farbird_sql::ast::{ComparisonOperator, Truth};
 use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
-use crate::execute::context::ExecutionContext;
-use crate::execute::subquery;
-use crate::expression::Expression;
-use crate::expression::blob::releasing;
-use crate::function::compare::{compare_nullable, compare_plain, is_plain};
+use crate::context::ExecutionContext;
+use crate::subquery;
+use crate::tree::Expression;
+use farbird_function::blob::releasing;
+use farbird_function::compare::{compare_nullable, compare_plain, is_plain};
 
 impl Expression {
     /// Its truth on a row. Anything that is not BOOLEAN is converted to it.
@@ -144,7 +144,7 @@ fn in_list(
 }
 
 /// Whether a comparison came out as the operator asks.
-pub(crate) fn operator_holds(operator: ComparisonOperator, order: Ordering) -> bool {
+pub fn operator_holds(operator: ComparisonOperator, order: Ordering) -> bool {
     match operator {
         ComparisonOperator::Equal => order.is_eq(),
         ComparisonOperator::NotEqual => order.is_ne(),
@@ -174,7 +174,7 @@ fn compare_operands(
 }
 
 /// IS DISTINCT FROM: NULL is like NULL and unlike everything else.
-pub(crate) fn is_distinct(
+pub fn is_distinct(
     left: &Value,
     right: &Value,
     collation: Collation,

@@ -7,7 +7,7 @@
 
 use farbird_types::{Error, Result, isc};
 
-use crate::session::Interrupt;
+use farbird_session::Interrupt;
 
 /// Most instructions of a compiled pattern: `{n,m}` multiplies what it applies to.
 const INSTRUCTIONS_MAX: usize = 20_000;

@@ -2,11 +2,11 @@
 
 use farbird_types::{CharacterSet, SqlType};
 
-use crate::expression::Expression;
+use crate::tree::Expression;
 
 impl Expression {
     /// The type of its values, given those of columns; `None` where only running tells (parameters, subqueries).
-    pub(crate) fn static_type(&self, column: &dyn Fn(usize) -> Option<SqlType>) -> Option<SqlType> {
+    pub fn static_type(&self, column: &dyn Fn(usize) -> Option<SqlType>) -> Option<SqlType> {
         match self {
             Expression::Column(place) => column(*place),
             Expression::Cast { to, .. } => Some(*to),

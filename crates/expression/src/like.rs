@@ -5,7 +5,7 @@
 
 use farbird_types::{CharacterSet, Error, Result, isc};
 
-use crate::session::Interrupt;
+use farbird_session::Interrupt;
 
 /// A compiled LIKE pattern.
 #[derive(Debug, PartialEq)]

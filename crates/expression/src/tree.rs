@@ -2,46 +2,19 @@
 //!
 //! An expression looks at the row it is evaluated on ([`Expression::Column`]), at values that an enclosing part of
 //! the plan put into the frame ([`Expression::Register`]) and at parameters. It is immutable and shared; state stands
-//! in the [`crate::execute::frame::Frame`].
-//!
-//! | file | subject |
-//! |---|---|
-//! | `evaluate` | values of expressions |
-//! | `context` | CURRENT_USER, ROW_COUNT ... |
-//! | `predicate` | truth of expressions, three-valued |
-//! | `pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
-//! | `visit` | walking and rewriting expressions |
-//! | `frame_size` | what they need of the frame that they run in |
-//! | `static_type` | the types of expressions |
+//! in the [`Frame`](crate::Frame).
 
-mod context;
-pub mod evaluate;
-mod frame_size;
-mod like;
-pub mod pattern;
-pub(crate) mod predicate;
-mod similar;
-mod static_type;
-mod visit;
-
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use farbird_sql::ast::{ComparisonOperator, ContextVariable, ErrorItem, Quantifier, Truth};
 use farbird_types::arithmetic::ArithmeticOperator;
-use farbird_types::{Collation, ColumnType, Error, Result, SqlType, Value, convert, isc};
+use farbird_types::{Collation, ColumnType, SqlType, Value};
 
-use crate::catalog::Routine;
-use crate::execute::context::ExecutionContext;
-use crate::execute::frame::Frame;
-use crate::function::{ScalarFunction, Signature};
-use crate::plan::Node;
-use crate::plan::rewrite::UnnestedQuery;
-
-pub(crate) use farbird_function::blob;
-
-pub use context::{context_type, error_type};
-pub use frame_size::FrameSize;
-pub use pattern::PatternKind;
+use crate::frame_size::FrameSize;
+use farbird_catalog::Routine;
+use farbird_function::{ScalarFunction, Signature};
 
 /// A value to be computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,6 +228,21 @@ impl std::fmt::Debug for FunctionReference {
     }
 }
 
+/// Which of the pattern predicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatternKind {
+    /// LIKE
+    Like,
+    /// STARTING WITH
+    Starting,
+    /// CONTAINING: case never counts.
+    Containing,
+    /// SIMILAR TO
+    Similar,
+    /// SUBSTRING ... SIMILAR: three patterns, of which the second one says what is wanted.
+    SubstringSimilar,
+}
+
 /// LIKE and its relatives.
 #[derive(Debug, Clone)]
 pub struct PatternMatch {
@@ -291,8 +279,8 @@ pub struct Subquery {
     pub place: usize,
     /// What is asked of its rows.
     pub kind: SubqueryKind,
-    /// The query.
-    pub plan: Arc<Node>,
+    /// The plan of the query, as the planner has made it.
+    pub plan: Arc<dyn Subplan>,
     /// What it takes from the enclosing row: register and value. Without any (and without side effects) its result is
     /// kept for the whole statement.
     pub captures: Vec<(usize, Expression)>,
@@ -300,9 +288,10 @@ pub struct Subquery {
     pub invariant: bool,
     /// Whether its result depends on nothing but `captures`: it may be kept for their values.
     pub repeatable: bool,
-    /// The query in a form that can become part of the FROM clause around it.
-    pub(crate) unnested: Option<Arc<UnnestedQuery>>,
 }
+
+/// The plan of a query inside an expression: the planner's own matter, which finds it again by its type.
+pub trait Subplan: Any + Debug + Send + Sync {}
 
 impl PartialEq for Subquery {
     /// Subqueries are never merged: each place is its own.
@@ -347,28 +336,6 @@ pub struct DomainConstraint {
     pub check: Option<BoundExpression>,
 }
 
-impl DomainConstraint {
-    /// Fails unless a value is allowed.
-    ///
-    /// # Errors
-    /// `isc_not_valid_for` with what was done (CAST) and the value; those of the CHECK.
-    pub fn verify(&self, value: &Value, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let fails = match (&self.check, value) {
-            (_, Value::Null) if self.not_null => true,
-            (Some(check), value) => check.truth_on(std::slice::from_ref(value), context)? == Some(false),
-            (None, _) => false,
-        };
-        if !fails {
-            return Ok(());
-        }
-        let shown = match value {
-            Value::Null => "*** null ***".to_owned(),
-            value => convert::to_display_text(value),
-        };
-        Err(Error::new(isc::NOT_VALID_FOR).with("CAST").with(shown))
-    }
-}
-
 impl PartialEq for DomainConstraint {
     fn eq(&self, other: &Self) -> bool {
         self.domain == other.domain
@@ -384,54 +351,6 @@ pub struct BoundExpression {
     pub column_type: ColumnType,
     /// What its frame needs.
     pub frame: FrameSize,
-}
-
-impl BoundExpression {
-    /// Its value, on no row.
-    ///
-    /// # Errors
-    /// Those of the expression.
-    pub fn evaluate(&self, context: &mut ExecutionContext<'_>) -> Result<Value> {
-        self.evaluate_on(&[], context)
-    }
-
-    /// Its value on a row (whose layout the binder was told).
-    ///
-    /// # Errors
-    /// Those of the expression.
-    pub fn evaluate_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
-        self.in_frame(context, |expression, context| expression.evaluate(row, context))
-    }
-
-    /// Its truth on no row: `None` is UNKNOWN.
-    ///
-    /// # Errors
-    /// Those of the expression.
-    pub fn truth(&self, context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
-        self.truth_on(&[], context)
-    }
-
-    /// Its truth on a row.
-    ///
-    /// # Errors
-    /// Those of the expression.
-    pub fn truth_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
-        self.in_frame(context, |expression, context| expression.truth(row, context))
-    }
-
-    fn in_frame<T>(
-        &self,
-        context: &mut ExecutionContext<'_>,
-        run: impl FnOnce(&Expression, &mut ExecutionContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        if self.frame.is_empty() {
-            return run(&self.expression, context);
-        }
-        let outer = std::mem::replace(&mut context.frame, Frame::new(self.frame));
-        let result = run(&self.expression, context);
-        context.frame = outer;
-        result
-    }
 }
 
 impl Expression {

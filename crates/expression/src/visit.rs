@@ -1,6 +1,6 @@
 //! Walking and rewriting expressions.
 
-use crate::expression::{Expression, Subquery, SubqueryKind};
+use crate::tree::{Expression, Subquery, SubqueryKind};
 
 impl Expression {
     /// Calls `visit` with each direct operand. Of a subquery these are the values it takes from the enclosing row: its

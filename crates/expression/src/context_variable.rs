@@ -7,13 +7,13 @@ use farbird_types::{
 
 use farbird_types::error::StatusItem;
 
-use crate::execute::context::ExecutionContext;
+use crate::context::ExecutionContext;
 
 /// Ten-thousandths of a second in a second: the unit of times.
 const TICKS_PER_SECOND: u32 = 10_000;
 
 /// Longest user and role name in characters.
-pub(crate) const NAME_CHARS_MAX: u32 = 63;
+const NAME_CHARS_MAX: u32 = 63;
 
 /// The type of a context variable.
 pub fn context_type(variable: ContextVariable) -> SqlType {

@@ -1,0 +1,39 @@
+//! What running statements ask of the floors above them, and who answers.
+
+use farbird_sql::ast::DdlStatement;
+use farbird_types::{Result, Value};
+
+use crate::catalog::Relation;
+use crate::ddl;
+use crate::execute::subquery::Operators;
+use crate::expression::{Above, Definitions, ExecutionContext, SystemTables};
+use crate::psql::Psql;
+use crate::system;
+
+/// The floors of this engine.
+pub(crate) static ABOVE: Above =
+    Above { subqueries: &Operators, routines: &Psql, system_tables: &Engine, definitions: &Engine };
+
+/// What is done on this floor.
+struct Engine;
+
+impl SystemTables for Engine {
+    fn rows(
+        &self,
+        relation: &Relation,
+        wanted: &[bool],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Vec<Vec<Value>>> {
+        system::rows(context, relation, wanted)
+    }
+
+    fn stop(&self, relation: &Relation, row: &[Value], context: &ExecutionContext<'_>) -> Result<()> {
+        system::stop(context, relation, row)
+    }
+}
+
+impl Definitions for Engine {
+    fn execute(&self, statement: &DdlStatement, context: &mut ExecutionContext<'_>) -> Result<()> {
+        ddl::execute(context, statement)
+    }
+}

@@ -1,0 +1,24 @@
+//! The plan of a query inside an expression, which holds it without knowing what it is.
+
+use std::any::Any;
+
+use crate::expression::{Subplan, Subquery};
+use crate::plan::Node;
+use crate::plan::rewrite::UnnestedQuery;
+
+/// A query inside an expression, as it has been planned.
+#[derive(Debug)]
+pub(crate) struct PlannedQuery {
+    /// The plan.
+    pub(crate) node: Node,
+    /// The query in a form that can become part of the FROM clause around it.
+    pub(crate) unnested: Option<UnnestedQuery>,
+}
+
+impl Subplan for PlannedQuery {}
+
+/// What was planned for a subquery; `None` if it was none of this planner's, which is a mistake of ours.
+pub(crate) fn planned(subquery: &Subquery) -> Option<&PlannedQuery> {
+    let plan: &dyn Any = subquery.plan.as_ref();
+    plan.downcast_ref()
+}

@@ -1,0 +1,76 @@
+//! Expressions that stand for themselves, each in a frame of its own: conditions and values of PSQL, defaults, CHECKs.
+
+use farbird_types::{Error, Result, Value, convert, isc};
+
+use crate::context::{ExecutionContext, Frame};
+use crate::tree::{BoundExpression, DomainConstraint, Expression};
+
+impl DomainConstraint {
+    /// Fails unless a value is allowed.
+    ///
+    /// # Errors
+    /// `isc_not_valid_for` with what was done (CAST) and the value; those of the CHECK.
+    pub fn verify(&self, value: &Value, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let fails = match (&self.check, value) {
+            (_, Value::Null) if self.not_null => true,
+            (Some(check), value) => check.truth_on(std::slice::from_ref(value), context)? == Some(false),
+            (None, _) => false,
+        };
+        if !fails {
+            return Ok(());
+        }
+        let shown = match value {
+            Value::Null => "*** null ***".to_owned(),
+            value => convert::to_display_text(value),
+        };
+        Err(Error::new(isc::NOT_VALID_FOR).with("CAST").with(shown))
+    }
+}
+
+impl BoundExpression {
+    /// Its value, on no row.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn evaluate(&self, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        self.evaluate_on(&[], context)
+    }
+
+    /// Its value on a row (whose layout the binder was told).
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn evaluate_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
+        self.in_frame(context, |expression, context| expression.evaluate(row, context))
+    }
+
+    /// Its truth on no row: `None` is UNKNOWN.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn truth(&self, context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+        self.truth_on(&[], context)
+    }
+
+    /// Its truth on a row.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn truth_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+        self.in_frame(context, |expression, context| expression.truth(row, context))
+    }
+
+    fn in_frame<T>(
+        &self,
+        context: &mut ExecutionContext<'_>,
+        run: impl FnOnce(&Expression, &mut ExecutionContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.frame.is_empty() {
+            return run(&self.expression, context);
+        }
+        let outer = std::mem::replace(&mut context.frame, Frame::new(self.frame));
+        let result = run(&self.expression, context);
+        context.frame = outer;
+        result
+    }
+}

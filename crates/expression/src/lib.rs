@@ -1,0 +1,56 @@
+//! Bound expressions, their values, and what they are computed in.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `tree` | expressions: names are positions, types are known, conversions are explicit |
+//! | `visit` | walking and rewriting them |
+//! | `static_type` | their types |
+//! | `frame_size` | what they need of the frame that they run in |
+//! | `context` | what running statements have at hand: surroundings, state, and what they ask of those above |
+//! | `evaluate` | values of expressions |
+//! | `predicate` | truth of expressions, three-valued |
+//! | `bound` | expressions with frames of their own |
+//! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
+//! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
+//! | `subquery` | queries inside expressions: what they take from the row around them |
+//! | `nesting`, `stack` | room for routines that call each other |
+//!
+//! # Promises
+//! - Expressions are immutable and shared. What changes while they are evaluated stands in the context and its frame.
+//! - Nothing is evaluated that its operator does not need: CASE, AND, OR and their like stop where the result is known.
+//! - What only floors above can do (queries, stored functions) is asked of [`Above`]; no plan and no PSQL is known here.
+//!
+//! Uses `function` and what stands below it; the planner, the operators and PSQL use it.
+#![forbid(unsafe_code)]
+
+mod bound;
+mod compiled_pattern;
+mod context;
+mod context_variable;
+mod evaluate;
+mod frame_size;
+mod like;
+mod nesting;
+mod pattern;
+mod predicate;
+mod similar;
+mod stack;
+mod static_type;
+mod subquery;
+mod tree;
+mod visit;
+
+pub use context::{
+    Above, Definitions, ExecutionContext, Frame, ProcedureRows, RoutineState, Routines, RunningSubquery,
+    Subqueries, SystemTables,
+};
+pub use context_variable::{context_type, error_type};
+pub use evaluate::{evaluate_all, row_of_db_key};
+pub use frame_size::FrameSize;
+pub use nesting::{DEPTH_MAX, nested};
+pub use predicate::{is_distinct, operator_holds};
+pub use stack::{StackSegment, on_new_stack};
+pub use tree::{
+    BoundExpression, DomainConstraint, Expression, FunctionReference, PatternKind, PatternMatch, Subplan,
+    Subquery, SubqueryKind,
+};
