@@ -11,6 +11,10 @@
 //! |---|---|
 //! | [`edge`] | the machine beside the program |
 //! | [`message`] | what edge and origin tell each other |
+//! | [`frame`] | what the bytes of a link are cut into |
+//! | [`link`] | messages to bytes and back: priorities, credits, compression, greeting, pings, sessions that outlive connections |
 
 pub mod edge;
+pub mod frame;
+pub mod link;
 pub mod message;

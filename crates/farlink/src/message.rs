@@ -10,8 +10,11 @@
 //! is what the edge can speak. A reply that carries keys ([`farbird_wire::crypt::keys`]) has [`Tell::Key`] before it, or its keys mean
 //! nothing to the edge, which leaves them out. Compression and encryption are each hop's own: packets here are plain.
 //!
-//! Messages of one direction arrive in the order in which they were sent, except that [`ToEdge::Rows`] and [`ToEdge::Blob`]
-//! stand behind everything else that waits to be sent; among themselves they keep their order.
+//! Messages of one direction arrive exactly once, and on a channel in the order in which they were sent, with these exceptions: what is
+//! pushed ([`Tell::Rows`], [`Tell::Blob`], [`Tell::Ahead`], [`Tell::NotAhead`], [`Tell::AheadRests`]) may be overtaken by everything else
+//! that an origin sends, and keeps its order among itself; [`Ask::Cancel`] overtakes what else waits. What is not pushed arrives in the
+//! order in which it was sent across all channels, so a notice is there before any answer that was sent after it.
+//! [`crate::link::Class`] has the rules.
 
 use std::fmt;
 
