@@ -260,11 +260,13 @@ fn the_queries_of_tpch_give_what_other_databases_give() {
 
 #[test]
 fn every_other_section_of_sql_is_done() {
-    let sections = ["sql", "joins", "groups", "psql", "points", "mixed"];
+    let sections = ["sql", "joins", "groups", "psql", "points", "mixed", "metadata", "--tables", "200"];
     let sizes = ["--films", "100", "--rows", "1000", "--loops", "1000", "--points", "1000"];
     let mixed = ["--accounts", "1000", "--connections", "3", "--time", "300ms", "--runs", "2"];
     let (json, page) = bench(&[&sections[..], &sizes[..], &mixed[..], &["--indexes", "off"]].concat());
-    for (section, least) in [("joins", 16), ("groups", 17), ("psql", 7), ("points", 13), ("mixed", 6)] {
+    for (section, least) in
+        [("joins", 16), ("groups", 17), ("psql", 7), ("points", 13), ("mixed", 6), ("metadata", 5)]
+    {
         let of_section: Vec<&Value> =
             figures(&json).iter().filter(|figure| figure["section"] == section).collect();
         assert!(of_section.len() >= least, "{section} has {}", of_section.len());
@@ -279,7 +281,7 @@ fn every_other_section_of_sql_is_done() {
     assert_eq!(number(of("by_10"), "row_count"), 10.0);
     assert!(number(&of("report")["percentiles"], "max_ms") > 0.0);
     let embedded = figures(&json).iter().filter(|figure| figure["server"] == "Farbird embedded").count();
-    assert_eq!(embedded, 3, "reads, updates and deletes inside the process");
+    assert_eq!(embedded, 4, "reads, updates and deletes inside the process, and a file opened");
     assert!(page.contains("How long single operations took"));
 }
 

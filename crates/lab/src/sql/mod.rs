@@ -7,6 +7,7 @@
 //! | [`groups`] | groups, distinct values, sorts, windows, a self-join of one long table |
 //! | [`psql`] | loops in PSQL, and in PL/pgSQL |
 //! | [`points`] | prepared statements by key, one after another; UPDATE and DELETE of ranges |
+//! | [`metadata`] | a database with very many tables |
 //! | [`mixed`] | many connections that read, write and report at once |
 //!
 //! A [`Side`] is a database that takes part; a [`Figure`] is what one of them made of one piece of work. [`Bench`] has the
@@ -23,6 +24,7 @@ mod firebird;
 pub mod groups;
 mod guard;
 pub mod joins;
+pub mod metadata;
 pub mod mixed;
 pub mod points;
 mod postgres;

@@ -1,8 +1,10 @@
 //! Farbird inside this process: the library, used as any program would.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use farbird::{Connection, Database, Error};
+use farbird_lab::sql::metadata::DatabaseFile;
 use farbird_lab::sql::{Client, points::Embedded};
 use farbird_lab::{Failure, Result};
 
@@ -16,6 +18,42 @@ pub(super) fn open(folder: &Path) -> Result<Embedded> {
         client: Box::new(EmbeddedClient { connection }),
         run: Box::new(move |sql| definer.execute(sql, ()).map(|_| ()).map_err(failure)),
     })
+}
+
+/// Makes a database file, as [`open`] does, that can be closed and opened again.
+pub(super) fn file(folder: &Path) -> Result<Box<dyn DatabaseFile>> {
+    let path = folder.join("metadata.fbd");
+    let connection = Database::create(&path).and_then(|database| database.connect()).map_err(failure)?;
+    Ok(Box::new(EmbeddedFile { path, connection: Some(connection) }))
+}
+
+struct EmbeddedFile {
+    path: PathBuf,
+    /// Keeps the file open; `None` while it is closed.
+    connection: Option<Connection>,
+}
+
+impl DatabaseFile for EmbeddedFile {
+    fn name(&self) -> &str {
+        "Farbird embedded"
+    }
+
+    fn run(&mut self, sql: &str) -> Result<()> {
+        let closed = || Failure::Other("the database file is closed".to_owned());
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        connection.execute(sql, ()).map(|_| ()).map_err(failure)
+    }
+
+    fn open_again(&mut self, query: &str) -> Result<Duration> {
+        self.connection = None;
+        let start = Instant::now();
+        let connection =
+            Database::open(&self.path).and_then(|database| database.connect()).map_err(failure)?;
+        let _count: i64 = connection.query_one(query, ()).map_err(failure)?;
+        let took = start.elapsed();
+        self.connection = Some(connection);
+        Ok(took)
+    }
 }
 
 struct EmbeddedClient {

@@ -13,8 +13,8 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use farbird_lab::Failure;
 use farbird_lab::sql::{
-    Bench, DuckDbSide, Figure, FirebirdSide, Limits, Outcome, PostgresSide, Side, groups, joins, mixed,
-    points, psql, tpch,
+    Bench, DuckDbSide, Figure, FirebirdSide, Limits, Outcome, PostgresSide, Side, groups, joins, metadata,
+    mixed, points, psql, tpch,
 };
 
 use super::articles::stage::{Databases, Stage, TargetArguments};
@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// mixed: how long each side works, such as 10s [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = parse_patience, help_heading = "Work")]
     time: Option<Duration>,
+    /// metadata: tables that are made [default: 1000].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(200..=1_000_000), help_heading = "Work")]
+    tables: Option<u64>,
     /// How often each statement is executed by each side. The best and the median are told.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Work")]
     runs: u16,
@@ -102,6 +105,8 @@ enum Section {
     Points,
     /// Many connections that read, write and report.
     Mixed,
+    /// Very many tables.
+    Metadata,
 }
 
 /// Whether tables have indexes.
@@ -151,7 +156,7 @@ fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
         [] => all.to_vec(),
         some => all.iter().copied().filter(|section| some.contains(section)).collect(),
     };
-    let options: [(&str, bool, &[Section]); 10] = [
+    let options: [(&str, bool, &[Section]); 11] = [
         ("--scale", arguments.scale.is_some(), &[Section::Tpch]),
         ("--queries", !arguments.queries.is_empty(), &[Section::Tpch]),
         ("--indexes", arguments.indexes.is_some(), &[Section::Tpch, Section::Joins]),
@@ -162,6 +167,7 @@ fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
         ("--connections", arguments.connections.is_some(), &[Section::Mixed]),
         ("--accounts", arguments.accounts.is_some(), &[Section::Mixed]),
         ("--time", arguments.time.is_some(), &[Section::Mixed]),
+        ("--tables", arguments.tables.is_some(), &[Section::Metadata]),
     ];
     for (option, is_given, obeyed_by) in options {
         if is_given && !obeyed_by.iter().any(|section| chosen.contains(section)) {
@@ -238,6 +244,12 @@ fn measure(
                     rows: arguments.accounts.unwrap_or(100_000),
                 };
                 mixed::run(&mut bench, plan)?;
+            }
+            Section::Metadata => {
+                let tables = arguments.tables.unwrap_or(1_000);
+                let own = stage.actors.iter().any(|actor| actor.folder.is_some());
+                let file = if own { Some(embedded::file(stage.folder())?) } else { None };
+                metadata::run(&mut bench, metadata::Plan { tables }, file)?;
             }
         }
     }

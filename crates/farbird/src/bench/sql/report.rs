@@ -1,7 +1,7 @@
 //! Figures of `farbird bench sql` as tables and charts: a line for each piece of work, a column for each side.
 
 use farbird_lab::report::{Bar, BarKind, Block, Cell, Report, Section, Series, Table, Tone, rate};
-use farbird_lab::sql::{Figure, Outcome, Unit, groups, joins, mixed, points, psql, tpch};
+use farbird_lab::sql::{Figure, Outcome, Unit, groups, joins, metadata, mixed, points, psql, tpch};
 
 use super::{Arguments, Indexes};
 use crate::bench::articles::shown::{Bars, shown_ms};
@@ -12,8 +12,15 @@ const PREPARATIONS: [&str; 2] = ["load", "indexes"];
 pub(super) fn report(arguments: &Arguments, facts: Vec<(String, String)>, figures: &[Figure]) -> Report {
     let mut facts = facts;
     facts.push(("limit of time".to_owned(), format!("{} s a statement", arguments.timeout.as_secs_f64())));
-    let sections =
-        [tpch::SECTION, joins::SECTION, groups::SECTION, psql::SECTION, points::SECTION, mixed::SECTION];
+    let sections = [
+        tpch::SECTION,
+        joins::SECTION,
+        groups::SECTION,
+        psql::SECTION,
+        points::SECTION,
+        mixed::SECTION,
+        metadata::SECTION,
+    ];
     let sections = sections.into_iter().filter_map(|name| {
         let of_section: Vec<&Figure> = figures.iter().filter(|figure| figure.section == name).collect();
         (!of_section.is_empty()).then(|| section(arguments, name, &of_section))
@@ -37,6 +44,7 @@ fn section(arguments: &Arguments, name: &'static str, figures: &[&Figure]) -> Se
         groups::SECTION => "Groups, distinct values, sorts, windows, self-joins".to_owned(),
         psql::SECTION => "Loops in PSQL".to_owned(),
         points::SECTION => "Rows by key, and ranges".to_owned(),
+        metadata::SECTION => format!("{} tables", arguments.tables.unwrap_or(1_000)),
         _ => "A mixed load".to_owned(),
     };
     let servers = distinct(figures.iter().map(|figure| figure.server.as_str()));
