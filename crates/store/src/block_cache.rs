@@ -13,8 +13,9 @@ use crate::block::{Block, UnpackedRoom};
 use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Space, SubstrateState, WriteBatch};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
-/// Blocks kept, of up to 16 KiB each; most are kept by the substrate's cache all the same.
-const BLOCKS_MAX: usize = 1_024;
+/// Blocks kept, of up to 16 KiB each: as many as the substrate's cache has room for by default, and most are kept there all the
+/// same. A join that looks rows up all over a table of some hundred thousand rows comes to each block many times.
+const BLOCKS_MAX: usize = 4_096;
 
 /// Bytes of rows that are kept without their compression; one block more for each reader that has just come by it.
 const UNPACKED_BYTES_MAX: usize = 32 << 20;

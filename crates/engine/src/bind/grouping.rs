@@ -39,7 +39,7 @@ impl BoundWindow {
     }
 
     /// Calls `change` with each expression.
-    fn for_each_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
+    pub(crate) fn for_each_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
         self.partition.iter_mut().chain(&mut self.order).for_each(|key| change(&mut key.value));
         for bound in [&mut self.call.frame.start, &mut self.call.frame.end] {
             if let FrameBound::Preceding(value) | FrameBound::Following(value) = bound {

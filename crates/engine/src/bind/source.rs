@@ -3,6 +3,7 @@
 //! Views, common tables and derived tables that only select and rename are taken into the query they stand in, so that
 //! its conditions reach their tables' indexes. Others become plans of their own.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -121,6 +122,27 @@ impl FromTree {
             FromTree::Dropping { query, on, .. } => {
                 query.for_each_condition_mut(change);
                 on.iter_mut().for_each(change);
+            }
+        }
+    }
+
+    /// The sources that may have no row in a row of the join.
+    pub(crate) fn nullable_sources(&self, out: &mut BTreeSet<usize>) {
+        let mut all = |tree: &FromTree| {
+            let mut sources = Vec::new();
+            tree.sources(&mut sources);
+            out.extend(sources);
+        };
+        match self {
+            FromTree::Source(_) | FromTree::Dropping { .. } => {}
+            FromTree::Group(items, _) => items.iter().for_each(|item| item.nullable_sources(out)),
+            FromTree::Left(left, right, _) => {
+                all(right);
+                left.nullable_sources(out);
+            }
+            FromTree::Full(left, right, _) => {
+                all(left);
+                all(right);
             }
         }
     }

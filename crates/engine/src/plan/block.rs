@@ -3,6 +3,7 @@
 //! The steps, from the inside out: joins with WHERE; locks; groups with HAVING; window functions; ORDER BY; FIRST and
 //! its like; the select list. With DISTINCT the select list comes before ordering, since it says which rows there are.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_types::key::{KeyPart, NullsPosition};
@@ -89,6 +90,7 @@ pub(crate) fn plan(
         slots: select.block.slots.clone(),
         tree: select.tree.clone(),
         conditions: std::mem::take(&mut select.conditions),
+        wanted: wanted_slots(select, wanted_order),
     };
     joins.rewrite(first_rows && is_of_one_source(wanted_order, &joins.slots));
     let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
@@ -125,6 +127,34 @@ pub(crate) fn plan(
         .collect();
     move_to_positions(select, &position_of);
     Ok(finish(outline.select, node, ordered && extreme.is_none(), numbered))
+}
+
+/// The columns that are looked at behind the joins, by slot.
+fn wanted_slots(select: &BoundSelect, order: &[SortKey]) -> BTreeSet<usize> {
+    let mut wanted = BTreeSet::new();
+    let mut note = |expression: &Expression| {
+        expression.for_each_column(&mut |slot| {
+            wanted.insert(slot);
+        })
+    };
+    order.iter().for_each(|key| note(&key.value));
+    match &select.grouping {
+        Some(keys) => {
+            keys.iter().for_each(|key| note(&key.value));
+            let calls = select.block.aggregates.iter();
+            calls.flat_map(|call| call.arguments.iter().chain(&call.filter)).for_each(note);
+        }
+        // Behind a grouping these look at groups.
+        None => {
+            select.items.iter().for_each(|item| note(&item.expression));
+            select.order.iter().for_each(|key| note(&key.value));
+            let mut windows = select.block.windows.clone();
+            windows.iter_mut().for_each(|window| window.for_each_mut(&mut |value| note(value)));
+        }
+    }
+    let numbers = select.block.slots.iter().enumerate();
+    wanted.extend(numbers.filter(|(_, slot)| slot.column == SourceColumn::RowNumber).map(|(slot, _)| slot));
+    wanted
 }
 
 /// How many rows limits ask for at most, as far as that is known before they are evaluated.
@@ -427,8 +457,13 @@ pub(crate) fn plan_rows(
     frame: &mut FrameSize,
 ) -> Result<PlannedRows> {
     let RowsOutline { tree, conditions, mut order, limits, row } = outline;
-    let mut joins =
-        Joins { sources: block.sources.clone(), slots: block.slots.clone(), tree: tree.clone(), conditions };
+    let mut joins = Joins {
+        sources: block.sources.clone(),
+        slots: block.slots.clone(),
+        tree: tree.clone(),
+        conditions,
+        wanted: (0..block.slots.len()).collect(),
+    };
     joins.rewrite(!limits.is_empty() && is_of_one_source(&order, &joins.slots));
     let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
     if !limits.is_empty() {

@@ -1,11 +1,12 @@
-//! EXISTS, NOT EXISTS and IN as joins: a row stays if (or unless) it has a partner among the rows of the query.
+//! EXISTS, NOT EXISTS, IN and NOT IN as joins: a row stays if (or unless) it has a partner among the rows of the query.
 //!
 //! That is exact for conditions of WHERE and of inner joins: rows stay only if the condition is TRUE, and an EXISTS that is not
-//! TRUE is FALSE. NOT IN stays a condition: a NULL among the values makes it UNKNOWN.
+//! TRUE is FALSE. A NULL on either side makes NOT IN UNKNOWN: where there may be one a row that might be equal counts as a
+//! partner, if other values lead to it; else NOT IN stays a condition.
 
 use std::collections::BTreeSet;
 
-use farbird_sql::ast::{ComparisonOperator, Quantifier};
+use farbird_sql::ast::{ComparisonOperator, Quantifier, Truth};
 use farbird_types::SqlType;
 
 use crate::bind::query::BoundSelect;
@@ -53,6 +54,7 @@ pub(crate) fn unnested(select: &BoundSelect) -> Option<UnnestedQuery> {
             slots: block.slots.clone(),
             tree: select.tree.clone(),
             conditions: select.conditions.clone(),
+            wanted: slots_of(&item.expression),
         },
         item: item.expression.clone(),
         item_type: item.column_type.sql_type,
@@ -68,6 +70,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
         slots: vec![Slot { source: 0, column: SourceColumn::Field(0) }],
         tree: FromTree::Source(0),
         conditions: Vec::new(),
+        wanted: BTreeSet::from([0]),
     };
     Some(UnnestedQuery { joins, item: Expression::Column(0), item_type })
 }
@@ -101,14 +104,29 @@ pub(super) fn apply(joins: &mut Joins) {
     joins.tree = FromTree::Group(items, Vec::new());
 }
 
-/// The query of EXISTS, IN and their like, and whether it is NOT EXISTS.
+/// The columns that an expression looks at, by slot.
+fn slots_of(expression: &Expression) -> BTreeSet<usize> {
+    let mut slots = BTreeSet::new();
+    expression.for_each_column(&mut |slot| {
+        slots.insert(slot);
+    });
+    slots
+}
+
+/// The query of EXISTS, IN and their like, and whether it is NOT EXISTS or NOT IN.
 fn query_of(condition: &Expression) -> Option<(&Subquery, bool)> {
     match condition {
         Expression::Subquery(subquery) => Some((subquery.as_ref(), false)),
         Expression::Not(inner) => match inner.as_ref() {
-            Expression::Subquery(subquery) if subquery.kind == SubqueryKind::Exists => {
-                Some((subquery.as_ref(), true))
-            }
+            Expression::Subquery(subquery) => match subquery.kind {
+                SubqueryKind::Exists
+                | SubqueryKind::Quantified {
+                    operator: ComparisonOperator::Equal,
+                    quantifier: Quantifier::Any,
+                    ..
+                } => Some((subquery.as_ref(), true)),
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
@@ -141,6 +159,12 @@ fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
     {
         return None;
     }
+    // A NULL on either side of NOT IN.
+    let may_be_unknown = anti
+        && operand.is_some_and(|(operand, _)| !joins.is_never_null(operand) || !query.is_never_null(&item));
+    if may_be_unknown && !query.conditions.iter().any(|condition| leads_to_rows(subquery, condition)) {
+        return None;
+    }
     query.rewrite(false);
     let (sources, slots) = (joins.sources.len(), joins.slots.len());
     joins.sources.append(&mut query.sources);
@@ -162,14 +186,38 @@ fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
     on.iter_mut().for_each(&adapt);
     adapt(&mut item);
     if let Some((operand, collation)) = operand {
-        on.push(Expression::Comparison {
+        let equal = Expression::Comparison {
             operator: ComparisonOperator::Equal,
             left: operand.clone(),
             right: Box::new(item),
             collation,
+        };
+        on.push(match may_be_unknown {
+            true => not_false(equal),
+            false => equal,
         });
     }
     Some(FromTree::Dropping { query: Box::new(query.tree), on, anti })
+}
+
+/// Whether a condition is TRUE or UNKNOWN.
+fn not_false(condition: Expression) -> Expression {
+    let is_false = Expression::IsTruth { operand: Box::new(condition), truth: Truth::False };
+    Expression::Not(Box::new(is_false))
+}
+
+/// Whether a condition of a query says that one of its columns equals a value of the row around it.
+fn leads_to_rows(subquery: &Subquery, condition: &Expression) -> bool {
+    let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition else {
+        return false;
+    };
+    let is_around = |value: &Expression| match value {
+        Expression::Register(number) => subquery.captures.iter().any(|(register, _)| register == number),
+        _ => false,
+    };
+    [(left, right), (right, left)]
+        .into_iter()
+        .any(|(column, value)| matches!(**column, Expression::Column(_)) && is_around(value))
 }
 
 /// Whether a query looks at the rows around it.

@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `common_conjuncts` | what all alternatives of an OR ask for is asked for once |
 //! | `alternatives` | what the alternatives of an OR say of one table is asked of that table |
-//! | `dropping` | EXISTS, NOT EXISTS and IN become joins that only drop rows |
+//! | `dropping` | EXISTS, NOT EXISTS, IN and NOT IN become joins that only drop rows |
+//! | `one_partner` | those that find one row by a key become ordinary joins |
 //! | `outer_to_inner` | a LEFT JOIN whose rows without a partner are refused becomes an inner join |
+//! | `unused_outer` | a LEFT JOIN is dropped that changes nothing; one whose rows without a partner are asked for only drops rows |
 //! | `equivalence` | what is asked of a column is asked of its equals |
+//!
+//! What keys say of sources is found in `keys`.
 //!
 //! A rule changes neither how often something volatile is evaluated nor whether something is NULL, and evaluates nothing that may
 //! fail on rows which the query as written keeps away from it by an alternative of an OR (`infallible`).
@@ -16,7 +20,12 @@ mod common_conjuncts;
 mod dropping;
 mod equivalence;
 mod infallible;
+mod keys;
+mod one_partner;
 mod outer_to_inner;
+mod unused_outer;
+
+use std::collections::BTreeSet;
 
 use crate::bind::source::{FromTree, Slot, Source};
 use crate::expression::Expression;
@@ -34,6 +43,8 @@ pub(crate) struct Joins {
     pub(crate) tree: FromTree,
     /// WHERE.
     pub(crate) conditions: Vec<Expression>,
+    /// Columns that are looked at outside of all that, by slot.
+    pub(crate) wanted: BTreeSet<usize>,
 }
 
 impl Joins {
@@ -41,10 +52,12 @@ impl Joins {
     pub(crate) fn rewrite(&mut self, in_order: bool) {
         self.hoist();
         outer_to_inner::apply(self);
+        unused_outer::apply(self);
         common_conjuncts::apply(self);
         alternatives::apply(self);
         if !in_order {
             dropping::apply(self);
+            one_partner::apply(self);
         }
         equivalence::apply(self);
     }
