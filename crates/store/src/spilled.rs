@@ -3,6 +3,7 @@
 //! Rows of a transaction that is not listed here were rolled back or left by a crash: nobody sees them, and the sweep
 //! removes them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::RwLock;
@@ -99,10 +100,20 @@ impl SpilledTransactions {
         Ok(SpilledTransactions { state: RwLock::new(state) })
     }
 
-    /// Begins anew with what the file tells, after it was taken back to an earlier state.
+    /// Begins anew with what the file tells, after it was taken back to an earlier state. Retired transactions are known on: who
+    /// reads a state from before comes across them.
     pub(crate) fn reload(&self, snapshot: &dyn SubstrateState) -> Result<()> {
-        let loaded = SpilledTransactions::load(snapshot)?.state.into_inner();
+        let mut loaded = SpilledTransactions::load(snapshot)?.state.into_inner();
         let mut state = self.state.write();
+        for (transaction, before) in std::mem::take(&mut state.retired) {
+            // One that the file still names is not to be forgotten after all.
+            if let Entry::Vacant(unnamed) = loaded.transactions.entry(transaction)
+                && let Some(known) = state.transactions.remove(&transaction)
+            {
+                unnamed.insert(known);
+                loaded.retired.push((transaction, before));
+            }
+        }
         *state = State { left: state.left + 1, ..loaded };
         Ok(())
     }

@@ -368,6 +368,15 @@ impl Inner {
         Arc::<CachedState>::clone(&self.latest.read().0)
     }
 
+    /// Puts another state in the place of the latest one. The only way to do that: whoever still reads the one before may come
+    /// across transactions that nothing in the next ones names any more, so all that are read are remembered.
+    fn replace_latest(&self, next: impl FnOnce(&CachedState) -> CachedState) {
+        let mut latest = self.latest.write();
+        let next = Arc::new(next(&latest.0));
+        self.old_states.lock().add(&latest.0);
+        latest.0 = next;
+    }
+
     /// As [`Substrate::unknown_spaces`].
     pub(crate) fn unknown_spaces(&self, known: &HashSet<Space>) -> Result<Vec<(String, u64)>> {
         self.substrate.unknown_spaces(known)
@@ -454,15 +463,12 @@ impl Inner {
             Ok(()) => match self.readable_snapshot() {
                 Ok(snapshot) => {
                     self.must_reserve.store(false, Ordering::SeqCst);
-                    let mut latest = self.latest.write();
-                    let next = Arc::new(latest.0.followed_by(snapshot, keeps_blocks));
-                    self.old_states.lock().add(&latest.0);
-                    latest.0 = next;
+                    self.replace_latest(|latest| latest.followed_by(snapshot, keeps_blocks));
                     return Ok(());
                 }
                 Err(error) => {
                     // The batch is there, and cannot be read: nobody shall read what was before it.
-                    self.latest.write().0 = Arc::new(CachedState::new(Arc::new(Unreadable)));
+                    self.replace_latest(|_| CachedState::new(Arc::new(Unreadable)));
                     self.recover(guard, &error, true);
                     return if durability == Durability::Relaxed { Err(error) } else { Ok(()) };
                 }
@@ -488,8 +494,7 @@ impl Inner {
         {
             Ok(None) => Ok(()),
             Ok(Some(snapshot)) => {
-                let mut latest = self.latest.write();
-                latest.0 = Arc::new(latest.0.followed_by(snapshot, true));
+                self.replace_latest(|latest| latest.followed_by(snapshot, true));
                 Ok(())
             }
             Err(error) => {
@@ -554,7 +559,7 @@ impl Inner {
         let reopened = self.substrate.reopen().and_then(|reopened| {
             let snapshot = self.substrate.snapshot()?;
             self.spilled.reload(&*snapshot)?;
-            self.latest.write().0 = Arc::new(CachedState::new(snapshot));
+            self.replace_latest(|_| CachedState::new(snapshot));
             Ok(reopened)
         });
         *self.reopening.lock() = Reopening { ended: Some(Instant::now()), took: begun.elapsed() };

@@ -276,3 +276,82 @@ impl Step<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use farbird_record::RecordFormat;
+    use farbird_types::SqlType;
+
+    use super::*;
+    use crate::committed::{CommittedRow, Visibility, find_row};
+    use crate::log::LoggedSubstrate;
+    use crate::{Access, CancelFlag, Isolation, Store, StoreOptions, Transaction, TransactionOptions, Wait};
+
+    /// A relation of one number.
+    fn numbers() -> Arc<RelationLayout> {
+        Arc::new(RelationLayout {
+            id: RelationId(128),
+            formats: vec![RecordFormat::new(vec![SqlType::BIGINT])],
+            current: 0,
+            added_defaults: Vec::new(),
+            codec: None,
+            indexes: Vec::new(),
+        })
+    }
+
+    fn begin(store: &Store) -> Transaction {
+        let options = TransactionOptions {
+            isolation: Isolation::Snapshot,
+            access: Access::ReadWrite,
+            wait: Wait::No,
+            snapshot_at: None,
+        };
+        store.begin(options, CancelFlag::new()).expect("begin")
+    }
+
+    /// What a reader finds who took its state of the file before all this.
+    fn find(
+        store: &Store,
+        state: &dyn SubstrateState,
+        row: RowId,
+        until: CommitNumber,
+    ) -> Option<CommittedRow> {
+        let visibility = Visibility { until, own_commits: &[], own: None };
+        find_row(&store.inner, state, numbers().id, row, visibility).expect("a read")
+    }
+
+    #[test]
+    fn a_reader_whose_state_of_the_file_was_merged_finds_what_was_settled_behind_it() {
+        let substrate =
+            LoggedSubstrate::on_backend(redb::backends::InMemoryBackend::new(), 16 << 20, 64 << 10);
+        // All changes are spilled.
+        let options =
+            StoreOptions { background_sweep: false, write_set_bytes_max: 0, ..StoreOptions::default() };
+        let store = Store::on_substrate(Arc::new(substrate.expect("a substrate")), options).expect("open");
+        let layout = numbers();
+        store.register_layout(Arc::clone(&layout));
+        let first = begin(&store);
+        let row = first.insert(&layout, &mut [Value::integer(1)]).expect("insert");
+        first.commit().expect("commit");
+        let second = begin(&store);
+        let view = second.view().expect("view");
+        second.update(&layout, &view, row, &mut [Value::integer(2)]).expect("update");
+        drop(view);
+        let commit = second.commit().expect("commit");
+
+        let state = store.inner.snapshot();
+        let spilled = state.scan(Space::Changes(layout.id), crate::substrate::ALL_KEYS, Direction::Forward);
+        assert_eq!(spilled.expect("scan").count(), 1, "nothing was spilled");
+        // What the sweep does when it has nothing else to do, and it does it between any two of a reader's steps.
+        store.inner.rest().expect("rest");
+        while store.sweep(10).expect("sweep") > 0 {}
+        assert!(!store.inner.spilled.is_unsettled(layout.id));
+        assert_eq!(find(&store, &*state, row, commit).map(|found| found.commit), Some(commit));
+        assert_eq!(
+            find(&store, &*store.inner.snapshot(), row, commit).map(|found| found.commit),
+            Some(commit)
+        );
+    }
+}

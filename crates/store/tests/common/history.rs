@@ -1,6 +1,6 @@
 //! What transactions did and saw, and a model that says whether that can be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use farbird_store::{CommitNumber, RowId};
@@ -178,12 +178,23 @@ fn check_read(
     expected.retain(|number, row| query.asks_for(*number, row));
     let given: Rows = rows.iter().cloned().collect();
     if given != expected || given.len() != rows.len() {
-        return Err(format!("{query:?} as of commit {} gave {rows:?}, not {expected:?}", seen.0));
+        let versions = wrong_rows(&given, &expected).map(|row| (row, model.0.get(&row), changes.get(&row)));
+        return Err(format!(
+            "{query:?} as of commit {} gave {rows:?}, not {expected:?}; versions and own change of what is wrong: {:?}",
+            seen.0,
+            versions.collect::<Vec<_>>()
+        ));
     }
     if !query.is_order_of(rows) {
         return Err(format!("{query:?} gave {rows:?} in no order"));
     }
     Ok(())
+}
+
+/// The rows of which one side has something that the other one has not.
+fn wrong_rows(given: &Rows, expected: &Rows) -> impl Iterator<Item = RowId> {
+    let numbers: BTreeSet<RowId> = given.keys().chain(expected.keys()).copied().collect();
+    numbers.into_iter().filter(|row| given.get(row) != expected.get(row))
 }
 
 fn check_writes(model: &Model, history: &History) -> Result<(), String> {
