@@ -2,3 +2,12 @@
 //!
 //! What the ends say and when is decided by the machines of `farbird_farlink`; here are transports, pairing, settings and the
 //! tasks that carry bytes.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`pairing`] | the keys by which both ends know each other |
+//! | [`transport`] | QUIC and TLS over TCP |
+#![forbid(unsafe_code)]
+
+pub mod pairing;
+pub mod transport;

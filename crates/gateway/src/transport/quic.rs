@@ -1,0 +1,151 @@
+//! QUIC: no connection of one program waits for another's lost packet longer than the link itself does, and a changed network
+//! (another Wi-Fi) need not end the connection.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig, VarInt};
+use rustls::pki_types::CertificateDer;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::{CONNECT_TIMEOUT, Connection, Kind, TransportError, identity, proved};
+use crate::pairing::Keys;
+
+/// What may be under way in each direction: 1 Gbit/s over 200 ms, and then some.
+const WINDOW_BYTES: u32 = 32 << 20;
+/// The link's own pings say when a connection is lost; this is for one that nobody looks after.
+const IDLE: Duration = Duration::from_secs(60);
+/// Handshakes at a time: strangers can have no more of the processor.
+const HANDSHAKES_MAX: usize = 64;
+/// A stream's first byte: the one who opens it must send something for the other to see it.
+const OPENED: u8 = b'\n';
+
+fn transport() -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .send_window(u64::from(WINDOW_BYTES))
+        .max_idle_timeout(IDLE.try_into().ok());
+    Arc::new(config)
+}
+
+/// Makes connections.
+pub(super) struct QuicDialer {
+    config: ClientConfig,
+}
+
+impl QuicDialer {
+    pub(super) fn new(keys: &Keys) -> Result<QuicDialer, TransportError> {
+        let tls = QuicClientConfig::try_from(identity::client(keys)?);
+        let mut config =
+            ClientConfig::new(Arc::new(tls.map_err(|error| TransportError::Setup(error.to_string()))?));
+        config.transport_config(transport());
+        Ok(QuicDialer { config })
+    }
+
+    pub(super) async fn connect(&self, address: SocketAddr) -> Result<Connection, TransportError> {
+        let any = match address {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        let network = |error| TransportError::Network(Kind::Quic, error);
+        // A socket for each connection: the one before may belong to a network that is gone.
+        let endpoint = Endpoint::client(any).map_err(network)?;
+        let connecting = endpoint
+            .connect_with(self.config.clone(), address, "farlink")
+            .map_err(|error| TransportError::Setup(error.to_string()))?;
+        let connection = connecting.await.map_err(security)?;
+        let (mut writer, mut reader) = connection.open_bi().await.map_err(security)?;
+        writer.write_all(&[OPENED]).await.map_err(|error| network(error.into()))?;
+        // The origin answers when it has seen this end's key and knows it: only now is the connection one.
+        let mut opened = [0];
+        reader.read_exact(&mut opened).await.map_err(|_| closed(&connection))?;
+        let peer = proved(shown(&connection).as_deref(), Kind::Quic)?;
+        let (reader, writer) = (Box::new(reader), Box::new(writer));
+        Ok(Connection {
+            reader,
+            writer,
+            peer,
+            address,
+            kind: Kind::Quic,
+            keep: Box::new((connection, endpoint)),
+        })
+    }
+}
+
+fn security(error: quinn::ConnectionError) -> TransportError {
+    TransportError::Security(Kind::Quic, explained(&error.to_string()))
+}
+
+fn closed(connection: &quinn::Connection) -> TransportError {
+    match connection.close_reason() {
+        Some(reason) => security(reason),
+        None => TransportError::Security(Kind::Quic, "the peer has closed the connection".to_owned()),
+    }
+}
+
+/// What both transports say when keys are not accepted.
+pub(super) fn explained(error: &str) -> String {
+    let hints = ["certificate", "Certificate", "ApplicationVerificationFailure", "AccessDenied"];
+    if hints.iter().any(|hint| error.contains(hint)) {
+        format!(
+            "the ends are not paired with each other, or one has revoked the other (`farbird pair --list` at both): {error}"
+        )
+    } else {
+        error.to_owned()
+    }
+}
+
+fn shown(connection: &quinn::Connection) -> Option<Vec<CertificateDer<'static>>> {
+    connection.peer_identity()?.downcast().ok().map(|shown| *shown)
+}
+
+pub(super) fn server(address: SocketAddr, keys: &Keys) -> Result<Endpoint, TransportError> {
+    let tls = QuicServerConfig::try_from(identity::server(keys)?);
+    let tls = tls.map_err(|error| TransportError::Setup(error.to_string()))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
+    config.transport_config(transport());
+    Endpoint::server(config, address).map_err(|error| TransportError::Network(Kind::Quic, error))
+}
+
+pub(super) async fn listen(endpoint: Endpoint, connections: mpsc::Sender<Connection>) {
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    while let Some(incoming) = endpoint.accept().await {
+        let Ok(permit) = handshakes.clone().try_acquire_owned() else {
+            incoming.refuse();
+            continue;
+        };
+        let connections = connections.clone();
+        tokio::spawn(async move {
+            let address = incoming.remote_address();
+            match tokio::time::timeout(CONNECT_TIMEOUT, accept(incoming)).await {
+                Ok(Ok(connection)) => {
+                    drop(permit);
+                    let _ = connections.send(connection).await;
+                }
+                Ok(Err(error)) => tracing::warn!("{address} was turned away: {error}"),
+                Err(_) => tracing::debug!("{address} did not finish its handshake"),
+            }
+        });
+    }
+}
+
+async fn accept(incoming: Incoming) -> Result<Connection, TransportError> {
+    let address = incoming.remote_address();
+    let connection = incoming.await.map_err(security)?;
+    let peer = proved(shown(&connection).as_deref(), Kind::Quic)?;
+    let (mut writer, mut reader) = connection.accept_bi().await.map_err(security)?;
+    let mut opened = [0];
+    reader.read_exact(&mut opened).await.map_err(|_| closed(&connection))?;
+    writer.write_all(&[OPENED]).await.map_err(|_| closed(&connection))?;
+    writer.flush().await.map_err(|error| TransportError::Network(Kind::Quic, error))?;
+    let (reader, writer) = (Box::new(reader), Box::new(writer));
+    Ok(Connection { reader, writer, peer, address, kind: Kind::Quic, keep: Box::new(connection) })
+}
