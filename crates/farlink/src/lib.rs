@@ -10,6 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`edge`] | the machine beside the program |
+//! | [`origin`] | the machine beside the server |
 //! | [`message`] | what edge and origin tell each other |
 //! | [`frame`] | what the bytes of a link are cut into |
 //! | [`link`] | messages to bytes and back: priorities, credits, compression, greeting, pings, sessions that outlive connections |
@@ -18,3 +19,4 @@ pub mod edge;
 pub mod frame;
 pub mod link;
 pub mod message;
+pub mod origin;

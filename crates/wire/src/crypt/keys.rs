@@ -15,6 +15,10 @@ mod tag {
     pub(super) const PLUGIN_SPECIFIC: u8 = 3;
 }
 
+/// The session key itself, as a Farbird server hands it to the origin of a farlink in its own process, and to nobody else: a clumplet
+/// behind all others.
+pub const FARLINK_SESSION_KEY: u8 = 240;
+
 /// The only type of key there is.
 pub const SYMMETRIC: &str = "Symmetric";
 

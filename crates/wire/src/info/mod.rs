@@ -7,7 +7,7 @@ mod statement;
 mod tags;
 
 pub use statement::{Continuation, RecordCounts, Section, StatementInformation, Variable};
-pub use tags::{batch, blob, common, cursor, database, request, sql, statement_type, transaction};
+pub use tags::{batch, blob, common, cursor, database, farlink, request, sql, statement_type, transaction};
 
 use farbird_types::isc;
 

@@ -245,3 +245,17 @@ pub mod cursor {
     #![allow(missing_docs)]
     pub const RECORD_COUNT: u8 = 10;
 }
+
+/// What only a Farbird server answers: for the origin of a farlink (docs/wire.md, "What an origin asks"). Firebird's own items are all
+/// below 200; a Firebird server answers these by isc_info_error.
+pub mod farlink {
+    /// op_info_sql: what a prepared statement reads, if it does nothing else. No bytes if it does more; else a byte 1 and the numbers
+    /// of the relations, each in 4 bytes.
+    pub const STATEMENT_READS: u8 = 240;
+    /// op_info_database: names the database in commit notices, in 4 bytes.
+    pub const DATABASE_NUMBER: u8 = 241;
+    /// op_info_database: where its commits are, in 8 bytes.
+    pub const COMMIT_POINT: u8 = 242;
+    /// op_info_database: 1 if beginning or ending a transaction does more than that.
+    pub const STRICT_TRANSACTIONS: u8 = 243;
+}

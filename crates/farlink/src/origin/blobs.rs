@@ -1,0 +1,326 @@
+//! BLOBs that are pushed: those of rows before their rows, others from their start to their end while credit lasts.
+//!
+//! A BLOB is opened, asked for its size, read and closed by requests of the origin's own, many at a time: what one needs to know for
+//! the next step comes with one flight for all of them.
+
+use farbird_types::BlobId;
+use farbird_wire::info::InfoReader;
+use farbird_wire::info::blob as tag;
+use farbird_wire::packet::{OpenBlob, Reply, Request, Segment};
+use farbird_wire::protocol::{Handle, segment_state};
+
+use super::conversation::{Conversation, information};
+use super::objects::Named;
+use super::work::Purpose;
+use crate::message::{BlobFacts, Cursor, RequestId, Tell};
+
+/// Bytes asked for at a time.
+const SEGMENTS_BYTES: u16 = 65_000;
+/// op_get_segment packets of one BLOB under way.
+const READS_AHEAD: usize = 2;
+
+/// A BLOB being read: of a row of the cursor, or with number 0 the opening itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BlobKey {
+    pub(super) cursor: Cursor,
+    pub(super) number: u32,
+}
+
+/// What was asked about a BLOB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlobStep {
+    /// The request of the edge is answered with it.
+    OpenFor(RequestId),
+    Open,
+    Information,
+    Segments,
+}
+
+/// A BLOB that is being read.
+#[derive(Debug)]
+pub(super) struct BlobReading {
+    transaction: u16,
+    blob: u64,
+    /// Of a row: the largest that is pushed.
+    bytes_max: Option<u32>,
+    credit: i64,
+    server: Option<Handle>,
+    facts: Option<BlobFacts>,
+    has_told_facts: bool,
+    /// op_get_segment packets under way.
+    reads: usize,
+    is_ended: bool,
+    is_paused: bool,
+    /// Bytes of contents before what comes next.
+    offset: u32,
+    /// The beginning of a segment that goes on with the next reply.
+    begun: Vec<u8>,
+    /// Of a row: what has come.
+    segments: Vec<u8>,
+}
+
+impl BlobReading {
+    fn new(transaction: u16, blob: u64, bytes_max: Option<u32>, credit: i64) -> BlobReading {
+        BlobReading {
+            transaction,
+            blob,
+            bytes_max,
+            credit,
+            server: None,
+            facts: None,
+            has_told_facts: false,
+            reads: 0,
+            is_ended: false,
+            is_paused: false,
+            offset: 0,
+            begun: Vec::new(),
+            segments: Vec::new(),
+        }
+    }
+
+    /// One that the edge opens; `None` if the request is none.
+    pub(super) fn of_edge(request: &Request, credit: u32) -> Option<BlobReading> {
+        let (transaction, blob) = match request {
+            Request::OpenBlob { transaction, blob } => (*transaction, *blob),
+            Request::OpenBlob2(open) => (open.transaction, open.blob),
+            _ => return None,
+        };
+        Some(BlobReading::new(transaction.0, blob.0, None, i64::from(credit)))
+    }
+
+    /// One that a row names.
+    pub(super) fn of_row(transaction: u16, blob: u64, bytes_max: u32) -> BlobReading {
+        BlobReading::new(transaction, blob, Some(bytes_max), i64::from(bytes_max) + i64::from(SEGMENTS_BYTES))
+    }
+
+    pub(super) fn credit(&mut self, bytes: u32) {
+        self.credit = self.credit.saturating_add(i64::from(bytes));
+    }
+
+    fn wants_segments(&self) -> bool {
+        let promised =
+            i64::try_from(self.reads).unwrap_or(i64::MAX).saturating_mul(i64::from(SEGMENTS_BYTES));
+        // The first read of a BLOB brings most of them whole.
+        let ahead = if self.facts.is_some() { READS_AHEAD } else { 1 };
+        let is_all_asked = self.facts.is_some_and(|facts| {
+            self.reads > 0 && i64::from(facts.length) < i64::from(self.offset) + promised / 2
+        });
+        !self.is_ended && !self.is_paused && self.reads < ahead && !is_all_asked && self.credit > promised
+    }
+
+    /// Takes the data of a reply to op_get_segment; gives whole segments.
+    fn take_segments(&mut self, data: &[u8], state: u16) -> Vec<u8> {
+        let mut whole = Vec::with_capacity(data.len());
+        let mut rest = data;
+        while let Some((length, after)) = rest.split_first_chunk::<2>() {
+            let length = usize::from(u16::from_le_bytes(*length)).min(after.len());
+            let (segment, after) = after.split_at(length);
+            rest = after;
+            let goes_on = rest.is_empty() && state == segment_state::INCOMPLETE;
+            self.begun.extend_from_slice(segment);
+            if !goes_on {
+                let segment = std::mem::take(&mut self.begun);
+                for part in parts(&segment) {
+                    whole.extend_from_slice(&u16::try_from(part.len()).unwrap_or(u16::MAX).to_le_bytes());
+                    whole.extend_from_slice(part);
+                }
+            }
+        }
+        whole
+    }
+}
+
+/// A segment as it is, or in pieces if it was too long for one.
+fn parts(segment: &[u8]) -> impl Iterator<Item = &[u8]> {
+    segment.chunks(usize::from(u16::MAX)).chain(segment.is_empty().then_some(segment))
+}
+
+/// How many bytes of contents there are in segments.
+fn content_bytes(segments: &[u8]) -> u32 {
+    let mut bytes = 0_u32;
+    let mut rest = segments;
+    while let Some((length, after)) = rest.split_first_chunk::<2>() {
+        let length = u16::from_le_bytes(*length);
+        bytes = bytes.saturating_add(u32::from(length));
+        rest = after.get(usize::from(length)..).unwrap_or_default();
+    }
+    bytes
+}
+
+/// What op_info_blob says of a BLOB.
+pub(super) fn facts(reply: &[u8]) -> Option<BlobFacts> {
+    let find = |wanted: u8| {
+        let item = InfoReader::new(reply).map_while(Result::ok).find(|item| item.item == wanted)?;
+        item.integer()
+    };
+    let number = |item| find(item).and_then(|number| u32::try_from(number).ok());
+    Some(BlobFacts {
+        segments: number(tag::NUM_SEGMENTS)?,
+        longest_segment: number(tag::MAX_SEGMENT)?,
+        length: number(tag::TOTAL_LENGTH)?,
+        is_stream: number(tag::TYPE)? != 0,
+    })
+}
+
+impl Conversation {
+    /// Opens a BLOB for the edge.
+    pub(super) fn open_blob(&mut self, id: RequestId, cursor: Cursor, request: &Request, named: Named) {
+        let key = BlobKey { cursor, number: 0 };
+        self.transmit(request, named, Purpose::Blob(key, BlobStep::OpenFor(id)));
+    }
+
+    /// Opens a BLOB that a row names.
+    pub(super) fn read_blob(&mut self, key: BlobKey, reading: BlobReading) {
+        let Some(transaction) = self.objects.at_server(reading.transaction) else {
+            return self.blob_of_row(key, None);
+        };
+        let open = OpenBlob { bpb: Vec::new(), transaction, blob: BlobId(reading.blob) };
+        self.blobs.insert(key, reading);
+        self.transmit(&Request::OpenBlob2(open), Named::default(), Purpose::Blob(key, BlobStep::Open));
+    }
+
+    pub(super) fn blobs_of_rows(&self) -> usize {
+        self.blobs.keys().filter(|key| key.number != 0).count()
+    }
+
+    /// Asks for more of all BLOBs that have credit.
+    pub(super) fn go_on_reading(&mut self) {
+        let mut reads = Vec::new();
+        for (key, reading) in &mut self.blobs {
+            let Some(blob) = reading.server else { continue };
+            while reading.wants_segments() {
+                reading.reads += 1;
+                reads.push((*key, Segment { blob, length: SEGMENTS_BYTES, data: Vec::new() }));
+            }
+        }
+        for (key, segment) in reads {
+            let purpose = Purpose::Blob(key, BlobStep::Segments);
+            self.transmit(&Request::GetSegment(segment), Named::default(), purpose);
+        }
+    }
+
+    /// A step of reading a BLOB is answered.
+    pub(super) fn blob_replied(&mut self, key: BlobKey, step: BlobStep, reply: &Reply, server: Handle) {
+        let Reply::Response(response) = reply else { return };
+        let is_success = response.status.is_success();
+        match step {
+            BlobStep::OpenFor(_) | BlobStep::Open => {
+                if let BlobStep::OpenFor(id) = step {
+                    let mut packets = Vec::new();
+                    reply.encode(self.line.version(), &mut packets);
+                    self.tell(Tell::Reply { id, packets });
+                }
+                match self.blobs.get_mut(&key) {
+                    // Nobody wants it any more.
+                    None if is_success => self.close_at_server(server),
+                    None => {}
+                    Some(_) if !is_success => self.give_up_blob(key),
+                    Some(reading) => {
+                        reading.server = Some(server);
+                        let items = vec![tag::NUM_SEGMENTS, tag::MAX_SEGMENT, tag::TOTAL_LENGTH, tag::TYPE];
+                        let information = information(server, items, 128);
+                        let purpose = Purpose::Blob(key, BlobStep::Information);
+                        self.transmit(&Request::BlobInformation(information), Named::default(), purpose);
+                        self.go_on_reading();
+                    }
+                }
+            }
+            BlobStep::Information => {
+                let Some(reading) = self.blobs.get_mut(&key) else { return };
+                reading.facts = facts(&response.data);
+                let is_too_large = reading
+                    .facts
+                    .is_none_or(|facts| reading.bytes_max.is_some_and(|most| facts.length > most));
+                if !is_success || (is_too_large && reading.bytes_max.is_some()) {
+                    self.give_up_blob(key);
+                }
+            }
+            BlobStep::Segments => self.segments_came(key, is_success, response.object.0, &response.data),
+        }
+    }
+
+    fn segments_came(&mut self, key: BlobKey, is_success: bool, state: u16, data: &[u8]) {
+        let Some(reading) = self.blobs.get_mut(&key) else { return };
+        reading.reads = reading.reads.saturating_sub(1);
+        if reading.is_ended {
+            return;
+        }
+        if !is_success {
+            return self.give_up_blob(key);
+        }
+        let segments = reading.take_segments(data, state);
+        let content = content_bytes(&segments);
+        let offset = reading.offset;
+        reading.offset = offset.saturating_add(content);
+        reading.credit = reading.credit.saturating_sub(i64::try_from(segments.len()).unwrap_or(i64::MAX));
+        reading.is_ended = state == segment_state::END_OF_BLOB;
+        let is_last = reading.is_ended;
+        let (blob, server) = (reading.blob, reading.server);
+        match reading.bytes_max {
+            Some(_) => {
+                reading.segments.extend_from_slice(&segments);
+                if is_last {
+                    let segments = std::mem::take(&mut reading.segments);
+                    let information = reading.facts;
+                    self.blobs.remove(&key);
+                    let bytes = segments.len();
+                    let cursor = key.cursor;
+                    let tell = Tell::Blob { cursor, blob, information, offset: 0, segments, is_last };
+                    self.blob_of_row(key, Some((tell, bytes)));
+                }
+            }
+            None => {
+                let information =
+                    reading.facts.filter(|_| !std::mem::replace(&mut reading.has_told_facts, true));
+                if is_last {
+                    self.blobs.remove(&key);
+                }
+                self.tell(Tell::Blob { cursor: key.cursor, blob, information, offset, segments, is_last });
+            }
+        }
+        if let (true, Some(server)) = (is_last, server) {
+            self.close_at_server(server);
+        }
+    }
+
+    /// A BLOB cannot be read, or is not to be pushed.
+    fn give_up_blob(&mut self, key: BlobKey) {
+        let Some(reading) = self.blobs.remove(&key) else { return };
+        if let Some(server) = reading.server.filter(|_| !reading.is_paused) {
+            self.close_at_server(server);
+        }
+        if key.number != 0 {
+            self.blob_of_row(key, None);
+        }
+    }
+
+    fn close_at_server(&mut self, blob: Handle) {
+        self.transmit(&Request::CloseBlob(blob), Named::default(), Purpose::Ignored);
+    }
+
+    /// The edge wants no more of a BLOB, or of the BLOBs of a cursor's rows.
+    pub(super) fn close_blob(&mut self, cursor: Cursor) {
+        let of_cursor = BlobKey { cursor, number: 0 }..=BlobKey { cursor, number: u32::MAX };
+        let keys: Vec<BlobKey> = self.blobs.range(of_cursor).map(|(key, _)| *key).collect();
+        for key in keys {
+            self.give_up_blob(key);
+        }
+    }
+
+    /// The transaction is being ended: the server's handles of its BLOBs may name others soon.
+    pub(super) fn pause_blobs(&mut self, transaction: u16) {
+        for reading in self.blobs.values_mut().filter(|reading| reading.transaction == transaction) {
+            reading.is_paused = true;
+        }
+    }
+
+    pub(super) fn resume_blobs(&mut self, transaction: u16) {
+        for reading in self.blobs.values_mut().filter(|reading| reading.transaction == transaction) {
+            reading.is_paused = false;
+        }
+    }
+
+    pub(super) fn drop_blobs(&mut self, transaction: u16) {
+        self.blobs.retain(|_, reading| reading.transaction != transaction);
+    }
+}

@@ -1,0 +1,868 @@
+//! One program's conversation with the server: what the edge asks goes to the server in its order, what the server answers goes back.
+//!
+//! A request leaves once everything that it names is there. It does not wait for the answers to those before it, once the login is
+//! done. What the origin asks for by itself - rows of open cursors, contents of BLOBs - is asked for when nothing of the program waits.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
+use farbird_wire::message::RunLimits;
+use farbird_wire::operation::Operation;
+use farbird_wire::packet::{BufferLength, Information, Reply, Request, Response};
+use farbird_wire::protocol::{Handle, free_statement};
+use farbird_wire::status::StatusVector;
+
+use super::blobs::{BlobKey, BlobReading};
+use super::cursors::PushedCursor;
+use super::limits::Limits;
+use super::line::{Came, Line};
+use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
+use super::work::{Purpose, Sent, Work};
+use super::{connect, private, translate};
+use crate::message::{Ask, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
+
+/// One program's conversation with the server. See the module's text.
+#[derive(Debug)]
+pub struct Conversation {
+    pub(super) limits: Limits,
+    channel: Channel,
+    /// Whether the server is one of ours, which tells more.
+    pub(super) is_farbird: bool,
+    stage: Stage,
+    pub(super) line: Line,
+    /// Understands the edge's packets.
+    requests: RequestDecoder,
+    pub(super) objects: Objects,
+    /// Asks that came before the protocol was agreed upon.
+    early: VecDeque<Ask>,
+    waiting: VecDeque<(Work, usize)>,
+    waiting_bytes: usize,
+    pub(super) sent: VecDeque<Sent>,
+    pub(super) cursors: BTreeMap<Cursor, PushedCursor>,
+    pub(super) blobs: BTreeMap<BlobKey, BlobReading>,
+    /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
+    pub(super) described: Option<Fingerprint>,
+    messages: Vec<ToEdge>,
+}
+
+/// How far the conversation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// op_connect is not answered.
+    Connecting,
+    /// One request at a time: each may change what the next one means.
+    LoggingIn,
+    /// A database or the services manager is attached.
+    Attached,
+    Ended,
+}
+
+/// Why a request cannot be sent now.
+enum Hindrance {
+    /// Something it names is not there yet.
+    Wait,
+    /// It fails.
+    Fail(StatusVector),
+    /// There is nothing to be done for it: it succeeds.
+    Nothing(Handle),
+    /// This statement must be made first.
+    Statement(u16),
+}
+
+impl Conversation {
+    /// A conversation that begins with the program's op_connect. With `is_farbird` the server is a Farbird server to which this
+    /// conversation's connection has been announced: it is asked what only such a server knows.
+    pub fn new(limits: Limits, channel: Channel, connect: &[u8], is_farbird: bool) -> Conversation {
+        let packet_bytes = limits.packet_bytes;
+        let mut conversation = Conversation {
+            limits,
+            channel,
+            is_farbird,
+            stage: Stage::Connecting,
+            line: Line::new(packet_bytes),
+            requests: RequestDecoder::new(DecoderLimits { packet_bytes, ..DecoderLimits::default() }),
+            objects: Objects::default(),
+            early: VecDeque::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            sent: VecDeque::new(),
+            cursors: BTreeMap::new(),
+            blobs: BTreeMap::new(),
+            described: None,
+            messages: Vec::new(),
+        };
+        match connect::for_server(connect) {
+            Some(connect) => {
+                let named = Named::default();
+                conversation.transmit(&Request::Connect(connect), named, Purpose::Relay(RequestId::CONNECT));
+            }
+            None => conversation.end("the edge sent something else than op_connect"),
+        }
+        conversation
+    }
+
+    /// Takes what the edge asks.
+    pub fn ask(&mut self, ask: Ask, _now: Duration) {
+        match self.stage {
+            Stage::Ended => {}
+            _ if matches!(ask, Ask::Cancel { .. }) => self.take(ask),
+            Stage::Connecting => {
+                self.waiting_bytes += ask_bytes(&ask);
+                self.early.push_back(ask);
+                self.check_waiting();
+            }
+            Stage::LoggingIn | Stage::Attached => {
+                self.take(ask);
+                self.advance();
+            }
+        }
+    }
+
+    /// Takes bytes of the server.
+    pub fn receive(&mut self, bytes: &mut [u8], _now: Duration) {
+        if self.stage == Stage::Ended {
+            return;
+        }
+        let mut more = self.line.receive(bytes);
+        loop {
+            if let Err(error) = more {
+                return self.end(&format!("the server's bytes cannot be read: {error}"));
+            }
+            self.read_replies();
+            if self.stage == Stage::Ended {
+                return;
+            }
+            match self.line.receive_more() {
+                Ok(false) => break,
+                Ok(true) => more = Ok(()),
+                Err(error) => more = Err(error),
+            }
+        }
+        self.seal_rows();
+        self.advance();
+    }
+
+    /// The connection to the server is gone.
+    pub fn server_lost(&mut self, reason: &str) {
+        self.end(reason);
+    }
+
+    /// What is to be written to the server.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        match self.line.take_output() {
+            Ok(output) => output,
+            Err(error) => {
+                self.end(&format!("the server's line is used up: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
+    /// What is to be told to the edge.
+    pub fn take_messages(&mut self) -> Vec<ToEdge> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Whether the connection to the server is to be closed, once what is to be written is written.
+    pub fn is_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    pub(super) fn tell(&mut self, tell: Tell) {
+        self.messages.push(ToEdge::On { channel: self.channel, tell });
+    }
+
+    pub(super) fn end(&mut self, reason: &str) {
+        if self.stage != Stage::Ended {
+            self.stage = Stage::Ended;
+            self.messages.push(ToEdge::Closed { channel: self.channel, reason: reason.to_owned() });
+        }
+    }
+
+    fn check_waiting(&mut self) {
+        if self.waiting_bytes > self.limits.waiting_bytes {
+            self.end("the program asks faster than the server answers");
+        }
+    }
+
+    /// Understands what the edge asks, and puts it behind what waits.
+    fn take(&mut self, ask: Ask) {
+        let bytes = ask_bytes(&ask);
+        let work = match ask {
+            Ask::Relay { id, object, packet } => {
+                let Some((request, named)) = self.understood(&packet, object) else { return };
+                match *request {
+                    // An answer to what the server asks within another request.
+                    Request::CryptKeyCallback(_) => return self.answer_callback(id, &request),
+                    Request::Disconnect | Request::Connect(_) | Request::Crypt { .. } => {
+                        return self.end("the edge relayed what is its own affair");
+                    }
+                    _ => Work::Relay { id, request, named },
+                }
+            }
+            Ask::Quiet { object, packet } => {
+                let Some((request, named)) = self.understood(&packet, object) else { return };
+                Work::Quiet { request, named }
+            }
+            Ask::Prepared { packet, described } => {
+                let Some((request, named)) = self.understood(&packet, 0) else { return };
+                if !matches!(*request, Request::Prepare(_)) {
+                    return self.end("the edge described what is no statement");
+                }
+                Work::Prepared { request, named, described }
+            }
+            Ask::Open { id, cursor, packet, push, ahead } => {
+                let Some((request, named)) = self.understood(&packet, 0) else { return };
+                if self.cursors.len() + self.blobs.len() >= self.limits.pushes {
+                    return self.end("too many cursors are open");
+                }
+                let Some(pushed) = PushedCursor::new(&named, &request, push) else {
+                    return self.end("the edge opened what is no cursor");
+                };
+                self.cursors.insert(cursor, pushed);
+                Work::Open { id, cursor, request, named, ahead }
+            }
+            Ask::Push { cursor, push } => {
+                let is_whole = self.cursors.get_mut(&cursor).is_none_or(|known| known.push(push));
+                if !is_whole {
+                    self.end("the edge asked for rows of no format");
+                }
+                return;
+            }
+            Ask::OpenBlob { id, cursor, packet, credit } => {
+                let Some((request, named)) = self.understood(&packet, 0) else { return };
+                let Some(reading) = BlobReading::of_edge(&request, credit) else {
+                    return self.end("the edge opened what is no BLOB");
+                };
+                if self.cursors.len() + self.blobs.len() >= self.limits.pushes {
+                    return self.end("too many BLOBs are open");
+                }
+                self.blobs.insert(BlobKey { cursor, number: 0 }, reading);
+                Work::OpenBlob { id, cursor, request, named }
+            }
+            Ask::CloseCursor { cursor } => Work::CloseCursor(cursor),
+            Ask::Credit { cursor, bytes } => {
+                if let Some(pushed) = self.cursors.get_mut(&cursor) {
+                    pushed.credit(bytes);
+                }
+                if let Some(reading) = self.blobs.get_mut(&BlobKey { cursor, number: 0 }) {
+                    reading.credit(bytes);
+                }
+                return;
+            }
+            Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => return,
+            Ask::Cancel { kind } => {
+                // Cannot fail: it expects no answer.
+                let _ = self.line.send(&Request::Cancel { kind });
+                return;
+            }
+        };
+        self.waiting_bytes += bytes;
+        self.waiting.push_back((work, bytes));
+        self.check_waiting();
+    }
+
+    /// Decodes one packet of the edge.
+    fn understood(&mut self, packet: &[u8], object: u16) -> Option<(Box<Request>, Named)> {
+        self.requests.feed(packet);
+        let decoded = self.requests.next_request();
+        let (Ok(Some(mut request)), true) = (decoded, self.requests.unread().is_empty()) else {
+            self.end("the edge sent a packet that cannot be read");
+            return None;
+        };
+        let known = match &request {
+            Request::AllocateStatement(_) => {
+                self.requests.statement_allocated(Handle(object));
+                Ok(())
+            }
+            Request::Compile { blr, .. } => self.requests.request_compiled(Handle(object), blr),
+            _ => Ok(()),
+        };
+        if known.is_err() {
+            self.end("the edge sent a BLR request that cannot be understood");
+            return None;
+        }
+        let named = Named::of(&mut request, object);
+        Some((Box::new(request), named))
+    }
+
+    /// Answers what the server asks within a request: the request's further replies are for this one.
+    fn answer_callback(&mut self, id: RequestId, request: &Request) {
+        if let Some(oldest) = self.sent.front_mut() {
+            oldest.purpose = Purpose::Relay(id);
+            let _ = self.line.send(request);
+        }
+    }
+
+    /// Sends what can be sent.
+    pub(super) fn advance(&mut self) {
+        while self.stage != Stage::Ended {
+            if self.stage != Stage::Attached && !self.sent.is_empty() {
+                return;
+            }
+            let Some((work, bytes)) = self.waiting.pop_front() else { break };
+            match self.try_work(work) {
+                Ok(()) => self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes),
+                Err(work) => {
+                    self.waiting.push_front((work, bytes));
+                    return;
+                }
+            }
+        }
+        self.deliver();
+        if self.stage == Stage::Attached {
+            self.read_blobs();
+            self.fetch_ahead();
+        }
+    }
+
+    /// Does one piece of work, or gives it back if it must wait.
+    fn try_work(&mut self, work: Work) -> Result<(), Work> {
+        match work {
+            Work::Relay { id, mut request, named } => match self.at_server(&mut request, &named) {
+                Ok(()) => {
+                    self.before(&request, &named);
+                    self.transmit(&request, named, Purpose::Relay(id));
+                    self.after_prepare(&request, &named);
+                    Ok(())
+                }
+                Err(Hindrance::Fail(status)) => {
+                    self.fail(request.operation(), id, status);
+                    Ok(())
+                }
+                Err(Hindrance::Nothing(object)) => {
+                    self.forget(&request, &named);
+                    let mut packets = Vec::new();
+                    Reply::Response(Response::object(object)).encode(self.line.version(), &mut packets);
+                    self.tell(Tell::Reply { id, packets });
+                    Ok(())
+                }
+                Err(hindrance) => {
+                    self.prepare_way(&hindrance, named.transaction);
+                    Err(Work::Relay { id, request, named })
+                }
+            },
+            Work::Quiet { mut request, named } => {
+                self.quiet(&mut request, named).map_err(|()| Work::Quiet { request, named })
+            }
+            Work::Prepared { request, named, described } => {
+                if self.objects.get(named.statement).is_none() {
+                    self.objects.insert(named.statement, Object::new(Place::Later));
+                }
+                if let Some(object) = self.objects.get_mut(named.statement) {
+                    object.preparation = Preparation::Later { request, described };
+                }
+                Ok(())
+            }
+            Work::Open { id, cursor, mut request, named, ahead } => {
+                match self.at_server(&mut request, &named) {
+                    Ok(()) => {
+                        self.open_cursor(id, cursor, &mut request, named);
+                        Ok(())
+                    }
+                    Err(Hindrance::Fail(status)) => {
+                        self.cursors.remove(&cursor);
+                        self.fail(request.operation(), id, status);
+                        Ok(())
+                    }
+                    Err(hindrance) => {
+                        self.prepare_way(&hindrance, named.transaction);
+                        Err(Work::Open { id, cursor, request, named, ahead })
+                    }
+                }
+            }
+            Work::OpenBlob { id, cursor, mut request, named } => match self.at_server(&mut request, &named) {
+                Ok(()) => {
+                    self.open_blob(id, cursor, &request, named);
+                    Ok(())
+                }
+                Err(Hindrance::Fail(status)) => {
+                    self.blobs.remove(&BlobKey { cursor, number: 0 });
+                    self.fail(request.operation(), id, status);
+                    Ok(())
+                }
+                Err(hindrance) => {
+                    self.prepare_way(&hindrance, named.transaction);
+                    Err(Work::OpenBlob { id, cursor, request, named })
+                }
+            },
+            Work::CloseCursor(cursor) => {
+                self.close_cursor(cursor);
+                self.close_blob(cursor);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends what the edge has answered already.
+    fn quiet(&mut self, request: &mut Request, named: Named) -> Result<(), ()> {
+        // A statement is made when it is needed.
+        if matches!(request, Request::AllocateStatement(_)) {
+            self.insert(named.made, Object::new(Place::Later));
+            return Ok(());
+        }
+        match self.at_server(request, &named) {
+            Ok(()) => {
+                self.before(request, &named);
+                let home = self.home_of(request, &named);
+                let purpose = match request {
+                    Request::Commit(transaction) | Request::Rollback(transaction) => {
+                        Purpose::QuietEnd(*transaction)
+                    }
+                    _ => Purpose::Quiet { home },
+                };
+                if let Some(transaction) = self.objects.get_mut(home) {
+                    transaction.quiet += 1;
+                }
+                self.forget(request, &named);
+                self.transmit(request, named, purpose);
+                self.after_prepare(request, &named);
+                Ok(())
+            }
+            Err(Hindrance::Fail(status)) => {
+                let home = self.home_of(request, &named);
+                self.forget(request, &named);
+                self.quiet_failed(request.operation(), &named, home, status);
+                Ok(())
+            }
+            Err(Hindrance::Nothing(_)) => {
+                self.forget(request, &named);
+                Ok(())
+            }
+            Err(hindrance) => {
+                self.prepare_way(&hindrance, named.transaction);
+                Err(())
+            }
+        }
+    }
+
+    /// The transaction that fails with a request which the edge has answered with success; 0 for what ends it or only looks.
+    fn home_of(&self, request: &Request, named: &Named) -> u16 {
+        match request {
+            Request::Commit(_)
+            | Request::Rollback(_)
+            | Request::Prepare(_)
+            | Request::OpenBlob { .. }
+            | Request::OpenBlob2(_)
+            | Request::GetSegment(_)
+            | Request::TransactionInformation(_) => 0,
+            _ if named.transaction != 0 => named.transaction,
+            _ => self.objects.get(named.other).map_or(0, |object| object.cursor_transaction),
+        }
+    }
+
+    /// Forgets at once what a request frees: the edge may use its handle again.
+    fn forget(&mut self, request: &Request, named: &Named) {
+        match request {
+            Request::Commit(_) | Request::Rollback(_) => self.transaction_over(named.transaction),
+            Request::FreeStatement { option, .. } if option & free_statement::DROP != 0 => {
+                self.objects.remove(named.statement);
+            }
+            Request::CloseBlob(_) | Request::CancelBlob(_) | Request::Release(_) => {
+                self.objects.remove(named.other);
+            }
+            _ => {}
+        }
+    }
+
+    /// A transaction has ended, and with it its cursors.
+    fn transaction_over(&mut self, transaction: u16) {
+        self.objects.transaction_ended(transaction);
+        self.stop_pushing(transaction);
+    }
+
+    /// Something that the edge has answered with success has failed.
+    fn quiet_failed(&mut self, operation: Operation, named: &Named, home: u16, status: StatusVector) {
+        if translate::makes_object(operation) {
+            self.insert(named.made, Object::new(Place::Failed(status.clone())));
+        }
+        if let Some(transaction) = self.objects.get_mut(home) {
+            transaction.failure.get_or_insert(status);
+        }
+    }
+
+    /// Notes what changes as soon as a request is sent.
+    pub(super) fn before(&mut self, request: &Request, named: &Named) {
+        match request {
+            Request::Execute(_) | Request::Execute2(_) => {
+                if let Some(statement) = self.objects.get_mut(named.statement) {
+                    statement.cursor_transaction = named.transaction;
+                }
+            }
+            Request::FreeStatement { .. } => {
+                if let Some(statement) = self.objects.get_mut(named.statement) {
+                    statement.cursor_transaction = 0;
+                }
+                self.stop_statement(named.statement);
+            }
+            Request::Prepare(_) => {
+                if let Some(statement) = self.objects.get_mut(named.statement) {
+                    statement.preparation = Preparation::Done;
+                    statement.cursor_transaction = 0;
+                }
+                self.stop_statement(named.statement);
+            }
+            Request::Commit(_) | Request::Rollback(_) => self.pause_pushing(named.transaction),
+            _ => {}
+        }
+    }
+
+    /// Asks a Farbird server what a statement reads that is being prepared.
+    fn after_prepare(&mut self, request: &Request, named: &Named) {
+        if self.is_farbird
+            && let Request::Prepare(text) = request
+        {
+            self.ask_reads(text.statement, named.statement);
+        }
+    }
+
+    /// In the same flight as the op_prepare_statement: later the handle might name another statement.
+    pub(super) fn ask_reads(&mut self, server: Handle, statement: u16) {
+        let information = information(server, vec![private::STATEMENT_READS], 65_535);
+        let named = Named { statement, ..Named::default() };
+        self.transmit(&Request::StatementInformation(information), named, Purpose::Reads(statement));
+    }
+
+    /// Puts the server's handles into a request, or says why it cannot be sent.
+    fn at_server(&mut self, request: &mut Request, named: &Named) -> Result<(), Hindrance> {
+        let mut hindrance = None;
+        let operation = request.operation();
+        let is_drop =
+            matches!(&*request, Request::FreeStatement { option, .. } if option & free_statement::DROP != 0);
+        let objects = &self.objects;
+        let look = |role: Role, handle: Handle| -> Result<Handle, Hindrance> {
+            if handle == Handle::NONE {
+                return Ok(handle);
+            }
+            let Some(object) = objects.get(handle.0) else {
+                return if role == Role::Ignored {
+                    Ok(Handle::NONE)
+                } else {
+                    Err(Hindrance::Fail(unknown(role)))
+                };
+            };
+            if operation == Operation::Rollback && matches!(object.place, Place::Failed(_)) {
+                return Err(Hindrance::Nothing(Handle::NONE));
+            }
+            if matches!(operation, Operation::Commit | Operation::Rollback) && object.quiet > 0 {
+                return Err(Hindrance::Wait);
+            }
+            if let Some(failure) = object.failure.as_ref().filter(|_| operation != Operation::Rollback) {
+                return Err(Hindrance::Fail(failure.clone()));
+            }
+            let place = match &object.place {
+                Place::At(server) => *server,
+                Place::Coming => return Err(Hindrance::Wait),
+                Place::Failed(status) => return Err(Hindrance::Fail(status.clone())),
+                Place::Later if is_drop => return Err(Hindrance::Nothing(Handle::LATEST)),
+                Place::Later => return Err(Hindrance::Statement(handle.0)),
+            };
+            if role != Role::Statement
+                || matches!(operation, Operation::FreeStatement | Operation::PrepareStatement)
+            {
+                return Ok(place);
+            }
+            match &object.preparation {
+                Preparation::Done => Ok(place),
+                Preparation::Underway => Err(Hindrance::Wait),
+                Preparation::Later { .. } => Err(Hindrance::Statement(handle.0)),
+                Preparation::Failed(status) => Err(Hindrance::Fail(status.clone())),
+            }
+        };
+        // First looked at, then changed: what must wait stays in the edge's handles.
+        let mut found = [Handle::NONE; 2];
+        let mut count = 0;
+        visit_handles(request, |role, handle| {
+            if hindrance.is_some() {
+                return;
+            }
+            match look(role, *handle) {
+                Ok(server) => {
+                    if let Some(place) = found.get_mut(count) {
+                        *place = server;
+                    }
+                    count += 1;
+                }
+                Err(why) => hindrance = Some(why),
+            }
+        });
+        if let Some(hindrance) = hindrance {
+            return Err(hindrance);
+        }
+        let mut found = found.into_iter();
+        visit_handles(request, |_, handle| *handle = found.next().unwrap_or_default());
+        if translate::makes_object(operation) {
+            let mut object = Object::new(Place::Coming);
+            object.cursor_transaction = named.transaction;
+            object.is_transaction = matches!(operation, Operation::Transaction | Operation::Reconnect);
+            self.insert(named.made, object);
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert(&mut self, handle: u16, object: Object) {
+        if !self.objects.insert(handle, object) {
+            self.end("too many objects are open");
+        }
+    }
+
+    /// Makes what a request waits for.
+    fn prepare_way(&mut self, hindrance: &Hindrance, transaction: u16) {
+        if let Hindrance::Statement(statement) = hindrance {
+            self.make_statement(*statement, transaction);
+        }
+    }
+
+    /// Sends a request, in the server's handles.
+    pub(super) fn transmit(&mut self, request: &Request, named: Named, purpose: Purpose) {
+        if let Err(error) = self.line.send(request) {
+            return self.end(&format!("the edge sent what cannot be understood: {error}"));
+        }
+        let expects_none = matches!(
+            request,
+            Request::Disconnect | Request::AbortAuxConnection | Request::Dummy | Request::Cancel { .. }
+        );
+        if expects_none {
+            if let Purpose::Relay(id) = purpose {
+                self.tell(Tell::Reply { id, packets: Vec::new() });
+            }
+            return;
+        }
+        self.sent.push_back(Sent { operation: request.operation(), named, purpose, packets: Vec::new() });
+    }
+
+    /// Tells the edge that a request has failed that was not sent.
+    fn fail(&mut self, operation: Operation, id: RequestId, status: StatusVector) {
+        let packets = translate::failure(operation, status, self.line.version());
+        self.tell(Tell::Reply { id, packets });
+    }
+
+    fn read_replies(&mut self) {
+        let limits = RunLimits { bytes: self.limits.push_bytes, ..RunLimits::default() };
+        while self.stage != Stage::Ended {
+            match self.line.next(limits) {
+                Ok(None) => return,
+                Ok(Some(Came::Rows(run))) => match self.sent.front_mut() {
+                    Some(Sent { purpose: Purpose::Fetch(cursor), .. }) => {
+                        let cursor = *cursor;
+                        self.rows_came(cursor, &run);
+                    }
+                    Some(sent) => sent.packets.extend_from_slice(run.wire()),
+                    None => self.end("the server sent rows that nobody asked for"),
+                },
+                Ok(Some(Came::Packet(answer))) => {
+                    if answer.to.is_some() {
+                        self.reply_came(answer.reply, answer.is_last);
+                    } else if matches!(answer.reply, Reply::Dummy) {
+                        // Keeps the line busy.
+                    } else {
+                        self.end("the server sent what nobody asked for");
+                    }
+                }
+                Err(error) => return self.end(&format!("the server's packets cannot be read: {error}")),
+            }
+        }
+    }
+
+    fn reply_came(&mut self, mut reply: Reply, is_last: bool) {
+        let Some(sent) = self.sent.front_mut() else { return self.end("the server answered nothing") };
+        let named = sent.named;
+        let operation = sent.operation;
+        if let Purpose::Fetch(cursor) = sent.purpose {
+            if is_last {
+                self.sent.pop_front();
+            }
+            return self.fetch_replied(cursor, reply, is_last);
+        }
+        let raw_object = match &reply {
+            Reply::Response(response) => response.object,
+            _ => Handle::NONE,
+        };
+        if self.stage != Stage::Attached
+            && let Some(key) = connect::take_session_key(&mut reply)
+        {
+            self.tell(Tell::Key { key });
+        }
+        translate::to_edge(&mut reply, operation, &named);
+        let limit = self.limits.reply_bytes;
+        let version = self.line.version();
+        let Some(sent) = self.sent.front_mut() else { return };
+        reply.encode(version, &mut sent.packets);
+        if sent.packets.len() > limit {
+            return self.end("a reply of the server is too large");
+        }
+        if let (Reply::CryptKeyCallback(_), Purpose::Relay(id)) = (&reply, &sent.purpose) {
+            // The program must answer before the request goes on.
+            let (id, packets) = (*id, std::mem::take(&mut sent.packets));
+            return self.tell(Tell::Reply { id, packets });
+        }
+        if is_last && let Some(sent) = self.sent.pop_front() {
+            self.answered(sent, &reply, raw_object);
+        }
+    }
+
+    /// A request is answered.
+    fn answered(&mut self, sent: Sent, reply: &Reply, object: Handle) {
+        let is_success = match reply {
+            Reply::Response(response) => response.status.is_success(),
+            _ => true,
+        };
+        if self.stage != Stage::Attached {
+            self.login_replied(&sent, reply, is_success);
+        }
+        let Sent { operation, named, purpose, packets } = sent;
+        match purpose {
+            Purpose::Relay(id) => {
+                self.settle(operation, &named, is_success, object);
+                self.tell(Tell::Reply { id, packets });
+                if let (Operation::PrepareStatement, Reply::Response(response)) = (operation, reply) {
+                    self.described(named.statement, response);
+                }
+                if is_success && matches!(operation, Operation::Attach | Operation::Create) && self.is_farbird
+                {
+                    self.ask_facts();
+                }
+            }
+            Purpose::Quiet { home } => {
+                if let Some(transaction) = self.objects.get_mut(home) {
+                    transaction.quiet = transaction.quiet.saturating_sub(1);
+                }
+                match reply {
+                    Reply::Response(response) if !is_success => {
+                        self.quiet_failed(operation, &named, home, response.status.clone());
+                    }
+                    _ => self.settle_made(operation, &named, is_success, object),
+                }
+            }
+            Purpose::QuietEnd(transaction) => {
+                if !is_success && operation == Operation::Commit {
+                    self.transmit(&Request::Rollback(transaction), Named::default(), Purpose::Ignored);
+                }
+            }
+            Purpose::Open(id, cursor) => {
+                self.settle(operation, &named, is_success, object);
+                self.tell(Tell::Reply { id, packets });
+                self.cursor_opened(cursor, is_success);
+            }
+            Purpose::Fetch(_) | Purpose::Ignored => {}
+            Purpose::Allocate(statement) => self.statement_made(statement, reply, object),
+            Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
+            Purpose::Reads(statement) => self.reads_known(statement, reply),
+            Purpose::Facts => {
+                if let Reply::Response(response) = reply
+                    && let Some(facts) = private::database_facts(&response.data)
+                {
+                    self.tell(Tell::Attached {
+                        database: facts.database,
+                        commit: facts.commit,
+                        strict_transactions: facts.strict_transactions,
+                    });
+                }
+            }
+            Purpose::Blob(key, step) => self.blob_replied(key, step, reply, object),
+        }
+    }
+
+    /// The protocol is agreed upon, or the login goes on.
+    fn login_replied(&mut self, sent: &Sent, reply: &Reply, is_success: bool) {
+        let was_connecting = self.stage == Stage::Connecting;
+        match (sent.operation, reply) {
+            (
+                Operation::Connect,
+                Reply::Accept(_) | Reply::AcceptWithData(_) | Reply::ConditionalAccept(_),
+            ) => {
+                self.requests.set_version(self.line.version());
+                self.stage = Stage::LoggingIn;
+            }
+            (Operation::Connect, _) => {
+                // Refused: the program is told, and the server has closed or does.
+                self.stage = Stage::LoggingIn;
+            }
+            (Operation::Attach | Operation::Create | Operation::ServiceAttach, Reply::Response(_))
+                if is_success =>
+            {
+                self.requests.authenticated();
+                self.stage = Stage::Attached;
+            }
+            _ => {}
+        }
+        if was_connecting {
+            self.waiting_bytes = 0;
+            for ask in std::mem::take(&mut self.early) {
+                self.take(ask);
+            }
+        }
+    }
+
+    fn ask_facts(&mut self) {
+        let items = vec![private::DATABASE_NUMBER, private::COMMIT_POINT, private::STRICT_TRANSACTIONS];
+        let information = information(Handle::NONE, items, 256);
+        self.transmit(&Request::DatabaseInformation(information), Named::default(), Purpose::Facts);
+    }
+
+    /// What an answered request has changed.
+    fn settle(&mut self, operation: Operation, named: &Named, is_success: bool, object: Handle) {
+        self.settle_made(operation, named, is_success, object);
+        match operation {
+            Operation::Commit | Operation::Rollback if is_success => self.transaction_over(named.transaction),
+            Operation::Commit | Operation::Rollback => self.resume_pushing(named.transaction),
+            Operation::FreeStatement if is_success && object == Handle::LATEST => {
+                self.objects.remove(named.statement);
+            }
+            Operation::CloseBlob | Operation::CancelBlob | Operation::Release if is_success => {
+                self.objects.remove(named.other);
+            }
+            _ => {}
+        }
+    }
+
+    /// What an answered request has made, and what its statement has done to the transaction.
+    fn settle_made(&mut self, operation: Operation, named: &Named, is_success: bool, object: Handle) {
+        if translate::makes_object(operation) {
+            match self.objects.get_mut(named.made) {
+                Some(made) if is_success => made.place = Place::At(object),
+                Some(_) => {
+                    self.objects.remove(named.made);
+                }
+                None => {}
+            }
+        }
+        let runs = matches!(
+            operation,
+            Operation::Execute
+                | Operation::Execute2
+                | Operation::ExecuteImmediate
+                | Operation::ExecuteImmediate2
+        );
+        if runs && is_success {
+            match (named.transaction, object) {
+                (0, Handle::NONE) => {}
+                (0, object) => {
+                    let made = Object { is_transaction: true, ..Object::new(Place::At(object)) };
+                    self.insert(named.made, made);
+                }
+                (transaction, Handle::NONE) => self.transaction_over(transaction),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// An information request.
+pub(super) fn information(object: Handle, items: Vec<u8>, room: u32) -> Information {
+    Information { object, incarnation: 0, items, buffer_length: BufferLength(room) }
+}
+
+/// The bytes of packets in an ask.
+fn ask_bytes(ask: &Ask) -> usize {
+    let packet = match ask {
+        Ask::Relay { packet, .. }
+        | Ask::Quiet { packet, .. }
+        | Ask::Prepared { packet, .. }
+        | Ask::Open { packet, .. }
+        | Ask::OpenBlob { packet, .. } => packet.len(),
+        _ => 0,
+    };
+    packet + size_of::<Ask>()
+}

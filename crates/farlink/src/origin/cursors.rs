@@ -1,0 +1,477 @@
+//! Cursors whose rows are pushed: op_fetch after op_fetch ahead, as far as the edge has given credit.
+//!
+//! Rows travel as they come: whatever one read of the server's line brought makes a message, and larger reads make several. BLOBs that
+//! a row names stand before it. The end, or the error with which fetching ended, comes behind the rows before it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use farbird_types::Value;
+use farbird_wire::message::{MessageFormat, RowRun};
+use farbird_wire::packet::{Fetch, InlineBlob, Output, Reply, Request};
+use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
+
+use super::blobs::{self, BlobKey, BlobReading};
+use super::conversation::Conversation;
+use super::objects::{Named, Place};
+use super::work::Purpose;
+use crate::message::{Cursor, End, Push, RequestId, Tell};
+
+/// Fewest rows that are asked for at a time.
+const ROWS_MIN: usize = 10;
+/// Batches of one cursor that wait at the origin for their BLOBs or for credit, before no more rows are asked for.
+const HELD_MAX: usize = 4;
+/// Largest BLOB that a server sends inline.
+const INLINE_BYTES_MAX: u32 = 65_535;
+
+/// How far a cursor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its op_execute has not been sent.
+    Waiting,
+    /// Its op_execute has been sent. Rows may be asked for already if no other cursor of the statement can be open: else they might
+    /// be that one's.
+    Opening { is_certain: bool },
+    /// It is open.
+    Open,
+    /// Its transaction is being ended.
+    Paused,
+}
+
+/// A cursor that the edge has opened.
+#[derive(Debug)]
+pub(super) struct PushedCursor {
+    statement: u16,
+    transaction: u16,
+    stage: Stage,
+    /// How its rows are pushed; if it is not said, the program's own fetches are relayed.
+    pushing: Option<Pushing>,
+    /// Largest BLOB that the program wants inline.
+    inline_bytes: u32,
+}
+
+#[derive(Debug)]
+struct Pushing {
+    push: Push,
+    format: Arc<MessageFormat>,
+    blob_columns: Vec<usize>,
+    credit: i64,
+    /// Whether the server has been told the format.
+    has_format: bool,
+    /// op_fetch packets under way.
+    fetches: usize,
+    is_ended: bool,
+    /// What comes.
+    batch: Batch,
+    /// What waits for its BLOBs or for credit.
+    held: VecDeque<Batch>,
+    held_bytes: usize,
+    rows_seen: u64,
+    bytes_seen: u64,
+    /// Numbers the BLOBs that are read for rows.
+    blobs: u32,
+}
+
+/// Rows that travel in one message.
+#[derive(Debug, Default)]
+struct Batch {
+    packets: Vec<u8>,
+    rows: u32,
+    end: Option<End>,
+    /// BLOBs that came with the rows, to be told before them.
+    blobs: Vec<Tell>,
+    blob_bytes: usize,
+    /// BLOBs that came inline.
+    inline: BTreeSet<u64>,
+    /// BLOBs to be read.
+    wanted: Vec<u64>,
+    /// BLOBs being read.
+    reading: BTreeSet<u32>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.end.is_none() && self.blobs.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.packets.len() + self.blob_bytes
+    }
+}
+
+impl PushedCursor {
+    /// A cursor that an op_execute opens; `None` if the request is none, or the rows have no format.
+    pub(super) fn new(named: &Named, request: &Request, push: Option<Push>) -> Option<PushedCursor> {
+        let execute = match request {
+            Request::Execute(execute) => execute,
+            Request::Execute2(execute) => &execute.execute,
+            _ => return None,
+        };
+        let mut pushed = PushedCursor {
+            statement: named.statement,
+            transaction: named.transaction,
+            stage: Stage::Waiting,
+            pushing: None,
+            inline_bytes: execute.inline_blob_bytes,
+        };
+        match push {
+            Some(push) => pushed.push(push).then_some(pushed),
+            None => Some(pushed),
+        }
+    }
+
+    /// Says how the rows are to be pushed; gives false if they have no format.
+    pub(super) fn push(&mut self, push: Push) -> bool {
+        let Ok(Some(format)) = MessageFormat::parse(&push.blr) else { return false };
+        let is_blob =
+            |(column, kind): (usize, &farbird_wire::message::MessageType)| kind.is_blob().then_some(column);
+        let blob_columns = match push.blob_bytes {
+            0 => Vec::new(),
+            _ => format.columns().enumerate().filter_map(is_blob).collect(),
+        };
+        self.pushing = Some(Pushing {
+            credit: i64::from(push.credit),
+            push,
+            format: Arc::new(format),
+            blob_columns,
+            has_format: false,
+            fetches: 0,
+            is_ended: false,
+            batch: Batch::default(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            rows_seen: 0,
+            bytes_seen: 0,
+            blobs: 0,
+        });
+        true
+    }
+
+    pub(super) fn credit(&mut self, bytes: u32) {
+        if let Some(pushing) = &mut self.pushing {
+            pushing.credit = pushing.credit.saturating_add(i64::from(bytes));
+        }
+    }
+
+    fn may_fetch(&self) -> bool {
+        matches!(self.stage, Stage::Open | Stage::Opening { is_certain: true })
+    }
+}
+
+impl Pushing {
+    /// Bytes that a row takes, as far as one knows.
+    fn row_bytes(&self) -> usize {
+        match self.bytes_seen.checked_div(self.rows_seen) {
+            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).max(1),
+            None => (self.format.length() as usize / 2).max(16),
+        }
+    }
+
+    fn rows_per_fetch(&self, bytes: usize, most: u16) -> u16 {
+        let rows = (2 * bytes / self.row_bytes()).max(ROWS_MIN);
+        u16::try_from(rows).unwrap_or(most).min(most)
+    }
+
+    /// Whether credit is left for rows that have not been asked for.
+    fn wants_rows(&self, ahead: usize, bytes: usize) -> bool {
+        let asked_for = self.fetches.saturating_mul(2 * bytes);
+        let promised =
+            i64::try_from(self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(asked_for));
+        !self.is_ended
+            && self.fetches < ahead
+            && self.held.len() < HELD_MAX
+            && self.credit > promised.unwrap_or(i64::MAX)
+    }
+
+    fn seal(&mut self) {
+        if !self.batch.is_empty() {
+            let batch = std::mem::take(&mut self.batch);
+            self.held_bytes += batch.bytes();
+            self.held.push_back(batch);
+        }
+    }
+
+    fn take_rows(&mut self, run: &RowRun) {
+        self.rows_seen += run.len() as u64;
+        self.bytes_seen += run.wire().len() as u64;
+        self.batch.packets.extend_from_slice(run.wire());
+        self.batch.rows = self.batch.rows.saturating_add(u32::try_from(run.len()).unwrap_or(u32::MAX));
+        if self.blob_columns.is_empty() {
+            return;
+        }
+        for row in run.rows() {
+            for column in &self.blob_columns {
+                let Some(Value::Blob(blob)) = row.value(*column).map(|value| value.to_value()) else {
+                    continue;
+                };
+                if blob.0 != 0 && !self.batch.inline.contains(&blob.0) && !self.batch.wanted.contains(&blob.0)
+                {
+                    self.batch.wanted.push(blob.0);
+                }
+            }
+        }
+    }
+}
+
+impl Conversation {
+    /// Sends the op_execute of a cursor.
+    pub(super) fn open_cursor(&mut self, id: RequestId, cursor: Cursor, request: &mut Request, named: Named) {
+        let is_certain =
+            self.objects.get(named.statement).is_some_and(|object| object.cursor_transaction == 0);
+        self.before(request, &named);
+        let version = self.line.version();
+        if let Some(pushed) = self.cursors.get_mut(&cursor) {
+            pushed.stage = Stage::Opening { is_certain };
+            if let Some(pushing) = &pushed.pushing
+                && version.has_inline_blobs()
+                && !pushing.blob_columns.is_empty()
+                && let Request::Execute(execute) = request
+            {
+                let wanted = pushing.push.blob_bytes.min(INLINE_BYTES_MAX);
+                execute.inline_blob_bytes = execute.inline_blob_bytes.max(wanted);
+            }
+        }
+        self.transmit(request, named, Purpose::Open(id, cursor));
+    }
+
+    /// The op_execute of a cursor is answered.
+    pub(super) fn cursor_opened(&mut self, cursor: Cursor, is_success: bool) {
+        if !is_success {
+            self.cursors.remove(&cursor);
+        } else if let Some(pushed) = self.cursors.get_mut(&cursor)
+            && matches!(pushed.stage, Stage::Opening { .. })
+        {
+            pushed.stage = Stage::Open;
+        }
+    }
+
+    /// Asks for more rows of all cursors that have credit.
+    pub(super) fn fetch_ahead(&mut self) {
+        let limits = self.limits;
+        let mut fetches = Vec::new();
+        for (cursor, pushed) in &mut self.cursors {
+            if !pushed.may_fetch() {
+                continue;
+            }
+            let Some(server) = self.objects.at_server(pushed.statement) else { continue };
+            let (statement, transaction) = (pushed.statement, pushed.transaction);
+            let Some(pushing) = &mut pushed.pushing else { continue };
+            while pushing.wants_rows(limits.fetches_ahead, limits.push_bytes) {
+                let has_format = std::mem::replace(&mut pushing.has_format, true);
+                pushing.fetches += 1;
+                let blr = if has_format { Vec::new() } else { pushing.push.blr.clone() };
+                let format = (!has_format).then(|| Arc::clone(&pushing.format));
+                let fetch = Fetch {
+                    statement: server,
+                    output: Output { blr, message_number: 0, format },
+                    count: pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
+                };
+                let named = Named { statement, transaction, ..Named::default() };
+                fetches.push((*cursor, fetch, named));
+            }
+        }
+        for (cursor, fetch, named) in fetches {
+            self.transmit(&Request::Fetch(fetch), named, Purpose::Fetch(cursor));
+        }
+    }
+
+    /// Rows of a cursor have come.
+    pub(super) fn rows_came(&mut self, cursor: Cursor, run: &RowRun) {
+        let push_bytes = self.limits.push_bytes;
+        let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
+        let Some(pushing) = &mut pushed.pushing else { return };
+        pushing.take_rows(run);
+        if pushing.batch.bytes() >= push_bytes {
+            pushing.seal();
+        }
+    }
+
+    /// What an op_fetch brings beside rows.
+    pub(super) fn fetch_replied(&mut self, cursor: Cursor, reply: Reply, is_last: bool) {
+        let version = self.line.version();
+        let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
+        let (transaction, inline_bytes) = (pushed.transaction, pushed.inline_bytes);
+        let Some(pushing) = &mut pushed.pushing else { return };
+        if is_last {
+            pushing.fetches = pushing.fetches.saturating_sub(1);
+        }
+        if pushing.is_ended {
+            return;
+        }
+        match reply {
+            Reply::InlineBlob(blob) => pushing.inline_blob(blob, cursor, transaction, inline_bytes, version),
+            Reply::FetchResponse(fetch) if fetch.message.is_some() => {
+                pushing.batch.rows += 1;
+                Reply::FetchResponse(fetch).encode(version, &mut pushing.batch.packets);
+            }
+            Reply::FetchResponse(fetch) => {
+                if fetch.status == FETCH_END_OF_CURSOR {
+                    pushing.is_ended = true;
+                    pushing.batch.end = Some(End::Complete);
+                    pushing.seal();
+                }
+            }
+            reply @ Reply::Response(_) => {
+                let mut packet = Vec::new();
+                reply.encode(version, &mut packet);
+                pushing.is_ended = true;
+                pushing.batch.end = Some(End::Failed(packet));
+                pushing.seal();
+            }
+            _ => {}
+        }
+    }
+
+    /// What has come of all cursors is ready to go, once its BLOBs are there.
+    pub(super) fn seal_rows(&mut self) {
+        for pushed in self.cursors.values_mut() {
+            if let Some(pushing) = &mut pushed.pushing {
+                pushing.seal();
+            }
+        }
+    }
+
+    /// Tells the edge what is ready and within its credit.
+    pub(super) fn deliver(&mut self) {
+        let mut told = Vec::new();
+        for (cursor, pushed) in &mut self.cursors {
+            let Some(pushing) = &mut pushed.pushing else { continue };
+            while let Some(batch) = pushing.held.front() {
+                if !batch.wanted.is_empty() || !batch.reading.is_empty() {
+                    break;
+                }
+                // What ends a cursor costs nothing: its program may wait for it.
+                if pushing.credit <= 0 && batch.rows > 0 {
+                    break;
+                }
+                let Some(batch) = pushing.held.pop_front() else { break };
+                pushing.held_bytes = pushing.held_bytes.saturating_sub(batch.bytes());
+                pushing.credit =
+                    pushing.credit.saturating_sub(i64::try_from(batch.bytes()).unwrap_or(i64::MAX));
+                told.extend(batch.blobs);
+                told.push(Tell::Rows {
+                    cursor: *cursor,
+                    packets: batch.packets,
+                    rows: batch.rows,
+                    end: batch.end,
+                });
+            }
+        }
+        for tell in told {
+            self.tell(tell);
+        }
+    }
+
+    /// Begins to read the BLOBs that rows name.
+    pub(super) fn read_blobs(&mut self) {
+        let mut room = self.limits.blobs_at_once.saturating_sub(self.blobs_of_rows());
+        let mut begun = Vec::new();
+        for (cursor, pushed) in &mut self.cursors {
+            let transaction = pushed.transaction;
+            let Some(pushing) = &mut pushed.pushing else { continue };
+            for batch in &mut pushing.held {
+                while room > 0 && !batch.wanted.is_empty() {
+                    let blob = batch.wanted.remove(0);
+                    pushing.blobs = pushing.blobs.wrapping_add(1).max(1);
+                    batch.reading.insert(pushing.blobs);
+                    let key = BlobKey { cursor: *cursor, number: pushing.blobs };
+                    begun.push((key, BlobReading::of_row(transaction, blob, pushing.push.blob_bytes)));
+                    room -= 1;
+                }
+            }
+        }
+        for (key, reading) in begun {
+            self.read_blob(key, reading);
+        }
+        self.go_on_reading();
+    }
+
+    /// A BLOB of a row has been read; `None` if it is not to be pushed.
+    pub(super) fn blob_of_row(&mut self, key: BlobKey, contents: Option<(Tell, usize)>) {
+        let Some(pushing) = self.cursors.get_mut(&key.cursor).and_then(|pushed| pushed.pushing.as_mut())
+        else {
+            return;
+        };
+        let mut batches = pushing.held.iter_mut();
+        let Some(batch) = batches.find(|batch| batch.reading.contains(&key.number)) else { return };
+        batch.reading.remove(&key.number);
+        if let Some((tell, bytes)) = contents {
+            batch.blobs.push(tell);
+            batch.blob_bytes += bytes;
+            pushing.held_bytes += bytes;
+        }
+    }
+
+    /// The edge wants no more of a cursor: it is closed at the server.
+    pub(super) fn close_cursor(&mut self, cursor: Cursor) {
+        let Some(pushed) = self.cursors.remove(&cursor) else { return };
+        if pushed.stage == Stage::Waiting {
+            return;
+        }
+        let Some(object) = self.objects.get_mut(pushed.statement) else { return };
+        let is_open = std::mem::take(&mut object.cursor_transaction) != 0;
+        if let (true, Place::At(statement)) = (is_open, &object.place) {
+            let close = Request::FreeStatement { statement: *statement, option: free_statement::CLOSE };
+            self.transmit(&close, Named::default(), Purpose::Ignored);
+        }
+    }
+
+    /// The cursor of a statement is closed, or the statement is no more.
+    pub(super) fn stop_statement(&mut self, statement: u16) {
+        self.cursors.retain(|_, pushed| pushed.stage == Stage::Waiting || pushed.statement != statement);
+    }
+
+    /// A transaction is being ended: nothing more is asked for in it until one knows whether it is.
+    pub(super) fn pause_pushing(&mut self, transaction: u16) {
+        for pushed in self.cursors.values_mut() {
+            if pushed.transaction == transaction && pushed.stage == Stage::Open {
+                pushed.stage = Stage::Paused;
+            }
+        }
+        self.pause_blobs(transaction);
+    }
+
+    /// A transaction could not be ended.
+    pub(super) fn resume_pushing(&mut self, transaction: u16) {
+        for pushed in self.cursors.values_mut() {
+            if pushed.transaction == transaction && pushed.stage == Stage::Paused {
+                pushed.stage = Stage::Open;
+            }
+        }
+        self.resume_blobs(transaction);
+    }
+
+    /// A transaction has ended, and with it its cursors and BLOBs.
+    pub(super) fn stop_pushing(&mut self, transaction: u16) {
+        self.cursors.retain(|_, pushed| pushed.stage == Stage::Waiting || pushed.transaction != transaction);
+        self.drop_blobs(transaction);
+    }
+}
+
+impl Pushing {
+    /// A BLOB that came before its row: to the program if it asked for such, else to the edge.
+    fn inline_blob(
+        &mut self,
+        mut blob: InlineBlob,
+        cursor: Cursor,
+        transaction: u16,
+        program_bytes: u32,
+        version: farbird_wire::protocol::ProtocolVersion,
+    ) {
+        self.batch.inline.insert(blob.blob.0);
+        if blob.data.len() <= program_bytes as usize {
+            blob.transaction = Handle(transaction);
+            Reply::InlineBlob(blob).encode(version, &mut self.batch.packets);
+            return;
+        }
+        self.batch.blob_bytes += blob.data.len();
+        self.batch.blobs.push(Tell::Blob {
+            cursor,
+            blob: blob.blob.0,
+            information: blobs::facts(&blob.information),
+            offset: 0,
+            segments: blob.data,
+            is_last: true,
+        });
+    }
+}

@@ -1,0 +1,39 @@
+//! Limits of a conversation, each with its default.
+
+use farbird_wire::decoder::PACKET_BYTES_MAX;
+
+/// What one conversation may take of the origin, whatever edge and server do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest packet, of the edge or of the server.
+    pub packet_bytes: usize,
+    /// Most bytes of packets that wait to be sent to the server: an edge that asks faster than the server answers is cut off.
+    pub waiting_bytes: usize,
+    /// Most bytes of replies to one request: they travel in one message.
+    pub reply_bytes: usize,
+    /// Bytes of rows that travel in one message, if that many come at a time.
+    pub push_bytes: usize,
+    /// Rows asked of the server at a time.
+    pub fetch_rows: u16,
+    /// op_fetch packets of one cursor under way.
+    pub fetches_ahead: usize,
+    /// Cursors and BLOBs pushed at a time.
+    pub pushes: usize,
+    /// BLOBs of rows opened at the server at a time.
+    pub blobs_at_once: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            packet_bytes: PACKET_BYTES_MAX,
+            waiting_bytes: 128 * 1024 * 1024,
+            reply_bytes: 128 * 1024 * 1024,
+            push_bytes: 32 * 1024,
+            fetch_rows: 1_000,
+            fetches_ahead: 2,
+            pushes: 1_000,
+            blobs_at_once: 64,
+        }
+    }
+}

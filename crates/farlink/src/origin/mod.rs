@@ -1,0 +1,32 @@
+//! The origin: the machine beside the server.
+//!
+//! A [`Conversation`] is one program's conversation with the server, in Firebird's protocol on one side and in messages on the other.
+//! It does no I/O; times are handed in. Its owner carries the bytes between it and a connection to the server that belongs to it alone.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `conversation` | the face, and the order in which requests go to the server |
+//! | `work` | what waits to be sent, and what was sent |
+//! | `objects` | handles of the edge and of the server |
+//! | `line` | the bytes to and from the server: layers, packets |
+//! | `connect` | op_connect and what answers it |
+//! | `translate` | replies in the edge's handles |
+//! | `statements` | statements that are prepared when they are first needed |
+//! | `cursors` | rows pushed as they come |
+//! | `blobs` | BLOBs pushed before their rows, or by themselves |
+//! | `private` | what a Farbird server tells an origin beside Firebird's protocol |
+
+mod blobs;
+mod connect;
+mod conversation;
+mod cursors;
+mod limits;
+mod line;
+mod objects;
+pub mod private;
+mod statements;
+mod translate;
+mod work;
+
+pub use conversation::Conversation;
+pub use limits::Limits;

@@ -1,0 +1,82 @@
+//! What a Farbird server tells an origin beside Firebird's protocol.
+//!
+//! It is asked by information items that Firebird does not have, and by one tag of a keys buffer. A Firebird server answers such an item
+//! by isc_info_error, and sends no such tag.
+//!
+//! # Items of op_info_sql
+//! | item | answer |
+//! |---|---|
+//! | [`STATEMENT_READS`] | empty if the statement is not pure; else one byte 1 and the relations it reads, each in 4 bytes, little-endian |
+//!
+//! # Items of op_info_database
+//! | item | answer |
+//! |---|---|
+//! | [`DATABASE_NUMBER`] | 4 bytes: names the database in commit notices, for as long as the server runs |
+//! | [`COMMIT_POINT`] | 8 bytes: how many commits there were |
+//! | [`STRICT_TRANSACTIONS`] | 1 byte: 1 if beginning or ending a transaction does more than that |
+//!
+//! # Tags of a keys buffer
+//! | tag | data |
+//! |---|---|
+//! | [`SESSION_KEY`] | the session key; only to an origin in the same process |
+
+use farbird_wire::clumplet::{ClumpletReader, Form};
+use farbird_wire::info::InfoReader;
+
+use crate::message::{CommitPoint, Relation};
+
+/// Keys buffer: the session key.
+pub use farbird_wire::crypt::keys::FARLINK_SESSION_KEY as SESSION_KEY;
+pub use farbird_wire::info::farlink::{COMMIT_POINT, DATABASE_NUMBER, STATEMENT_READS, STRICT_TRANSACTIONS};
+
+/// What a prepared statement reads; `None` if it does more, or the server does not say.
+pub fn statement_reads(reply: &[u8]) -> Option<Vec<Relation>> {
+    let item = InfoReader::new(reply).map_while(Result::ok).find(|item| item.item == STATEMENT_READS)?;
+    let (&1, relations) = item.value.split_first()? else { return None };
+    let number = |bytes: &[u8]| bytes.try_into().ok().map(|bytes| Relation(u32::from_le_bytes(bytes)));
+    relations.chunks(4).map(number).collect()
+}
+
+/// What a Farbird server says of an attached database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseFacts {
+    /// Names it in commit notices.
+    pub database: u32,
+    /// Where its commits are.
+    pub commit: CommitPoint,
+    /// Whether beginning or ending a transaction does more than that.
+    pub strict_transactions: bool,
+}
+
+/// What a reply to op_info_database says; `None` if the server is no Farbird server.
+pub fn database_facts(reply: &[u8]) -> Option<DatabaseFacts> {
+    let find = |wanted: u8| {
+        let item = InfoReader::new(reply).map_while(Result::ok).find(|item| item.item == wanted)?;
+        item.integer()
+    };
+    Some(DatabaseFacts {
+        database: u32::try_from(find(DATABASE_NUMBER)?).ok()?,
+        commit: CommitPoint(find(COMMIT_POINT)?.cast_unsigned()),
+        strict_transactions: find(STRICT_TRANSACTIONS)? != 0,
+    })
+}
+
+/// Takes the session key out of a keys buffer.
+pub fn take_session_key(keys: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let mut found = None;
+    let mut rest = Vec::new();
+    for item in ClumpletReader::untagged(Form::Traditional, keys) {
+        let item = item.ok()?;
+        if item.tag == SESSION_KEY {
+            found = Some(item.data.to_vec());
+        } else {
+            rest.push(item.tag);
+            rest.push(u8::try_from(item.data.len()).ok()?);
+            rest.extend_from_slice(item.data);
+        }
+    }
+    if found.is_some() {
+        *keys = rest;
+    }
+    found
+}

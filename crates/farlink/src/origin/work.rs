@@ -1,0 +1,63 @@
+//! What waits to be sent to the server, and what was sent and is not answered.
+
+use farbird_wire::operation::Operation;
+use farbird_wire::packet::Request;
+use farbird_wire::protocol::Handle;
+
+use super::blobs::{BlobKey, BlobStep};
+use super::objects::Named;
+use crate::message::{AskAhead, Cursor, Fingerprint, RequestId};
+
+/// What waits for its turn: the edge's asks, in their order. Requests are in the edge's handles.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// To be answered to the edge.
+    Relay { id: RequestId, request: Box<Request>, named: Named },
+    /// The edge has answered it.
+    Quiet { request: Box<Request>, named: Named },
+    /// A statement that the edge has described to its program.
+    Prepared { request: Box<Request>, named: Named, described: Fingerprint },
+    /// The opening of a cursor.
+    Open { id: RequestId, cursor: Cursor, request: Box<Request>, named: Named, ahead: Vec<AskAhead> },
+    /// The opening of a BLOB.
+    OpenBlob { id: RequestId, cursor: Cursor, request: Box<Request>, named: Named },
+    /// The end of either.
+    CloseCursor(Cursor),
+}
+
+/// Why a request was sent.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// The edge waits for its replies.
+    Relay(RequestId),
+    /// The edge has answered it. If it fails, so does this transaction; 0 for none.
+    Quiet { home: u16 },
+    /// The end of a transaction that the edge has answered. It must not stay open at the server.
+    QuietEnd(Handle),
+    /// It opens a cursor whose rows may be pushed.
+    Open(RequestId, Cursor),
+    /// It brings rows of a cursor.
+    Fetch(Cursor),
+    /// A statement that was to be made later is being made.
+    Allocate(u16),
+    /// A statement that the edge has described is being prepared.
+    Prepare(u16, Fingerprint),
+    /// What does this statement read?
+    Reads(u16),
+    /// What kind of database is it?
+    Facts,
+    /// A BLOB is being read.
+    Blob(BlobKey, BlobStep),
+    /// Nobody asks what became of it.
+    Ignored,
+}
+
+/// A request at the server.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) operation: Operation,
+    pub(super) named: Named,
+    pub(super) purpose: Purpose,
+    /// The replies so far, in the edge's handles.
+    pub(super) packets: Vec<u8>,
+}
