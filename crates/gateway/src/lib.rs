@@ -9,5 +9,6 @@
 //! | [`transport`] | QUIC and TLS over TCP |
 #![forbid(unsafe_code)]
 
+pub mod origin;
 pub mod pairing;
 pub mod transport;

@@ -1,0 +1,51 @@
+//! What a Farbird server in the same process tells an origin beside Firebird's protocol.
+//!
+//! Most of it travels on the conversations themselves (`farbird_farlink::origin::private`); here is what does not belong to one. The
+//! binary implements [`Knowledge`] over its server. Before an unmodified Firebird there is none.
+
+use std::net::SocketAddr;
+
+use farbird_farlink::message::{Ticket, ToEdge};
+
+/// A Farbird server, as the origin in its process sees it.
+pub trait Knowledge: Send + Sync {
+    /// Says of a connection that the origin has made to the server, but has written nothing to yet, whose it is. `local` is the
+    /// address that it comes from.
+    fn introduce(&self, local: SocketAddr, introduction: Introduction);
+
+    /// Prepares a login of a user, as typed, to be used once: see [`IssuedTicket::lifetime`]. `None` if the server issues none.
+    fn issue_ticket(&self, user: &str) -> Option<IssuedTicket>;
+
+    /// Begins to collect news for one link. `wake` is called, on any thread and with locks held, whenever there are some: it must
+    /// only leave a sign.
+    fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News>;
+}
+
+/// News for one link: [`ToEdge::Notice`] and [`ToEdge::Invalidate`], of all databases of the server.
+pub trait News: Send {
+    /// What has happened since the last call.
+    ///
+    /// A commit is among the news before anybody can see it. So that the edge hears of a commit before any reply that may have seen it,
+    /// call this between reading bytes of the server and handing to the link what a conversation has made of them, each time.
+    fn take(&mut self) -> Vec<ToEdge>;
+}
+
+/// Whose connection to the server it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// The program's address, as the edge gives it: the server shows it, and counts failed logins by it.
+    pub peer: String,
+    /// The prepared login that the program goes on with.
+    pub ticket: Option<Ticket>,
+}
+
+/// A login prepared in advance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedTicket {
+    /// Names it in [`farbird_farlink::message::ToOrigin::Open`].
+    pub ticket: Ticket,
+    /// The data of op_cond_accept: salt and server key.
+    pub data: Vec<u8>,
+    /// How long it may be used.
+    pub lifetime: std::time::Duration,
+}

@@ -1,0 +1,5 @@
+//! The origin: the task beside the server.
+
+mod knowledge;
+
+pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
