@@ -417,7 +417,11 @@ impl Binder<'_> {
         Expression::Subquery(Box::new(Subquery {
             place,
             kind,
-            plan: Arc::new(PlannedQuery { node: query.plan, unnested: query.unnested }),
+            plan: Arc::new(PlannedQuery {
+                node: query.plan,
+                unnested: query.unnested,
+                grouped: query.grouped,
+            }),
             captures: query.captures,
             invariant,
             repeatable: query.repeatable,

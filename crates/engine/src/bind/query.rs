@@ -526,16 +526,24 @@ impl Binder<'_> {
                 select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
             let columns = select.items.clone();
             let unnested = plan::rewrite::unnested(&select).filter(|_| !volatile);
-            let (plan, captures) = binder.plan_select(select)?;
+            // Registers of blocks further out are written by others: captures do not tell of them.
+            let takes_all_itself = outermost.saturating_add(1) >= own_block;
+            let grouped =
+                Some(&select).filter(|_| takes_all_itself && !volatile).and_then(plan::rewrite::grouped);
+            let captures = select.block.captures.clone();
+            let outline = Outline::new(select);
+            let planned = plan::block::plan(outline, binder.environment, &mut binder.frame)?;
+            let grouped = grouped
+                .map(|outline| outline.planned(binder.environment, &mut binder.frame, planned.cost))
+                .transpose()?;
+            let plan = planned.root;
             let unnested = unnested.or_else(|| {
                 let types = columns.iter().map(|column| column.column_type.sql_type).collect();
                 let stands_alone = !volatile && !correlated && captures.is_empty();
                 stands_alone.then(|| plan::rewrite::derived(plan.clone(), types)).flatten()
             });
-            // Registers of blocks further out are written by others: captures do not tell of them.
-            let takes_all_itself = outermost.saturating_add(1) >= own_block;
             let repeatable = !volatile && takes_all_itself && binder.variables_used == variables_used;
-            Ok(BoundSubquery { plan, captures, columns, volatile, correlated, repeatable, unnested })
+            Ok(BoundSubquery { plan, captures, columns, volatile, correlated, repeatable, unnested, grouped })
         })
     }
 }
@@ -556,6 +564,8 @@ pub(crate) struct BoundSubquery {
     pub(crate) repeatable: bool,
     /// The query in a form that can become part of the FROM clause around it.
     pub(crate) unnested: Option<plan::rewrite::UnnestedQuery>,
+    /// The query in a form that groups, and is joined.
+    pub(crate) grouped: Option<plan::rewrite::GroupedQuery>,
 }
 
 impl BoundSubquery {

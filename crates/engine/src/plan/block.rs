@@ -17,9 +17,10 @@ use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
 use crate::bind::scope::{NamedColumn, NamedValue};
 use crate::bind::source::{FromTree, Slot, SourceColumn, SourceKind};
 use crate::catalog::Relation;
+use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, FrameSize};
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::{Joins, Replaced};
 use crate::plan::{
     Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
@@ -50,6 +51,8 @@ pub(crate) struct PlannedQuery {
     pub(crate) root: Node,
     /// Where rows carry row numbers.
     pub(crate) row_numbers: Vec<RowNumberColumn>,
+    /// What its joins cost.
+    pub(crate) cost: f64,
 }
 
 impl Outline {
@@ -69,7 +72,7 @@ pub(crate) fn plan(
 ) -> Result<PlannedQuery> {
     let select = &mut outline.select;
     if let Some(root) = count_only(select) {
-        return Ok(PlannedQuery { root, row_numbers: Vec::new() });
+        return Ok(PlannedQuery { root, row_numbers: Vec::new(), cost: 0.0 });
     }
     let is_flat = select.grouping.is_none() && !select.distinct;
     let numbered = if outline.row_numbers && is_flat { numbered_tables(select) } else { Vec::new() };
@@ -79,20 +82,26 @@ pub(crate) fn plan(
         None => Vec::new(),
     };
     let extreme = extreme_only(select);
+    let mut joins = Joins {
+        sources: select.block.sources.clone(),
+        slots: select.block.slots.clone(),
+        tree: select.tree.clone(),
+        conditions: std::mem::take(&mut select.conditions),
+        wanted: BTreeSet::new(),
+    };
+    if is_flat && select.limits.is_empty() && select.block.windows.is_empty() {
+        take_in_groups_of_items(select, &mut joins, &environment.catalog.statistics);
+    }
+    let select = &outline.select;
     let wanted_order = match &extreme {
         Some(key) => std::slice::from_ref(key),
         None if is_flat && select.block.windows.is_empty() => select.order.as_slice(),
         None => &[],
     };
     let first_rows = is_flat && !select.limits.is_empty() || extreme.is_some();
-    let mut joins = Joins {
-        sources: select.block.sources.clone(),
-        slots: select.block.slots.clone(),
-        tree: select.tree.clone(),
-        conditions: std::mem::take(&mut select.conditions),
-        wanted: wanted_slots(select, wanted_order),
-    };
-    joins.rewrite(first_rows && is_of_one_source(wanted_order, &joins.slots));
+    joins.wanted = wanted_slots(select, wanted_order);
+    let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
+    joins.rewrite(in_order, &environment.catalog.statistics);
     let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
     if extreme.is_some() {
         planner.for_extreme();
@@ -104,7 +113,7 @@ pub(crate) fn plan(
         // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
         planner.order_in_ranges_only();
     }
-    let Planned { node, slots, ordered, .. } =
+    let Planned { node, slots, ordered, cost, .. } =
         planner.plan(&joins.tree, std::mem::take(&mut joins.conditions), wanted_order)?;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     let mut node = match &extreme {
@@ -125,8 +134,21 @@ pub(crate) fn plan(
         .into_iter()
         .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
         .collect();
-    move_to_positions(select, &position_of);
-    Ok(finish(outline.select, node, ordered && extreme.is_none(), numbered))
+    move_to_positions(&mut outline.select, &position_of);
+    let mut planned = finish(outline.select, node, ordered && extreme.is_none(), numbered);
+    planned.cost = cost;
+    Ok(planned)
+}
+
+/// Makes members of the join of queries for each row in the select list and in ORDER BY.
+fn take_in_groups_of_items(select: &mut BoundSelect, joins: &mut Joins, statistics: &Statistics) {
+    let mut values: Vec<&mut Expression> = select.items.iter_mut().map(|item| &mut item.expression).collect();
+    values.extend(select.order.iter_mut().map(|key| &mut key.value));
+    if values.iter().any(|value| value.is_volatile()) {
+        return;
+    }
+    let mut replaced = Replaced::default();
+    values.into_iter().for_each(|value| joins.take_in_groups(value, statistics, &mut replaced));
 }
 
 /// The columns that are looked at behind the joins, by slot.
@@ -210,7 +232,7 @@ fn finish(
         let collations = items.iter().map(|item| collation_of(&item.column_type.sql_type)).collect();
         node = Node::Distinct(Arc::new(Distinct { input: node, collations }));
         node = sorted(node, keys);
-        return PlannedQuery { root: limited(node, limits), row_numbers };
+        return PlannedQuery { root: limited(node, limits), row_numbers, cost: 0.0 };
     }
     if !ordered {
         node = sorted(node, order);
@@ -219,7 +241,7 @@ fn finish(
     if !is_identity(&values, node.width()) {
         node = Node::Project(Arc::new(Project { input: node, items: values }));
     }
-    PlannedQuery { root: node, row_numbers }
+    PlannedQuery { root: node, row_numbers, cost: 0.0 }
 }
 
 /// Whether a projection would hand on its rows as they are.
@@ -464,7 +486,8 @@ pub(crate) fn plan_rows(
         conditions,
         wanted: (0..block.slots.len()).collect(),
     };
-    joins.rewrite(!limits.is_empty() && is_of_one_source(&order, &joins.slots));
+    let in_order = !limits.is_empty() && is_of_one_source(&order, &joins.slots);
+    joins.rewrite(in_order, &environment.catalog.statistics);
     let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
     if !limits.is_empty() {
         planner.for_first_rows(rows_asked_for(&limits));

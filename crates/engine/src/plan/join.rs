@@ -917,7 +917,7 @@ fn places_of(late: &Pending, steps: &[Step], members: &[GroupMember<'_>]) -> Vec
 }
 
 /// Whether evaluating it on a row that another condition would have dropped may fail.
-fn may_fail(expression: &Expression) -> bool {
+pub(super) fn may_fail(expression: &Expression) -> bool {
     expression.any(&|part| {
         matches!(
             part,

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::expression::{Subplan, Subquery};
 use crate::plan::Node;
-use crate::plan::rewrite::UnnestedQuery;
+use crate::plan::rewrite::{GroupedQuery, UnnestedQuery};
 
 /// A query inside an expression, as it has been planned.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct PlannedQuery {
     pub(crate) node: Node,
     /// The query in a form that can become part of the FROM clause around it.
     pub(crate) unnested: Option<UnnestedQuery>,
+    /// The query in a form that groups, and is joined.
+    pub(crate) grouped: Option<GroupedQuery>,
 }
 
 impl Subplan for PlannedQuery {}

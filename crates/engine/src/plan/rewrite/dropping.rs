@@ -11,6 +11,7 @@ use farbird_types::SqlType;
 
 use crate::bind::query::BoundSelect;
 use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, Subquery, SubqueryKind};
 use crate::plan::Node;
 use crate::plan::rewrite::Joins;
@@ -77,7 +78,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
 
 /// Makes joins of the conditions that can be. None beside something volatile, which is evaluated for the rows that the
 /// conditions before it leave.
-pub(super) fn apply(joins: &mut Joins) {
+pub(super) fn apply(joins: &mut Joins, statistics: &Statistics) {
     let is_volatile = |condition: &Expression| {
         condition.is_volatile() && query_of(condition).is_none_or(|(query, _)| unnested_form(query).is_none())
     };
@@ -87,7 +88,7 @@ pub(super) fn apply(joins: &mut Joins) {
     let conditions = std::mem::take(&mut joins.conditions);
     let mut dropping = Vec::new();
     for condition in conditions {
-        match taken_in(&condition, joins) {
+        match taken_in(&condition, joins, statistics) {
             Some(item) => dropping.push(item),
             None => joins.conditions.push(condition),
         }
@@ -139,7 +140,7 @@ fn unnested_form(subquery: &Subquery) -> Option<&UnnestedQuery> {
 }
 
 /// The join that a condition becomes; its sources are added.
-fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
+fn taken_in(condition: &Expression, joins: &mut Joins, statistics: &Statistics) -> Option<FromTree> {
     let (subquery, anti) = query_of(condition)?;
     let UnnestedQuery { joins: mut query, mut item, item_type } = unnested_form(subquery).cloned()?;
     let operand = match &subquery.kind {
@@ -165,7 +166,7 @@ fn taken_in(condition: &Expression, joins: &mut Joins) -> Option<FromTree> {
     if may_be_unknown && !query.conditions.iter().any(|condition| leads_to_rows(subquery, condition)) {
         return None;
     }
-    query.rewrite(false);
+    query.rewrite(false, statistics);
     let (sources, slots) = (joins.sources.len(), joins.slots.len());
     joins.sources.append(&mut query.sources);
     joins.slots.extend(query.slots.iter().map(|slot| Slot { source: slot.source + sources, ..*slot }));
@@ -226,7 +227,7 @@ fn captures_rows(subquery: &Subquery) -> bool {
 }
 
 /// Whether values of these types are compared without converting either.
-fn are_alike(left: SqlType, right: SqlType) -> bool {
+pub(super) fn are_alike(left: SqlType, right: SqlType) -> bool {
     match (left, right) {
         (SqlType::Exact { .. }, SqlType::Exact { .. }) => true,
         (SqlType::Text(left), SqlType::Text(right)) => {

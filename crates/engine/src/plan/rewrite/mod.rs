@@ -8,6 +8,7 @@
 //! | `one_partner` | those that find one row by a key become ordinary joins |
 //! | `outer_to_inner` | a LEFT JOIN whose rows without a partner are refused becomes an inner join |
 //! | `unused_outer` | a LEFT JOIN is dropped that changes nothing; one whose rows without a partner are asked for only drops rows |
+//! | `scalar_groups` | a query of aggregates for each row becomes one that groups, and a join with it |
 //! | `equivalence` | what is asked of a column is asked of its equals |
 //!
 //! What keys say of sources is found in `keys`.
@@ -23,14 +24,17 @@ mod infallible;
 mod keys;
 mod one_partner;
 mod outer_to_inner;
+mod scalar_groups;
 mod unused_outer;
 
 use std::collections::BTreeSet;
 
 use crate::bind::source::{FromTree, Slot, Source};
+use crate::catalog::statistics::Statistics;
 use crate::expression::Expression;
 
 pub(crate) use dropping::{UnnestedQuery, derived, unnested};
+pub(crate) use scalar_groups::{GroupedQuery, Replaced, grouped};
 
 /// A FROM clause with its conditions.
 #[derive(Debug, Clone)]
@@ -49,17 +53,34 @@ pub(crate) struct Joins {
 
 impl Joins {
     /// Applies the rules. `in_order`: the first rows of an order are wanted, so that rows should come as they are read.
-    pub(crate) fn rewrite(&mut self, in_order: bool) {
+    pub(crate) fn rewrite(&mut self, in_order: bool, statistics: &Statistics) {
         self.hoist();
+        if !in_order {
+            self.take_in_groups_of_conditions(statistics);
+        }
         outer_to_inner::apply(self);
         unused_outer::apply(self);
         common_conjuncts::apply(self);
         alternatives::apply(self);
         if !in_order {
-            dropping::apply(self);
+            dropping::apply(self, statistics);
             one_partner::apply(self);
         }
         equivalence::apply(self);
+    }
+
+    fn take_in_groups_of_conditions(&mut self, statistics: &Statistics) {
+        let mut conditions = std::mem::take(&mut self.conditions);
+        if conditions.iter().any(Expression::is_volatile) {
+            self.conditions = conditions;
+            return;
+        }
+        self.conditions = conditions.clone();
+        let mut replaced = Replaced::default();
+        for condition in &mut conditions {
+            self.take_in_groups(condition, statistics, &mut replaced);
+        }
+        self.conditions = conditions;
     }
 
     /// Makes all inner joins one list, and their conditions conditions of the whole, before those of WHERE: what a view or ON
