@@ -12,6 +12,7 @@
 //! | [`edge`] | the machine beside the program |
 //! | [`origin`] | the machine beside the server |
 //! | [`message`] | what edge and origin tell each other |
+//! | [`speculation`] | loops in one flight: what to run ahead, and when its results may be given |
 //! | [`frame`] | what the bytes of a link are cut into |
 //! | [`link`] | messages to bytes and back: priorities, credits, compression, greeting, pings, sessions that outlive connections |
 
@@ -20,3 +21,4 @@ pub mod frame;
 pub mod link;
 pub mod message;
 pub mod origin;
+pub mod speculation;

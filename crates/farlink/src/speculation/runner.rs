@@ -1,0 +1,484 @@
+//! The origin's side of speculation: which statements to run next for the rows of which cursor.
+//!
+//! A [`Runner`] belongs to one conversation. It is told of cursors that are opened with statements to be run ahead, of their rows as the
+//! server sends them, and of lists of parameters; whenever the conversation has nothing of the program's to do, it takes one [`Work`],
+//! has it run, and tells how that went. Works come in the order in which the program will need them: for each row its
+//! statements, and below each of its rows first what is nested there.
+//!
+//! Limits: [`RunnerLimits`], and the windows of the edge, which has to use results before more of them are made. Statements that have
+//! run for an opening are not run again for it with the same parameters. Uses [`super::rules::bound`]. Sans-IO, no clock.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use farbird_types::Value;
+use farbird_wire::message::{MessageForm, MessageFormat};
+
+use super::rows::walk;
+use super::rules::bound;
+use crate::message::{
+    AskAhead, CommitPoint, Cursor, Execution, Fingerprint, GivenParameters, Relation, Rule, Tell,
+};
+
+/// What running ahead may take of one conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunnerLimits {
+    /// Cursors for whose rows statements are run ahead at a time. The oldest is given up for a newer one.
+    pub openings: usize,
+    /// Bytes of rows that wait for their statements to be run, of one cursor. Statements of later rows are not run.
+    pub queued_bytes: usize,
+    /// Bytes of a result. A larger one is given up: it is streamed when the program asks for it.
+    pub result_bytes: usize,
+    /// Milliseconds that a statement may run, where the protocol has timeouts: what the program asks for meanwhile waits for it.
+    pub statement_ms: u32,
+    /// Results remembered as run, of one cursor.
+    pub seen: usize,
+    /// Most statements without credit, whatever the edge says.
+    pub window_max: u32,
+}
+
+impl Default for RunnerLimits {
+    fn default() -> RunnerLimits {
+        RunnerLimits {
+            openings: 16,
+            queued_bytes: 4 << 20,
+            result_bytes: 256 << 10,
+            statement_ms: 1_000,
+            seen: 65_536,
+            window_max: 8_192,
+        }
+    }
+}
+
+/// A statement to be run now.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// For the rows of which cursor.
+    pub outer: Cursor,
+    /// The transaction of the program that it is for: the edge's handle.
+    pub transaction: u16,
+    /// BLR of its parameters, empty without any.
+    pub blr: Vec<u8>,
+    /// Its parameters.
+    pub message: Vec<u8>,
+    node: Arc<Node>,
+    rows: Vec<Arc<Vec<Value>>>,
+}
+
+impl Work {
+    /// The rule that asks for it.
+    pub fn rule(&self) -> Rule {
+        self.node.ask.rule
+    }
+
+    /// Its op_prepare_statement.
+    pub fn prepare(&self) -> &[u8] {
+        &self.node.ask.prepare
+    }
+
+    /// What it must be described as.
+    pub fn described(&self) -> Fingerprint {
+        self.node.ask.described
+    }
+
+    /// What else its op_execute says.
+    pub fn execution(&self) -> Execution {
+        self.node.ask.execution
+    }
+
+    /// BLR of its rows.
+    pub fn output_blr(&self) -> &[u8] {
+        &self.node.ask.output_blr
+    }
+}
+
+/// How a statement went that was run ahead.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ran {
+    /// It gave this result.
+    Result(Ahead),
+    /// It failed, or its result is too large, or it may do more than read.
+    Nothing,
+}
+
+/// The result of a statement that was run ahead: see [`Tell::Ahead`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ahead {
+    /// The transaction in which it ran: the edge's handle, or 0 for one of the origin's own.
+    pub transaction: u16,
+    /// How many asks had gone to the server before it.
+    pub asked: u32,
+    /// The commits that it has seen.
+    pub commit: CommitPoint,
+    /// What it read.
+    pub reads: Vec<Relation>,
+    /// The replies to op_execute.
+    pub opened: Vec<u8>,
+    /// All of its rows.
+    pub packets: Vec<u8>,
+    /// How many.
+    pub rows: u32,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// What is asked, without what is nested in it.
+    ask: AskAhead,
+    below: Vec<Arc<Node>>,
+}
+
+impl Node {
+    fn of(mut ask: AskAhead) -> Arc<Node> {
+        let below = std::mem::take(&mut ask.ahead).into_iter().map(Node::of).collect();
+        Arc::new(Node { ask, below })
+    }
+
+    /// The rules nested in it.
+    fn nested(&self) -> impl Iterator<Item = Rule> {
+        self.below.iter().map(|below| below.ask.rule)
+    }
+}
+
+#[derive(Debug)]
+struct Task {
+    node: Arc<Node>,
+    /// The row that it is for and those that this stands in, the innermost first.
+    rows: Vec<Arc<Vec<Value>>>,
+    /// Its parameters, if the edge has made them.
+    given: Option<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Opening {
+    cursor: Cursor,
+    transaction: u16,
+    format: Option<MessageFormat>,
+    top: Vec<Arc<Node>>,
+    /// What waits, by depth; the deepest comes first.
+    waiting: Vec<VecDeque<Task>>,
+    waiting_bytes: usize,
+    window: u32,
+    has_more_rows: bool,
+    seen: HashSet<u64>,
+    is_resting: bool,
+}
+
+/// Runs statements ahead for one conversation.
+#[derive(Debug)]
+pub struct Runner {
+    limits: RunnerLimits,
+    form: MessageForm,
+    /// The newest last.
+    openings: Vec<Opening>,
+    tells: Vec<Tell>,
+}
+
+/// What a task takes beside its rows and parameters, about.
+const TASK_BYTES: usize = 64;
+
+impl Runner {
+    /// A runner of a conversation whose messages have this form.
+    pub fn new(limits: RunnerLimits, form: MessageForm) -> Runner {
+        Runner { limits, form, openings: Vec::new(), tells: Vec::new() }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &RunnerLimits {
+        &self.limits
+    }
+
+    /// A cursor is being opened, for whose rows, of this BLR, statements are to be run ahead.
+    pub fn opened(&mut self, cursor: Cursor, transaction: u16, output_blr: &[u8], ahead: Vec<AskAhead>) {
+        let format = MessageFormat::parse(output_blr).ok().flatten();
+        let has_more_rows = format.is_some();
+        let opening = self.opening(cursor, transaction);
+        opening.format = format;
+        opening.has_more_rows = has_more_rows;
+        let top: Vec<_> = ahead.into_iter().map(Node::of).collect();
+        opening.admit(&top);
+        opening.top = top;
+        self.bound();
+    }
+
+    /// Statements are to be run with these parameters.
+    pub fn given(
+        &mut self,
+        cursor: Cursor,
+        transaction: u16,
+        statements: Vec<AskAhead>,
+        parameters: Vec<GivenParameters>,
+    ) {
+        let limit = self.limits.queued_bytes;
+        let opening = self.opening(cursor, transaction);
+        let nodes: Vec<_> = statements.into_iter().map(Node::of).collect();
+        opening.admit(&nodes);
+        opening.drop_superseded(&nodes);
+        for GivenParameters { statement, blr, message } in parameters {
+            let Some(node) = nodes.get(usize::from(statement)) else { continue };
+            let blr = if blr.is_empty() { node.ask.input_blr.clone() } else { blr };
+            let bytes = TASK_BYTES + blr.len() + message.len();
+            let task = Task { node: Arc::clone(node), rows: Vec::new(), given: Some((blr, message)), bytes };
+            opening.wait(task, 0, limit);
+        }
+        self.bound();
+    }
+
+    /// Rows of a cursor came from the server: op_fetch_response packets.
+    pub fn rows(&mut self, cursor: Cursor, packets: &[u8]) {
+        let (form, limit) = (self.form, self.limits.queued_bytes);
+        let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == cursor) else { return };
+        if !opening.has_more_rows {
+            return;
+        }
+        let Some(format) = opening.format.take() else { return };
+        walk(packets, &format, form, |row| {
+            opening.wait_for_row(&opening.top.clone(), vec![Arc::new(row)], 0, limit);
+            opening.has_more_rows
+        });
+        opening.format = Some(format);
+    }
+
+    /// A cursor has no more rows.
+    pub fn ended(&mut self, cursor: Cursor) {
+        if let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == cursor) {
+            opening.has_more_rows = false;
+        }
+    }
+
+    /// The edge has used results.
+    pub fn credit(&mut self, cursor: Cursor, statements: u32) {
+        let most = self.limits.window_max;
+        if let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == cursor) {
+            opening.window = opening.window.saturating_add(statements).min(most);
+            opening.is_resting = false;
+        }
+    }
+
+    /// Nothing more is to be run for a cursor.
+    pub fn stop(&mut self, cursor: Cursor) {
+        self.stop_if(|opening| opening.cursor == cursor);
+    }
+
+    /// A transaction ends, or does something that makes its results worthless: nothing more is run in it.
+    pub fn transaction_ended(&mut self, transaction: u16) {
+        self.stop_if(|opening| opening.transaction == transaction);
+    }
+
+    fn stop_if(&mut self, is_over: impl Fn(&Opening) -> bool) {
+        for opening in self.openings.iter().filter(|opening| is_over(opening) && !opening.is_resting) {
+            self.tells.push(Tell::AheadRests { outer: opening.cursor });
+        }
+        self.openings.retain(|opening| !is_over(opening));
+    }
+
+    /// Whether anything waits to be run.
+    pub fn is_idle(&self) -> bool {
+        self.openings.iter().all(|opening| opening.waiting.is_empty() || opening.window == 0)
+    }
+
+    /// The next statement to be run. Of several cursors the newest comes first: its program works on that.
+    pub fn next_work(&mut self) -> Option<Work> {
+        let (form, seen_max) = (self.form, self.limits.seen);
+        for opening in self.openings.iter_mut().rev() {
+            let work = opening.next_work(form, seen_max);
+            if work.is_some() {
+                return work;
+            }
+            let has_all = opening.window == 0 || !opening.has_more_rows;
+            if has_all && !opening.is_resting {
+                opening.is_resting = true;
+                self.tells.push(Tell::AheadRests { outer: opening.cursor });
+            }
+        }
+        None
+    }
+
+    /// How a work went. Its rows are looked at for what is nested below it.
+    pub fn done(&mut self, work: Work, ran: Ran) {
+        let (outer, rule) = (work.outer, work.rule());
+        let Ran::Result(result) = ran else {
+            let Work { blr, message, .. } = work;
+            self.tells.push(Tell::NotAhead { outer, rule, blr, parameters: message });
+            return;
+        };
+        let (form, limit) = (self.form, self.limits.queued_bytes);
+        if !work.node.below.is_empty()
+            && let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == outer)
+            && let Some(format) = MessageFormat::parse(work.output_blr()).ok().flatten()
+        {
+            let depth = opening.waiting.len();
+            walk(&result.packets, &format, form, |row| {
+                let rows = std::iter::once(Arc::new(row)).chain(work.rows.iter().cloned()).collect();
+                opening.wait_for_row(&work.node.below, rows, depth, limit)
+            });
+        }
+        let Ahead { transaction, asked, commit, reads, opened, packets, rows } = result;
+        let Work { blr, message, .. } = work;
+        self.tells.push(Tell::Ahead {
+            outer,
+            rule,
+            blr,
+            parameters: message,
+            transaction,
+            asked,
+            commit,
+            reads,
+            opened,
+            packets,
+            rows,
+        });
+    }
+
+    /// What is to be told the edge.
+    pub fn take_tells(&mut self) -> Vec<Tell> {
+        std::mem::take(&mut self.tells)
+    }
+
+    /// The opening of this cursor, made if there is none. One of an earlier transaction is begun anew.
+    fn opening(&mut self, cursor: Cursor, transaction: u16) -> &mut Opening {
+        let found = self.openings.iter().position(|opening| opening.cursor == cursor);
+        let opening = match found {
+            Some(index) => self.openings.remove(index),
+            None => Opening::new(cursor, transaction),
+        };
+        let is_same = opening.transaction == transaction;
+        let opening = if is_same { opening } else { Opening::new(cursor, transaction) };
+        self.openings.push(opening);
+        let last = self.openings.len() - 1;
+        &mut self.openings[last]
+    }
+
+    fn bound(&mut self) {
+        while self.openings.len() > self.limits.openings.max(1) {
+            let oldest = self.openings.remove(0);
+            if !oldest.is_resting {
+                self.tells.push(Tell::AheadRests { outer: oldest.cursor });
+            }
+        }
+        let most = self.limits.window_max;
+        for opening in &mut self.openings {
+            opening.window = opening.window.min(most);
+        }
+    }
+}
+
+impl Opening {
+    fn new(cursor: Cursor, transaction: u16) -> Opening {
+        Opening {
+            cursor,
+            transaction,
+            format: None,
+            top: Vec::new(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            window: 0,
+            has_more_rows: false,
+            seen: HashSet::new(),
+            is_resting: false,
+        }
+    }
+
+    fn admit(&mut self, nodes: &[Arc<Node>]) {
+        self.is_resting = false;
+        for node in nodes {
+            self.window = self.window.saturating_add(node.ask.window);
+        }
+    }
+
+    /// What waits by a rule that is asked by again, with something else nested in it by now, is asked for anew.
+    fn drop_superseded(&mut self, nodes: &[Arc<Node>]) {
+        let is_superseded = |task: &Task| {
+            nodes
+                .iter()
+                .any(|node| node.ask.rule == task.node.ask.rule && !node.nested().eq(task.node.nested()))
+        };
+        for waiting in &mut self.waiting {
+            waiting.retain(|task| !is_superseded(task));
+        }
+        self.waiting_bytes = self.waiting.iter().flatten().map(|task| task.bytes).sum();
+    }
+
+    /// What is to be run for a row waits. Gives whether there was room.
+    fn wait_for_row(
+        &mut self,
+        nodes: &[Arc<Node>],
+        rows: Vec<Arc<Vec<Value>>>,
+        depth: usize,
+        limit: usize,
+    ) -> bool {
+        let bytes = rows.first().map_or(0, |row| row.iter().map(value_bytes).sum());
+        nodes.iter().all(|node| {
+            let node = Arc::clone(node);
+            self.wait(Task { node, rows: rows.clone(), given: None, bytes: bytes + TASK_BYTES }, depth, limit)
+        })
+    }
+
+    fn wait(&mut self, task: Task, depth: usize, limit: usize) -> bool {
+        if self.waiting_bytes + task.bytes > limit {
+            self.has_more_rows = false;
+            return false;
+        }
+        self.waiting_bytes += task.bytes;
+        while self.waiting.len() <= depth {
+            self.waiting.push(VecDeque::new());
+        }
+        if let Some(waiting) = self.waiting.get_mut(depth) {
+            waiting.push_back(task);
+        }
+        true
+    }
+
+    fn next_work(&mut self, form: MessageForm, seen_max: usize) -> Option<Work> {
+        if self.window == 0 {
+            return None;
+        }
+        loop {
+            let deepest = self.waiting.last_mut()?;
+            let Some(task) = deepest.pop_front() else {
+                self.waiting.pop();
+                continue;
+            };
+            self.waiting_bytes -= task.bytes;
+            let Task { node, rows, given, .. } = task;
+            let parameters = match given {
+                Some(given) => Some(given),
+                None => {
+                    let rows: Vec<&[Value]> = rows.iter().map(|row| row.as_slice()).collect();
+                    bound(&node.ask.input_blr, &node.ask.parameters, form, &rows)
+                }
+            };
+            let Some((blr, message)) = parameters else { continue };
+            if self.seen.len() < seen_max && !self.seen.insert(identity(&node, &blr, &message)) {
+                continue;
+            }
+            self.window -= 1;
+            return Some(Work {
+                outer: self.cursor,
+                transaction: self.transaction,
+                blr,
+                message,
+                node,
+                rows,
+            });
+        }
+    }
+}
+
+/// What is the same for a statement with the same parameters and the same nested in it.
+fn identity(node: &Node, blr: &[u8], message: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    node.ask.rule.hash(&mut hasher);
+    node.nested().for_each(|rule| rule.hash(&mut hasher));
+    (blr, message).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    let content = match value {
+        Value::Text(text) => text.bytes().len(),
+        _ => 0,
+    };
+    size_of::<Value>() + content
+}
