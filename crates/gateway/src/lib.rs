@@ -5,10 +5,45 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`edge`] | the edge's tasks |
 //! | [`pairing`] | the keys by which both ends know each other |
 //! | [`transport`] | QUIC and TLS over TCP |
 #![forbid(unsafe_code)]
 
+mod carry;
+pub mod edge;
 pub mod origin;
 pub mod pairing;
 pub mod transport;
+
+use std::net::SocketAddr;
+
+use crate::pairing::PairingError;
+use crate::transport::TransportError;
+
+/// Why an end of the farlink cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// Somebody else listens there, for example.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Nobody is paired with this end.
+    #[error(
+        "no other end is paired with this one. Run `farbird pair` at both ends, and give each the line that the other prints: farbird pair LINE"
+    )]
+    Unpaired,
+    /// The keys.
+    #[error(transparent)]
+    Pairing(#[from] PairingError),
+    /// The transport.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    Random,
+}

@@ -68,8 +68,8 @@ impl Default for Settings {
         Settings {
             window: 32 << 20,
             channel_window: 8 << 20,
-            // The largest packet of a program, and what is around it.
-            message_bytes: 65 << 20,
+            // The longest replies that an origin puts together, and what is around them.
+            message_bytes: 129 << 20,
             compression: 1,
             ping: Duration::from_secs(5),
             silence: Duration::from_secs(15),

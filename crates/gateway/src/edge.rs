@@ -1,0 +1,296 @@
+//! The edge's tasks: one for each program, one that keeps the link.
+//!
+//! # Queues
+//! program's socket -> [`Program`] -> link -> origin, and back. A task stops reading its program's socket while the program does
+//! not take what it was answered, or while much of it waits for the link; it takes nothing from the link while the
+//! program does not read, so that the origin runs out of credit for that channel.
+
+mod program;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use farbird_farlink::edge::{Limits, Site};
+use farbird_farlink::link::{Event, Health, Link, Message, SessionId, Settings};
+use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::GatewayError;
+use crate::carry::{Clock, Hub};
+use crate::pairing::Keys;
+use crate::transport::{Dialer, Transport};
+
+/// Waits between attempts to reach the origin: at once, then longer and longer.
+const RETRY: [Duration; 6] = [
+    Duration::ZERO,
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+];
+
+/// What an edge is to do.
+#[derive(Debug, Clone)]
+pub struct EdgeOptions {
+    /// Where programs connect.
+    pub listen: SocketAddr,
+    /// HOST or HOST:PORT of the origin.
+    pub origin: String,
+    /// By what it is reached.
+    pub transport: Transport,
+    /// Who this end is, and whom it trusts.
+    pub keys: Keys,
+    /// Programs at a time; further ones are turned away.
+    pub programs_max: usize,
+    /// Without a link for so long, what programs have under way ends.
+    pub transaction_grace: Duration,
+    /// How long programs may go on after [`Edge::shutdown`].
+    pub shutdown_grace: Duration,
+    /// Limits of the link.
+    pub link: Settings,
+    /// Limits of what is kept for programs.
+    pub limits: Limits,
+}
+
+/// An edge that runs.
+pub struct Edge {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+    linking: JoinHandle<()>,
+}
+
+/// How an edge is.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgeStatus {
+    /// Programs that are connected.
+    pub programs: usize,
+    /// The link.
+    pub link: Health,
+}
+
+/// What a program's task is told.
+enum Item {
+    /// A message on its channel, and what to give back when it is done with.
+    Message(ToEdge, u32),
+    /// The link has been gone for longer than programs are kept waiting.
+    LinkLost,
+    /// It is there again.
+    LinkRestored,
+    /// The channel is over.
+    Over(&'static str),
+}
+
+struct Shared {
+    hub: Hub<ToOrigin, ToEdge>,
+    site: Arc<Site>,
+    programs: Mutex<HashMap<Channel, mpsc::UnboundedSender<Item>>>,
+    channels: AtomicU32,
+    is_lost: watch::Sender<bool>,
+    options: EdgeOptions,
+}
+
+impl Edge {
+    /// Listens for programs, and reaches for the origin for as long as it runs.
+    ///
+    /// # Errors
+    /// [`GatewayError`]: the address cannot be listened at, or the keys cannot be used. That the origin cannot be reached is none: it
+    /// is tried again and again.
+    pub async fn start(options: EdgeOptions) -> Result<Edge, GatewayError> {
+        let dialer = Dialer::new(&options.origin, options.transport, &options.keys)?;
+        if options.keys.peers().is_empty() {
+            return Err(GatewayError::Unpaired);
+        }
+        let listening = TcpListener::bind(options.listen).await;
+        let listen = |source| GatewayError::Listen { address: options.listen, source };
+        let listener = listening.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let mut session = [0; 16];
+        getrandom::fill(&mut session).map_err(|_| GatewayError::Random)?;
+        let clock = Clock::new();
+        let link = Link::edge(options.link.clone(), options.keys.name(), SessionId(session), clock.now());
+        let shared = Arc::new(Shared {
+            hub: Hub::new(link, clock),
+            site: Site::new(options.limits),
+            programs: Mutex::new(HashMap::new()),
+            channels: AtomicU32::new(1),
+            is_lost: watch::Sender::new(false),
+            options,
+        });
+        let stop = watch::Sender::new(false);
+        let accepting = tokio::spawn(accept(shared.clone(), listener, stop.subscribe()));
+        let linking = tokio::spawn(shared.clone().keep_linked(dialer));
+        Ok(Edge { shared, address, stop, accepting, linking })
+    }
+
+    /// Where programs connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What all programs share.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.shared.site
+    }
+
+    /// How it is.
+    pub fn status(&self) -> EdgeStatus {
+        EdgeStatus { programs: self.shared.programs.lock().len(), link: self.shared.hub.health() }
+    }
+
+    /// Looks at the list of trusted ends now rather than within a second.
+    pub fn reload(&self) {
+        if let Err(error) = self.shared.options.keys.reload() {
+            tracing::error!("nobody is trusted: {error}");
+        }
+    }
+
+    /// Takes no more programs, gives those that are there their time, and leaves the link.
+    pub async fn shutdown(self) {
+        self.stop.send_replace(true);
+        drop(self.accepting.await);
+        let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
+        while !self.shared.programs.lock().is_empty() && tokio::time::Instant::now() < deadline {
+            sleep(Duration::from_millis(20)).await;
+        }
+        self.shared.tell_all(|| Item::Over("the edge is shut down"));
+        self.shared.hub.leave("the edge is shut down").await;
+        self.linking.abort();
+    }
+}
+
+async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => shared.clone().begin(stream, peer),
+            Err(error) => {
+                tracing::warn!("cannot take a connection: {error}");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn begin(self: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+        let channel = Channel(self.channels.fetch_add(1, Ordering::Relaxed));
+        let (sender, inbox) = mpsc::unbounded_channel();
+        {
+            let mut programs = self.programs.lock();
+            if programs.len() >= self.options.programs_max {
+                tracing::warn!(
+                    "{peer} was turned away: there are {} programs, which is the limit",
+                    programs.len()
+                );
+                return;
+            }
+            programs.insert(channel, sender);
+        }
+        tokio::spawn(program::serve(self, stream, channel, peer, inbox));
+    }
+
+    /// A program's task is done.
+    fn ended(&self, channel: Channel) {
+        self.programs.lock().remove(&channel);
+        self.hub.forget(channel, false);
+    }
+
+    fn tell_all(&self, item: impl Fn() -> Item) {
+        for inbox in self.programs.lock().values() {
+            let _ = inbox.send(item());
+        }
+    }
+
+    async fn keep_linked(self: Arc<Shared>, dialer: Dialer) {
+        let mut attempt = 0;
+        tokio::join!(self.watch_for_loss(), async {
+            loop {
+                sleep(RETRY[attempt.min(RETRY.len() - 1)]).await;
+                attempt += 1;
+                match self.dial(&dialer).await {
+                    Ok(connection) => {
+                        let (kind, address) = (connection.kind, connection.address);
+                        tracing::info!("connected with {} ({address}) by {kind}", dialer.host());
+                        self.hub.with_link(|link| link.connected(self.hub.now()));
+                        let before = self.hub.health().messages;
+                        let end =
+                            self.hub.carry(connection, &[], &self.options.keys, || self.deliver()).await;
+                        tracing::warn!("the link is lost: {end}");
+                        if self.hub.health().messages != before {
+                            attempt = 0;
+                        }
+                    }
+                    Err(error) => tracing::warn!("cannot reach the origin {}: {error}", dialer.host()),
+                }
+            }
+        });
+    }
+
+    /// Dials, and meanwhile lets the session end when its time has come.
+    async fn dial(
+        &self,
+        dialer: &Dialer,
+    ) -> Result<crate::transport::Connection, crate::transport::TransportError> {
+        let connecting = dialer.connect();
+        tokio::pin!(connecting);
+        loop {
+            let rest = self.hub.rest();
+            self.deliver();
+            tokio::select! {
+                connection = &mut connecting => return connection,
+                () = sleep(rest) => {}
+            }
+        }
+    }
+
+    /// Tells programs when they have waited for the link long enough, and when it is back.
+    async fn watch_for_loss(&self) {
+        let mut gone = Duration::ZERO;
+        const STEP: Duration = Duration::from_millis(200);
+        loop {
+            sleep(STEP).await;
+            gone = if self.hub.health().is_established { Duration::ZERO } else { gone + STEP };
+            let is_lost = gone >= self.options.transaction_grace;
+            if self.is_lost.send_replace(is_lost) != is_lost {
+                self.tell_all(|| if is_lost { Item::LinkLost } else { Item::LinkRestored });
+            }
+        }
+    }
+
+    /// Hands on what the link has.
+    fn deliver(&self) {
+        while let Some(event) = self.hub.take_event() {
+            match event {
+                Event::Established { peer, is_resumed: true } => {
+                    tracing::info!("linked with {peer} again, nothing is lost");
+                }
+                Event::Established { peer, is_resumed: false } => tracing::info!("linked with {peer}"),
+                Event::Over => {
+                    tracing::warn!("the session with the origin is over; programs must connect again");
+                    self.tell_all(|| Item::Over("the origin has lost the connection"));
+                }
+            }
+        }
+        while let Some((message, charge)) = self.hub.take_message() {
+            self.site.message(&message);
+            if let Some(channel) = message.channel()
+                && let Some(inbox) = self.programs.lock().get(&channel)
+            {
+                let _ = inbox.send(Item::Message(message, charge));
+            }
+        }
+    }
+}
