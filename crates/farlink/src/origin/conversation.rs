@@ -13,6 +13,7 @@ use farbird_wire::packet::{BufferLength, Information, Reply, Request, Response};
 use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
+use super::ahead::{AheadState, needs_rest};
 use super::blobs::{BlobKey, BlobReading};
 use super::cursors::PushedCursor;
 use super::limits::Limits;
@@ -43,6 +44,7 @@ pub struct Conversation {
     pub(super) blobs: BTreeMap<BlobKey, BlobReading>,
     /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
     pub(super) described: Option<Fingerprint>,
+    pub(super) ahead: AheadState,
     messages: Vec<ToEdge>,
 }
 
@@ -90,6 +92,7 @@ impl Conversation {
             cursors: BTreeMap::new(),
             blobs: BTreeMap::new(),
             described: None,
+            ahead: AheadState::new(limits.ahead),
             messages: Vec::new(),
         };
         match connect::for_server(connect) {
@@ -104,6 +107,7 @@ impl Conversation {
 
     /// Takes what the edge asks.
     pub fn ask(&mut self, ask: Ask, _now: Duration) {
+        self.ahead.count_ask();
         match self.stage {
             Stage::Ended => {}
             _ if matches!(ask, Ask::Cancel { .. }) => self.take(ask),
@@ -251,7 +255,9 @@ impl Conversation {
                 }
                 return;
             }
-            Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => return,
+            Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => {
+                return self.ask_ahead(ask);
+            }
             Ask::Cancel { kind } => {
                 // Cannot fail: it expects no answer.
                 let _ = self.line.send(&Request::Cancel { kind });
@@ -302,6 +308,10 @@ impl Conversation {
                 return;
             }
             let Some((work, bytes)) = self.waiting.pop_front() else { break };
+            if needs_rest(&work) && !self.rest_ahead() {
+                self.waiting.push_front((work, bytes));
+                return;
+            }
             match self.try_work(work) {
                 Ok(()) => self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes),
                 Err(work) => {
@@ -314,6 +324,7 @@ impl Conversation {
         if self.stage == Stage::Attached {
             self.read_blobs();
             self.fetch_ahead();
+            self.run_ahead();
         }
     }
 
@@ -358,6 +369,7 @@ impl Conversation {
             Work::Open { id, cursor, mut request, named, ahead } => {
                 match self.at_server(&mut request, &named) {
                     Ok(()) => {
+                        self.run_for(cursor, named.transaction, &self.output_blr(cursor), ahead);
                         self.open_cursor(id, cursor, &mut request, named);
                         Ok(())
                     }
@@ -484,6 +496,7 @@ impl Conversation {
 
     /// Notes what changes as soon as a request is sent.
     pub(super) fn before(&mut self, request: &Request, named: &Named) {
+        self.note_ahead(request, named);
         match request {
             Request::Execute(_) | Request::Execute2(_) => {
                 if let Some(statement) = self.objects.get_mut(named.statement) {
@@ -648,6 +661,7 @@ impl Conversation {
                         let cursor = *cursor;
                         self.rows_came(cursor, &run);
                     }
+                    Some(Sent { purpose: Purpose::Ahead(_), .. }) => self.ahead_rows(&run),
                     Some(sent) => sent.packets.extend_from_slice(run.wire()),
                     None => self.end("the server sent rows that nobody asked for"),
                 },
@@ -674,6 +688,12 @@ impl Conversation {
                 self.sent.pop_front();
             }
             return self.fetch_replied(cursor, reply, is_last);
+        }
+        if let Purpose::Ahead(step) = sent.purpose {
+            if is_last {
+                self.sent.pop_front();
+            }
+            return self.ahead_replied(step, reply, is_last);
         }
         let raw_object = match &reply {
             Reply::Response(response) => response.object,
@@ -745,7 +765,7 @@ impl Conversation {
                 self.tell(Tell::Reply { id, packets });
                 self.cursor_opened(cursor, is_success);
             }
-            Purpose::Fetch(_) | Purpose::Ignored => {}
+            Purpose::Fetch(_) | Purpose::Ahead(_) | Purpose::Ignored => {}
             Purpose::Allocate(statement) => self.statement_made(statement, reply, object),
             Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
             Purpose::Reads(statement) => self.reads_known(statement, reply),

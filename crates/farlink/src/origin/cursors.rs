@@ -214,6 +214,12 @@ impl Pushing {
 }
 
 impl Conversation {
+    /// BLR of a cursor's rows; empty if it is not known.
+    pub(super) fn output_blr(&self, cursor: Cursor) -> Vec<u8> {
+        let pushing = self.cursors.get(&cursor).and_then(|pushed| pushed.pushing.as_ref());
+        pushing.map_or(Vec::new(), |pushing| pushing.push.blr.clone())
+    }
+
     /// Sends the op_execute of a cursor.
     pub(super) fn open_cursor(&mut self, id: RequestId, cursor: Cursor, request: &mut Request, named: Named) {
         let is_certain =
@@ -281,9 +287,11 @@ impl Conversation {
         let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
         let Some(pushing) = &mut pushed.pushing else { return };
         pushing.take_rows(run);
-        if pushing.batch.bytes() >= push_bytes {
+        let is_whole = pushing.batch.bytes() >= push_bytes;
+        if is_whole {
             pushing.seal();
         }
+        self.run_for_rows(cursor, run.wire());
     }
 
     /// What an op_fetch brings beside rows.
@@ -302,13 +310,17 @@ impl Conversation {
             Reply::InlineBlob(blob) => pushing.inline_blob(blob, cursor, transaction, inline_bytes, version),
             Reply::FetchResponse(fetch) if fetch.message.is_some() => {
                 pushing.batch.rows += 1;
-                Reply::FetchResponse(fetch).encode(version, &mut pushing.batch.packets);
+                let mut packet = Vec::new();
+                Reply::FetchResponse(fetch).encode(version, &mut packet);
+                pushing.batch.packets.extend_from_slice(&packet);
+                self.run_for_rows(cursor, &packet);
             }
             Reply::FetchResponse(fetch) => {
                 if fetch.status == FETCH_END_OF_CURSOR {
                     pushing.is_ended = true;
                     pushing.batch.end = Some(End::Complete);
                     pushing.seal();
+                    self.run_for_end(cursor);
                 }
             }
             reply @ Reply::Response(_) => {
@@ -317,6 +329,7 @@ impl Conversation {
                 pushing.is_ended = true;
                 pushing.batch.end = Some(End::Failed(packet));
                 pushing.seal();
+                self.run_for_end(cursor);
             }
             _ => {}
         }

@@ -2,6 +2,8 @@
 
 use farbird_wire::decoder::PACKET_BYTES_MAX;
 
+use crate::speculation::RunnerLimits;
+
 /// What one conversation may take of the origin, whatever edge and server do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -21,6 +23,8 @@ pub struct Limits {
     pub pushes: usize,
     /// BLOBs of rows opened at the server at a time.
     pub blobs_at_once: usize,
+    /// What running statements ahead may take.
+    pub ahead: RunnerLimits,
 }
 
 impl Default for Limits {
@@ -34,6 +38,7 @@ impl Default for Limits {
             fetches_ahead: 2,
             pushes: 1_000,
             blobs_at_once: 64,
+            ahead: RunnerLimits::default(),
         }
     }
 }

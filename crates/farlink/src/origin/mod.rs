@@ -14,8 +14,10 @@
 //! | `statements` | statements that are prepared when they are first needed |
 //! | `cursors` | rows pushed as they come |
 //! | `blobs` | BLOBs pushed before their rows, or by themselves |
+//! | `ahead` | statements run ahead for the rows of cursors |
 //! | `private` | what a Farbird server tells an origin beside Firebird's protocol |
 
+mod ahead;
 mod blobs;
 mod connect;
 mod conversation;

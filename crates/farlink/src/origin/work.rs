@@ -4,6 +4,7 @@ use farbird_wire::operation::Operation;
 use farbird_wire::packet::Request;
 use farbird_wire::protocol::Handle;
 
+use super::ahead::AheadStep;
 use super::blobs::{BlobKey, BlobStep};
 use super::objects::Named;
 use crate::message::{AskAhead, Cursor, Fingerprint, RequestId};
@@ -48,6 +49,8 @@ pub(super) enum Purpose {
     Facts,
     /// A BLOB is being read.
     Blob(BlobKey, BlobStep),
+    /// A statement is run ahead.
+    Ahead(AheadStep),
     /// Nobody asks what became of it.
     Ignored,
 }

@@ -247,6 +247,13 @@ impl Runner {
         }
     }
 
+    /// Cursors that are open no longer have no more rows.
+    pub fn keep_open(&mut self, is_open: impl Fn(Cursor) -> bool) {
+        for opening in self.openings.iter_mut().filter(|opening| opening.has_more_rows) {
+            opening.has_more_rows = is_open(opening.cursor);
+        }
+    }
+
     /// The edge has used results.
     pub fn credit(&mut self, cursor: Cursor, statements: u32) {
         let most = self.limits.window_max;
@@ -273,9 +280,14 @@ impl Runner {
         self.openings.retain(|opening| !is_over(opening));
     }
 
-    /// Whether anything waits to be run.
-    pub fn is_idle(&self) -> bool {
-        self.openings.iter().all(|opening| opening.waiting.is_empty() || opening.window == 0)
+    /// Nothing more is to be run for any cursor.
+    pub fn clear(&mut self) {
+        self.stop_if(|_| true);
+    }
+
+    /// Whether there is nothing to be run, nor anything awaited that would have to be.
+    pub fn is_resting(&self) -> bool {
+        self.openings.iter().all(|opening| opening.is_resting)
     }
 
     /// The next statement to be run. Of several cursors the newest comes first: its program works on that.
