@@ -246,3 +246,69 @@ fn scans_leave_out_only_rows_without_a_partner() {
     }
     assert!(rows > queries.len() * pairs.len() / 2, "queries that find nothing show nothing: {rows}");
 }
+
+#[test]
+fn conditions_on_derived_tables_give_the_same_further_down() {
+    let (_database, mut session) = TestDatabase::create();
+    let mut random = Random(0xD1B5_4A32_D192_ED03);
+    small_tables(&mut session, &mut random);
+    session.execute("create table words (id int not null primary key, a int, w varchar(5) character set utf8 collate unicode_ci)");
+    session.execute("create index words_w on words (w)");
+    session.commit();
+    for id in 0..24 {
+        let word = random.of(&["'a'", "'A'", "'a '", "'b'", "'B '", "null"]);
+        session.execute(&format!("insert into words values ({id}, {}, {word})", id % 5));
+    }
+    session.commit();
+    let tables = [
+        "select a, b, sum(id) s from plain group by a, b",
+        "select a, b, count(*) s from indexed group by a, b having count(*) > 1",
+        "select a + 1 a, b, max(id) s from keyed where id < 9 group by a + 1, b",
+        "select a, b, id s from plain union all select a, b, id from indexed where b > 1",
+        "select a, b, id s from keyed union select b, a, 1 from indexed",
+        "select distinct a, b, 1 s from indexed",
+        "select a, b, row_number() over (partition by a order by id) s from indexed",
+        "select a, b, sum(id) over (partition by a, b) s from keyed",
+        "select a, b, count(*) over (partition by a) s from (select a, b from indexed group by a, b)",
+        "select first 5 a, b, id s from keyed order by id",
+        "select a, b, id s from plain order by b rows 3 to 8",
+        "select w.a, w.w b, count(*) s from words w group by w.a, w.w",
+        "select distinct w.a, w.w b, 2 s from words w",
+        "select w.a, w.w b, min(w.id) over (partition by w.w) s from words w",
+        "select count(*) a, 1 b, 2 s from plain where a is null",
+    ];
+    let mut rows = 0;
+    for number in 0..600 {
+        let table = random.of(&tables);
+        let has_words = table.contains("words");
+        let parts: Vec<String> = (0..=random.below(2))
+            .map(|_| match random.below(6) {
+                0 if has_words => {
+                    format!("t.b {} '{}'", random.of(&["=", "<", ">="]), random.of(&["a", "A ", "B"]))
+                }
+                1 if has_words => {
+                    format!("t.b {} '{}'", random.of(&["like", "starting", "="]), random.of(&["a", "A", "b"]))
+                }
+                2 => format!("t.s {} {}", random.of(&["=", "<", ">="]), random.below(6)),
+                3 => format!("t.{} is {}null", random.of(&["a", "b"]), random.of(&["", "not "])),
+                4 => format!("t.a in ({}, {})", random.below(4), random.below(8)),
+                5 => format!("(t.a = {} or t.s = {} and t.a > 1)", random.below(8), random.below(3)),
+                _ => format!("t.a {} {}", random.of(&["=", "<", ">="]), random.below(8)),
+            })
+            .collect();
+        let from = match random.below(3) {
+            0 => format!("({table}) t join keyed k on k.id = t.a"),
+            _ => format!("({table}) t"),
+        };
+        let condition = parts.join(" and ");
+        let mut found = session.rows(&format!("select t.a, t.b, t.s from {from} where {condition}"));
+        let mut expected = session.rows(&format!(
+            "select t.a, t.b, t.s from {from} where case when {condition} then 1 else 0 end = 1"
+        ));
+        found.sort();
+        expected.sort();
+        rows += found.len();
+        assert_eq!(found, expected, "query {number}: {from} where {condition}");
+    }
+    assert!(rows > 1_000, "queries that find nothing show nothing: {rows}");
+}

@@ -28,6 +28,10 @@ pub(crate) struct NestedLoopOperator {
     tried: usize,
 }
 
+/// How many inner rows are read first where one partner is enough: to look for the place of the next one in an index takes longer
+/// than to read some.
+const TRIED_FIRST: usize = 4;
+
 /// By how much more inner rows are read next time if none was a partner.
 const TRIED_GROWTH: usize = 4;
 
@@ -42,7 +46,7 @@ impl NestedLoopOperator {
             inner_width: join.inner.width(),
             running: false,
             matched: false,
-            tried: 1,
+            tried: TRIED_FIRST,
             join: join.clone(),
         }
     }
@@ -65,7 +69,7 @@ impl NestedLoopOperator {
         self.inner.open(context)?;
         self.running = true;
         self.matched = false;
-        self.tried = 1;
+        self.tried = TRIED_FIRST;
         Ok(true)
     }
 

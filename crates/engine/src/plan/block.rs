@@ -20,7 +20,7 @@ use crate::catalog::Relation;
 use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, FrameSize};
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::plan::rewrite::{Joins, Replaced};
+use crate::plan::rewrite::{Groups, Joins, Replaced};
 use crate::plan::{
     Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
@@ -88,6 +88,7 @@ pub(crate) fn plan(
         tree: select.tree.clone(),
         conditions: std::mem::take(&mut select.conditions),
         wanted: BTreeSet::new(),
+        groups: Groups::Allowed,
     };
     if is_flat && select.limits.is_empty() && select.block.windows.is_empty() {
         take_in_groups_of_items(select, &mut joins, &environment.catalog.statistics);
@@ -101,20 +102,32 @@ pub(crate) fn plan(
     let first_rows = is_flat && !select.limits.is_empty() || extreme.is_some();
     joins.wanted = wanted_slots(select, wanted_order);
     let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
+    let as_bound = joins.clone();
     joins.rewrite(in_order, &environment.catalog.statistics);
-    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
-    if extreme.is_some() {
-        planner.for_extreme();
+    let mut plan_joins = |joins: &mut Joins| {
+        let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
+        if extreme.is_some() {
+            planner.for_extreme();
+        } else if first_rows {
+            planner.for_first_rows(rows_asked_for(&select.limits));
+        }
+        if extreme.is_some() && !joins.conditions.is_empty() {
+            // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
+            planner.order_in_ranges_only();
+        }
+        planner.plan(&joins.tree, std::mem::take(&mut joins.conditions), wanted_order)
+    };
+    let mut planned = plan_joins(&mut joins)?;
+    if joins.groups == Groups::Taken {
+        let mut for_each_row = as_bound;
+        for_each_row.groups = Groups::Forbidden;
+        for_each_row.rewrite(in_order, &environment.catalog.statistics);
+        let other = plan_joins(&mut for_each_row)?;
+        if other.cost < planned.cost {
+            planned = other;
+        }
     }
-    if first_rows && extreme.is_none() {
-        planner.for_first_rows(rows_asked_for(&select.limits));
-    }
-    if extreme.is_some() && !joins.conditions.is_empty() {
-        // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
-        planner.order_in_ranges_only();
-    }
-    let Planned { node, slots, ordered, cost, .. } =
-        planner.plan(&joins.tree, std::mem::take(&mut joins.conditions), wanted_order)?;
+    let Planned { node, slots, ordered, cost, .. } = planned;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     let mut node = match &extreme {
         Some(SortKey { value: Expression::Column(slot), .. }) if ordered => {
@@ -485,6 +498,7 @@ pub(crate) fn plan_rows(
         tree: tree.clone(),
         conditions,
         wanted: (0..block.slots.len()).collect(),
+        groups: Groups::Forbidden,
     };
     let in_order = !limits.is_empty() && is_of_one_source(&order, &joins.slots);
     joins.rewrite(in_order, &environment.catalog.statistics);

@@ -20,6 +20,8 @@ use crate::plan::cost;
 use crate::plan::estimate::Estimator;
 use crate::plan::leaf::access_expressions;
 use crate::plan::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::plan::rewrite::GroupedQuery;
+use crate::plan::subplan::planned;
 use crate::plan::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
 
 /// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
@@ -49,7 +51,7 @@ pub(crate) struct Planned {
 pub(crate) struct JoinPlanner<'a> {
     pub(super) sources: &'a [Source],
     pub(super) slots: &'a [Slot],
-    environment: &'a Environment,
+    pub(super) environment: &'a Environment,
     pub(super) frame: &'a mut FrameSize,
     pub(super) estimator: Estimator<'a>,
     /// Whether a whole index may be walked for nothing but its order.
@@ -195,6 +197,8 @@ impl<'a> JoinPlanner<'a> {
         let order = if keeps_order { order } else { &[] };
         let late_places = places_of(&late, &steps, &members);
         let mut current: Option<Planned> = None;
+        // What queries for each row cost, beside the joins.
+        let mut of_queries = 0.0;
         let mut members: Vec<Option<GroupMember<'_>>> = members.into_iter().map(Some).collect();
         for (place, step) in steps.iter().enumerate() {
             let Some(member) = members.get_mut(step.member).and_then(Option::take) else { continue };
@@ -207,7 +211,10 @@ impl<'a> JoinPlanner<'a> {
             let mut ready = pending.take(|sources| sources.is_subset(&joined.sources));
             let here = late.0.iter().flatten().zip(&late_places).filter(|(_, late)| **late == place);
             ready.extend(here.map(|((condition, _), _)| condition.clone()));
-            current = Some(self.filtered(joined, ready));
+            joined.cost += of_queries;
+            let filtered = self.filtered(joined, ready);
+            of_queries = filtered.cost - step.cost;
+            current = Some(filtered);
         }
         Ok(current.unwrap_or_else(Planned::single))
     }
@@ -690,6 +697,7 @@ impl<'a> JoinPlanner<'a> {
     }
 
     pub(super) fn filtered(&self, mut planned: Planned, mut conditions: Vec<Expression>) -> Planned {
+        planned.cost += planned.rows * conditions.iter().map(cost_of_queries).sum::<f64>();
         // What runs a query comes last, unless it matters how often the others are evaluated.
         if !conditions.iter().any(Expression::is_volatile) {
             conditions.sort_by_key(runs_query_for_row);
@@ -930,6 +938,18 @@ pub(super) fn may_fail(expression: &Expression) -> bool {
                 | Expression::Subquery(_)
         )
     })
+}
+
+/// What the queries of a condition cost for each row, as far as that is known.
+fn cost_of_queries(condition: &Expression) -> f64 {
+    let mut cost = match condition {
+        Expression::Subquery(subquery) if !subquery.invariant => {
+            planned(subquery).and_then(|query| query.grouped.as_ref()).map_or(0.0, GroupedQuery::cost_for_row)
+        }
+        _ => 0.0,
+    };
+    condition.for_each_child(&mut |part| cost += cost_of_queries(part));
+    cost
 }
 
 /// Whether a condition runs a query anew for each row.

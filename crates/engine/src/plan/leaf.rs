@@ -14,6 +14,7 @@ use crate::expression::Expression;
 use crate::plan::access::{AccessChoice, empty_range};
 use crate::plan::cost;
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
+use crate::plan::push;
 use crate::plan::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
 
 impl JoinPlanner<'_> {
@@ -144,6 +145,16 @@ impl JoinPlanner<'_> {
         let rows = self.estimator.rows(number);
         let found = (rows * self.estimator.selectivity(&conditions)).max(1.0);
         let cost = if access_is_known { 0.0 } else { cost::scan(rows, found) };
+        let is_derived =
+            self.sources.get(number).is_some_and(|source| matches!(source.kind, SourceKind::Derived { .. }));
+        if is_derived {
+            let mut conditions = conditions;
+            let position = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
+            conditions.iter_mut().for_each(|condition| condition.move_columns(&position));
+            let node = push::filtered(node, conditions, self.environment);
+            let sources = BTreeSet::from([number]);
+            return (Planned { node, slots, sources, ordered: false, rows: found, cost }, captures);
+        }
         let leaf =
             Planned { node, slots, sources: BTreeSet::from([number]), ordered: false, rows: found, cost };
         (self.filtered(leaf, conditions), captures)

@@ -9,6 +9,7 @@
 //! | `join` | joins: from a FROM clause to nodes |
 //! | `order` | the order of joins and how each is done |
 //! | `leaf` | one source read by itself |
+//! | `push` | conditions on derived tables, asked of what those are made of |
 //! | `access` | which index reads a table |
 //! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
@@ -23,6 +24,7 @@ pub(crate) mod join;
 mod leaf;
 pub mod modification;
 mod order;
+mod push;
 pub(crate) mod rewrite;
 pub(crate) mod subplan;
 pub mod text;

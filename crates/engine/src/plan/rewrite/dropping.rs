@@ -14,7 +14,7 @@ use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, Subquery, SubqueryKind};
 use crate::plan::Node;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::{Groups, Joins};
 use crate::plan::subplan::planned;
 
 /// A query inside an expression in a form that can become part of the FROM clause around it.
@@ -56,6 +56,7 @@ pub(crate) fn unnested(select: &BoundSelect) -> Option<UnnestedQuery> {
             tree: select.tree.clone(),
             conditions: select.conditions.clone(),
             wanted: slots_of(&item.expression),
+            groups: Groups::Allowed,
         },
         item: item.expression.clone(),
         item_type: item.column_type.sql_type,
@@ -72,6 +73,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
         tree: FromTree::Source(0),
         conditions: Vec::new(),
         wanted: BTreeSet::from([0]),
+        groups: Groups::Allowed,
     };
     Some(UnnestedQuery { joins, item: Expression::Column(0), item_type })
 }
@@ -166,7 +168,9 @@ fn taken_in(condition: &Expression, joins: &mut Joins, statistics: &Statistics) 
     if may_be_unknown && !query.conditions.iter().any(|condition| leads_to_rows(subquery, condition)) {
         return None;
     }
+    query.groups = joins.groups;
     query.rewrite(false, statistics);
+    joins.groups = query.groups;
     let (sources, slots) = (joins.sources.len(), joins.slots.len());
     joins.sources.append(&mut query.sources);
     joins.slots.extend(query.slots.iter().map(|slot| Slot { source: slot.source + sources, ..*slot }));

@@ -49,13 +49,27 @@ pub(crate) struct Joins {
     pub(crate) conditions: Vec<Expression>,
     /// Columns that are looked at outside of all that, by slot.
     pub(crate) wanted: BTreeSet<usize>,
+    /// What becomes of queries for each row in the conditions.
+    pub(crate) groups: Groups,
+}
+
+/// What becomes of queries for each row that could be joined with groups (`scalar_groups`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Groups {
+    /// They are, where that seems cheaper; there were none.
+    #[default]
+    Allowed,
+    /// Some are: whether that is cheaper is to be seen when all is planned.
+    Taken,
+    /// They run for each row.
+    Forbidden,
 }
 
 impl Joins {
     /// Applies the rules. `in_order`: the first rows of an order are wanted, so that rows should come as they are read.
     pub(crate) fn rewrite(&mut self, in_order: bool, statistics: &Statistics) {
         self.hoist();
-        if !in_order {
+        if !in_order && self.groups != Groups::Forbidden {
             self.take_in_groups_of_conditions(statistics);
         }
         outer_to_inner::apply(self);
@@ -79,6 +93,9 @@ impl Joins {
         let mut replaced = Replaced::default();
         for condition in &mut conditions {
             self.take_in_groups(condition, statistics, &mut replaced);
+        }
+        if !replaced.is_empty() {
+            self.groups = Groups::Taken;
         }
         self.conditions = conditions;
     }

@@ -20,7 +20,7 @@ use crate::plan::block::{self, Outline};
 use crate::plan::estimate::Estimator;
 use crate::plan::join::may_fail;
 use crate::plan::rewrite::dropping::are_alike;
-use crate::plan::rewrite::{Joins, flatten};
+use crate::plan::rewrite::{Groups, Joins, flatten};
 use crate::plan::subplan::planned;
 use crate::plan::{AggregateCall, JoinKey, Node};
 
@@ -42,6 +42,13 @@ pub(crate) struct GroupedQuery {
     /// What it costs, and what the query costs for one row.
     cost: f64,
     cost_for_row: f64,
+}
+
+impl GroupedQuery {
+    /// What the query costs for each row, as it is written.
+    pub(crate) fn cost_for_row(&self) -> f64 {
+        self.cost_for_row
+    }
 }
 
 /// The grouping form of a query before it is planned.
@@ -80,6 +87,7 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
         tree: FromTree::Group(Vec::new(), Vec::new()),
         conditions: Vec::new(),
         wanted: Default::default(),
+        groups: Groups::Allowed,
     };
     let (mut items, mut conditions) = (Vec::new(), Vec::new());
     flatten(select.tree.clone(), &mut items, &mut conditions);
@@ -197,8 +205,15 @@ fn equality(condition: Expression) -> Option<(Expression, Expression, Collation)
 #[derive(Default)]
 pub(crate) struct Replaced(HashMap<usize, Expression>);
 
+impl Replaced {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl Joins {
-    /// Makes members of the join of queries for each row in a condition or an item, where that is cheaper.
+    /// Makes members of the join of queries for each row in a condition or an item, where that is cheaper if they run for all
+    /// rows of the sources that they look at.
     pub(crate) fn take_in_groups(
         &mut self,
         expression: &mut Expression,
