@@ -14,6 +14,7 @@ use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::compiled_pattern::CompiledPattern;
 use crate::frame_size::FrameSize;
+use crate::restart::Restart;
 use crate::stack::StackSegment;
 use crate::tree::Subquery;
 use farbird_budget::{Reservation, StatementBudget};
@@ -49,6 +50,8 @@ pub struct ExecutionContext<'a> {
     pub routine: RoutineState,
     /// What long texts in the running routine's variables are charged to; swapped in by PSQL frames.
     pub variables: Option<Reservation>,
+    /// Whether it may run again because of others' changes. [`Restart::Never`] unless whoever runs it says otherwise.
+    pub restart: Restart,
 }
 
 /// What the context variables of PSQL read.
@@ -102,6 +105,7 @@ impl<'a> ExecutionContext<'a> {
             frame: Frame::default(),
             routine: RoutineState::default(),
             variables: None,
+            restart: Restart::Never,
         }
     }
 }

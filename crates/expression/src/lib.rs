@@ -33,6 +33,7 @@ mod like;
 mod nesting;
 mod pattern;
 mod predicate;
+mod restart;
 mod similar;
 mod stack;
 mod static_type;
@@ -49,6 +50,7 @@ pub use evaluate::{evaluate_all, row_of_db_key};
 pub use frame_size::FrameSize;
 pub use nesting::{DEPTH_MAX, nested};
 pub use predicate::{is_distinct, operator_holds};
+pub use restart::Restart;
 pub use stack::{StackSegment, on_new_stack};
 pub use tree::{
     BoundExpression, DomainConstraint, Expression, FunctionReference, PatternKind, PatternMatch, Subplan,

@@ -22,7 +22,7 @@ use crate::api::TransactionParameters;
 use crate::attachment::Attachment;
 use crate::catalog::privileges::Actor;
 use crate::clock;
-use crate::expression::ExecutionContext;
+use crate::expression::{ExecutionContext, Restart};
 use crate::psql;
 use crate::transaction::Transaction;
 
@@ -96,16 +96,25 @@ impl Attachment {
             given,
             budget,
         );
-        let savepoint = transaction.store.savepoint();
-        let mark = transaction.catalog.lock().mark();
-        let fired = psql::fire_database_triggers(&mut context, event);
-        match &fired {
-            Ok(()) => transaction.store.release(savepoint),
-            Err(_) => {
-                transaction.store.rollback_to(savepoint)?;
-                transaction.catalog.lock().restore(&mark);
+        let mut restarts = 0;
+        let fired = loop {
+            context.restart = Restart::after(restarts);
+            let savepoint = transaction.store.savepoint();
+            let mark = transaction.catalog.lock().mark();
+            let fired = psql::fire_database_triggers(&mut context, event);
+            match &fired {
+                Ok(()) => transaction.store.release(savepoint),
+                Err(_) => {
+                    context.undo_to(savepoint)?;
+                    transaction.catalog.lock().restore(&mark);
+                }
             }
-        }
+            if fired.is_ok() || !context.is_restarting() {
+                break fired;
+            }
+            restarts += 1;
+            context.view = transaction.store.view()?;
+        };
         fired.map_err(|error| self.database().status(error))
     }
 

@@ -28,7 +28,7 @@ use crate::clock;
 use crate::ddl;
 use crate::execute::operator::ByColumns;
 use crate::execute::{BufferedRows, ColumnRows, Cursor};
-use crate::expression::ExecutionContext;
+use crate::expression::{ExecutionContext, Restart};
 use crate::psql;
 use crate::psql::authority;
 use crate::session::binding::ShownType;
@@ -100,6 +100,8 @@ struct OpenCursor {
     scroll: Option<ScrollBuffer>,
     /// When its last row must have been fetched, until it has.
     deadline: Option<Deadline>,
+    /// Whether it has given a row, or has met its end: it cannot begin again.
+    has_given: bool,
 }
 
 /// How far a cursor has come in one run.
@@ -113,7 +115,8 @@ struct Progress {
 
 enum RowSource {
     Query(Box<Cursor>),
-    Routine(Box<psql::Execution>),
+    /// With what it was called with.
+    Routine(Box<psql::Execution>, Vec<Value>),
     Finished(BufferedRows),
 }
 
@@ -654,18 +657,20 @@ impl Attachment {
         let budget = Arc::clone(&slot.budget);
         let mut context =
             ExecutionContext::new(&ABOVE, &database, &self.session, transaction, view, now, given, budget);
-        let result = run(prepared, &mut context, options);
-        slot.counts = context.counts;
-        *parameters = context.parameters;
-        let view = context.view;
-        let result = match result {
-            Ok(outcome) => {
-                transaction.store.release(savepoint);
-                finish(slot, outcome, transaction_handle, view, now, deadline, options)
-            }
-            Err(error) => {
-                transaction.store.rollback_to(savepoint)?;
-                transaction.user_changes.lock().truncate(user_changes);
+        let mut savepoint = savepoint;
+        let mut restarts = 0;
+        let result = loop {
+            context.restart = Restart::after(restarts);
+            let error = match run(prepared, &mut context, options) {
+                Ok(outcome) => {
+                    transaction.store.release(savepoint);
+                    break Ok(outcome);
+                }
+                Err(error) => error,
+            };
+            context.undo_to(savepoint)?;
+            transaction.user_changes.lock().truncate(user_changes);
+            {
                 let mut own = transaction.catalog.lock();
                 match &mark {
                     Some(mark) => own.restore(mark),
@@ -674,9 +679,19 @@ impl Attachment {
                         own.changes = CatalogChanges::default();
                     }
                 }
-                Err(self.session.interrupt.check().err().unwrap_or(error))
             }
+            if !context.is_restarting() {
+                break Err(self.session.interrupt.check().err().unwrap_or(error));
+            }
+            restarts += 1;
+            context.counts = RecordCounts::default();
+            (context.view, savepoint) = transaction.store.begin_statement()?;
         };
+        slot.counts = context.counts;
+        *parameters = context.parameters;
+        let view = context.view;
+        let result = result
+            .and_then(|outcome| finish(slot, outcome, transaction_handle, view, now, deadline, options));
         let is_open = matches!(result, Ok(Execution::CursorOpened));
         match &slot.activity {
             Some(activity) if is_open => activity.set_state(StatementState::Stalled),
@@ -773,7 +788,7 @@ impl Attachment {
         &mut self,
         handle: StatementHandle,
         to: Scroll,
-        run: impl FnOnce(&mut OpenCursor, usize, &mut ExecutionContext<'_>, &mut Progress) -> Result<T>,
+        mut run: impl FnMut(&mut OpenCursor, usize, &mut ExecutionContext<'_>, &mut Progress) -> Result<T>,
     ) -> Result<T> {
         let database = Arc::clone(self.database());
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
@@ -794,7 +809,7 @@ impl Attachment {
         }
         // A query goes on with the view that it was opened with; what a routine does next sees what it did before.
         let view = match &open.source {
-            RowSource::Routine(_) => transaction.store.view()?,
+            RowSource::Routine(..) => transaction.store.view()?,
             RowSource::Query(_) | RowSource::Finished(_) => open.view.clone(),
         };
         let (given, budget) = (Vec::new(), Arc::clone(&slot.budget));
@@ -811,7 +826,27 @@ impl Attachment {
         context.cast.session_zone = self.session.settings.lock().time_zone;
         context.counts = slot.counts;
         let mut progress = Progress::default();
-        let result = run(open, width, &mut context, &mut progress);
+        let mut restarts = 0;
+        let result = loop {
+            if open.has_given {
+                context.restart = Restart::Never;
+                break run(open, width, &mut context, &mut progress);
+            }
+            // Nothing was given yet: all that it has done can be done again.
+            context.restart = Restart::after(restarts);
+            let savepoint = transaction.store.savepoint();
+            let result = run(open, width, &mut context, &mut progress);
+            open.has_given |= result.is_ok() || progress.rows > 0;
+            if !context.is_restarting() || open.has_given {
+                transaction.store.release(savepoint);
+                break result;
+            }
+            context.undo_to(savepoint)?;
+            restarts += 1;
+            context.counts = slot.counts;
+            context.view = transaction.store.view()?;
+            open.begin_again(slot.prepared.as_ref().ok_or_else(unprepared)?, &mut context)?;
+        };
         slot.counts = context.counts;
         slot.counts.selected += progress.rows;
         if let Some(activity) = &slot.activity {
@@ -845,6 +880,25 @@ impl Prepared {
 }
 
 impl OpenCursor {
+    /// Goes back before the first row, with the context's view.
+    ///
+    /// # Errors
+    /// As opening it.
+    fn begin_again(&mut self, prepared: &Prepared, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.view = context.view.clone();
+        self.scroll = self.scroll.take().map(|_| ScrollBuffer::new(&context.budget));
+        match &mut self.source {
+            RowSource::Query(cursor) => cursor.begin_again(context)?,
+            RowSource::Routine(execution, inputs) => {
+                let Body::Routine(compiled) = &prepared.body else { return Err(unprepared()) };
+                context.parameters.clone_from(inputs);
+                **execution = psql::Execution::start(compiled, context)?;
+            }
+            RowSource::Finished(_) => {}
+        }
+        Ok(())
+    }
+
     /// Appends the next rows of a query.
     fn append_rows(
         &mut self,
@@ -868,6 +922,7 @@ impl OpenCursor {
             );
             rows.take(row.get_mut(..width).unwrap_or_default());
             progress.rows += 1;
+            context.restart = Restart::Never;
         }
         Ok(FetchEnd::MoreToCome)
     }
@@ -876,7 +931,7 @@ impl OpenCursor {
     fn rows_at_hand(&self) -> usize {
         match &self.source {
             RowSource::Query(cursor) => cursor.rows_at_hand(),
-            RowSource::Routine(_) | RowSource::Finished(_) => 0,
+            RowSource::Routine(..) | RowSource::Finished(_) => 0,
         }
     }
 
@@ -972,20 +1027,13 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
                 }
             }
         },
-        Body::Routine(compiled) => {
-            let mut execution = psql::Execution::start(compiled, context)?;
-            if prepared.description.has_cursor {
-                return Ok(match only_row(options.rows, &mut || execution.resume(context))? {
-                    Some(row) => Outcome::Row(row),
-                    None => Outcome::Cursor(RowSource::Routine(Box::new(execution))),
-                });
+        Body::Routine(_) => {
+            let inputs = context.parameters.clone();
+            let outcome = run_routine(prepared, context, options);
+            if outcome.is_err() {
+                context.parameters = inputs;
             }
-            let row = execution.finish(context)?;
-            if prepared.description.columns.is_empty() {
-                Ok(Outcome::Done)
-            } else {
-                Ok(Outcome::Rows(vec![row].into()))
-            }
+            outcome
         }
         Body::Ddl => match &prepared.tree.kind {
             ast::StatementKind::Ddl(statement) => {
@@ -996,6 +1044,26 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
         },
         Body::Transaction | Body::Session => Err(Error::new(isc::WISH_LIST)),
     }
+}
+
+/// Runs EXECUTE PROCEDURE or EXECUTE BLOCK; the context's parameters are its inputs, and gone afterwards.
+fn run_routine(
+    prepared: &Prepared,
+    context: &mut ExecutionContext<'_>,
+    options: ExecuteOptions,
+) -> Result<Outcome> {
+    let Body::Routine(compiled) = &prepared.body else { return Err(unprepared()) };
+    let columns = &prepared.description.columns;
+    if prepared.description.has_cursor {
+        let inputs = context.parameters.clone();
+        let mut execution = psql::Execution::start(compiled, context)?;
+        return Ok(match only_row(options.rows, &mut || execution.resume(context))? {
+            Some(row) => Outcome::Row(row),
+            None => Outcome::Cursor(RowSource::Routine(Box::new(execution), inputs)),
+        });
+    }
+    let row = psql::Execution::start(compiled, context)?.finish(context)?;
+    Ok(if columns.is_empty() { Outcome::Done } else { Outcome::Rows(vec![row].into()) })
 }
 
 /// The row of a caller that wants only one (or none, if he takes that); `None` if he wants a cursor.
@@ -1053,6 +1121,7 @@ fn finish(
         view,
         scroll: options.scrollable.then(|| ScrollBuffer::new(&slot.budget)),
         deadline,
+        has_given: false,
     });
     Ok(Execution::CursorOpened)
 }
@@ -1073,7 +1142,7 @@ fn next_row(
             row.extend(numbers);
             Ok(Some(row))
         }
-        RowSource::Routine(execution) => execution.resume(context),
+        RowSource::Routine(execution, _) => execution.resume(context),
         RowSource::Finished(rows) => rows.next(),
     }
 }

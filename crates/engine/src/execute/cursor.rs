@@ -61,6 +61,16 @@ impl Cursor {
         self.inside(context, |cursor, context| cursor.root.open(context))
     }
 
+    /// Opens it anew, with the context's view: the rows come from the first one on.
+    ///
+    /// # Errors
+    /// As [`Cursor::open`].
+    pub(crate) fn begin_again(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let parameters = std::mem::take(&mut self.parameters);
+        *self = Cursor::new(&self.plan, context.view.clone(), parameters);
+        self.start(context)
+    }
+
     /// The parameters that it was opened with.
     pub(crate) fn into_parameters(self) -> Vec<Value> {
         self.parameters

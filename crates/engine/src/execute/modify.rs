@@ -1,7 +1,7 @@
 //! INSERT, UPDATE, DELETE, UPDATE OR INSERT and MERGE.
 //!
 //! A statement is whole or not at all: it runs under a savepoint. In READ COMMITTED a row that others changed while the
-//! statement ran makes it run again under a new view (read consistency).
+//! statement ran makes what the client asked for run again under a new view ([`crate::expression::Restart`]).
 
 use std::sync::Arc;
 
@@ -26,9 +26,6 @@ use crate::plan::modification::{
     UpdateOrInsertPlan, UpdatePlan,
 };
 
-/// How often a statement is run again because others changed its rows.
-const RESTARTS_MAX: usize = 10;
-
 /// What a statement did.
 pub struct Modified {
     /// Rows of RETURNING, in the order in which the rows were changed.
@@ -44,44 +41,38 @@ pub struct Modified {
 /// Violated constraints, conflicts with other transactions, those of its expressions and triggers.
 pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
     let counts = context.counts;
-    let mut restarts = 0;
-    loop {
-        let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
-        let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
-        let result = run(plan, context);
-        context.frame = outer;
-        let failure = match result {
-            Ok((modified, own)) => {
-                if let Some(savepoint) = savepoint {
-                    context.transaction.store.release(savepoint);
-                }
-                // What triggers and cascades did is theirs: clients are told of the statement's own rows.
-                context.counts = RecordCounts {
-                    selected: counts.selected,
-                    inserted: counts.inserted + own.inserted,
-                    updated: counts.updated + own.updated,
-                    deleted: counts.deleted + own.deleted,
-                };
-                return Ok(modified);
+    let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
+    let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
+    let result = run(plan, context);
+    context.frame = outer;
+    let failure = match result {
+        Ok((modified, own)) => {
+            if let Some(savepoint) = savepoint {
+                context.transaction.store.release(savepoint);
             }
-            Err(failure) => failure,
-        };
-        let runs_again = matches!(failure, Failure::Restart(_)) && restarts < RESTARTS_MAX;
-        match savepoint {
-            // The rows that it has locked are those that it is going to change.
-            Some(savepoint) if runs_again => context.transaction.store.rollback_to_locked(savepoint)?,
-            Some(savepoint) => context.transaction.store.rollback_to(savepoint)?,
-            None => {}
+            // What triggers and cascades did is theirs: clients are told of the statement's own rows.
+            context.counts = RecordCounts {
+                selected: counts.selected,
+                inserted: counts.inserted + own.inserted,
+                updated: counts.updated + own.updated,
+                deleted: counts.deleted + own.deleted,
+            };
+            return Ok(modified);
         }
-        context.counts = counts;
-        match failure {
-            Failure::Restart(_) if runs_again => {
-                restarts += 1;
-                context.view = context.transaction.store.view()?;
-            }
-            Failure::Restart(error) | Failure::Error(error) => return Err(error),
+        Err(failure) => failure,
+    };
+    let error = match failure {
+        Failure::Restart(error) => {
+            context.want_restart();
+            error
         }
+        Failure::Error(error) => error,
+    };
+    if let Some(savepoint) = savepoint {
+        context.undo_to(savepoint)?;
     }
+    context.counts = counts;
+    Err(error)
 }
 
 fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modified, RecordCounts)> {

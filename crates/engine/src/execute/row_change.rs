@@ -20,8 +20,8 @@ use crate::plan::modification::Target;
 /// Why a row could not be changed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Others changed the row while the statement ran: it may run again under a new view. The status says so to
-    /// those who do not.
+    /// Others changed the row while the statement ran: what the client asked for may run again under a new view. The status says
+    /// so to those who do not.
     Restart(Error),
     /// Anything else.
     Error(Error),

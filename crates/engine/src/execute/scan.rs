@@ -228,6 +228,9 @@ impl LockOperator {
                 Ok(()) => return Ok(true),
                 Err(StoreError::LockConflict { .. }) if self.lock.skip_locked => {}
                 Err(error) => {
+                    if matches!(error, StoreError::StatementRestart { .. }) {
+                        context.want_restart();
+                    }
                     batch.truncate(0);
                     return Err(context.transaction.status_of(error));
                 }

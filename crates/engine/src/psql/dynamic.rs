@@ -85,7 +85,7 @@ pub(super) fn execute(
     match result {
         Ok(_) => transaction.store.release(savepoint),
         Err(_) => {
-            transaction.store.rollback_to(savepoint)?;
+            context.undo_to(savepoint)?;
             transaction.catalog.lock().restore(&mark);
         }
     }

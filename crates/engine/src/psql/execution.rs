@@ -234,7 +234,7 @@ impl Execution {
             match result {
                 Ok(_) => context.transaction.store.release(savepoint),
                 Err(_) => {
-                    context.transaction.store.rollback_to(savepoint)?;
+                    context.undo_to(savepoint)?;
                     if let Some(mark) = &mark {
                         context.transaction.catalog.lock().restore(mark);
                     }
@@ -481,9 +481,9 @@ impl Execution {
             Some(Instruction::RaiseAgain | Instruction::ExecuteStatement(_))
         );
         let error = if again || !has_stack(&error) { with_stack(error, context) } else { error };
-        // With obsolete metadata the whole statement runs again.
+        // With obsolete metadata, or a row that others have changed, the whole statement runs again.
         let stops = [isc::CANCELLED, isc::ATT_SHUTDOWN, isc::OBSOLETE_METADATA];
-        let handleable = !stops.into_iter().any(|code| error.has(code));
+        let handleable = !context.is_restarting() && !stops.into_iter().any(|code| error.has(code));
         let routine = Arc::clone(&self.routine);
         while self.waiting.len() > base {
             let Some(waiting) = self.waiting.pop() else { break };
@@ -513,7 +513,7 @@ impl Execution {
     fn undo_blocks(&mut self, depth: usize, context: &ExecutionContext<'_>) -> Result<()> {
         if let Some(outermost) = self.blocks.get(depth) {
             // Ends those inside it, too.
-            context.transaction.store.rollback_to(*outermost)?;
+            context.undo_to(*outermost)?;
             self.blocks.truncate(depth);
         }
         Ok(())
