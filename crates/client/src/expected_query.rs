@@ -9,10 +9,10 @@ use crate::connection::Connection;
 use crate::cursor::Cursor;
 use crate::deferred::Deferred;
 use crate::prepare::Preparing;
-use crate::pure_text::is_pure_query;
 use crate::statement::Statement;
 use crate::transaction::Transaction;
 use crate::typed::{Expected, FromRow, Parameters};
+use farbird_types::query_text::is_pure_query;
 
 impl Connection {
     /// All rows of a query, in a type of the program's: tuples, or structs with `#[derive(FromRow)]`. The statement is kept as

@@ -138,7 +138,6 @@ mod pipeline;
 #[cfg(feature = "deadpool")]
 pub mod pool;
 mod prepare;
-mod pure_text;
 mod recycle;
 mod retry;
 mod scroll;

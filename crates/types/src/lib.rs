@@ -8,6 +8,7 @@
 //! | [`compare`], [`key`], [`collation`] | which of two values is greater; the same as bytes; the order of texts |
 //! | [`arithmetic`] | `+ - * / \|\|`, with the types of their results |
 //! | [`decimal`], [`temporal`], [`character_set`] | DECFLOAT; dates, times, zones; bytes and characters |
+//! | [`query_text`] | what a query's text shows of what it may change |
 //! | [`error`] | what goes wrong, as Firebird's codes |
 //!
 //! Promises: no I/O, no threads, no clock; nothing here panics on input from outside.
@@ -22,6 +23,7 @@ pub mod convert;
 pub mod decimal;
 pub mod error;
 pub mod key;
+pub mod query_text;
 pub mod sql_type;
 pub mod temporal;
 pub mod value;

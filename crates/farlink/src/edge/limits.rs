@@ -1,14 +1,60 @@
 //! What an edge may take, and what it may answer: names and defaults.
 
 /// Limits and switches of an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of statements' descriptions that are kept for all programs. The one used longest ago goes first.
+    /// Bytes of statements' texts and descriptions that are kept for all programs. The one used longest ago goes first.
     pub statement_bytes: usize,
+    /// Bytes of a cursor's rows that the origin may have sent and the program not taken: what a link of 35 Mbit/s and 200 ms carries
+    /// in a round trip, four times.
+    pub cursor_bytes: usize,
+    /// The least that a cursor is granted, when programs or the edge have reached their limits: without any there were no rows.
+    pub cursor_bytes_least: usize,
+    /// The same for all cursors of a program.
+    pub program_row_bytes: usize,
+    /// The same for all programs.
+    pub edge_row_bytes: usize,
+    /// Largest BLOB whose contents come before its row.
+    pub blob_bytes: usize,
+    /// Bytes of BLOBs that are kept for a program until its transactions end. The oldest goes first.
+    pub program_blob_bytes: usize,
+    /// The same for all programs.
+    pub edge_blob_bytes: usize,
+    /// Bytes of a BLOB that came alone and that the origin may have sent and the program not taken.
+    pub opened_blob_bytes: usize,
+    /// Bytes that a program may write into BLOBs before one of its requests waits for the origin.
+    pub quiet_bytes: usize,
+    /// Most BLOBs that are made before the program asks for them.
+    pub spare_blobs: usize,
+    /// Requests of a program that may wait for their answers; it is not read from while there are more.
+    pub requests_waiting: usize,
+    /// Statement texts that are counted one by one.
+    pub counted_texts: usize,
+    /// Transactions begin and end at the server before the program is answered.
+    pub strict_transactions: bool,
+    /// Before a Firebird server: whether a query is taken to change nothing if its text calls nothing that could. A procedure without
+    /// parameters looks like a table there.
+    pub texts_show_purity: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { statement_bytes: 16 << 20 }
+        Limits {
+            statement_bytes: 16 << 20,
+            cursor_bytes: 4 << 20,
+            cursor_bytes_least: 64 << 10,
+            program_row_bytes: 32 << 20,
+            edge_row_bytes: 256 << 20,
+            blob_bytes: 256 << 10,
+            program_blob_bytes: 32 << 20,
+            edge_blob_bytes: 256 << 20,
+            opened_blob_bytes: 4 << 20,
+            quiet_bytes: 4 << 20,
+            spare_blobs: 32,
+            requests_waiting: 1_000,
+            counted_texts: 1_000,
+            strict_transactions: false,
+            texts_show_purity: true,
+        }
     }
 }

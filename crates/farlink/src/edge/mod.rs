@@ -2,11 +2,45 @@
 //!
 //! A [`Program`] is one program's connection: Firebird's protocol on one side, messages on the other. What programs of one edge share
 //! stands in its [`Site`]. Both do no I/O; times are handed in.
+//!
+//! Whatever the edge cannot answer for certain is relayed, and answered by the server. Answers leave in the order of the requests.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `program` | the face; requests in, answers out in their order |
+//! | `login` | everything up to the attachment: layers, keys, what statements' descriptions depend on |
+//! | `dispatch` | which request is whose affair |
+//! | `replies` | what replies of the server change here |
+//! | `statements` | prepare, execute, fetch, free |
+//! | `transactions` | begin and end |
+//! | `blobs` | reading and writing BLOBs |
+//! | `objects` | handles |
+//! | `cursors` | pushed rows |
+//! | `blob_contents` | contents of a BLOB, and reading in them |
+//! | `statement_cache` | descriptions of statements |
+//! | `information` | questions whose answers cannot change |
+//! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
+mod blob_contents;
+mod blobs;
+mod counters;
+mod cursors;
+mod dispatch;
+mod information;
 mod limits;
+mod login;
+mod objects;
 mod program;
+mod replies;
 mod site;
+mod statement_cache;
+mod statements;
+mod transactions;
 
+#[cfg(test)]
+mod tests;
+
+pub use counters::{Counters, Saved, TextCounters};
 pub use limits::Limits;
 pub use program::Program;
-pub use site::Site;
+pub use site::{Memory, Site};

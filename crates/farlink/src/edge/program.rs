@@ -1,50 +1,186 @@
-//! One program's connection.
+//! One program's connection: requests in, answers out in their order.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use farbird_types::{Error, isc};
+use farbird_wire::counters::Counters as WireCounters;
+use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
+use farbird_wire::layers::{Incoming, Outgoing};
+use farbird_wire::packet::{Reply, Request, Response};
+use farbird_wire::protocol::ProtocolVersion;
+
 use super::Site;
-use crate::message::{Channel, Tell, ToOrigin};
+use super::counters::Saved;
+use super::login::{Attachment, Login};
+use super::objects::Objects;
+use super::replies::Effect;
+use crate::message::{Ask, Channel, Cursor, RequestId, Tell, ToOrigin};
+
+/// Bytes that may wait to be understood before the program is not read from any more.
+const UNREAD_BYTES_MAX: usize = 1 << 20;
 
 /// One program's connection: Firebird's protocol on one side, messages on the other.
 #[derive(Debug)]
 pub struct Program {
+    pub(super) site: Arc<Site>,
+    pub(super) channel: Channel,
+    pub(super) peer: String,
+
+    pub(super) incoming: Incoming,
+    pub(super) outgoing: Outgoing,
+    pub(super) wire: WireCounters,
+    pub(super) decoder: RequestDecoder,
+    pub(super) login: Login,
+    pub(super) attachment: Option<Attachment>,
+
+    pub(super) objects: Objects,
+    /// Whose rows or BLOB an opening is: the statement's or the BLOB's handle.
+    pub(super) openings: HashMap<Cursor, u16>,
+    /// Answers that have not left, in the order of the requests.
+    pub(super) answers: VecDeque<Answer>,
+    /// Requests of the edge's own: what their replies change.
+    pub(super) own: HashMap<RequestId, Effect>,
+    next_request: u32,
+    next_cursor: u32,
+    /// How many asks have been sent on this channel.
+    pub(super) asked: u32,
+    /// Bytes that were written quietly into BLOBs since a request was last waited for.
+    pub(super) quiet_bytes: usize,
+    /// Bytes of rows that the origin may send, of all cursors.
+    pub(super) granted_rows: usize,
+    /// Bytes of BLOBs that are kept.
+    pub(super) blob_bytes: usize,
+    /// BLOBs made in the transaction before.
+    pub(super) blobs_before: usize,
+    pub(super) now: Duration,
+
     messages: Vec<ToOrigin>,
+    /// Packets for the program, not yet through the layers.
+    pub(super) plain: Vec<u8>,
+    /// Whether something in `plain` must not wait for more.
+    pub(super) is_urgent: bool,
     output: Vec<u8>,
-    ended: bool,
+    is_open: bool,
+    pub(super) ended: bool,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Known.
+    Ready { packets: Vec<u8>, is_lazy: bool },
+    /// The server's.
+    Asked { id: RequestId, effect: Option<Effect>, packets: Option<Vec<u8>> },
+    /// Rows of a cursor.
+    Fetch { statement: u16, cursor: Cursor, count: u16 },
+    /// Something about a BLOB whose contents come: the request itself.
+    Blob { request: Box<Request> },
 }
 
 impl Program {
     /// A program that has just connected from the address `peer`.
-    pub fn new(_site: Arc<Site>, _channel: Channel, _peer: String) -> Program {
-        Program { messages: Vec::new(), output: Vec::new(), ended: false }
+    pub fn new(site: Arc<Site>, channel: Channel, peer: String) -> Program {
+        site.count(|counters| counters.programs += 1);
+        Program {
+            site,
+            channel,
+            peer,
+            incoming: Incoming::default(),
+            outgoing: Outgoing::default(),
+            wire: WireCounters::default(),
+            decoder: RequestDecoder::new(DecoderLimits::default()),
+            login: Login::default(),
+            attachment: None,
+            objects: Objects::new(),
+            openings: HashMap::new(),
+            answers: VecDeque::new(),
+            own: HashMap::new(),
+            next_request: RequestId::CONNECT.0 + 1,
+            next_cursor: 0,
+            asked: 0,
+            quiet_bytes: 0,
+            granted_rows: 0,
+            blob_bytes: 0,
+            blobs_before: 0,
+            now: Duration::ZERO,
+            messages: Vec::new(),
+            plain: Vec::new(),
+            is_urgent: false,
+            output: Vec::new(),
+            is_open: false,
+            ended: false,
+        }
     }
 
     /// Bytes from the program, which may be changed. What is wrong with them ends the connection.
-    pub fn receive(&mut self, _bytes: &mut [u8], _now: Duration) {}
+    pub fn receive(&mut self, bytes: &mut [u8], now: Duration) {
+        self.now = now;
+        if self.ended {
+            return;
+        }
+        self.site.count(|counters| counters.received_bytes += bytes.len() as u64);
+        let (incoming, wire) = (&mut self.incoming, &mut self.wire);
+        let fed = self.decoder.feed_by(|plain| incoming.receive(bytes, wire, plain));
+        if fed.is_err() {
+            return self.end();
+        }
+        self.work();
+    }
 
     /// What the origin tells on the channel.
-    pub fn tell(&mut self, _tell: Tell, _now: Duration) {}
+    pub fn tell(&mut self, tell: Tell, now: Duration) {
+        self.now = now;
+        if self.ended {
+            return;
+        }
+        self.take(tell);
+        self.advance();
+        self.work();
+    }
 
     /// The origin has ended the conversation.
     pub fn closed(&mut self, _reason: &str) {
-        self.ended = true;
+        self.is_open = false;
+        self.end();
     }
 
     /// The program has gone.
     pub fn disconnected(&mut self) {
-        self.ended = true;
+        self.end();
     }
 
-    /// The link is gone, and what was on its way with it.
-    pub fn link_lost(&mut self) {}
+    /// The link is gone, and what was on its way with it: so is the conversation at the origin. (A link that comes back with its
+    /// session has not been lost.) The program gets what Firebird's clients get when their connection breaks.
+    pub fn link_lost(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.site.count(|counters| counters.lost += 1);
+        if !self.answers.is_empty() && self.login.is_agreed() {
+            self.answers.clear();
+            let lost = Error::new(isc::NETWORK_ERROR).with(self.peer.clone()).and(isc::NET_READ_ERR);
+            self.put(&Reply::Response(Response::error(&lost)));
+            self.is_urgent = true;
+        }
+        self.is_open = false;
+        self.end();
+    }
 
     /// There is a link again.
     pub fn link_restored(&mut self) {}
 
     /// What is to be written to the program.
     pub fn take_output(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.output)
+        if self.is_urgent {
+            self.pass_output();
+        }
+        let output = std::mem::take(&mut self.output);
+        if !output.is_empty() {
+            self.site.count(|counters| counters.sent_bytes += output.len() as u64);
+        }
+        output
     }
 
     /// What is to be sent to the origin, in this order.
@@ -55,5 +191,207 @@ impl Program {
     /// Whether the connection is over: its socket is to be closed when what was taken for it is written.
     pub fn is_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Whether so much waits to be answered that the program is not to be read from.
+    pub fn is_full(&self) -> bool {
+        self.is_paused() && self.decoder.unread().len() > UNREAD_BYTES_MAX
+    }
+
+    /// The database that it is attached to, if it is.
+    pub fn database(&self) -> Option<&str> {
+        self.attachment.as_ref().map(|attachment| attachment.file.as_str())
+    }
+
+    /// Its address.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// How many of its requests are not answered.
+    pub fn waiting(&self) -> usize {
+        self.answers.len()
+    }
+
+    pub(super) fn version(&self) -> ProtocolVersion {
+        self.decoder.version()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.ended || self.login.is_waiting || self.answers.len() >= self.site.limits().requests_waiting
+    }
+
+    /// Understands and answers what is here of the program's requests.
+    fn work(&mut self) {
+        loop {
+            while !self.is_paused() {
+                match self.decoder.next_request() {
+                    Ok(Some(request)) => {
+                        self.site.count(|counters| counters.requests += 1);
+                        self.request(request);
+                        self.advance();
+                    }
+                    Ok(None) => break,
+                    Err(_) => return self.end(),
+                }
+            }
+            if self.is_paused() || !self.incoming.has_more() {
+                return;
+            }
+            let (incoming, wire) = (&mut self.incoming, &mut self.wire);
+            if self.decoder.feed_by(|plain| incoming.receive_more(wire, plain)).is_err() {
+                return self.end();
+            }
+        }
+    }
+
+    /// Sends answers as far as they are known, in their order.
+    pub(super) fn advance(&mut self) {
+        while !self.ended
+            && let Some(answer) = self.answers.pop_front()
+        {
+            match answer {
+                Answer::Ready { packets, is_lazy } => self.send(&packets, is_lazy),
+                Answer::Asked { id, packets: Some(packets), .. } => {
+                    self.send(&packets, false);
+                    if id == RequestId::CONNECT {
+                        self.begin_compression();
+                    }
+                }
+                Answer::Fetch { statement, cursor, count } => {
+                    if !self.answer_fetch(statement, cursor, count) {
+                        self.answers.push_front(Answer::Fetch { statement, cursor, count });
+                        return;
+                    }
+                }
+                Answer::Blob { request } => {
+                    if !self.answer_blob(&request) {
+                        self.answers.push_front(Answer::Blob { request });
+                        return;
+                    }
+                }
+                asked @ Answer::Asked { .. } => {
+                    self.answers.push_front(asked);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, packets: &[u8], is_lazy: bool) {
+        self.plain.extend_from_slice(packets);
+        self.is_urgent |= !(is_lazy && self.login.is_lazy());
+    }
+
+    /// Adds a packet behind those that have left already.
+    pub(super) fn put(&mut self, reply: &Reply) {
+        let version = self.version();
+        reply.encode(version, &mut self.plain);
+    }
+
+    /// Takes packets through the layers.
+    pub(super) fn pass_output(&mut self) {
+        self.is_urgent = false;
+        let plain = std::mem::take(&mut self.plain);
+        if !plain.is_empty() && self.outgoing.send(&plain, &mut self.wire, &mut self.output).is_err() {
+            self.end();
+        }
+    }
+
+    /// The connection is over.
+    pub(super) fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.release_memory();
+        if std::mem::take(&mut self.is_open) {
+            self.messages.push(ToOrigin::Close { channel: self.channel });
+        }
+    }
+
+    fn release_memory(&mut self) {
+        self.site.give_back_rows(std::mem::take(&mut self.granted_rows));
+        self.site.give_back_blob(std::mem::take(&mut self.blob_bytes));
+        self.answers.clear();
+        self.openings.clear();
+        self.objects = Objects::new();
+    }
+
+    /// The conversation at the origin begins.
+    pub(super) fn open(&mut self, connect: Vec<u8>) {
+        self.is_open = true;
+        let (channel, peer) = (self.channel, self.peer.clone());
+        self.messages.push(ToOrigin::Open { channel, connect, peer, ticket: None });
+    }
+
+    pub(super) fn ask(&mut self, ask: Ask) {
+        self.asked = self.asked.wrapping_add(1);
+        self.messages.push(ToOrigin::On { channel: self.channel, ask });
+    }
+
+    pub(super) fn new_request(&mut self) -> RequestId {
+        let id = RequestId(self.next_request);
+        self.next_request = self.next_request.wrapping_add(1).max(1);
+        id
+    }
+
+    pub(super) fn new_cursor(&mut self) -> Cursor {
+        self.next_cursor = self.next_cursor.wrapping_add(1);
+        Cursor(self.next_cursor)
+    }
+
+    pub(super) fn packet(&self, request: &Request) -> Vec<u8> {
+        let mut packet = Vec::new();
+        request.encode(self.version(), &mut packet);
+        packet
+    }
+
+    /// Hands a request on to the server, whose replies answer it.
+    pub(super) fn relay(&mut self, request: &Request, object: u16, effect: Option<Effect>) {
+        let id = self.new_request();
+        let packet = self.packet(request);
+        self.ask(Ask::Relay { id, object, packet });
+        self.wait_for(id, effect);
+    }
+
+    /// The next answer is the reply to this request.
+    pub(super) fn wait_for(&mut self, id: RequestId, effect: Option<Effect>) {
+        self.quiet_bytes = 0;
+        let is_waiting = self.answers.iter().any(|answer| matches!(answer, Answer::Asked { .. }));
+        if !is_waiting {
+            self.site.count(|counters| counters.trips += 1);
+        }
+        self.answers.push_back(Answer::Asked { id, effect, packets: None });
+    }
+
+    /// Hands a request on that is answered here.
+    pub(super) fn quietly(&mut self, request: &Request, object: u16) {
+        let packet = self.packet(request);
+        self.ask(Ask::Quiet { object, packet });
+    }
+
+    /// Answers a request.
+    pub(super) fn answer(&mut self, response: Response, saved: Option<Saved>) {
+        self.push_answer(&Reply::Response(response), saved, false);
+    }
+
+    /// Answers a request; a client that does not wait for the answer gets it with the next one.
+    pub(super) fn answer_lazily(&mut self, response: Response, saved: Option<Saved>) {
+        self.push_answer(&Reply::Response(response), saved, true);
+    }
+
+    /// Refuses a request.
+    pub(super) fn refuse(&mut self, code: u32) {
+        self.answer(Response::error(&Error::new(code)), None);
+    }
+
+    pub(super) fn push_answer(&mut self, reply: &Reply, saved: Option<Saved>, is_lazy: bool) {
+        if let Some(saved) = saved {
+            self.site.save(saved);
+        }
+        let mut packets = Vec::new();
+        reply.encode(self.version(), &mut packets);
+        self.answers.push_back(Answer::Ready { packets, is_lazy });
     }
 }

@@ -1,20 +1,54 @@
 //! What the programs of one edge share.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Limits;
-use crate::message::ToEdge;
+use farbird_wire::packet::Response;
+
+use super::counters::{Counters, Saved, TextCounters};
+use super::statement_cache::{Described, Key, StatementCache};
+use super::{Limits, information};
+use crate::message::{CommitPoint, Relation, ToEdge};
 
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
 #[derive(Debug)]
 pub struct Site {
     limits: Limits,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// What kind of server the origin has; `None` until it says so.
+    is_farbird: Option<bool>,
+    server: String,
+    statements: StatementCache,
+    information: HashMap<information::Key, Response>,
+    /// The newest commit that is known to have changed a relation of a database.
+    newest: HashMap<(u32, Relation), CommitPoint>,
+    /// Bytes of rows that origins were allowed to send and programs have not taken.
+    granted_row_bytes: usize,
+    blob_bytes: usize,
+    counters: Counters,
+}
+
+/// Memory of an edge, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Statements' texts and descriptions.
+    pub statements: usize,
+    /// How many statements that are.
+    pub statement_count: usize,
+    /// Rows that were asked for and not taken by programs, whether they are here or still to come.
+    pub rows: usize,
+    /// Contents of BLOBs.
+    pub blobs: usize,
 }
 
 impl Site {
     /// A site that knows nothing yet.
     pub fn new(limits: Limits) -> Arc<Site> {
-        Arc::new(Site { limits })
+        Arc::new(Site { limits, shared: Mutex::default() })
     }
 
     /// Its limits.
@@ -22,6 +56,143 @@ impl Site {
         &self.limits
     }
 
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes what is for all programs: call it with each message, before what came behind it is handed on.
-    pub fn message(&self, _message: &ToEdge) {}
+    pub fn message(&self, message: &ToEdge) {
+        match message {
+            ToEdge::Welcome { is_farbird, server } => {
+                let mut shared = self.shared();
+                shared.is_farbird = Some(*is_farbird);
+                server.clone_into(&mut shared.server);
+                // Another server, perhaps, or the same after changes that nobody has told of.
+                shared.information.clear();
+                shared.newest.clear();
+                shared.invalidate(None);
+            }
+            ToEdge::Notice { database, commit, relations } => {
+                let newest = &mut self.shared().newest;
+                for relation in relations {
+                    let known = newest.entry((*database, *relation)).or_insert(*commit);
+                    *known = (*known).max(*commit);
+                }
+            }
+            ToEdge::Invalidate { database } => self.shared().invalidate(Some(*database)),
+            ToEdge::On { .. } | ToEdge::Closed { .. } | ToEdge::Ticket { .. } => {}
+        }
+    }
+
+    /// Whether the server tells of commits and of what statements read; `None` until it is known.
+    pub fn is_farbird(&self) -> Option<bool> {
+        self.shared().is_farbird
+    }
+
+    /// Name and version of the server, for people.
+    pub fn server(&self) -> String {
+        self.shared().server.clone()
+    }
+
+    /// The newest commit that is known to have changed a relation.
+    pub fn newest_commit(&self, database: u32, relation: Relation) -> CommitPoint {
+        self.shared().newest.get(&(database, relation)).copied().unwrap_or(CommitPoint(0))
+    }
+
+    /// What was counted since it began.
+    pub fn counters(&self) -> Counters {
+        self.shared().counters.clone()
+    }
+
+    /// What it holds.
+    pub fn memory(&self) -> Memory {
+        let shared = self.shared();
+        Memory {
+            statements: shared.statements.bytes(),
+            statement_count: shared.statements.len(),
+            rows: shared.granted_row_bytes,
+            blobs: shared.blob_bytes,
+        }
+    }
+
+    pub(super) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        change(&mut self.shared().counters);
+    }
+
+    pub(super) fn save(&self, kind: Saved) {
+        self.count(|counters| counters.save(kind));
+    }
+
+    pub(super) fn count_text(&self, described: &Described, change: impl FnOnce(&mut TextCounters)) {
+        self.shared().counters.text(&described.shown(), self.limits.counted_texts, change);
+    }
+
+    pub(super) fn find_statement(&self, key: &Key) -> Option<Arc<Described>> {
+        let mut shared = self.shared();
+        let found = shared.statements.find(key);
+        match found {
+            Some(_) => shared.counters.statement_hits += 1,
+            None => shared.counters.statement_misses += 1,
+        }
+        found
+    }
+
+    pub(super) fn keep_statement(&self, key: Key, described: Arc<Described>) {
+        let mut shared = self.shared();
+        let evicted = shared.statements.insert(key, described, self.limits.statement_bytes);
+        shared.counters.statements_evicted += evicted;
+    }
+
+    /// Definitions of a database have changed.
+    pub(super) fn invalidate(&self, database: u32) {
+        self.shared().invalidate(Some(database));
+    }
+
+    pub(super) fn find_information(&self, key: &information::Key) -> Option<Response> {
+        self.shared().information.get(key).cloned()
+    }
+
+    pub(super) fn keep_information(&self, key: information::Key, response: Response) {
+        let information = &mut self.shared().information;
+        if information.len() < information::KEPT_MAX {
+            information.insert(key, response);
+        }
+    }
+
+    /// Allows an origin to send rows; gives how many bytes.
+    pub(super) fn grant_rows(&self, wanted: usize) -> usize {
+        let shared = &mut *self.shared();
+        let left = self.limits.edge_row_bytes.saturating_sub(shared.granted_row_bytes);
+        let granted = wanted.min(left).max(wanted.min(self.limits.cursor_bytes_least));
+        shared.granted_row_bytes += granted;
+        granted
+    }
+
+    pub(super) fn give_back_rows(&self, bytes: usize) {
+        let shared = &mut *self.shared();
+        shared.granted_row_bytes = shared.granted_row_bytes.saturating_sub(bytes);
+    }
+
+    /// Makes room for a BLOB; false if there is none.
+    pub(super) fn take_blob_room(&self, bytes: usize) -> bool {
+        let shared = &mut *self.shared();
+        let fits = shared.blob_bytes.saturating_add(bytes) <= self.limits.edge_blob_bytes;
+        if fits {
+            shared.blob_bytes += bytes;
+        } else {
+            shared.counters.blobs_evicted += 1;
+        }
+        fits
+    }
+
+    pub(super) fn give_back_blob(&self, bytes: usize) {
+        let shared = &mut *self.shared();
+        shared.blob_bytes = shared.blob_bytes.saturating_sub(bytes);
+    }
+}
+
+impl Shared {
+    fn invalidate(&mut self, database: Option<u32>) {
+        self.counters.statements_invalidated += self.statements.invalidate(database);
+    }
 }

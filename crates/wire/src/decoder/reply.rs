@@ -51,6 +51,11 @@ impl ReplyDecoder {
         }
     }
 
+    /// The version that replies are read by, where it was agreed without this decoder.
+    pub fn set_version(&mut self, version: ProtocolVersion) {
+        self.stream.version = version;
+    }
+
     /// The client sends this request now, after those told before.
     ///
     /// # Errors

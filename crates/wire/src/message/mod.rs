@@ -19,7 +19,7 @@ pub use codec::{EncodeError, EncodeFault};
 pub use columns::{ColumnData, ColumnSlice, RowsWritten};
 pub use descriptor::{DYNAMIC_CHARACTER_SET, MessageType, SqlDescription, sql_type};
 pub use format::{MessageFormat, parse_message_formats};
-pub use run::{Mark, RowRef, RowRun, RunLimits, WireValue};
+pub use run::{Mark, RowRef, RowRun, RunLimits, WireValue, measure_rows};
 
 use std::sync::Arc;
 

@@ -14,9 +14,9 @@ use super::codec;
 use super::descriptor::MessageType;
 use super::format::MessageFormat;
 use super::layout::Place;
-use super::{Message, MessageForm};
+use super::{Message, MessageForm, whole};
 use crate::operation::Operation;
-use crate::xdr::{Reader, Stop};
+use crate::xdr::{DecodeError, Reader, Stop};
 
 /// What stands in front of each row: the operation, status 0, one message.
 pub(crate) const FETCH_HEAD: [u8; 12] = {
@@ -163,6 +163,50 @@ fn walk(
         ends.push(end);
     }
     Ok((ends.last().map_or(0, |end| *end as usize), ends))
+}
+
+/// How much of `bytes` the first rows take: op_fetch_response packets with a row each, and op_inline_blob packets before them. Gives
+/// bytes and rows; it ends behind a row, at `rows_max` or before what is none.
+///
+/// # Errors
+/// [`DecodeError`] where a packet is damaged or not whole.
+pub fn measure_rows(
+    bytes: &[u8],
+    format: &MessageFormat,
+    form: MessageForm,
+    rows_max: usize,
+) -> Result<(usize, usize), DecodeError> {
+    let layout = format.layout();
+    let uniform = layout.packed_length().filter(|_| form == MessageForm::Packed);
+    let uniform = uniform.map(|length| (FETCH_HEAD.len() + length, layout.null_bytes()));
+    let (mut at, mut end, mut rows) = (0, 0, 0);
+    while rows < rows_max && at < bytes.len() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        if rest.starts_with(&Operation::InlineBlob.code().to_be_bytes()) {
+            let mut reader = Reader::new(rest);
+            inline_blob(&mut reader).map_err(whole)?;
+            at += reader.offset();
+            continue;
+        }
+        at += match uniform {
+            Some((length, nulls)) if rest.len() >= length && starts_without_nulls(rest, nulls) => length,
+            _ => match packet_length(rest, format, form).map_err(whole)? {
+                Some(length) => length,
+                None => break,
+            },
+        };
+        (end, rows) = (at, rows + 1);
+    }
+    Ok((end, rows))
+}
+
+fn inline_blob(reader: &mut Reader<'_>) -> Result<(), Stop> {
+    // Operation, transaction, BLOB.
+    reader.raw(16)?;
+    for _ in 0..2 {
+        reader.counted(reader.remaining())?;
+    }
+    Ok(())
 }
 
 /// Whether a row's packet begins here, none of whose columns is NULL.

@@ -111,7 +111,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Whether a text is a SELECT that calls nothing but what is known to change nothing.
-pub(crate) fn is_pure_query(text: &str) -> bool {
+pub fn is_pure_query(text: &str) -> bool {
     let mut tokens = Tokens { rest: text };
     let mut last = match tokens.next() {
         Some(Token::Word(word)) if word.eq_ignore_ascii_case("select") => Token::Word(word),

@@ -1,0 +1,267 @@
+//! Reading and writing BLOBs.
+//!
+//! Small BLOBs come before the rows that name them; opening others asks for their contents, which are then read here. A BLOB's id is
+//! known only at the server, so making one waits for its reply; a program that makes many gets them from a stock that was asked for
+//! ahead, together with the first. What is written into them goes quietly: should it fail, so does what uses the BLOB.
+
+use std::sync::Arc;
+
+use farbird_types::{BlobId, Error, isc};
+use farbird_wire::clumplet::{ClumpletReader, bpb};
+use farbird_wire::packet::{OpenBlob, Reply, Request, Response};
+use farbird_wire::protocol::Handle;
+
+use super::Program;
+use super::blob_contents::{Contents, Place};
+use super::counters::Saved;
+use super::objects::{Blob, BlobKind, Coming, Object, Spare};
+use super::program::Answer;
+use super::replies::{Effect, MadeBlob};
+use crate::message::Ask;
+
+/// Whether a BLOB opened with this BPB is read as it is stored.
+fn reads_as_stored(bytes: &[u8]) -> bool {
+    let Ok(mut items) = ClumpletReader::bpb(bytes) else { return false };
+    items.all(|item| item.is_ok_and(|item| matches!(item.tag, bpb::TYPE | bpb::STORAGE)))
+}
+
+impl Program {
+    /// Keeps the contents of a BLOB until its transaction ends, or there is no room any more.
+    pub(super) fn keep_blob(&mut self, transaction: u16, blob: u64, contents: Contents) {
+        let bytes = contents.memory();
+        let limits = self.site.limits();
+        let (program_max, mut program) = (limits.program_blob_bytes, self.blob_bytes);
+        let site = Arc::clone(&self.site);
+        let Some(transaction) = self.objects.transaction(transaction) else { return };
+        while program.saturating_add(bytes) > program_max {
+            let Some(oldest) = transaction.blob_order.pop_front() else { return };
+            if let Some(gone) = transaction.blobs.remove(&oldest) {
+                program = program.saturating_sub(gone.memory());
+                site.give_back_blob(gone.memory());
+                site.count(|counters| counters.blobs_evicted += 1);
+            }
+        }
+        self.blob_bytes = program;
+        if !site.take_blob_room(bytes) {
+            return;
+        }
+        self.blob_bytes += bytes;
+        if let Some(before) = transaction.blobs.insert(blob, Arc::new(contents)) {
+            self.blob_bytes = self.blob_bytes.saturating_sub(before.memory());
+            site.give_back_blob(before.memory());
+        } else {
+            transaction.blob_order.push_back(blob);
+        }
+    }
+
+    pub(super) fn open_blob(&mut self, request: &Request, transaction: Handle, blob: BlobId, bpb: &[u8]) {
+        let Some(handle) = self.objects.insert(Object::Other) else {
+            return self.refuse(isc::TOO_MANY_HANDLES);
+        };
+        self.objects.set_latest(Some(handle));
+        let known = self.objects.transaction(transaction.0);
+        let Some(known) = known.filter(|_| reads_as_stored(bpb)) else {
+            let effect = Effect::BlobMade { handle, transaction: transaction.0, kind: MadeBlob::Opened };
+            return self.relay(request, handle, Some(effect));
+        };
+        if let Some(contents) = known.blobs.get(&blob.0).cloned() {
+            let kind = BlobKind::Held { contents, place: Place::default() };
+            let blob = Blob { transaction: transaction.0, kind };
+            self.objects.set(handle, Object::Blob(Box::new(blob)));
+            return self.answer(Response::object(Handle(handle)), Some(Saved::BlobRead));
+        }
+        let (id, cursor) = (self.new_request(), self.new_cursor());
+        let credit = self.site.limits().opened_blob_bytes;
+        let packet = self.packet(request);
+        let told = u32::try_from(credit).unwrap_or(u32::MAX);
+        self.ask(Ask::OpenBlob { id, cursor, packet, credit: told });
+        let coming =
+            Coming { cursor, contents: Contents::default(), place: Place::default(), credit, came: 0 };
+        let blob = Blob { transaction: transaction.0, kind: BlobKind::Coming(Box::new(coming)) };
+        self.objects.set(handle, Object::Blob(Box::new(blob)));
+        self.openings.insert(cursor, handle);
+        self.wait_for(id, Some(Effect::BlobOpened { handle, cursor }));
+    }
+
+    /// op_get_segment, op_seek_blob, op_info_blob.
+    pub(super) fn use_blob(&mut self, request: Request, handle: Handle) {
+        match self.objects.blob(handle.0).map(|blob| &blob.kind) {
+            Some(BlobKind::Held { .. } | BlobKind::Coming(_)) => {
+                self.site.save(Saved::BlobRead);
+                self.answers.push_back(Answer::Blob { request: Box::new(request) });
+            }
+            _ => self.relay(&request, 0, None),
+        }
+    }
+
+    /// Answers a question about a BLOB whose turn it is; false if more of it must come first.
+    pub(super) fn answer_blob(&mut self, request: &Request) -> bool {
+        let handle = match request {
+            Request::GetSegment(segment) => segment.blob,
+            Request::SeekBlob { blob, .. } => *blob,
+            Request::BlobInformation(information) => information.object,
+            _ => return true,
+        };
+        let closed = || Response::error(&Error::new(isc::BAD_SEGSTR_HANDLE));
+        let (response, credit) = match self.objects.blob(handle.0).map(|blob| &mut blob.kind) {
+            Some(BlobKind::Held { contents, place }) => match answered(contents, place, request) {
+                Some(response) => (response, None),
+                // Held contents are whole.
+                None => (closed(), None),
+            },
+            Some(BlobKind::Coming(coming)) => {
+                let Some(response) = answered(&coming.contents, &mut coming.place, request) else {
+                    return false;
+                };
+                coming.contents.forget_before(&mut coming.place);
+                let is_due = coming.came >= coming.credit / 4 && !coming.contents.is_whole;
+                let credit = is_due.then(|| (coming.cursor, std::mem::take(&mut coming.came)));
+                (response, credit)
+            }
+            _ => (closed(), None),
+        };
+        self.put(&Reply::Response(response));
+        self.is_urgent = true;
+        if let Some((cursor, bytes)) = credit {
+            self.give_credit(cursor, bytes);
+        }
+        true
+    }
+
+    pub(super) fn close_blob(&mut self, request: &Request, handle: Handle) {
+        let Some(blob) = self.objects.blob(handle.0) else { return self.relay(request, 0, None) };
+        match &blob.kind {
+            BlobKind::Held { .. } => {}
+            BlobKind::Coming(coming) => {
+                let cursor = coming.cursor;
+                self.openings.remove(&cursor);
+                self.ask(Ask::CloseCursor { cursor });
+            }
+            BlobKind::Server | BlobKind::Written => self.quietly(request, 0),
+        }
+        self.objects.remove(handle.0);
+        self.answer(Response::success(), Some(Saved::Free));
+    }
+
+    /// op_create_blob, op_create_blob2.
+    pub(super) fn create_blob(&mut self, request: &Request, transaction: Handle, bpb: &[u8]) {
+        self.wrote(transaction.0);
+        let before = self.blobs_before;
+        let Some(known) = self.objects.transaction(transaction.0) else {
+            return self.make_blob(request, transaction.0);
+        };
+        known.created += 1;
+        let created = known.created;
+        let spare = match known.spares.iter().position(|spare| spare.bpb == bpb) {
+            Some(place) => known.spares.remove(place),
+            None => None,
+        };
+        match spare {
+            Some(Spare { handle, id, blob, .. }) => {
+                self.objects.set_latest(Some(handle));
+                match blob {
+                    Some(blob) => {
+                        let response = Response { object: Handle(handle), blob, ..Response::success() };
+                        let kind = BlobKind::Written;
+                        let blob = Blob { transaction: transaction.0, kind };
+                        self.objects.set(handle, Object::Blob(Box::new(blob)));
+                        self.answer(response, Some(Saved::BlobWrite));
+                    }
+                    None => {
+                        self.own.remove(&id);
+                        let kind = MadeBlob::Written;
+                        let effect = Effect::BlobMade { handle, transaction: transaction.0, kind };
+                        self.wait_for(id, Some(effect));
+                    }
+                }
+            }
+            None => {
+                self.make_blob(request, transaction.0);
+                // Twice as many each time; at once as many as the last transaction made.
+                let expected = if created == 1 { before.saturating_sub(1) } else { created };
+                self.make_spares(request, transaction.0, bpb, expected);
+            }
+        }
+    }
+
+    fn make_blob(&mut self, request: &Request, transaction: u16) {
+        let Some(handle) = self.objects.insert(Object::Other) else {
+            return self.refuse(isc::TOO_MANY_HANDLES);
+        };
+        self.objects.set_latest(Some(handle));
+        let effect = Effect::BlobMade { handle, transaction, kind: MadeBlob::Written };
+        self.relay(request, handle, Some(effect));
+    }
+
+    fn make_spares(&mut self, request: &Request, transaction: u16, bpb: &[u8], wanted: usize) {
+        for _ in 0..wanted.min(self.site.limits().spare_blobs) {
+            let Some(handle) = self.objects.insert(Object::Other) else { return };
+            let id = self.new_request();
+            let packet = self.packet(request);
+            self.ask(Ask::Relay { id, object: handle, packet });
+            self.own.insert(id, Effect::Spare { handle, transaction });
+            if let Some(transaction) = self.objects.transaction(transaction) {
+                transaction.spares.push_back(Spare { handle, id, bpb: bpb.to_vec(), blob: None });
+            }
+        }
+    }
+
+    /// The server has made a BLOB that nobody has asked for, or has failed to.
+    pub(super) fn spare_made(&mut self, handle: u16, transaction: u16, blob: Option<BlobId>) {
+        let Some(known) = self.objects.transaction(transaction) else { return };
+        let Some(place) = known.spares.iter().position(|spare| spare.handle == handle) else { return };
+        if blob.is_none() {
+            known.spares.remove(place);
+            self.objects.remove(handle);
+        } else if let Some(spare) = known.spares.get_mut(place) {
+            spare.blob = blob;
+        }
+    }
+
+    /// op_put_segment, op_batch_segments.
+    pub(super) fn write_blob(&mut self, request: &Request, handle: Handle, bytes: usize) {
+        let is_written = matches!(self.objects.blob(handle.0), Some(Blob { kind: BlobKind::Written, .. }));
+        let is_short = bytes <= usize::from(u16::MAX);
+        self.quiet_bytes += bytes;
+        // So much at a time, or a program would be faster than the link without noticing.
+        if !is_written || !is_short || self.quiet_bytes > self.site.limits().quiet_bytes {
+            return self.relay(request, 0, None);
+        }
+        self.quietly(request, 0);
+        self.answer(Response::success(), Some(Saved::BlobWrite));
+    }
+
+    /// The parts of a request that opens or makes a BLOB.
+    pub(super) fn blob_request(&mut self, request: &Request) {
+        match request {
+            Request::OpenBlob { transaction, blob } => self.open_blob(request, *transaction, *blob, &[]),
+            Request::OpenBlob2(OpenBlob { bpb, transaction, blob }) => {
+                self.open_blob(request, *transaction, *blob, bpb);
+            }
+            Request::CreateBlob { transaction, .. } => self.create_blob(request, *transaction, &[]),
+            Request::CreateBlob2(OpenBlob { bpb, transaction, .. }) => {
+                self.create_blob(request, *transaction, bpb);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The answer to a question about a BLOB; `None` if it depends on what has not come.
+fn answered(contents: &Contents, place: &mut Place, request: &Request) -> Option<Response> {
+    match request {
+        Request::GetSegment(segment) => {
+            let (state, data) = contents.read(place, usize::from(segment.length))?;
+            Some(Response::data(Handle(state), data))
+        }
+        Request::SeekBlob { mode, offset, .. } => Some(match contents.seek(place, *mode, *offset)? {
+            Ok(position) => Response { blob: BlobId(position), ..Response::success() },
+            Err(code) => Response::error(&Error::new(code)),
+        }),
+        Request::BlobInformation(information) => {
+            let data = contents.information(&information.items, information.buffer_length)?;
+            Some(Response::data(information.object, data))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,298 @@
+//! Everything up to the attachment.
+//!
+//! A login is relayed step by step: the program proves its password to the server. The server hands the session key to the edge, which
+//! encrypts with it as the program demands; without a key the edge takes the announcement of keys out of the server's replies, and the
+//! program does not encrypt. Compression is between program and edge alone.
+
+use std::sync::Arc;
+
+use farbird_types::isc;
+use farbird_wire::clumplet::{ClumpletReader, dpb};
+use farbird_wire::crypt::CryptPlugin;
+use farbird_wire::crypt::keys::Keys;
+use farbird_wire::negotiation::UserIdentification;
+use farbird_wire::packet::{Accept, Attach, Connect, Reply, Request, Response};
+use farbird_wire::protocol::{
+    ARCHITECTURE_GENERIC, CONNECTION_TYPE_MASK, ConnectionType, FLAG_COMPRESS, ProtocolVersion,
+};
+
+use super::Program;
+use super::replies::Effect;
+use crate::message::RequestId;
+
+/// How far the login is.
+#[derive(Debug, Default)]
+pub(super) struct Login {
+    /// Whether nothing may be understood before the server has answered: layers may change with it.
+    pub(super) is_waiting: bool,
+    /// Versions that the program wants compressed.
+    compressed: Vec<u16>,
+    accept: Option<Accept>,
+    /// Who logs in, as it says with op_connect.
+    user: Vec<u8>,
+    /// The session key.
+    key: Option<Vec<u8>>,
+    /// What the server has announced.
+    keys: Keys,
+    /// The attach that is going on.
+    attaching: Option<(Attach, Purpose)>,
+}
+
+/// What is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Database,
+    Service,
+}
+
+/// What a program is attached to.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) file: String,
+    pub(super) purpose: Purpose,
+    /// The database, as the origin names it.
+    pub(super) database: Option<u32>,
+    /// Whether beginning and ending transactions may do more than that.
+    pub(super) strict_transactions: bool,
+    /// What descriptions depend on beside the text.
+    pub(super) context: Arc<[u8]>,
+    /// Whether the session is still as it was attached: no SET BIND, SET ROLE and the like.
+    pub(super) is_plain: bool,
+}
+
+impl Login {
+    /// Whether a protocol is agreed upon.
+    pub(super) fn is_agreed(&self) -> bool {
+        self.accept.is_some()
+    }
+
+    /// Whether the program can take replies later than they are known.
+    pub(super) fn is_lazy(&self) -> bool {
+        let kind = self.accept.map_or(0, |accept| accept.connection_type & CONNECTION_TYPE_MASK);
+        kind == ConnectionType::LazySend as u16
+    }
+}
+
+impl Program {
+    /// op_connect.
+    pub(super) fn connect(&mut self, mut connect: Connect) {
+        if self.login.is_agreed() {
+            return self.end();
+        }
+        connect.offers.retain(|offer| {
+            offer.architecture == ARCHITECTURE_GENERIC && ProtocolVersion::from_wire(offer.version).is_some()
+        });
+        for offer in &mut connect.offers {
+            if offer.type_max & FLAG_COMPRESS != 0 {
+                self.login.compressed.push(offer.version);
+                offer.type_max &= !FLAG_COMPRESS;
+            }
+        }
+        let user = UserIdentification::parse(&connect.user_identification).ok().and_then(|user| user.login);
+        self.login.user = user.unwrap_or_default();
+        let packet = self.packet(&Request::Connect(connect));
+        self.open(packet);
+        self.login.is_waiting = true;
+        self.wait_for(RequestId::CONNECT, Some(Effect::Connect));
+    }
+
+    /// A step of the login.
+    pub(super) fn authenticate(&mut self, request: &Request) {
+        self.login.is_waiting = true;
+        self.relay(request, 0, Some(Effect::Login));
+    }
+
+    /// op_attach, op_create, op_service_attach.
+    pub(super) fn attach(&mut self, request: &Request, attach: Attach, purpose: Purpose) {
+        if self.attachment.is_some() {
+            return self.relay(request, 0, None);
+        }
+        self.login.attaching = Some((attach, purpose));
+        self.login.is_waiting = true;
+        self.relay(request, 0, Some(Effect::Login));
+    }
+
+    /// op_crypt: between program and edge alone.
+    pub(super) fn encrypt(&mut self, plugin: &[u8]) {
+        let cipher = || {
+            let plugin = CryptPlugin::from_name(plugin)?;
+            let key = self.login.key.as_deref()?;
+            plugin.cipher(key, self.login.keys.data_of(plugin)).ok()
+        };
+        let (Some(incoming), Some(outgoing)) = (cipher(), cipher()) else {
+            return self.refuse(isc::WIRECRYPT_PLUGIN);
+        };
+        if !self.answers.is_empty() {
+            // Replies to what was asked before would have to leave as they are, and nobody does so.
+            return self.end();
+        }
+        self.pass_output();
+        self.outgoing.encrypt(outgoing);
+        self.incoming.encrypt(incoming);
+        self.answer(Response::success(), None);
+        self.pass_unread();
+    }
+
+    /// Bytes that came before a layer was switched on belong to the layer.
+    fn pass_unread(&mut self) {
+        let mut unread = self.decoder.take_unread();
+        let (incoming, wire) = (&mut self.incoming, &mut self.wire);
+        if self.decoder.feed_by(|plain| incoming.pass(&mut unread, wire, plain)).is_err() {
+            self.end();
+        }
+    }
+
+    pub(super) fn set_key(&mut self, key: Vec<u8>) {
+        self.login.key = Some(key);
+    }
+
+    /// The database that is being attached, or is attached.
+    pub(super) fn attached(&mut self, database: u32, strict: bool) {
+        match &mut self.attachment {
+            Some(attachment) => {
+                attachment.database = Some(database);
+                attachment.strict_transactions |= strict;
+            }
+            None => self.prepare_attachment(Some(database), strict),
+        }
+    }
+
+    fn prepare_attachment(&mut self, database: Option<u32>, strict: bool) {
+        let Some((attach, purpose)) = &self.login.attaching else { return };
+        let file = String::from_utf8_lossy(&attach.file).into_owned();
+        let context = context(self.version(), &self.login.user, attach);
+        self.attachment = Some(Attachment {
+            file,
+            purpose: *purpose,
+            database,
+            strict_transactions: strict,
+            is_plain: context.is_some(),
+            context: Arc::from(context.unwrap_or_default()),
+        });
+    }
+
+    /// The reply to op_connect; gives what the program gets.
+    pub(super) fn connected(&mut self, replies: Vec<Reply>) -> Vec<Reply> {
+        self.login.is_waiting = false;
+        replies.into_iter().map(|reply| self.connection_reply(reply)).collect()
+    }
+
+    fn connection_reply(&mut self, reply: Reply) -> Reply {
+        match reply {
+            Reply::Accept(accept) => Reply::Accept(self.accept(accept)),
+            Reply::AcceptWithData(mut accept) => {
+                accept.accept = self.accept(accept.accept);
+                self.announce(&mut accept.keys);
+                if accept.authenticated {
+                    self.decoder.authenticated();
+                }
+                Reply::AcceptWithData(accept)
+            }
+            Reply::ConditionalAccept(mut accept) => {
+                accept.accept = self.accept(accept.accept);
+                self.announce(&mut accept.keys);
+                Reply::ConditionalAccept(accept)
+            }
+            other => other,
+        }
+    }
+
+    fn accept(&mut self, mut accept: Accept) -> Accept {
+        accept.connection_type &= !FLAG_COMPRESS;
+        if self.login.compressed.contains(&accept.version) {
+            accept.connection_type |= FLAG_COMPRESS;
+        }
+        if let Some(version) = accept.protocol_version() {
+            self.decoder.set_version(version);
+        }
+        self.login.accept = Some(accept);
+        accept
+    }
+
+    /// Compression begins behind the accept, which has been sent.
+    pub(super) fn begin_compression(&mut self) {
+        let has_plugins = self.version().has_plugins();
+        if self.login.accept.is_some_and(|accept| accept.is_compressed() && has_plugins) {
+            self.pass_output();
+            self.outgoing.compress();
+            self.incoming.compress();
+            self.pass_unread();
+        }
+    }
+
+    /// Keys that the server announces: of use if the edge has the key.
+    fn announce(&mut self, keys: &mut Vec<u8>) {
+        if self.login.key.is_none() {
+            keys.clear();
+        } else if let Ok(announced) = Keys::parse(keys)
+            && !announced.plugins.is_empty()
+        {
+            self.login.keys = announced;
+        }
+    }
+
+    /// The reply to a step of the login; gives what the program gets.
+    pub(super) fn logged_in(&mut self, replies: Vec<Reply>) -> Vec<Reply> {
+        self.login.is_waiting = false;
+        replies.into_iter().map(|reply| self.login_reply(reply)).collect()
+    }
+
+    fn login_reply(&mut self, reply: Reply) -> Reply {
+        match reply {
+            Reply::ContinueAuthentication(mut step) => {
+                self.announce(&mut step.keys);
+                Reply::ContinueAuthentication(step)
+            }
+            Reply::Response(mut response) => {
+                if response.status.is_success() {
+                    self.decoder.authenticated();
+                    self.announce(&mut response.data);
+                    if self.attachment.is_none() {
+                        self.prepare_attachment(None, false);
+                    }
+                } else {
+                    self.attachment = None;
+                }
+                self.login.attaching = None;
+                Reply::Response(response)
+            }
+            other => other,
+        }
+    }
+}
+
+/// What descriptions depend on in an attachment; `None` if that cannot be told.
+fn context(version: ProtocolVersion, user: &[u8], attach: &Attach) -> Option<Vec<u8>> {
+    let mut context = version.number().to_le_bytes().to_vec();
+    let mut add = |tag: u8, data: &[u8]| {
+        context.push(tag);
+        context.extend_from_slice(&u32::try_from(data.len()).unwrap_or(u32::MAX).to_le_bytes());
+        context.extend_from_slice(data);
+    };
+    add(0, user);
+    add(0, &attach.file);
+    for item in ClumpletReader::dpb(&attach.parameters).ok()? {
+        let item = item.ok()?;
+        match item.tag {
+            // Who and where the program is, and how it proves that: nothing that descriptions depend on.
+            dpb::PASSWORD
+            | dpb::PASSWORD_ENC
+            | dpb::SPECIFIC_AUTH_DATA
+            | dpb::AUTH_PLUGIN_LIST
+            | dpb::AUTH_PLUGIN_NAME
+            | dpb::AUTH_BLOCK
+            | dpb::PROCESS_ID
+            | dpb::PROCESS_NAME
+            | dpb::HOST_NAME
+            | dpb::OS_USER
+            | dpb::CLIENT_VERSION
+            | dpb::REMOTE_PROTOCOL
+            | dpb::ADDRESS_PATH
+            | dpb::WORKING_DIRECTORY
+            | dpb::CONNECT_TIMEOUT
+            | dpb::DUMMY_PACKET_INTERVAL => {}
+            tag => add(tag, item.data),
+        }
+    }
+    Some(context)
+}

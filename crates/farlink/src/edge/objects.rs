@@ -1,0 +1,232 @@
+//! The handles that a program sees, and what they stand for.
+//!
+//! As servers do, a new object takes the lowest free number; 0xFFFF means the one that was made last.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use farbird_types::BlobId;
+use farbird_wire::protocol::{HANDLES_MAX, Handle};
+
+use super::blob_contents::{Contents, Place};
+use super::cursors::Rows;
+use super::statement_cache::Described;
+use crate::message::{Cursor, Fingerprint, Relation, RequestId};
+
+/// What a handle stands for.
+#[derive(Debug)]
+pub(super) enum Object {
+    Transaction(Box<Transaction>),
+    Statement(Box<Statement>),
+    Blob(Box<Blob>),
+    /// A BLR request, or something that is being made.
+    Other,
+}
+
+/// A transaction of the program.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    /// What it was begun with.
+    pub(super) tpb: Vec<u8>,
+    /// How its end is to be answered is the server's affair: nobody here knows all about it.
+    pub(super) is_opaque: bool,
+    /// Whether it may have changed something.
+    pub(super) wrote: bool,
+    /// Whether it may have changed definitions.
+    pub(super) redefined: bool,
+    /// Contents of BLOBs that came with rows, and the order in which they came.
+    pub(super) blobs: HashMap<u64, Arc<Contents>>,
+    pub(super) blob_order: VecDeque<u64>,
+    /// BLOBs made before the program asks for them.
+    pub(super) spares: VecDeque<Spare>,
+    /// How many BLOBs the program has made.
+    pub(super) created: usize,
+}
+
+/// A BLOB that nobody has asked for yet.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) handle: u16,
+    pub(super) id: RequestId,
+    pub(super) bpb: Vec<u8>,
+    /// Its id, once it is known.
+    pub(super) blob: Option<BlobId>,
+}
+
+/// A statement of the program.
+#[derive(Debug, Default)]
+pub(super) struct Statement {
+    /// What is prepared.
+    pub(super) described: Option<Arc<Described>>,
+    /// What the origin has told of it, if it came before the reply.
+    pub(super) told: Option<(Fingerprint, Option<Vec<Relation>>)>,
+    /// Whether it has a cursor's name: rows are not to run ahead of UPDATE ... WHERE CURRENT OF.
+    pub(super) is_named: bool,
+    pub(super) cursor: CursorPlace,
+}
+
+/// Where a statement's cursor is.
+#[derive(Debug, Default)]
+pub(super) enum CursorPlace {
+    /// Not open.
+    #[default]
+    None,
+    /// At the server, row by row.
+    Server { transaction: u16 },
+    /// Its rows are pushed.
+    Pushed(Box<Rows>),
+}
+
+impl CursorPlace {
+    pub(super) fn transaction(&self) -> Option<u16> {
+        match self {
+            CursorPlace::None => None,
+            CursorPlace::Server { transaction } => Some(*transaction),
+            CursorPlace::Pushed(rows) => Some(rows.transaction),
+        }
+    }
+}
+
+/// An open BLOB of the program.
+#[derive(Debug)]
+pub(super) struct Blob {
+    pub(super) transaction: u16,
+    pub(super) kind: BlobKind,
+}
+
+#[derive(Debug)]
+pub(super) enum BlobKind {
+    /// At the server.
+    Server,
+    /// Being written.
+    Written,
+    /// Its contents are here.
+    Held { contents: Arc<Contents>, place: Place },
+    /// Its contents come.
+    Coming(Box<Coming>),
+}
+
+/// A BLOB whose contents are pushed.
+#[derive(Debug)]
+pub(super) struct Coming {
+    pub(super) cursor: Cursor,
+    pub(super) contents: Contents,
+    pub(super) place: Place,
+    /// Bytes that were credited and have not come.
+    pub(super) credit: usize,
+    /// Bytes that came since credit was given last.
+    pub(super) came: usize,
+}
+
+/// All objects of a program. Place 0 is the attachment.
+#[derive(Debug)]
+pub(super) struct Objects {
+    places: Vec<Option<Object>>,
+    /// No place before this one is free.
+    lowest: usize,
+    latest: Option<u16>,
+}
+
+impl Objects {
+    pub(super) fn new() -> Objects {
+        Objects { places: vec![Some(Object::Other)], lowest: 1, latest: None }
+    }
+
+    /// Gives an object the lowest free handle; `None` if there are too many.
+    pub(super) fn insert(&mut self, object: Object) -> Option<u16> {
+        let free = self.places.iter().skip(self.lowest).position(Option::is_none);
+        let place = free.map_or(self.places.len(), |free| free + self.lowest);
+        let handle = u16::try_from(place).ok().filter(|handle| *handle < HANDLES_MAX)?;
+        match self.places.get_mut(place) {
+            Some(free) => *free = Some(object),
+            None => self.places.push(Some(object)),
+        }
+        self.lowest = place + 1;
+        Some(handle)
+    }
+
+    /// From here "the latest" means this one.
+    pub(super) fn set_latest(&mut self, handle: Option<u16>) {
+        self.latest = handle;
+    }
+
+    /// The handle that is meant.
+    pub(super) fn resolve(&self, handle: Handle) -> Handle {
+        match (handle, self.latest) {
+            (Handle::LATEST, Some(latest)) => Handle(latest),
+            _ => handle,
+        }
+    }
+
+    pub(super) fn remove(&mut self, handle: u16) -> Option<Object> {
+        let place = usize::from(handle);
+        if place == 0 {
+            return None;
+        }
+        let object = self.places.get_mut(place)?.take();
+        self.lowest = self.lowest.min(place);
+        if self.latest == Some(handle) {
+            self.latest = None;
+        }
+        object
+    }
+
+    /// Puts another object in the place of one.
+    pub(super) fn set(&mut self, handle: u16, object: Object) {
+        if let Some(Some(place)) = self.places.get_mut(usize::from(handle)) {
+            *place = object;
+        }
+    }
+
+    fn get_mut(&mut self, handle: u16) -> Option<&mut Object> {
+        self.places.get_mut(usize::from(handle))?.as_mut()
+    }
+
+    pub(super) fn transaction(&mut self, handle: u16) -> Option<&mut Transaction> {
+        match self.get_mut(handle)? {
+            Object::Transaction(transaction) => Some(transaction),
+            _ => None,
+        }
+    }
+
+    pub(super) fn statement(&mut self, handle: u16) -> Option<&mut Statement> {
+        match self.get_mut(handle)? {
+            Object::Statement(statement) => Some(statement),
+            _ => None,
+        }
+    }
+
+    pub(super) fn blob(&mut self, handle: u16) -> Option<&mut Blob> {
+        match self.get_mut(handle)? {
+            Object::Blob(blob) => Some(blob),
+            _ => None,
+        }
+    }
+
+    /// All of them with their handles.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u16, &mut Object)> {
+        let numbered = (0..).zip(self.places.iter_mut());
+        numbered.filter_map(|(handle, object)| Some((handle, object.as_mut()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_handle_comes_first() {
+        let mut objects = Objects::new();
+        let handles: Vec<_> = (0..4).filter_map(|_| objects.insert(Object::Other)).collect();
+        assert_eq!(handles, [1, 2, 3, 4]);
+        objects.remove(3);
+        objects.remove(1);
+        assert!(objects.remove(0).is_none(), "the attachment stays");
+        assert_eq!((objects.insert(Object::Other), objects.insert(Object::Other)), (Some(1), Some(3)));
+        assert_eq!(objects.insert(Object::Other), Some(5));
+        objects.set_latest(Some(5));
+        assert_eq!(objects.resolve(Handle::LATEST), Handle(5));
+        objects.remove(5);
+        assert_eq!(objects.resolve(Handle::LATEST), Handle::LATEST, "nothing else is taken for it");
+    }
+}

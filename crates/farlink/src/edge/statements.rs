@@ -1,0 +1,452 @@
+//! Prepare, execute, fetch, free.
+
+use std::sync::Arc;
+
+use farbird_types::isc;
+use farbird_wire::packet::{
+    Execute, ExecuteImmediate2, Fetch, Information, Request, Response, StatementText,
+};
+use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement};
+
+use super::Program;
+use super::counters::Saved;
+use super::cursors::{Fetched, Rows};
+use super::objects::{CursorPlace, Object, Statement};
+use super::program::Answer;
+use super::replies::Effect;
+use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_stable_information, kind_of_text};
+use crate::message::{Ask, Cursor, Push};
+
+/// Object field of the reply to op_free_statement when the statement is no more.
+const GONE: Handle = Handle(0xFFFF);
+
+impl Program {
+    pub(super) fn allocate_statement(&mut self, request: &Request) {
+        let Some(handle) = self.objects.insert(Object::Statement(Box::default())) else {
+            return self.refuse(isc::TOO_MANY_HANDLES);
+        };
+        self.objects.set_latest(Some(handle));
+        self.decoder.statement_allocated(Handle(handle));
+        self.quietly(request, handle);
+        self.answer_lazily(Response::object(Handle(handle)), Some(Saved::Prepare));
+    }
+
+    /// What a description depends on, if it is to be kept for all.
+    fn key(&mut self, text: &StatementText) -> Option<Key> {
+        if self.has_own_definitions() {
+            return None;
+        }
+        let attachment = self.attachment.as_ref().filter(|attachment| attachment.is_plain)?;
+        Some(Key::new(attachment.database?, Arc::clone(&attachment.context), text))
+    }
+
+    pub(super) fn prepare(&mut self, text: StatementText) {
+        let handle = text.statement.0;
+        self.close_cursor(handle);
+        if let Some(statement) = self.objects.statement(handle) {
+            *statement = Statement::default();
+        }
+        let is_known = self.objects.statement(handle).is_some();
+        let has_transaction = self.objects.transaction(text.transaction.0).is_some();
+        let key = if is_known && has_transaction { self.key(&text) } else { None };
+        let found = key.as_ref().and_then(|key| self.site.find_statement(key));
+        let request = Request::Prepare(text.clone());
+        match found {
+            Some(described) => {
+                let packet = self.packet(&request);
+                self.ask(Ask::Prepared { packet, described: described.fingerprint });
+                self.answer(
+                    Response::data(Handle(described.object), described.data.clone()),
+                    Some(Saved::Prepare),
+                );
+                self.site.count_text(&described, |text| text.saved += 1);
+                if let Some(statement) = self.objects.statement(handle) {
+                    statement.described = Some(described);
+                }
+            }
+            None => {
+                let effect = is_known.then(|| Effect::Prepared {
+                    statement: handle,
+                    text: Box::new(text),
+                    key: key.map(Box::new),
+                });
+                self.relay(&request, 0, effect);
+            }
+        }
+    }
+
+    /// The server has prepared a statement.
+    pub(super) fn prepared(
+        &mut self,
+        handle: u16,
+        text: StatementText,
+        key: Option<Box<Key>>,
+        response: &Response,
+    ) {
+        let described = Arc::new(Described::new(text, response));
+        if let Some(key) = key {
+            self.site.keep_statement(*key, Arc::clone(&described));
+        }
+        let Some(statement) = self.objects.statement(handle) else { return };
+        if let Some((fingerprint, reads)) = statement.told.take()
+            && fingerprint == described.fingerprint
+        {
+            described.set_reads(reads.as_deref());
+        }
+        statement.described = Some(described);
+    }
+
+    /// op_info_sql.
+    pub(super) fn statement_information(&mut self, information: Information) {
+        let room = information.buffer_length.0;
+        let described = self.objects.statement(information.object.0).and_then(|statement| {
+            statement.described.clone().filter(|_| is_stable_information(&information.items))
+        });
+        let known = described.as_ref().and_then(|described| described.information(&information.items, room));
+        if let Some(mut response) = known {
+            if response.object != Handle(0) {
+                response.object = information.object;
+            }
+            return self.answer(response, Some(Saved::Prepare));
+        }
+        let effect = described.map(|described| Effect::StatementInformation {
+            described,
+            items: information.items.clone(),
+            room,
+        });
+        self.relay(&Request::StatementInformation(information), 0, effect);
+    }
+
+    /// Whether executing the statement is known to change nothing.
+    fn is_pure(&self, described: &Described) -> bool {
+        match self.site.is_farbird() {
+            Some(false) => described.looks_pure && self.site.limits().texts_show_purity,
+            _ => described.reads().is_some(),
+        }
+    }
+
+    pub(super) fn execute(&mut self, execute: Execute) {
+        let (handle, transaction) = (execute.statement.0, execute.transaction.0);
+        let described = self.objects.statement(handle).and_then(|statement| statement.described.clone());
+        let is_free = matches!(
+            self.objects.statement(handle),
+            Some(Statement { cursor: CursorPlace::None, is_named: false, .. })
+        );
+        let has_transaction = self.objects.transaction(transaction).is_some();
+        match described {
+            Some(described)
+                if is_free
+                    && has_transaction
+                    && described.is_pushable()
+                    && execute.cursor_flags & CURSOR_SCROLLABLE == 0 =>
+            {
+                if !self.is_pure(&described) {
+                    self.wrote(transaction);
+                }
+                self.open_cursor(execute, &described);
+            }
+            described => {
+                let request = Request::Execute(execute);
+                self.execute_at_server(request, handle, transaction, described.as_deref());
+            }
+        }
+    }
+
+    pub(super) fn execute_at_server(
+        &mut self,
+        request: Request,
+        statement: u16,
+        transaction: u16,
+        described: Option<&Described>,
+    ) {
+        let kind = described.map_or(Kind::Other, |described| described.kind);
+        if !described.is_some_and(|described| self.is_pure(described)) {
+            self.changes(kind, transaction, described.map(|described| described.shown()).as_deref());
+        }
+        let may_open = matches!(request, Request::Execute(_)) && kind != Kind::Definition;
+        if may_open
+            && let Some(statement) = self.objects.statement(statement)
+            && matches!(statement.cursor, CursorPlace::None)
+        {
+            statement.cursor = CursorPlace::Server { transaction };
+        }
+        if let Some(described) = described {
+            self.site.count_text(described, |text| text.executions += 1);
+        }
+        self.execute_relayed(request, transaction, may_open.then_some(statement));
+    }
+
+    fn execute_relayed(&mut self, request: Request, transaction: u16, cursor_of: Option<u16>) {
+        let made = match self.objects.transaction(transaction) {
+            Some(_) => 0,
+            // It may begin a transaction.
+            None => self.objects.insert(Object::Other).unwrap_or_default(),
+        };
+        let id = self.new_request();
+        let packet = self.packet(&request);
+        self.ask(Ask::Relay { id, object: made, packet });
+        let effect = Effect::Executed { request: Box::new(request), transaction, made, cursor_of };
+        self.wait_for(id, Some(effect));
+    }
+
+    /// A statement that is not known to be pure is executed.
+    fn changes(&mut self, kind: Kind, transaction: u16, text: Option<&str>) {
+        match kind {
+            Kind::Definition => self.redefined(transaction),
+            Kind::Other => {
+                self.redefined(transaction);
+                let word = first_word(text.unwrap_or_default());
+                let is_about_transaction = matches!(word.as_str(), "commit" | "rollback" | "savepoint");
+                if !is_about_transaction && let Some(attachment) = &mut self.attachment {
+                    // SET BIND, SET ROLE, ALTER SESSION RESET ...: descriptions may be others from here.
+                    attachment.is_plain = false;
+                }
+            }
+            Kind::Query | Kind::Change | Kind::ForUpdate => self.wrote(transaction),
+        }
+    }
+
+    /// op_exec_immediate, op_exec_immediate2.
+    pub(super) fn execute_immediately(&mut self, request: Request) {
+        let (transaction, sql) = match &request {
+            Request::ExecuteImmediate(text) | Request::ExecuteImmediate2(ExecuteImmediate2 { text, .. }) => {
+                (text.transaction.0, &text.sql)
+            }
+            _ => return,
+        };
+        let text = String::from_utf8_lossy(sql).into_owned();
+        let word = first_word(&text);
+        if word != "set" || !text.to_ascii_lowercase().contains("transaction") {
+            self.changes(kind_of_text(&word), transaction, Some(&text));
+        }
+        self.execute_relayed(request, transaction, None);
+    }
+
+    /// A statement was executed at the server.
+    pub(super) fn executed(
+        &mut self,
+        transaction: u16,
+        made: u16,
+        cursor_of: Option<u16>,
+        response: Option<&Response>,
+    ) {
+        let succeeded = response.filter(|response| response.status.is_success());
+        if succeeded.is_none()
+            && let Some(statement) = cursor_of.and_then(|handle| self.objects.statement(handle))
+            && matches!(statement.cursor, CursorPlace::Server { .. })
+        {
+            statement.cursor = CursorPlace::None;
+        }
+        match succeeded {
+            Some(response) if made != 0 && response.object == Handle(made) => {
+                let begun = super::objects::Transaction { is_opaque: true, ..Default::default() };
+                self.objects.set(made, Object::Transaction(Box::new(begun)));
+                self.objects.set_latest(Some(made));
+                return;
+            }
+            // COMMIT or ROLLBACK as a statement.
+            Some(response) if response.object == Handle(0) && transaction != 0 => {
+                self.end_transaction(transaction);
+            }
+            _ => {}
+        }
+        if made != 0 {
+            self.objects.remove(made);
+        }
+    }
+
+    /// How the rows of a statement are to be pushed.
+    fn push(&self, shape: &Shape, granted: usize) -> Push {
+        Push {
+            blr: shape.blr.clone(),
+            credit: u32::try_from(granted).unwrap_or(u32::MAX),
+            blob_bytes: u32::try_from(self.site.limits().blob_bytes).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Allows rows to be sent.
+    fn grant(&mut self) -> usize {
+        let limits = self.site.limits();
+        let left = limits.program_row_bytes.saturating_sub(self.granted_rows);
+        let wanted = limits.cursor_bytes.min(left).max(limits.cursor_bytes_least);
+        let granted = self.site.grant_rows(wanted);
+        self.granted_rows += granted;
+        granted
+    }
+
+    fn open_cursor(&mut self, execute: Execute, described: &Arc<Described>) {
+        let (handle, transaction) = (execute.statement.0, execute.transaction.0);
+        let (id, cursor) = (self.new_request(), self.new_cursor());
+        let shape = described.shape();
+        let mut rows = Rows::new(cursor, transaction, shape.clone());
+        let push = shape.map(|shape| {
+            rows.granted = self.grant();
+            self.push(&shape, rows.granted)
+        });
+        let packet = self.packet(&Request::Execute(execute));
+        self.ask(Ask::Open { id, cursor, packet, push, ahead: Vec::new() });
+        self.openings.insert(cursor, handle);
+        if let Some(statement) = self.objects.statement(handle) {
+            statement.cursor = CursorPlace::Pushed(Box::new(rows));
+        }
+        self.site.count_text(described, |text| text.executions += 1);
+        self.wait_for(id, Some(Effect::Opened { statement: handle, cursor }));
+    }
+
+    pub(super) fn fetch(&mut self, fetch: Fetch) {
+        let handle = fetch.statement.0;
+        let Some(statement) = self.objects.statement(handle) else {
+            return self.relay(&Request::Fetch(fetch), 0, None);
+        };
+        let described = statement.described.clone();
+        let CursorPlace::Pushed(rows) = &mut statement.cursor else {
+            return self.relay(&Request::Fetch(fetch), 0, None);
+        };
+        if rows.has_failed() {
+            return self.relay(&Request::Fetch(fetch), 0, None);
+        }
+        let cursor = rows.cursor;
+        let given = fetch
+            .output
+            .format
+            .as_ref()
+            .map(|format| Arc::new(Shape { blr: fetch.output.blr.clone(), format: Arc::clone(format) }));
+        let is_first = rows.shape.is_none();
+        match (&rows.shape, given) {
+            (None, Some(given)) => {
+                rows.shape = Some(Arc::clone(&given));
+                if let Some(described) = &described {
+                    described.set_shape(given);
+                }
+            }
+            (Some(shape), Some(given)) if shape.blr != given.blr => {
+                rows.wanted = Some(Arc::clone(&given.format));
+                if let Some(described) = &described {
+                    described.set_shape(given);
+                }
+            }
+            (Some(_), Some(_)) => rows.wanted = None,
+            (Some(_), None) => {}
+            (None, None) => return self.relay(&Request::Fetch(fetch), 0, None),
+        }
+        if is_first && let Some(shape) = rows.shape.clone() {
+            let granted = self.grant();
+            let push = self.push(&shape, granted);
+            self.ask(Ask::Push { cursor, push });
+            if let Some(Statement { cursor: CursorPlace::Pushed(rows), .. }) = self.objects.statement(handle)
+            {
+                rows.granted = granted;
+            }
+            self.site.count(|counters| counters.trips += 1);
+        } else {
+            self.site.save(Saved::Fetch);
+            if let Some(described) = &described {
+                self.site.count_text(described, |text| text.saved += 1);
+            }
+        }
+        self.answers.push_back(Answer::Fetch { statement: handle, cursor, count: fetch.count });
+    }
+
+    /// Answers a fetch whose turn it is; false if rows must come first.
+    pub(super) fn answer_fetch(&mut self, handle: u16, cursor: Cursor, count: u16) -> bool {
+        let version = self.version();
+        let window = self.site.limits().cursor_bytes;
+        let Some(Statement { cursor: CursorPlace::Pushed(rows), described, .. }) =
+            self.objects.statement(handle)
+        else {
+            return self.refuse_fetch();
+        };
+        if rows.cursor != cursor {
+            return self.refuse_fetch();
+        }
+        let given = match rows.fetch(usize::from(count), version, &mut self.plain) {
+            Ok(Fetched::Waiting) => return false,
+            Ok(Fetched::Done(given)) => given,
+            Err(_) => {
+                self.end();
+                return true;
+            }
+        };
+        self.is_urgent = true;
+        let credit = rows.take_credit(window.min(rows.granted.max(1)));
+        if let Some(described) = described.clone() {
+            self.site.count_text(&described, |text| text.rows += given as u64);
+        }
+        self.site.count(|counters| counters.rows += given as u64);
+        if let Some(credit) = credit {
+            self.give_credit(cursor, credit);
+        }
+        true
+    }
+
+    /// The cursor has not been opened, or is closed.
+    fn refuse_fetch(&mut self) -> bool {
+        let error = farbird_types::Error::new(isc::DSQL_CURSOR_ERR).and(isc::CURSOR_NOT_OPEN);
+        self.put(&farbird_wire::packet::Reply::Response(Response::error(&error)));
+        self.is_urgent = true;
+        true
+    }
+
+    /// The cursor was not opened.
+    pub(super) fn forget_cursor(&mut self, handle: u16, cursor: Cursor) {
+        self.openings.remove(&cursor);
+        let Some(statement) = self.objects.statement(handle) else { return };
+        if let CursorPlace::Pushed(rows) = &statement.cursor
+            && rows.cursor == cursor
+        {
+            let granted = rows.granted;
+            statement.cursor = CursorPlace::None;
+            self.granted_rows = self.granted_rows.saturating_sub(granted);
+            self.site.give_back_rows(granted);
+        }
+    }
+
+    /// Closes a cursor whose rows are pushed, without a word to the program. Gives whether there was one.
+    fn close_cursor(&mut self, handle: u16) -> bool {
+        let Some(Statement { cursor: CursorPlace::Pushed(rows), .. }) = self.objects.statement(handle) else {
+            return false;
+        };
+        let cursor = rows.cursor;
+        self.forget_cursor(handle, cursor);
+        self.ask(Ask::CloseCursor { cursor });
+        true
+    }
+
+    pub(super) fn set_cursor(&mut self, request: &Request, handle: u16) {
+        if let Some(statement) = self.objects.statement(handle) {
+            statement.is_named = true;
+        }
+        self.relay(request, 0, None);
+    }
+
+    /// op_free_statement: nobody waits for it.
+    pub(super) fn free_statement(&mut self, request: &Request, handle: Handle, option: u16) {
+        let Some(statement) = self.objects.statement(handle.0) else {
+            return self.relay(request, 0, None);
+        };
+        let is_at_server = matches!(statement.cursor, CursorPlace::Server { .. });
+        if option & (free_statement::DROP | free_statement::UNPREPARE) == 0 {
+            if option & free_statement::CLOSE == 0 {
+                return self.relay(request, 0, None);
+            }
+            if is_at_server {
+                statement.cursor = CursorPlace::None;
+                self.quietly(request, 0);
+            } else if !self.close_cursor(handle.0) {
+                let error = farbird_types::Error::new(isc::DSQL_CURSOR_CLOSE_ERR);
+                return self.answer_lazily(Response::error(&error), None);
+            }
+            return self.answer_lazily(Response::object(handle), Some(Saved::Free));
+        }
+        self.close_cursor(handle.0);
+        self.quietly(request, 0);
+        if option & free_statement::DROP != 0 {
+            self.objects.remove(handle.0);
+            return self.answer_lazily(Response::object(GONE), Some(Saved::Free));
+        }
+        if let Some(statement) = self.objects.statement(handle.0) {
+            *statement = Statement::default();
+        }
+        self.answer_lazily(Response::object(handle), Some(Saved::Free));
+    }
+}

@@ -1,0 +1,1 @@
+//! The machine with a played origin.

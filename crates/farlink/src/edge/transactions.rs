@@ -1,0 +1,174 @@
+//! Beginning and ending transactions.
+//!
+//! A transaction begins at the server when the quiet op_transaction gets there, which is sent at once: in the same order as everything
+//! else that this edge's programs do. It ends at the edge if it has changed nothing.
+
+use farbird_types::isc;
+use farbird_wire::clumplet::{ClumpletReader, tpb};
+use farbird_wire::packet::{Request, Response};
+use farbird_wire::protocol::Handle;
+
+use super::Program;
+use super::counters::Saved;
+use super::objects::{BlobKind, CursorPlace, Object, Transaction};
+use super::replies::Effect;
+
+/// Whether a transaction of this TPB can be begun without asking: nothing in it can fail or wait.
+fn is_ordinary(bytes: &[u8]) -> bool {
+    let Ok(items) = ClumpletReader::tpb(bytes) else { return false };
+    for item in items {
+        let Ok(item) = item else { return false };
+        let is_known = matches!(
+            item.tag,
+            tpb::CONSISTENCY
+                | tpb::CONCURRENCY
+                | tpb::WAIT
+                | tpb::NOWAIT
+                | tpb::READ
+                | tpb::WRITE
+                | tpb::IGNORE_LIMBO
+                | tpb::READ_COMMITTED
+                | tpb::REC_VERSION
+                | tpb::NO_REC_VERSION
+                | tpb::NO_AUTO_UNDO
+                | tpb::LOCK_TIMEOUT
+                | tpb::READ_CONSISTENCY
+        );
+        if !is_known {
+            return false;
+        }
+    }
+    true
+}
+
+impl Program {
+    fn is_strict(&self) -> bool {
+        let attached = self.attachment.as_ref();
+        // What the origin has not told of counts as strict.
+        let told =
+            attached.is_none_or(|attached| attached.strict_transactions || attached.database.is_none());
+        told || self.site.limits().strict_transactions
+    }
+
+    pub(super) fn start_transaction(&mut self, database: Handle, tpb: Vec<u8>) {
+        let Some(handle) = self.objects.insert(Object::Other) else {
+            return self.refuse(isc::TOO_MANY_HANDLES);
+        };
+        self.objects.set_latest(Some(handle));
+        let is_strict = self.is_strict() || !is_ordinary(&tpb);
+        let request = Request::StartTransaction { database, tpb: tpb.clone() };
+        if is_strict {
+            return self.relay(&request, handle, Some(Effect::Begun { handle, tpb }));
+        }
+        self.quietly(&request, handle);
+        let transaction = Transaction { tpb, ..Transaction::default() };
+        self.objects.set(handle, Object::Transaction(Box::new(transaction)));
+        self.answer(Response::object(Handle(handle)), Some(Saved::Begin));
+    }
+
+    /// op_commit, op_rollback and their retaining forms.
+    pub(super) fn finish_transaction(&mut self, request: &Request, handle: Handle, retains: bool) {
+        let ends_here = match self.objects.transaction(handle.0) {
+            Some(transaction) => !transaction.wrote && !transaction.is_opaque,
+            None => false,
+        };
+        let effect = (!retains).then_some(Effect::Ended { transaction: handle.0 });
+        if !ends_here || self.is_strict() {
+            return self.relay(request, 0, effect);
+        }
+        self.quietly(request, 0);
+        if !retains {
+            self.end_transaction(handle.0);
+        }
+        self.answer(Response::success(), Some(Saved::End));
+    }
+
+    /// The transaction is no more, nor what depended on it.
+    pub(super) fn end_transaction(&mut self, handle: u16) {
+        let Some(Object::Transaction(transaction)) = self.objects.remove(handle) else { return };
+        let kept = transaction.blobs.values().map(|contents| contents.memory()).sum::<usize>();
+        self.blob_bytes = self.blob_bytes.saturating_sub(kept);
+        self.site.give_back_blob(kept);
+        self.blobs_before = transaction.created;
+        for spare in &transaction.spares {
+            self.own.remove(&spare.id);
+            self.objects.remove(spare.handle);
+        }
+        if transaction.redefined
+            && let Some(database) = self.attachment.as_ref().and_then(|attachment| attachment.database)
+        {
+            self.site.invalidate(database);
+        }
+        let (mut blobs, mut cursors) = (Vec::new(), Vec::new());
+        for (of, object) in self.objects.iter_mut() {
+            match object {
+                Object::Blob(blob) if blob.transaction == handle => {
+                    if let BlobKind::Coming(coming) = &blob.kind {
+                        cursors.push((coming.cursor, 0));
+                    }
+                    blobs.push(of);
+                }
+                Object::Statement(statement) if statement.cursor.transaction() == Some(handle) => {
+                    if let CursorPlace::Pushed(rows) = &statement.cursor {
+                        cursors.push((rows.cursor, rows.granted));
+                    }
+                    statement.cursor = CursorPlace::None;
+                }
+                _ => {}
+            }
+        }
+        for blob in blobs {
+            self.objects.remove(blob);
+        }
+        for (cursor, granted) in cursors {
+            self.openings.remove(&cursor);
+            self.granted_rows = self.granted_rows.saturating_sub(granted);
+            self.site.give_back_rows(granted);
+        }
+    }
+
+    /// The transaction may have changed something.
+    pub(super) fn wrote(&mut self, transaction: u16) {
+        if let Some(transaction) = self.objects.transaction(transaction) {
+            transaction.wrote = true;
+        }
+    }
+
+    /// The transaction may have changed definitions.
+    pub(super) fn redefined(&mut self, transaction: u16) {
+        if let Some(transaction) = self.objects.transaction(transaction) {
+            transaction.wrote = true;
+            transaction.redefined = true;
+        }
+    }
+
+    /// Whether definitions may have changed that only this program sees.
+    pub(super) fn has_own_definitions(&mut self) -> bool {
+        self.objects
+            .iter_mut()
+            .any(|(_, object)| matches!(object, Object::Transaction(transaction) if transaction.redefined))
+    }
+
+    /// Whether a transaction has changed something.
+    pub(super) fn has_changes(&mut self) -> bool {
+        self.objects.iter_mut().any(|(_, object)| {
+            matches!(object, Object::Transaction(transaction) if transaction.wrote || transaction.is_opaque)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_and_what_is_unknown_are_left_to_the_server() {
+        assert!(is_ordinary(&[]));
+        assert!(is_ordinary(&[3, 15, 17, 9, 6]));
+        assert!(is_ordinary(&[3, 2, 21, 4, 10, 0, 0, 0]));
+        assert!(!is_ordinary(&[3, 10, 1, b'T', 3]));
+        assert!(!is_ordinary(&[3, 23, 1, 5]));
+        assert!(!is_ordinary(&[3, 99]));
+        assert!(!is_ordinary(&[7, 2]));
+    }
+}
