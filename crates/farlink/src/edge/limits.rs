@@ -1,7 +1,7 @@
 //! What an edge may take, and what it may answer: names and defaults.
 
 /// Limits and switches of an edge.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of statements' texts and descriptions that are kept for all programs. The one used longest ago goes first.
     pub statement_bytes: usize,
