@@ -10,7 +10,7 @@ mod program;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::edge::{Limits, Site};
@@ -22,10 +22,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::GatewayError;
 use crate::carry::{Clock, Hub};
 use crate::pairing::Keys;
 use crate::transport::{Dialer, Transport};
+use crate::{GatewayError, stopped};
 
 /// Waits between attempts to reach the origin: at once, then longer and longer.
 const RETRY: [Duration; 6] = [
@@ -95,6 +95,7 @@ struct Shared {
     site: Arc<Site>,
     programs: Mutex<HashMap<Channel, mpsc::UnboundedSender<Item>>>,
     channels: AtomicU32,
+    programs_max: AtomicUsize,
     is_lost: watch::Sender<bool>,
     options: EdgeOptions,
 }
@@ -123,6 +124,7 @@ impl Edge {
             site: Site::new(options.limits),
             programs: Mutex::new(HashMap::new()),
             channels: AtomicU32::new(1),
+            programs_max: AtomicUsize::new(options.programs_max),
             is_lost: watch::Sender::new(false),
             options,
         });
@@ -147,8 +149,9 @@ impl Edge {
         EdgeStatus { programs: self.shared.programs.lock().len(), link: self.shared.hub.health() }
     }
 
-    /// Looks at the list of trusted ends now rather than within a second.
-    pub fn reload(&self) {
+    /// Looks at the list of trusted ends now rather than within a second, and takes another limit.
+    pub fn reload(&self, programs_max: usize) {
+        self.shared.programs_max.store(programs_max, Ordering::Relaxed);
         if let Err(error) = self.shared.options.keys.reload() {
             tracing::error!("nobody is trusted: {error}");
         }
@@ -172,7 +175,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Rec
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stopped(&mut stop) => return,
         };
         match accepted {
             Ok((stream, peer)) => shared.clone().begin(stream, peer),
@@ -190,7 +193,7 @@ impl Shared {
         let (sender, inbox) = mpsc::unbounded_channel();
         {
             let mut programs = self.programs.lock();
-            if programs.len() >= self.options.programs_max {
+            if programs.len() >= self.programs_max.load(Ordering::Relaxed) {
                 tracing::warn!(
                     "{peer} was turned away: there are {} programs, which is the limit",
                     programs.len()

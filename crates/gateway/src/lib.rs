@@ -6,7 +6,9 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`edge`] | the edge's tasks |
+//! | [`origin`] | the origin's tasks |
 //! | [`pairing`] | the keys by which both ends know each other |
+//! | [`settings`] | what an administrator can set |
 //! | [`transport`] | QUIC and TLS over TCP |
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,7 @@ mod carry;
 pub mod edge;
 pub mod origin;
 pub mod pairing;
+pub mod settings;
 pub mod transport;
 
 use std::net::SocketAddr;
@@ -37,6 +40,9 @@ pub enum GatewayError {
         "no other end is paired with this one. Run `farbird pair` at both ends, and give each the line that the other prints: farbird pair LINE"
     )]
     Unpaired,
+    /// The settings.
+    #[error(transparent)]
+    Settings(#[from] settings::SettingsError),
     /// The keys.
     #[error(transparent)]
     Pairing(#[from] PairingError),
@@ -46,4 +52,9 @@ pub enum GatewayError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     Random,
+}
+
+/// Waits until it is said to stop, or nobody could say so any longer.
+async fn stopped(stop: &mut tokio::sync::watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
 }

@@ -152,6 +152,11 @@ impl Conversation {
         self.end(reason);
     }
 
+    /// Whether a transaction is open at the server, as far as the conversation knows.
+    pub fn has_transaction(&self) -> bool {
+        self.objects.has_transaction()
+    }
+
     /// What is to be written to the server.
     pub fn take_output(&mut self) -> Vec<u8> {
         match self.line.take_output() {

@@ -83,6 +83,13 @@ pub(super) struct Objects {
 }
 
 impl Objects {
+    /// Whether any of them is a transaction that may be open at the server.
+    pub(super) fn has_transaction(&self) -> bool {
+        let is_open =
+            |object: &Object| object.is_transaction && matches!(object.place, Place::At(_) | Place::Coming);
+        self.objects.values().any(is_open)
+    }
+
     pub(super) fn get(&self, handle: u16) -> Option<&Object> {
         self.objects.get(&handle)
     }

@@ -1,5 +1,227 @@
-//! The origin: the task beside the server.
+//! The origin's tasks: one for each link, one for each program's conversation with the server.
+//!
+//! # Queues
+//! link -> [`farbird_farlink::origin::Conversation`] -> the server's socket, and back. A task stops reading its server's socket while much
+//! of what it has said waits for the link; it takes nothing from the link while the server does not read, so that the edge
+//! runs out of credit for that channel.
 
+mod conversation;
 mod knowledge;
+mod session;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use farbird_farlink::link::{
+    GREETING_BYTES_MAX, Greeting, Hello, LinkError, OriginLink, SessionId, Settings,
+};
+use farbird_farlink::origin::Limits;
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::pairing::{Keys, Peer, PublicKey};
+use crate::transport::{Acceptor, Connection};
+use crate::{GatewayError, stopped};
 
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
+
+/// How long an edge may take to say hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What an origin is to do.
+#[derive(Clone)]
+pub struct OriginOptions {
+    /// Where edges connect.
+    pub listen: SocketAddr,
+    /// HOST:PORT of the server.
+    pub server: String,
+    /// Who this end is, and whom it trusts.
+    pub keys: Keys,
+    /// Sessions at a time, each of one edge; further ones are refused.
+    pub sessions_max: usize,
+    /// Programs at a time, of all edges; further ones are turned away.
+    pub programs_max: usize,
+    /// Without a link for so long, transactions that are open are rolled back.
+    pub transaction_grace: Duration,
+    /// How long programs may go on after [`Origin::shutdown`].
+    pub shutdown_grace: Duration,
+    /// Limits of the link.
+    pub link: Settings,
+    /// Limits of conversations.
+    pub limits: Limits,
+    /// The server's own word, if it is a Farbird server in this process.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
+}
+
+/// An origin that runs.
+pub struct Origin {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+/// How an origin is.
+#[derive(Debug, Clone, Copy)]
+pub struct OriginStatus {
+    /// Edges with a session.
+    pub sessions: usize,
+    /// Programs, of all of them.
+    pub programs: usize,
+}
+
+/// An edge has connected.
+struct Arrival {
+    connection: Connection,
+    hello: Hello,
+    /// What came behind it.
+    unread: Vec<u8>,
+}
+
+struct Shared {
+    options: OriginOptions,
+    sessions: Mutex<HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>>,
+    programs: AtomicUsize,
+    programs_max: AtomicUsize,
+    stop: watch::Receiver<bool>,
+}
+
+impl Origin {
+    /// Listens for edges. The server is not looked at before a program comes.
+    ///
+    /// # Errors
+    /// [`GatewayError`]: the address cannot be listened at, or the keys cannot be used.
+    pub async fn start(options: OriginOptions) -> Result<Origin, GatewayError> {
+        if options.keys.peers().is_empty() {
+            return Err(GatewayError::Unpaired);
+        }
+        let acceptor = Acceptor::new(options.listen, &options.keys).await?;
+        let address = acceptor.address();
+        let stop = watch::Sender::new(false);
+        let shared = Arc::new(Shared {
+            sessions: Mutex::new(HashMap::new()),
+            programs: AtomicUsize::new(0),
+            programs_max: AtomicUsize::new(options.programs_max),
+            options,
+            stop: stop.subscribe(),
+        });
+        let accepting = tokio::spawn(accept(shared.clone(), acceptor));
+        Ok(Origin { shared, address, stop, accepting })
+    }
+
+    /// Where edges connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How it is.
+    pub fn status(&self) -> OriginStatus {
+        OriginStatus {
+            sessions: self.shared.sessions.lock().len(),
+            programs: self.shared.programs.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Looks at the list of trusted ends now rather than within a second, and takes another limit.
+    pub fn reload(&self, programs_max: usize) {
+        self.shared.programs_max.store(programs_max, Ordering::Relaxed);
+        if let Err(error) = self.shared.options.keys.reload() {
+            tracing::error!("nobody is trusted: {error}");
+        }
+    }
+
+    /// Takes no more edges, gives programs that are there their time, and leaves the links.
+    pub async fn shutdown(self) {
+        let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
+        while self.shared.programs.load(Ordering::Relaxed) > 0 && tokio::time::Instant::now() < deadline {
+            sleep(Duration::from_millis(20)).await;
+        }
+        self.stop.send_replace(true);
+        drop(self.accepting.await);
+        // Each session says goodbye, which takes a second at most.
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
+        while !self.shared.sessions.lock().is_empty() && tokio::time::Instant::now() < deadline {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+async fn accept(shared: Arc<Shared>, mut acceptor: Acceptor) {
+    let mut stop = shared.stop.clone();
+    loop {
+        let connection = tokio::select! {
+            connection = acceptor.accept() => connection,
+            () = stopped(&mut stop) => return,
+        };
+        let Some(connection) = connection else { return };
+        let Some(peer) = shared.options.keys.peer(connection.peer) else { continue };
+        tokio::spawn(greet(shared.clone(), connection, peer));
+    }
+}
+
+/// Listens to what an edge says first, and hands its connection to its session.
+async fn greet(shared: Arc<Shared>, mut connection: Connection, peer: Peer) {
+    let (name, address, kind) = (peer.name, connection.address, connection.kind);
+    let (hello, unread) = match timeout(HELLO_TIMEOUT, read_hello(&mut connection)).await {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => return tracing::warn!("{name} ({address}): {error}"),
+        Err(_) => return tracing::warn!("{name} ({address}) has said nothing"),
+    };
+    tracing::info!("{name} ({address}) has connected by {kind}");
+    let (key, session) = (connection.peer, hello.session);
+    let arrival = Arrival { connection, hello, unread };
+    let known = shared.sessions.lock().get(&(key, session)).cloned();
+    let Some(arrival) = (match known {
+        // The session may be about to end: the edge will try again.
+        Some(session) => session.send(arrival).await.err().map(|refused| refused.0),
+        None => Some(arrival),
+    }) else {
+        return;
+    };
+    let (sender, arrivals) = mpsc::channel(1);
+    let refusal = {
+        let mut sessions = shared.sessions.lock();
+        if sessions.len() >= shared.options.sessions_max {
+            Some(format!("there are {} sessions already, which is the limit", sessions.len()))
+        } else {
+            sessions.insert((key, session), sender);
+            None
+        }
+    };
+    match refusal {
+        None => session::serve(shared, name, arrival, arrivals).await,
+        Some(reason) => {
+            tracing::warn!("{name} ({address}) was refused: {reason}");
+            let (_reader, mut writer, keep) = arrival.connection.split();
+            let said = async {
+                writer.write_all(&OriginLink::refusal(&reason)).await?;
+                writer.shutdown().await
+            };
+            drop(timeout(HELLO_TIMEOUT, said).await);
+            drop(keep);
+        }
+    }
+}
+
+async fn read_hello(connection: &mut Connection) -> Result<(Hello, Vec<u8>), LinkError> {
+    let mut unread = Vec::new();
+    let mut buffer = [0; GREETING_BYTES_MAX];
+    loop {
+        let length = connection.reader.read(&mut buffer).await.unwrap_or(0);
+        if length == 0 {
+            return Err(LinkError::Left("it closed the connection before it said hello".to_owned()));
+        }
+        unread.extend_from_slice(&buffer[..length]);
+        match Greeting::decode(&unread)? {
+            None => {}
+            Some((Greeting::Hello(hello), length)) => return Ok((hello, unread.split_off(length))),
+            Some((Greeting::Refused(reason), _)) => return Err(LinkError::Refused(reason)),
+        }
+    }
+}

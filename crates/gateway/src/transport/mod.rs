@@ -193,7 +193,7 @@ impl Dialer {
 }
 
 /// Whether a host is given with its port; an IPv6 address alone is not.
-fn has_port(host: &str) -> bool {
+pub(crate) fn has_port(host: &str) -> bool {
     match host.rsplit_once(':') {
         Some((before, port)) => {
             port.parse::<u16>().is_ok() && (!before.contains(':') || before.ends_with(']'))

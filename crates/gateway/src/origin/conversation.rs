@@ -1,0 +1,159 @@
+//! The task of one program's conversation with the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use farbird_farlink::message::{Channel, ToEdge};
+use farbird_farlink::origin::Conversation;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::session::{Item, Session};
+use super::{Introduction, Shared};
+
+/// With so much that the server does not take, nothing more is made for it.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+const READ_BYTES: usize = 64 << 10;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the server may take for the last bytes.
+const LAST_BYTES: Duration = Duration::from_secs(5);
+
+pub(super) async fn serve(
+    session: &Arc<Session>,
+    channel: Channel,
+    connect: &[u8],
+    introduction: Introduction,
+    inbox: mpsc::UnboundedReceiver<Item>,
+) {
+    let shared = &session.shared;
+    let peer = introduction.peer.clone();
+    tracing::debug!("{peer} has connected, channel {}", channel.0);
+    match reach(shared, introduction).await {
+        Ok(stream) => {
+            let conversation = Conversation::new(
+                shared.options.limits,
+                channel,
+                connect,
+                shared.options.knowledge.is_some(),
+            );
+            let mut task = Task {
+                session,
+                channel,
+                conversation,
+                output: Vec::new(),
+                written: 0,
+                is_server_gone: false,
+            };
+            task.run(stream, inbox).await;
+        }
+        Err(error) => {
+            let server = &shared.options.server;
+            tracing::warn!("{peer}: cannot reach the server {server}: {error}");
+            let reason = format!("the origin cannot reach the server: {error}");
+            session.send(vec![ToEdge::Closed { channel, reason }]);
+        }
+    }
+    tracing::debug!("{peer} is gone, channel {}", channel.0);
+}
+
+async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<TcpStream> {
+    let connecting = timeout(CONNECT_TIMEOUT, TcpStream::connect(&shared.options.server)).await;
+    let stream = connecting.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??;
+    stream.set_nodelay(true)?;
+    if let Some(knowledge) = &shared.options.knowledge {
+        knowledge.introduce(stream.local_addr()?, introduction);
+    }
+    Ok(stream)
+}
+
+struct Task<'a> {
+    session: &'a Arc<Session>,
+    channel: Channel,
+    conversation: Conversation,
+    /// What the server is to be sent, of which `written` bytes are.
+    output: Vec<u8>,
+    written: usize,
+    is_server_gone: bool,
+}
+
+impl Task<'_> {
+    async fn run(&mut self, stream: TcpStream, mut inbox: mpsc::UnboundedReceiver<Item>) {
+        let (mut reader, mut writer) = stream.into_split();
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            self.flush();
+            if self.conversation.is_ended() {
+                break;
+            }
+            let waiting = self.output.len() - self.written;
+            let has_room = self.session.hub.has_room(self.channel);
+            tokio::select! {
+                written = writer.write(&self.output[self.written..]), if waiting > 0 => match written {
+                    Ok(written) => self.written(written),
+                    Err(error) => self.server_lost(&error.to_string()),
+                },
+                read = reader.read(&mut buffer), if has_room => match read {
+                    Ok(0) => self.server_lost("the server has closed the connection"),
+                    Ok(length) => self.conversation.receive(&mut buffer[..length], self.session.hub.now()),
+                    Err(error) => self.server_lost(&error.to_string()),
+                },
+                () = self.session.hub.room(self.channel), if !has_room => {}
+                item = inbox.recv(), if waiting < OUTPUT_BYTES_MAX => match item {
+                    Some(item) => self.told(item),
+                    // The edge has closed the channel, or is gone.
+                    None => break,
+                },
+            }
+        }
+        if !self.is_server_gone {
+            let last = async {
+                writer.write_all(&self.output[self.written..]).await?;
+                writer.shutdown().await
+            };
+            drop(timeout(LAST_BYTES, last).await);
+        }
+    }
+
+    fn server_lost(&mut self, reason: &str) {
+        self.is_server_gone = true;
+        self.conversation.server_lost(reason);
+    }
+
+    fn told(&mut self, item: Item) {
+        match item {
+            Item::Ask(ask, charge) => {
+                self.conversation.ask(ask, self.session.hub.now());
+                self.session.hub.taken(self.channel, charge);
+            }
+            // What reads only goes on when the edge is back.
+            Item::EdgeLost if self.conversation.has_transaction() => {
+                self.server_lost("the link was lost for too long: the transaction is rolled back");
+            }
+            Item::EdgeLost => {}
+        }
+    }
+
+    fn written(&mut self, length: usize) {
+        self.written += length;
+        if self.written == self.output.len() {
+            self.output.clear();
+            self.written = 0;
+        }
+    }
+
+    /// Takes from the machine what is for the server and for the edge.
+    fn flush(&mut self) {
+        let messages = self.conversation.take_messages();
+        if !messages.is_empty() {
+            self.session.send(messages);
+        }
+        let output = self.conversation.take_output();
+        if self.output.is_empty() {
+            self.output = output;
+        } else {
+            self.output.extend_from_slice(&output);
+        }
+    }
+}

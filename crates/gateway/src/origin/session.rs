@@ -1,0 +1,235 @@
+//! The task of one link: it carries its bytes, waits for the edge when the connection is lost, and hands each message to the
+//! conversation that it is for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use farbird_farlink::link::{Event, Link, LinkError};
+use farbird_farlink::message::{Ask, Channel, ToEdge, ToOrigin};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep};
+
+use super::{Arrival, Introduction, News, Shared, conversation};
+use crate::carry::{Clock, End, Hub, revoked};
+use crate::stopped;
+
+/// With so much that waits for an edge that is gone, it is waited for no longer.
+const WAITING_BYTES_MAX: usize = 256 << 20;
+
+/// What a conversation's task is told.
+pub(super) enum Item {
+    /// An ask, and what to give back when it is done with.
+    Ask(Ask, u32),
+    /// The edge has been gone for long: no transaction stays open.
+    EdgeLost,
+}
+
+/// A link and its conversations.
+pub(super) struct Session {
+    pub(super) shared: Arc<Shared>,
+    pub(super) hub: Hub<ToEdge, ToOrigin>,
+    name: String,
+    /// With a number, for a hostile edge may open a channel twice.
+    conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
+    opened: AtomicU64,
+    news: Mutex<Option<Box<dyn News>>>,
+}
+
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    name: String,
+    arrival: Arrival,
+    arrivals: mpsc::Receiver<Arrival>,
+) {
+    let key = (arrival.connection.peer, arrival.hello.session);
+    let clock = Clock::new();
+    let options = &shared.options;
+    let link = Link::origin(options.link.clone(), options.keys.name(), arrival.hello.session, clock.now());
+    let woken = Arc::new(Notify::new());
+    let news = options.knowledge.as_ref().map(|knowledge| {
+        let woken = woken.clone();
+        knowledge.subscribe(Box::new(move || woken.notify_one()))
+    });
+    let session = Arc::new(Session {
+        hub: Hub::new(link, clock),
+        shared: shared.clone(),
+        name,
+        conversations: Mutex::new(HashMap::new()),
+        opened: AtomicU64::new(0),
+        news: Mutex::new(news),
+    });
+    session.say_welcome();
+    tokio::select! {
+        () = session.clone().keep(arrival, arrivals) => {}
+        () = session.tell_news(&woken) => {}
+    }
+    session.end_all();
+    shared.sessions.lock().remove(&key);
+    tracing::info!("the session with {} is over", session.name);
+}
+
+impl Session {
+    async fn keep(self: Arc<Session>, first: Arrival, mut arrivals: mpsc::Receiver<Arrival>) {
+        let mut stop = self.shared.stop.clone();
+        let peer = first.connection.peer;
+        let mut next = Some(first);
+        while let Some(Arrival { connection, hello, unread }) = next.take() {
+            let accepted = self.hub.with_link(|link| link.accept(&hello, self.hub.now()));
+            if let Err(error) = accepted {
+                tracing::warn!("{}: {error}", self.name);
+            } else {
+                let carrying =
+                    self.hub.carry(connection, &unread, &self.shared.options.keys, || self.deliver());
+                tokio::pin!(carrying);
+                let end = tokio::select! {
+                    end = &mut carrying => end,
+                    arrival = arrivals.recv() => {
+                        next = arrival;
+                        continue;
+                    }
+                    () = stopped(&mut stop) => tokio::select! {
+                        end = carrying => end,
+                        () = self.hub.leave("the origin is shut down") => End::Closed,
+                    },
+                };
+                tracing::warn!("{}: the link is lost: {end}", self.name);
+                if matches!(end, End::Revoked | End::Link(LinkError::Left(_) | LinkError::Misbehaved(_)))
+                    || *stop.borrow()
+                {
+                    return;
+                }
+            }
+            next = tokio::select! {
+                arrival = arrivals.recv() => arrival,
+                () = self.wait_for_edge() => None,
+                () = revoked(&self.shared.options.keys, peer) => None,
+                () = stopped(&mut stop) => None,
+            };
+        }
+    }
+
+    /// Returns when the edge has been gone for too long.
+    async fn wait_for_edge(&self) {
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let rest = self.hub.rest();
+            let mut is_over = false;
+            while let Some(event) = self.hub.take_event() {
+                is_over |= event == Event::Over;
+            }
+            if is_over || self.hub.with_link(|link| link.queued_in_all()) > WAITING_BYTES_MAX {
+                return;
+            }
+            if begun.elapsed() >= self.shared.options.transaction_grace
+                && !std::mem::replace(&mut is_told, true)
+            {
+                for (_, inbox) in self.conversations.lock().values() {
+                    let _ = inbox.send(Item::EdgeLost);
+                }
+            }
+            sleep(rest.min(Duration::from_millis(500))).await;
+        }
+    }
+
+    fn say_welcome(&self) {
+        let options = &self.shared.options;
+        let is_farbird = options.knowledge.is_some();
+        let server = match is_farbird {
+            true => format!("Farbird {}", env!("CARGO_PKG_VERSION")),
+            false => format!("Firebird at {}", options.server),
+        };
+        self.hub.send(&[ToEdge::Welcome { is_farbird, server }]);
+    }
+
+    /// Hands on what the link has.
+    fn deliver(self: &Arc<Session>) {
+        while let Some(event) = self.hub.take_event() {
+            match event {
+                Event::Established { peer, is_resumed: true } => {
+                    tracing::info!("{}: linked with {peer} again, nothing is lost", self.name);
+                }
+                Event::Established { peer, is_resumed: false } => {
+                    tracing::info!("{}: linked with {peer}", self.name)
+                }
+                Event::Over => {
+                    self.end_all();
+                    self.say_welcome();
+                }
+            }
+        }
+        while let Some((message, charge)) = self.hub.take_message() {
+            match message {
+                ToOrigin::Open { channel, connect, peer, ticket } => {
+                    self.hub.taken(channel, charge);
+                    self.open(channel, connect, Introduction { peer, ticket });
+                }
+                ToOrigin::On { channel, ask } => {
+                    let is_known = match self.conversations.lock().get(&channel) {
+                        Some((_, inbox)) => inbox.send(Item::Ask(ask, charge)).is_ok(),
+                        None => false,
+                    };
+                    if !is_known {
+                        self.hub.forget(channel, true);
+                    }
+                }
+                ToOrigin::Close { channel } => {
+                    self.conversations.lock().remove(&channel);
+                    self.hub.forget(channel, true);
+                }
+            }
+        }
+    }
+
+    fn open(self: &Arc<Session>, channel: Channel, connect: Vec<u8>, introduction: Introduction) {
+        let shared = &self.shared;
+        if shared.programs.fetch_add(1, Ordering::Relaxed) >= shared.programs_max.load(Ordering::Relaxed) {
+            shared.programs.fetch_sub(1, Ordering::Relaxed);
+            tracing::warn!("{}: {} was turned away: too many programs", self.name, introduction.peer);
+            let reason = "the origin has too many programs already".to_owned();
+            self.hub.send(&[ToEdge::Closed { channel, reason }]);
+            return self.hub.forget(channel, false);
+        }
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        self.conversations.lock().insert(channel, (number, sender));
+        let session = self.clone();
+        tokio::spawn(async move {
+            conversation::serve(&session, channel, &connect, introduction, inbox).await;
+            session.ended(channel, number);
+            session.shared.programs.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    /// A conversation's task is done: the server has ended it, or the edge has.
+    fn ended(&self, channel: Channel, number: u64) {
+        let mut conversations = self.conversations.lock();
+        if conversations.get(&channel).is_some_and(|(known, _)| *known == number) {
+            conversations.remove(&channel);
+            drop(conversations);
+            self.hub.forget(channel, false);
+        }
+    }
+
+    fn end_all(&self) {
+        self.conversations.lock().clear();
+    }
+
+    /// Sends what conversations have made of the server's bytes, and before it the commits that may show in them.
+    pub(super) fn send(&self, messages: Vec<ToEdge>) {
+        let mut news = self.news.lock();
+        let mut all = news.as_mut().map(|news| news.take()).unwrap_or_default();
+        all.extend(messages);
+        self.hub.send(&all);
+    }
+
+    async fn tell_news(&self, woken: &Notify) {
+        loop {
+            woken.notified().await;
+            self.send(Vec::new());
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What an administrator can set for an edge and for an origin: one TOML file each, under what the command line says.
+//!
+//! Unknown keys are refused, so that a misspelt setting does not silently keep its default. The tables are in docs/farlink.md.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farbird_farlink::link::Settings;
+use farbird_farlink::{edge, origin};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::edge::EdgeOptions;
+use crate::origin::OriginOptions;
+use crate::pairing::Keys;
+use crate::transport::{PORT, Transport};
+use crate::{GatewayError, origin::Knowledge};
+
+/// The folder of keys where none is said.
+pub const KEYS_FOLDER: &str = "farbird-farlink";
+/// Firebird's port.
+const FIREBIRD_PORT: u16 = 3050;
+/// Largest file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read the settings file {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not what we expect.
+    #[error("the settings file {path} is not valid: {message}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        message: String,
+    },
+    /// A value is out of range, or missing.
+    #[error("the setting {setting} is not usable: {reason}")]
+    Value {
+        /// Its name.
+        setting: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What both ends have in common.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkSettings {
+    /// What may be under way to this end.
+    pub window_mib: Option<u32>,
+    /// The same for one program.
+    pub program_window_mib: Option<u32>,
+    /// Zstandard's level; 0: none.
+    pub compression_level: Option<i32>,
+    /// After so long a silence the other end is asked.
+    pub ping_seconds: Option<u64>,
+    /// After so long a silence the connection is given up.
+    pub silence_seconds: Option<u64>,
+    /// How long programs that have nothing under way are kept without a link.
+    pub resume_seconds: Option<u64>,
+}
+
+/// The settings of an edge, as written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EdgeSettings {
+    /// Where programs connect.
+    pub listen: Option<SocketAddr>,
+    /// Where the origin is.
+    pub origin: Option<String>,
+    /// By what it is reached.
+    pub transport: Option<Transport>,
+    /// The folder of keys.
+    pub keys: Option<PathBuf>,
+    /// Programs at a time.
+    pub programs_max: Option<usize>,
+    /// What is kept of statements, for all programs.
+    pub statement_cache_mib: Option<usize>,
+    /// Without a link for so long, what is under way ends.
+    pub transaction_grace_seconds: Option<u64>,
+    /// How long programs may go on at the end.
+    pub shutdown_grace_seconds: Option<u64>,
+    /// The link.
+    pub link: LinkSettings,
+}
+
+/// The settings of an origin, as written.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OriginSettings {
+    /// Where edges connect.
+    pub listen: Option<SocketAddr>,
+    /// Where the server is.
+    pub server: Option<String>,
+    /// The folder of keys.
+    pub keys: Option<PathBuf>,
+    /// Edges at a time.
+    pub sessions_max: Option<usize>,
+    /// Programs at a time.
+    pub programs_max: Option<usize>,
+    /// Without a link for so long, open transactions are rolled back.
+    pub transaction_grace_seconds: Option<u64>,
+    /// How long programs may go on at the end.
+    pub shutdown_grace_seconds: Option<u64>,
+    /// The link.
+    pub link: LinkSettings,
+}
+
+impl EdgeSettings {
+    /// Reads the file, if one is named; what the command line says (`over`) goes before.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn load(file: Option<&Path>, over: EdgeSettings) -> Result<EdgeSettings, SettingsError> {
+        let mut settings: EdgeSettings = load(file)?;
+        settings.listen = over.listen.or(settings.listen);
+        settings.origin = over.origin.or(settings.origin);
+        settings.transport = over.transport.or(settings.transport);
+        settings.keys = over.keys.or(settings.keys);
+        Ok(settings)
+    }
+
+    /// Programs at a time.
+    pub fn programs_max(&self) -> usize {
+        self.programs_max.unwrap_or(1000)
+    }
+
+    /// Checks them, and opens the keys.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub fn options(&self) -> Result<EdgeOptions, GatewayError> {
+        let missing = "say where the origin is: --origin HOST, or origin = \"HOST\" in the settings file";
+        let origin = self.origin.clone().filter(|origin| !origin.is_empty());
+        let origin = origin.ok_or(SettingsError::Value { setting: "origin", reason: missing.to_owned() })?;
+        let limits = edge::Limits::default();
+        let limits = match self.statement_cache_mib {
+            Some(mib) => {
+                edge::Limits { statement_bytes: bytes("statement-cache-mib", mib, 1, 65_536)?, ..limits }
+            }
+            None => limits,
+        };
+        Ok(EdgeOptions {
+            listen: self.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, FIREBIRD_PORT))),
+            origin,
+            transport: self.transport.unwrap_or_default(),
+            keys: Keys::open(&keys_folder(self.keys.as_deref()))?,
+            programs_max: self.programs_max(),
+            transaction_grace: seconds(self.transaction_grace_seconds, 30),
+            shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
+            link: self.link.settings()?,
+            limits,
+        })
+    }
+}
+
+impl OriginSettings {
+    /// As [`EdgeSettings::load`].
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn load(file: Option<&Path>, over: OriginSettings) -> Result<OriginSettings, SettingsError> {
+        let mut settings: OriginSettings = load(file)?;
+        settings.listen = over.listen.or(settings.listen);
+        settings.server = over.server.or(settings.server);
+        settings.keys = over.keys.or(settings.keys);
+        Ok(settings)
+    }
+
+    /// Programs at a time.
+    pub fn programs_max(&self) -> usize {
+        self.programs_max.unwrap_or(1000)
+    }
+
+    /// Checks them, and opens the keys. `knowledge`: the server's own word, if it is a Farbird server in this process.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub fn options(
+        &self,
+        knowledge: Option<std::sync::Arc<dyn Knowledge>>,
+    ) -> Result<OriginOptions, GatewayError> {
+        let missing =
+            "say where the server is: --server HOST:PORT, or server = \"HOST:PORT\" in the settings file";
+        let server = self.server.clone().filter(|server| !server.is_empty());
+        let server = server.ok_or(SettingsError::Value { setting: "server", reason: missing.to_owned() })?;
+        Ok(OriginOptions {
+            listen: self.listen.unwrap_or(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT))),
+            server: with_port(&server),
+            keys: Keys::open(&keys_folder(self.keys.as_deref()))?,
+            sessions_max: self.sessions_max.unwrap_or(100),
+            programs_max: self.programs_max(),
+            transaction_grace: seconds(self.transaction_grace_seconds, 30),
+            shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
+            link: self.link.settings()?,
+            limits: origin::Limits::default(),
+            knowledge,
+        })
+    }
+}
+
+impl LinkSettings {
+    fn settings(&self) -> Result<Settings, SettingsError> {
+        let default = Settings::default();
+        let mib = |setting, value: Option<u32>, default| match value {
+            Some(mib) => {
+                bytes(setting, mib as usize, 1, 2047).map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
+            }
+            None => Ok(default),
+        };
+        let compression = self.compression_level.unwrap_or(default.compression);
+        if !(0..=19).contains(&compression) {
+            let reason = format!("{compression} is not among 0 (none) to 19");
+            return Err(SettingsError::Value { setting: "compression-level", reason });
+        }
+        let (ping, silence) = (seconds(self.ping_seconds, 5), seconds(self.silence_seconds, 15));
+        if ping.is_zero() || silence <= ping {
+            let reason = "it must be longer than ping-seconds, which must not be 0".to_owned();
+            return Err(SettingsError::Value { setting: "silence-seconds", reason });
+        }
+        Ok(Settings {
+            window: mib("window-mib", self.window_mib, default.window)?,
+            channel_window: mib("program-window-mib", self.program_window_mib, default.channel_window)?,
+            compression,
+            ping,
+            silence,
+            resume: self.resume_seconds.map_or(default.resume, Duration::from_secs),
+            ..default
+        })
+    }
+}
+
+/// The folder of keys.
+pub fn keys_folder(said: Option<&Path>) -> PathBuf {
+    said.unwrap_or(Path::new(KEYS_FOLDER)).to_owned()
+}
+
+/// HOST, HOST:PORT, or Firebird's HOST/PORT.
+fn with_port(server: &str) -> String {
+    if let Some((host, port)) = server.rsplit_once('/') {
+        return format!("{host}:{port}");
+    }
+    if crate::transport::has_port(server) { server.to_owned() } else { format!("{server}:{FIREBIRD_PORT}") }
+}
+
+fn seconds(set: Option<u64>, default: u64) -> Duration {
+    Duration::from_secs(set.unwrap_or(default))
+}
+
+fn bytes(setting: &'static str, mib: usize, least: usize, most: usize) -> Result<usize, SettingsError> {
+    if !(least..=most).contains(&mib) {
+        return Err(SettingsError::Value {
+            setting,
+            reason: format!("{mib} is not among {least} to {most}"),
+        });
+    }
+    Ok(mib << 20)
+}
+
+fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> Result<T, SettingsError> {
+    let Some(path) = file else { return Ok(T::default()) };
+    let read = |source| SettingsError::Read { path: path.to_owned(), source };
+    let parse = |message| SettingsError::Parse { path: path.to_owned(), message };
+    if std::fs::metadata(path).map_err(read)?.len() > FILE_BYTES_MAX {
+        return Err(parse("it is too long".to_owned()));
+    }
+    toml::from_str(&std::fs::read_to_string(path).map_err(read)?).map_err(|error| parse(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(text: &str) -> Result<EdgeSettings, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn settings_are_obeyed_or_refused() {
+        let settings =
+            edge("origin = \"db\"\ntransport = \"tcp\"\n[link]\nwindow-mib = 4\ncompression-level = 0")
+                .unwrap();
+        assert_eq!(settings.transport, Some(Transport::Tcp));
+        let link = settings.link.settings().unwrap();
+        assert_eq!((link.window, link.compression), (4 << 20, 0));
+        assert!(edge("orgin = \"db\"").is_err());
+        assert!(edge("transport = \"pigeon\"").is_err());
+        for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
+            assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn servers_are_named_as_firebird_names_them() {
+        assert_eq!(with_port("db"), "db:3050");
+        assert_eq!(with_port("db:3055"), "db:3055");
+        assert_eq!(with_port("db/3055"), "db:3055");
+    }
+}
