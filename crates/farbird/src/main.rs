@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod exchange;
 mod export;
+mod farlink;
 mod import;
 mod lab;
 mod progress;
@@ -35,6 +36,12 @@ struct Arguments {
 enum Command {
     /// Serve databases to Firebird drivers.
     Serve(serve::Arguments),
+    /// Bring a distant server near: programs connect here as if it were the server.
+    Edge(farlink::edge::Arguments),
+    /// Let distant programs come near to a Firebird server that knows nothing of it.
+    Origin(farlink::origin::Arguments),
+    /// Make two ends of the farlink known to each other.
+    Pair(farlink::pair::Arguments),
     /// Run SQL on a database file or on a server: a shell, a script or one command.
     Sql(shell::Arguments),
     /// Put the rows of a CSV, JSON lines or Parquet file into a table.
@@ -59,6 +66,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Edge(arguments) => farlink::edge::run(&arguments),
+        Command::Origin(arguments) => farlink::origin::run(&arguments),
+        Command::Pair(arguments) => farlink::pair::run(&arguments),
         Command::Sql(arguments) => shell::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),

@@ -78,6 +78,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
     };
     let config = Config::load(arguments.config.as_deref(), overrides)?;
+    begin_log();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(config))
+}
+
+/// Begins the log: to standard error, as `FARBIRD_LOG` says.
+pub(crate) fn begin_log() {
     let filter = EnvFilter::try_from_env("FARBIRD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -85,12 +96,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(serve(config))
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {

@@ -1,0 +1,99 @@
+//! `farbird edge`.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use farbird_gateway::edge::Edge;
+use farbird_gateway::settings::EdgeSettings;
+use farbird_gateway::transport::Transport;
+
+use super::{Asked, Signals, runtime};
+
+/// Bring a distant server near: programs connect here as if it were the server.
+///
+/// Stands beside the programs. Its other end is `farbird serve --farlink` or `farbird origin`, beside the server; between them is one
+/// warm, encrypted connection. Programs and drivers stay as they are: give them this machine's name in place of the server's.
+///
+/// Set up, once:
+///   here:   farbird pair                     prints a line
+///   there:  farbird pair LINE                takes it, and prints another
+///   here:   farbird pair LINE                takes that
+///   here:   farbird edge --origin HOST
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Arguments {
+    /// Where the other end is [default port: 3052].
+    #[arg(long, env = "FARBIRD_EDGE_ORIGIN", value_name = "HOST[:PORT]")]
+    origin: Option<String>,
+    /// Where programs connect [default: 127.0.0.1:3050, this machine only].
+    #[arg(long, env = "FARBIRD_EDGE_LISTEN", value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+    /// By what the other end is reached [default: auto].
+    #[arg(long, env = "FARBIRD_EDGE_TRANSPORT", value_name = "HOW")]
+    transport: Option<By>,
+    /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
+    #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
+    keys: Option<PathBuf>,
+    /// Settings file (TOML; see docs/farlink.md). SIGHUP reads its limits again.
+    #[arg(long, env = "FARBIRD_EDGE_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// QUIC, or TCP where UDP does not pass.
+    Auto,
+    /// QUIC only.
+    Quic,
+    /// TLS over TCP only.
+    Tcp,
+}
+
+impl Arguments {
+    fn settings(&self) -> anyhow::Result<EdgeSettings> {
+        let over = EdgeSettings {
+            origin: self.origin.clone(),
+            listen: self.listen,
+            transport: self.transport.map(|by| match by {
+                By::Auto => Transport::Auto,
+                By::Quic => Transport::Quic,
+                By::Tcp => Transport::Tcp,
+            }),
+            keys: self.keys.clone(),
+            ..EdgeSettings::default()
+        };
+        Ok(EdgeSettings::load(self.config.as_deref(), over)?)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.settings()?;
+    crate::serve::begin_log();
+    runtime()?.block_on(serve(arguments, &settings))
+}
+
+async fn serve(arguments: &Arguments, settings: &EdgeSettings) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::new()?;
+    let options = settings.options()?;
+    let origin = options.origin.clone();
+    let edge = Edge::start(options).await?;
+    writeln!(std::io::stdout(), "farbird edge listens on {}, origin {origin}", edge.address())?;
+    while matches!(signals.next().await, Asked::Reload) {
+        match arguments.settings() {
+            Ok(settings) => {
+                edge.reload(settings.programs_max());
+                tracing::info!("read settings and trusted ends again");
+            }
+            Err(error) => tracing::error!("goes on with the settings that it has: {error:#}"),
+        }
+    }
+    tracing::info!("shuts down; once more to do so without waiting for programs");
+    tokio::select! {
+        () = edge.shutdown() => {}
+        () = signals.stop() => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
