@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
+use farbird_wire::info::common;
 use farbird_wire::message::RunLimits;
 use farbird_wire::operation::Operation;
 use farbird_wire::packet::{BufferLength, Information, Reply, Request, Response};
@@ -321,7 +322,7 @@ impl Conversation {
                 Ok(()) => self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes),
                 Err(work) => {
                     self.waiting.push_front((work, bytes));
-                    return;
+                    return self.draw_out();
                 }
             }
         }
@@ -330,6 +331,33 @@ impl Conversation {
             self.read_blobs();
             self.fetch_ahead();
             self.run_ahead();
+        }
+    }
+
+    /// Something waits for an answer. A server holds some answers back until it is asked something else.
+    fn draw_out(&mut self) {
+        let is_held = self.sent.back().is_some_and(|sent| {
+            matches!(
+                sent.operation,
+                Operation::AllocateStatement
+                    | Operation::FreeStatement
+                    | Operation::Release
+                    | Operation::Execute
+                    | Operation::Execute2
+                    | Operation::BatchCreate
+                    | Operation::BatchMessages
+                    | Operation::BatchRelease
+                    | Operation::BatchRegisterBlob
+                    | Operation::BatchBlobStream
+                    | Operation::BatchSetBpb
+            )
+        });
+        if is_held {
+            let request = match self.line.version().has_plugins() {
+                true => Request::Ping,
+                false => Request::DatabaseInformation(information(Handle::NONE, vec![common::END], 16)),
+            };
+            self.transmit(&request, Named::default(), Purpose::Ignored);
         }
     }
 
