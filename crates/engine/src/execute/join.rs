@@ -28,10 +28,6 @@ pub(crate) struct NestedLoopOperator {
     tried: usize,
 }
 
-/// How many inner rows are read first where one partner is enough: to look for the place of the next one in an index takes longer
-/// than to read some.
-const TRIED_FIRST: usize = 4;
-
 /// By how much more inner rows are read next time if none was a partner.
 const TRIED_GROWTH: usize = 4;
 
@@ -46,7 +42,7 @@ impl NestedLoopOperator {
             inner_width: join.inner.width(),
             running: false,
             matched: false,
-            tried: TRIED_FIRST,
+            tried: 1,
             join: join.clone(),
         }
     }
@@ -69,7 +65,7 @@ impl NestedLoopOperator {
         self.inner.open(context)?;
         self.running = true;
         self.matched = false;
-        self.tried = TRIED_FIRST;
+        self.tried = 1;
         Ok(true)
     }
 

@@ -105,7 +105,8 @@ pub(crate) fn plan(
     let as_bound = joins.clone();
     joins.rewrite(in_order, &environment.catalog.statistics);
     let mut plan_joins = |joins: &mut Joins| {
-        let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
+        let needed = joins.needed();
+        let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, environment, frame);
         if extreme.is_some() {
             planner.for_extreme();
         } else if first_rows {
@@ -502,7 +503,8 @@ pub(crate) fn plan_rows(
     };
     let in_order = !limits.is_empty() && is_of_one_source(&order, &joins.slots);
     joins.rewrite(in_order, &environment.catalog.statistics);
-    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, environment, frame);
+    let needed = joins.needed();
+    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, environment, frame);
     if !limits.is_empty() {
         planner.for_first_rows(rows_asked_for(&limits));
     }

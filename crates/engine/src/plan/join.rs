@@ -51,6 +51,8 @@ pub(crate) struct Planned {
 pub(crate) struct JoinPlanner<'a> {
     pub(super) sources: &'a [Source],
     pub(super) slots: &'a [Slot],
+    /// The slots that anything looks at.
+    pub(super) needed: &'a BTreeSet<usize>,
     pub(super) environment: &'a Environment,
     pub(super) frame: &'a mut FrameSize,
     pub(super) estimator: Estimator<'a>,
@@ -115,12 +117,14 @@ impl<'a> JoinPlanner<'a> {
     pub(crate) fn new(
         sources: &'a [Source],
         slots: &'a [Slot],
+        needed: &'a BTreeSet<usize>,
         environment: &'a Environment,
         frame: &'a mut FrameSize,
     ) -> JoinPlanner<'a> {
         JoinPlanner {
             sources,
             slots,
+            needed,
             environment,
             frame,
             estimator: Estimator::new(sources, slots, &environment.catalog.statistics),

@@ -165,7 +165,7 @@ impl JoinPlanner<'_> {
         self.slots
             .iter()
             .enumerate()
-            .filter(|(_, slot)| slot.source == source)
+            .filter(|(number, slot)| slot.source == source && self.needed.contains(number))
             .filter_map(|(number, slot)| match slot.column {
                 SourceColumn::Field(place) => Some((number, place)),
                 SourceColumn::RowNumber => None,
@@ -182,7 +182,8 @@ impl JoinPlanner<'_> {
     ) -> (Node, Vec<usize>) {
         let fields = self.slots_of(number);
         let wanted = Slot { source: number, column: SourceColumn::RowNumber };
-        let row_number = self.slots.iter().position(|slot| *slot == wanted);
+        let row_number =
+            self.slots.iter().position(|slot| *slot == wanted).filter(|slot| self.needed.contains(slot));
         let slots = fields.iter().map(|(slot, _)| *slot).chain(row_number).collect();
         if relation.kind == RelationKind::System {
             let scan = SystemScan {

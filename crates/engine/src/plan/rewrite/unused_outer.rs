@@ -1,7 +1,7 @@
 //! A LEFT JOIN of whose right side nothing is used, and in which a row has one partner at most, changes nothing and is dropped;
 //! one whose rows without a partner are all that is asked for (`WHERE right.key IS NULL`) becomes a join that only drops rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bind::source::{FromTree, SourceKind};
 use crate::expression::Expression;
@@ -30,6 +30,13 @@ pub(super) fn apply(joins: &mut Joins) {
 
 /// How often columns are looked at: by slot.
 struct Looks(BTreeMap<usize, usize>);
+
+impl Joins {
+    /// The columns that anything looks at, by slot. Others stand in the select list of EXISTS, or of a view.
+    pub(crate) fn needed(&mut self) -> BTreeSet<usize> {
+        Looks::of(self).0.into_keys().collect()
+    }
+}
 
 impl Looks {
     fn of(joins: &mut Joins) -> Looks {
