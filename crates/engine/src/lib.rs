@@ -30,6 +30,7 @@ pub mod api;
 pub mod attachment;
 pub mod backup;
 pub mod bind;
+mod bound;
 pub mod check;
 pub mod ddl;
 pub mod engine;

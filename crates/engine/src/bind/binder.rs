@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::error::{dsql, sqlcode};
-use crate::bind::inference::{ParameterType, Shape};
-use crate::bind::opaque::OpaqueColumns;
-use crate::bind::scope::{CommonTableScope, Namespace};
-use crate::bind::source::{Slot, Source, SourceColumn};
-use crate::bind::{Access, AccessPrivilege, Environment, VariableScope};
+use crate::bind::namespace::{CommonTableScope, Namespace};
+use crate::bind::prepared::VariableScope;
+use crate::bind::{Access, AccessPrivilege};
+use crate::bound::column::Origin;
+use crate::bound::environment::Environment;
+use crate::bound::query::Block;
+use crate::bound::shape::{ParameterType, Shape};
 use crate::catalog::ObjectKind;
 use crate::expression::{Expression, FrameSize};
-use crate::plan::AggregateCall;
 
 /// Deepest nesting of views, computed columns and subqueries: they can be defined through each other.
 const NESTING_MAX: usize = 128;
@@ -29,19 +29,6 @@ pub(crate) struct Bound {
     pub(crate) origin: Option<Origin>,
     /// The parameters in it whose types are not known yet.
     pub(crate) shape: Option<Box<Shape>>,
-}
-
-/// Where a result column comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Origin {
-    /// The column.
-    pub(crate) field: String,
-    /// Its relation.
-    pub(crate) relation: String,
-    /// The relation's alias in the query.
-    pub(crate) alias: String,
-    /// The relation's owner.
-    pub(crate) owner: String,
 }
 
 impl Bound {
@@ -73,47 +60,6 @@ impl Bound {
     }
 }
 
-/// One SELECT being bound: the sources of its rows and what is computed from them.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    /// What its rows come from.
-    pub(crate) sources: Vec<Source>,
-    /// The columns of the sources that are used: [`Expression::Column`] counts these.
-    pub(crate) slots: Vec<Slot>,
-    /// What it takes from the blocks around it: register, and value in terms of the block just outside.
-    pub(crate) captures: Vec<(usize, Expression)>,
-    /// Whether a block inside of it looks at a register of `captures`.
-    pub(crate) captured_deeper: bool,
-    /// Its aggregates: [`Expression::Aggregate`] counts these.
-    pub(crate) aggregates: Vec<AggregateCall>,
-    /// Its window functions: [`Expression::Window`] counts these.
-    pub(crate) windows: Vec<crate::bind::grouping::BoundWindow>,
-    /// Named windows of its WINDOW clause.
-    pub(crate) named_windows: Vec<ast::NamedWindow>,
-    /// While GROUP BY and what follows it is bound: the columns that stand for expressions.
-    pub(crate) opaque: Option<OpaqueColumns>,
-    /// Where aggregates may stand now.
-    pub(crate) aggregates_allowed: AggregatesAllowed,
-    /// Whether something in it has side effects or gives another value each time.
-    pub(crate) volatile: bool,
-}
-
-/// Where in a block binding stands, as far as aggregates are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum AggregatesAllowed {
-    /// FROM, FIRST and ROWS, and what is no query. Aggregates of queries in it stay those queries' own.
-    #[default]
-    No,
-    /// WHERE.
-    Where,
-    /// GROUP BY.
-    GroupBy,
-    /// Select list, HAVING, ORDER BY.
-    Yes,
-    /// Inside of an aggregate.
-    Inside,
-}
-
 /// A column that is part of an aggregate, which says whose aggregate it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AggregatedColumn {
@@ -121,20 +67,6 @@ pub(crate) struct AggregatedColumn {
     pub(crate) block: usize,
     /// The block that refers to it.
     pub(crate) seen_from: usize,
-}
-
-impl Block {
-    /// The slot of a column of a source.
-    pub(crate) fn slot(&mut self, source: usize, column: SourceColumn) -> usize {
-        let wanted = Slot { source, column };
-        match self.slots.iter().position(|slot| *slot == wanted) {
-            Some(place) => place,
-            None => {
-                self.slots.push(wanted);
-                self.slots.len() - 1
-            }
-        }
-    }
 }
 
 /// Binds one statement.

@@ -7,10 +7,12 @@ use farbird_types::{Error, Result, SqlType, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, RowSlot, unknown};
-use crate::bind::source::{FromTree, SourceColumn, SourceKind};
-use crate::bind::target::{row_table, slot_count, table_target};
+use crate::bind::namespace::{NamedTable, row_table};
+use crate::bind::scope::unknown;
+use crate::bind::target::{slot_count, table_target};
 use crate::bind::{Access, AccessPrivilege};
+use crate::bound::column::{ComputedRow, NamedValue, RowSlot};
+use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::catalog::system_tables::{is_live, refuse_change};
 use crate::catalog::triggers::{TriggerMoment, has_triggers};
 use crate::catalog::{ObjectKind, Relation, RelationKind};

@@ -3,7 +3,7 @@
 use farbird_sql::ast;
 use farbird_types::{Collation, Error, Result, SqlType, isc};
 
-use crate::bind::Environment;
+use crate::bound::environment::Environment;
 use crate::catalog::{declared_type, with_collation};
 
 /// A type with what a domain adds to it.

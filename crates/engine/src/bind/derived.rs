@@ -8,13 +8,13 @@ use std::sync::Arc;
 use farbird_sql::ast::{self, Name};
 use farbird_types::{ColumnType, Error, Result, isc};
 
-use crate::bind::binder::{Binder, Block, Origin};
+use crate::bind::binder::Binder;
 use crate::bind::error::{dsql, sqlcode};
-use crate::bind::query::{BoundSelect, OutputColumn};
-use crate::bind::scope::{
-    CommonTable, CommonTableScope, NamedColumn, NamedTable, NamedValue, RowKey, RowNumber,
-};
-use crate::bind::source::{FromTree, SourceColumn, SourceKind, alias_conflict, alias_of};
+use crate::bind::namespace::{CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, alias_of};
+use crate::bind::source::alias_conflict;
+use crate::bound::column::{NamedColumn, NamedValue, Origin};
+use crate::bound::query::{Block, BoundSelect, OutputColumn};
+use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::catalog::Relation;
 use crate::expression::Expression;
 

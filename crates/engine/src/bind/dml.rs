@@ -6,15 +6,21 @@ use farbird_sql::ast::{self, AssignedValue, Name};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
-use crate::bind::binder::{Binder, Block, Bound};
+use crate::bind::AccessPrivilege;
+use crate::bind::alone::surroundings;
+use crate::bind::binder::{Binder, Bound};
 use crate::bind::changed::{Changed, repeated};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::inference::inferred;
+use crate::bind::namespace::{NamedTable, Namespace};
+use crate::bind::prepared::{Action, Prepared, VariableScope};
 use crate::bind::returning::Returned;
-use crate::bind::scope::{NamedTable, NamedValue, Namespace, RowSlot, unknown};
-use crate::bind::source::{FromTree, SourceColumn, SourceKind};
+use crate::bind::scope::unknown;
 use crate::bind::target::slot_count;
-use crate::bind::{AccessPrivilege, Action, Environment, Prepared, VariableScope};
+use crate::bound::column::{NamedValue, RowSlot};
+use crate::bound::environment::Environment;
+use crate::bound::query::Block;
+use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::catalog::{ObjectKind, Relation};
 use crate::expression::Expression;
 use crate::plan::block::RowsOutline;
@@ -411,7 +417,8 @@ impl Binder<'_> {
         assignments: &mut [(usize, Expression)],
     ) -> Result<(Node, usize)> {
         let block = std::mem::take(self.block());
-        let planned = plan::block::plan_rows(outline, &block, self.environment, &mut self.frame)?;
+        let planned =
+            plan::block::plan_rows(outline, &block, surroundings(self.environment), &mut self.frame)?;
         let moved = |slot: usize| planned.positions.get(slot).copied().unwrap_or(usize::MAX);
         assignments.iter_mut().for_each(|(_, value)| value.move_columns(&moved));
         let width = planned.node.width();
@@ -437,7 +444,8 @@ impl Binder<'_> {
             }
         }
         let block = std::mem::take(self.block());
-        let planned = plan::block::plan_rows(outline, &block, self.environment, &mut self.frame)?;
+        let planned =
+            plan::block::plan_rows(outline, &block, surroundings(self.environment), &mut self.frame)?;
         let moved = |slot: usize| planned.positions.get(slot).copied().unwrap_or(usize::MAX);
         for clause in clauses {
             clause.condition.iter_mut().for_each(|condition| condition.move_columns(&moved));

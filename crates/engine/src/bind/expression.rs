@@ -6,38 +6,18 @@ use farbird_sql::ast::{self, BinaryOperator, ExpressionKind, UnaryOperator};
 use farbird_types::arithmetic::{self, ArithmeticOperator};
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
+use crate::bind::alone::bind_domain_check;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, meeting, stronger, text_kind};
 use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unknown_column, unsupported};
-use crate::bind::inference::Shape;
 use crate::bind::literal::{self, constant};
+use crate::bind::prepared::ComputedVariable;
 use crate::bind::query::BoundSubquery;
-use crate::bind::scope::ComputedRow;
-use crate::bind::{Access, ComputedVariable, Environment, VariableScope, bind_domain_check_with_accesses};
-use crate::expression::{
-    BoundExpression, DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type,
-};
+use crate::bind::unifying::{null_value, typed, unified};
+use crate::bound::column::ComputedRow;
+use crate::expression::{DomainConstraint, Expression, Subquery, SubqueryKind, context_type, error_type};
 use crate::plan::subplan::PlannedQuery;
-
-pub(crate) fn bind_alone(
-    environment: &Environment,
-    expression: &ast::Expression,
-    variables: &dyn VariableScope,
-    target: Option<&SqlType>,
-) -> Result<(BoundExpression, Vec<Access>)> {
-    let mut binder = Binder::new(environment, variables);
-    let mut bound = binder.bind_value(expression)?;
-    if let Some(target) = target {
-        bound = bound.converted(target);
-    }
-    let expression = BoundExpression {
-        expression: Arc::new(bound.expression),
-        column_type: bound.column_type,
-        frame: binder.frame,
-    };
-    Ok((expression, binder.accesses.into_iter().collect()))
-}
 
 impl Binder<'_> {
     /// Binds a value.
@@ -275,7 +255,7 @@ impl Binder<'_> {
         }
         match &case.otherwise {
             Some(otherwise) => thens.push(self.bind_value(otherwise)?),
-            None => thens.push(super::source::null_value()),
+            None => thens.push(null_value()),
         }
         match operand {
             Some(operand) => self.simple_case(operand, whens, thens, "CASE"),
@@ -345,7 +325,7 @@ impl Binder<'_> {
             Some(source) => {
                 let check = farbird_sql::parse_check(source, &self.parse_options())?;
                 let (check, accesses) =
-                    bind_domain_check_with_accesses(self.environment, &resolved.sql_type, &check.condition)?;
+                    bind_domain_check(self.environment, &resolved.sql_type, &check.condition)?;
                 self.accesses.extend(accesses);
                 Some(check)
             }
@@ -426,31 +406,5 @@ impl Binder<'_> {
             invariant,
             repeatable: query.repeatable,
         }))
-    }
-}
-
-/// Values of several types, made values of the one type that can hold them all.
-pub(super) fn unified(
-    values: Vec<Bound>,
-    shape: &Option<Box<Shape>>,
-) -> Result<(Vec<Expression>, ColumnType)> {
-    let types: Vec<SqlType> = values.iter().map(|value| *value.sql_type()).collect();
-    let sql_type = typed(arithmetic::common_type(&types), shape)?;
-    let nullable = values.iter().any(|value| value.column_type.nullable);
-    let expressions = values
-        .into_iter()
-        .map(|value| match sql_type {
-            SqlType::Null => value.expression,
-            _ => value.converted(&sql_type).expression,
-        })
-        .collect();
-    Ok((expressions, ColumnType { sql_type, nullable }))
-}
-
-/// A type that was computed, or none if that failed for want of a parameter's type: the next binding computes it again.
-fn typed(computed: Result<SqlType>, shape: &Option<Box<Shape>>) -> Result<SqlType> {
-    match computed {
-        Err(_) if shape.is_some() => Ok(SqlType::Null),
-        computed => computed,
     }
 }

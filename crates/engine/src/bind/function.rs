@@ -5,15 +5,15 @@ use std::sync::Arc;
 use farbird_sql::ast::{self, ExpressionKind};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
+use crate::bind::AccessPrivilege;
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unsupported};
-use crate::bind::expression::unified;
-use crate::bind::{AccessPrivilege, LocalFunction};
+use crate::bind::prepared::LocalFunction;
+use crate::bind::unifying::{null_value, unified};
 use crate::catalog::{ObjectKind, Routine, SystemPrivilege};
 use crate::expression::{Expression, FunctionReference};
-use crate::function::blob_util;
 use crate::function::call::{CallArgument, keyword_call};
-use crate::function::{Argument, ScalarFunction, Signature, lookup_scalar};
+use crate::function::{Argument, ScalarFunction, Signature, blob_util, lookup_scalar};
 
 impl Binder<'_> {
     /// Binds a call with plain arguments.
@@ -141,7 +141,7 @@ impl Binder<'_> {
         let operand = self.bind_value(operand)?;
         let mut whens = Vec::new();
         let mut thens = Vec::new();
-        let mut otherwise = super::source::null_value();
+        let mut otherwise = null_value();
         for pair in pairs.chunks(2) {
             match pair {
                 [when, then] => {
@@ -161,10 +161,8 @@ impl Binder<'_> {
         let value = self.bind_value(value)?;
         let other = self.bind_value(other)?;
         let condition = self.compare(ast::ComparisonOperator::Equal, value.clone(), other)?;
-        let mut bound = self.searched_case(
-            vec![Bound::new(condition, SqlType::Boolean, true)],
-            vec![super::source::null_value(), value],
-        )?;
+        let mut bound = self
+            .searched_case(vec![Bound::new(condition, SqlType::Boolean, true)], vec![null_value(), value])?;
         bound.column_type.nullable = true;
         Ok(bound)
     }

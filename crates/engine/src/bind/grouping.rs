@@ -4,77 +4,16 @@ use farbird_sql::ast;
 use farbird_types::key::KeyPart;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, Value, isc};
 
-use crate::bind::binder::{AggregatesAllowed, Binder, Bound};
+use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode, unsupported};
-use crate::bind::opaque::OpaqueColumns;
-use crate::bind::query::{ItemPlace, OutputColumn, key_part};
+use crate::bind::query::{ItemPlace, key_part};
+use crate::bound::opaque::OpaqueColumns;
+use crate::bound::query::{AggregatesAllowed, BoundWindow, OutputColumn};
 use crate::expression::Expression;
 use crate::function::lookup_aggregate;
 use crate::function::result_type::text_kind;
 use crate::plan::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFrame, WindowFunction};
-
-/// A call of a window function, bound.
-#[derive(Debug, Clone)]
-pub(crate) struct BoundWindow {
-    /// PARTITION BY.
-    pub(crate) partition: Vec<SortKey>,
-    /// ORDER BY.
-    pub(crate) order: Vec<SortKey>,
-    /// The call.
-    pub(crate) call: WindowCall,
-}
-
-impl BoundWindow {
-    /// Whether two calls look at the rows in the same order.
-    pub(crate) fn same_order(&self, other: &BoundWindow) -> bool {
-        let same = |left: &[SortKey], right: &[SortKey]| {
-            left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| left.value == right.value && left.part == right.part)
-        };
-        same(&self.partition, &other.partition) && same(&self.order, &other.order)
-    }
-
-    /// Calls `change` with each expression.
-    pub(crate) fn for_each_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
-        self.partition.iter_mut().chain(&mut self.order).for_each(|key| change(&mut key.value));
-        for bound in [&mut self.call.frame.start, &mut self.call.frame.end] {
-            if let FrameBound::Preceding(value) | FrameBound::Following(value) = bound {
-                change(value);
-            }
-        }
-        match &mut self.call.function {
-            WindowFunction::Aggregate(call) => {
-                call.arguments.iter_mut().chain(&mut call.filter).for_each(change);
-            }
-            WindowFunction::Ntile(value)
-            | WindowFunction::FirstValue(value)
-            | WindowFunction::LastValue(value) => change(value),
-            WindowFunction::Offset { value, distance, default, .. } => {
-                change(value);
-                change(distance);
-                change(default);
-            }
-            WindowFunction::NthValue { value, number, .. } => {
-                change(value);
-                change(number);
-            }
-            WindowFunction::RowNumber
-            | WindowFunction::Rank
-            | WindowFunction::DenseRank
-            | WindowFunction::PercentRank
-            | WindowFunction::CumeDist => {}
-        }
-    }
-
-    /// Gives each column another position.
-    pub(crate) fn move_columns(&mut self, position_of: &dyn Fn(usize) -> usize) {
-        self.for_each_mut(&mut |expression| expression.move_columns(position_of));
-    }
-}
 
 impl Binder<'_> {
     /// Binds GROUP BY: ordinals and aliases of the select list, or values.

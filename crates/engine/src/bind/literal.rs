@@ -7,8 +7,8 @@ use farbird_types::{
     ZoneId, convert, isc,
 };
 
-use crate::bind::Environment;
 use crate::bind::error::{dsql, sqlcode};
+use crate::bound::environment::Environment;
 use crate::catalog::character_set_named;
 use crate::expression::Expression as BoundValue;
 

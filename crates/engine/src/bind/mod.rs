@@ -5,16 +5,17 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `prepared` | what binding is told, and what comes of it |
 //! | `binder` | what is being bound: scopes, parameters, frame |
-//! | `scope` | sources of columns and the search for names |
+//! | `namespace`, `scope` | sources of columns, the names that can be seen, and the search for them |
 //! | `source` | what stands in FROM: tables, procedures, joins |
 //! | `derived` | queries in FROM: views, derived tables, common tables |
 //! | `query` | SELECT |
 //! | `union` | UNION, recursive common tables |
-//! | `expression`, `literal`, `predicate`, `function` | values and predicates |
+//! | `alone` | expressions that stand by themselves |
+//! | `expression`, `literal`, `predicate`, `function`, `unifying` | values and predicates |
 //! | `inference` | types of parameters |
 //! | `grouping` | aggregates and window functions |
-//! | `opaque` | columns that stand for expressions, in queries that group |
 //! | `dml` | statements that change rows |
 //! | `changed`, `returning` | the table or view they change, and what they give back |
 //! | `target` | the table that a statement changes: defaults, constraints, references |
@@ -22,6 +23,7 @@
 //! | `data_type` | types as they are written |
 //! | `error` | the statuses of binding |
 
+mod alone;
 pub(crate) mod binder;
 mod changed;
 mod collating;
@@ -35,170 +37,34 @@ pub(crate) mod grouping;
 pub(crate) mod inference;
 mod label;
 mod literal;
-mod opaque;
+mod namespace;
 mod predicate;
+mod prepared;
 pub(crate) mod query;
 mod returning;
 pub(crate) mod scope;
 pub(crate) mod source;
 pub(crate) mod target;
+mod unifying;
 mod union;
 
 use std::sync::Arc;
 
 use farbird_sql::ast;
-use farbird_types::{CharacterSet, ColumnType, Result, SqlType};
+use farbird_types::{Result, SqlType};
 
-use crate::api::{ColumnDescription, StatementKind};
-use crate::catalog::{Catalog, Relation};
+use crate::catalog::Relation;
 use crate::expression::BoundExpression;
-use crate::plan::SelectPlan;
-use crate::plan::modification::ModifyPlan;
 
+pub use crate::bound::environment::Environment;
 pub use crate::catalog::{Access, AccessPrivilege};
 pub(crate) use binder::unknown_type;
 pub(crate) use inference::parameters_of_argument;
+pub use prepared::{
+    Action, ComputedVariable, LocalFunction, NoVariables, Prepared, QueryDescription, QueryOptions, Variable,
+    VariableScope,
+};
 pub use target::table_target;
-
-/// What binding looks at.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    /// What exists.
-    pub catalog: Arc<Catalog>,
-    /// Character set of the attachment: that of its literals.
-    pub character_set: CharacterSet,
-    /// SQL dialect, 1 or 3.
-    pub dialect: u8,
-}
-
-/// A variable or parameter of PSQL, by its slot in [`crate::expression::ExecutionContext::parameters`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Variable {
-    /// Its slot.
-    pub slot: usize,
-    /// Its type.
-    pub column_type: ColumnType,
-}
-
-/// A computed column of a trigger's NEW or OLD: it follows what is assigned to the others.
-#[derive(Debug, Clone)]
-pub struct ComputedVariable {
-    /// The table.
-    pub relation: Arc<Relation>,
-    /// The column's place in it.
-    pub column: usize,
-    /// Where the row begins, by field id; `None` if what fires the trigger has no such row.
-    pub first: Option<usize>,
-}
-
-/// A function declared in the routine that is being bound.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LocalFunction {
-    /// Its number, handed to `psql::call_local_function`.
-    pub number: usize,
-    /// Types of its parameters.
-    pub parameters: Vec<SqlType>,
-    /// How many arguments a call must have at least; defaults are the callee's matter.
-    pub required: usize,
-    /// Type of its result.
-    pub result: ColumnType,
-}
-
-/// What names mean in the routine that a statement stands in.
-///
-/// Columns win over variables, except where a colon says otherwise.
-pub trait VariableScope {
-    /// A variable by name; with a qualifier a cursor's field, or a column of NEW or OLD.
-    fn variable(&self, qualifier: Option<&str>, name: &str) -> Option<Variable>;
-
-    /// A computed column of NEW or OLD.
-    fn computed_column(&self, qualifier: &str, name: &str) -> Option<ComputedVariable> {
-        let _ = (qualifier, name);
-        None
-    }
-
-    /// The slot in which a cursor keeps the row number of a table's row: for WHERE CURRENT OF. The number is an
-    /// INTEGER value; see [`QueryOptions::row_numbers`].
-    fn cursor_row_number(&self, cursor: &str, relation: &str) -> Option<usize> {
-        let _ = (cursor, relation);
-        None
-    }
-
-    /// Whether a cursor is that of a loop: FOR SELECT ... AS CURSOR.
-    fn is_loop_cursor(&self, cursor: &str) -> bool {
-        let _ = cursor;
-        false
-    }
-
-    /// A function declared in the routine.
-    fn local_function(&self, name: &str) -> Option<LocalFunction> {
-        let _ = name;
-        None
-    }
-
-    /// The type of a parameter (`?`) of the statement, by its number, if that is known already.
-    fn parameter_type(&self, number: usize) -> Option<ColumnType> {
-        let _ = number;
-        None
-    }
-
-    /// Whether statements stand in PSQL: `?` is no parameter there.
-    fn is_psql(&self) -> bool {
-        true
-    }
-}
-
-/// The scope of statements that stand in no routine.
-#[derive(Debug, Clone, Copy)]
-pub struct NoVariables;
-
-impl VariableScope for NoVariables {
-    fn variable(&self, _qualifier: Option<&str>, _name: &str) -> Option<Variable> {
-        None
-    }
-
-    fn is_psql(&self) -> bool {
-        false
-    }
-}
-
-/// A statement bound to the catalog, ready to run any number of times.
-#[derive(Debug, Clone)]
-pub struct Prepared {
-    /// What clients are told it is.
-    pub kind: StatementKind,
-    /// What running it does.
-    pub action: Action,
-    /// Its parameters, in order.
-    pub parameters: Vec<ColumnDescription>,
-    /// Its result columns.
-    pub columns: Vec<ColumnDescription>,
-    /// Whether its rows are fetched from a cursor, rather than handed back as one row.
-    pub has_cursor: bool,
-    /// Plan in the short form; empty for none.
-    pub plan: String,
-    /// Plan in the explained form; empty for none.
-    pub explained_plan: String,
-    /// What its user must be allowed.
-    pub accesses: Vec<Access>,
-}
-
-/// What running a statement does.
-#[derive(Debug, Clone)]
-pub enum Action {
-    /// Opens a cursor: [`crate::execute::Cursor::open`].
-    Select(Arc<SelectPlan>),
-    /// Changes rows: [`crate::execute::modify()`].
-    Modify(Arc<ModifyPlan>),
-}
-
-/// How a query is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct QueryOptions {
-    /// Rows carry, after their columns, the row numbers of the tables they were read from
-    /// ([`SelectPlan::row_numbers`]), so that UPDATE and DELETE ... WHERE CURRENT OF can name them.
-    pub row_numbers: bool,
-}
 
 /// Binds SELECT, INSERT, UPDATE, DELETE, UPDATE OR INSERT or MERGE.
 ///
@@ -311,7 +177,7 @@ pub fn bind_expression(
     variables: &dyn VariableScope,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
-    expression::bind_alone(environment, expression, variables, target).map(|(bound, _)| bound)
+    alone::bind_alone(environment, expression, variables, target).map(|(bound, _)| bound)
 }
 
 /// As [`bind_expression`], with what its user must be allowed: for expressions of a client's block.
@@ -324,7 +190,7 @@ pub fn bind_expression_with_accesses(
     variables: &dyn VariableScope,
     target: Option<&SqlType>,
 ) -> Result<(BoundExpression, Vec<Access>)> {
-    expression::bind_alone(environment, expression, variables, target)
+    alone::bind_alone(environment, expression, variables, target)
 }
 
 /// Binds an expression over the rows of a table, given by slot (field id): computed columns, CHECK constraints, index
@@ -338,7 +204,7 @@ pub fn bind_row_expression(
     expression: &ast::Expression,
     target: Option<&SqlType>,
 ) -> Result<BoundExpression> {
-    target::bind_row_expression(environment, relation, expression, target).map(|(bound, _)| bound)
+    alone::bind_row_expression(environment, relation, expression, target).map(|(bound, _)| bound)
 }
 
 /// Binds a domain's CHECK, whose VALUE is the only value of its row.
@@ -350,7 +216,7 @@ pub fn bind_domain_check(
     domain_type: &SqlType,
     check: &ast::Expression,
 ) -> Result<BoundExpression> {
-    target::bind_domain_check(environment, domain_type, check).map(|(bound, _)| bound)
+    alone::bind_domain_check(environment, domain_type, check).map(|(bound, _)| bound)
 }
 
 /// As [`bind_domain_check`], with what whoever converts to the domain must be allowed.
@@ -362,16 +228,7 @@ pub fn bind_domain_check_with_accesses(
     domain_type: &SqlType,
     check: &ast::Expression,
 ) -> Result<(BoundExpression, Vec<Access>)> {
-    target::bind_domain_check(environment, domain_type, check)
-}
-
-/// A query as a view or a CREATE TABLE sees it.
-#[derive(Debug, Clone)]
-pub struct QueryDescription {
-    /// Its columns.
-    pub columns: Vec<ColumnDescription>,
-    /// What it uses.
-    pub accesses: Vec<Access>,
+    alone::bind_domain_check(environment, domain_type, check)
 }
 
 /// What a query gives, without planning it: for CREATE VIEW.

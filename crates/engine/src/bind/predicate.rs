@@ -1,14 +1,13 @@
 //! Predicates.
 
 use farbird_sql::ast::{self, ComparisonOperator, ExpressionKind, Quantifier};
-use farbird_types::arithmetic;
-use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, ExactSubtype, ExactWidth, Result, SqlType, arithmetic, isc};
 
 use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, list_kind, meeting, meeting_type, stronger, text_kind};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
-use crate::bind::inference::Shape;
+use crate::bound::shape::Shape;
 use crate::expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use crate::function::{Argument, lookup_scalar};
 

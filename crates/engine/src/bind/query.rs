@@ -7,70 +7,23 @@ use farbird_types::key::{KeyPart, NullsPosition};
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use crate::api::{ColumnDescription, StatementKind};
-use crate::bind::binder::{AggregatesAllowed, Binder, Block, Bound, Origin};
+use crate::bind::alone::surroundings;
+use crate::bind::binder::{Binder, Bound};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{at, dsql, sqlcode};
-use crate::bind::inference::{Shape, inferred};
+use crate::bind::inference::inferred;
 use crate::bind::label::label_of;
-use crate::bind::opaque::OpaqueColumns;
-use crate::bind::scope::NamedTable;
-use crate::bind::source::FromTree;
-use crate::bind::{Action, Environment, Prepared, QueryDescription, QueryOptions, VariableScope};
+use crate::bind::namespace::NamedTable;
+use crate::bind::prepared::{Action, Prepared, QueryDescription, QueryOptions, VariableScope};
+use crate::bound::environment::Environment;
+use crate::bound::opaque::OpaqueColumns;
+use crate::bound::query::{AggregatesAllowed, BoundLimit, BoundSelect, OutputColumn};
+use crate::bound::shape::Shape;
 use crate::catalog::RelationKind;
 use crate::expression::Expression;
 use crate::plan::block::{LockWish, Outline};
-use crate::plan::{self, JoinKey, Node, RowNumberColumn, SelectPlan, SortKey};
-
-/// A column of a query's result.
-#[derive(Debug, Clone)]
-pub(crate) struct OutputColumn {
-    /// Its name where others refer to it: alias or column's name.
-    pub(crate) name: Option<String>,
-    /// What it is called if it has no name: `ADD`, `COUNT`.
-    pub(crate) label: String,
-    /// Its value, over the row that the query's last step gives.
-    pub(crate) expression: Expression,
-    /// Its type.
-    pub(crate) column_type: ColumnType,
-    /// The column that it is, unchanged.
-    pub(crate) origin: Option<Origin>,
-    /// The parameters in it whose types are not known yet.
-    pub(crate) shape: Option<Box<Shape>>,
-}
-
-/// How many rows, bound.
-#[derive(Debug, Clone)]
-pub(crate) struct BoundLimit {
-    /// How many are skipped.
-    pub(crate) skip: Option<Expression>,
-    /// How many are handed out.
-    pub(crate) first: Option<Expression>,
-    /// Both are ordinals (ROWS).
-    pub(crate) ordinals: bool,
-}
-
-/// A query, bound but not planned.
-#[derive(Debug)]
-pub(crate) struct BoundSelect {
-    /// Its sources, and what is computed from them.
-    pub(crate) block: Block,
-    /// How the sources are joined.
-    pub(crate) tree: FromTree,
-    /// WHERE.
-    pub(crate) conditions: Vec<Expression>,
-    /// GROUP BY; `Some` without keys: one group of all.
-    pub(crate) grouping: Option<Vec<JoinKey>>,
-    /// HAVING.
-    pub(crate) having: Vec<Expression>,
-    /// The select list.
-    pub(crate) items: Vec<OutputColumn>,
-    /// DISTINCT.
-    pub(crate) distinct: bool,
-    /// ORDER BY.
-    pub(crate) order: Vec<SortKey>,
-    /// FIRST and SKIP, ROWS, OFFSET and FETCH: the inner ones first.
-    pub(crate) limits: Vec<BoundLimit>,
-}
+use crate::plan::rewrite::joins::{GroupedQuery, UnnestedQuery};
+use crate::plan::{self, Node, RowNumberColumn, SelectPlan, SortKey};
 
 /// What stands at a place of a select list.
 pub(super) enum ItemPlace<'q> {
@@ -78,20 +31,6 @@ pub(super) enum ItemPlace<'q> {
     Expanded(Box<Bound>),
     /// An expression.
     Written(&'q ast::Expression),
-}
-
-impl BoundSelect {
-    /// The query itself if it only selects and renames; given back otherwise.
-    pub(crate) fn into_simple(self) -> std::result::Result<Box<BoundSelect>, Box<BoundSelect>> {
-        let simple = self.grouping.is_none()
-            && !self.distinct
-            && self.order.is_empty()
-            && self.limits.is_empty()
-            && self.block.windows.is_empty()
-            && !self.block.volatile
-            && !self.items.iter().any(|item| item.expression.is_volatile());
-        if simple { Ok(Box::new(self)) } else { Err(Box::new(self)) }
-    }
 }
 
 pub(crate) fn bind_select(
@@ -430,7 +369,7 @@ impl Binder<'_> {
 
     fn push_named(
         &mut self,
-        column: &super::scope::NamedColumn,
+        column: &crate::bound::column::NamedColumn,
         place: Option<(usize, usize)>,
         columns: &mut Vec<OutputColumn>,
     ) -> Result<()> {
@@ -493,7 +432,7 @@ impl Binder<'_> {
     pub(crate) fn plan_select(&mut self, select: BoundSelect) -> Result<(Node, Vec<(usize, Expression)>)> {
         let captures = select.block.captures.clone();
         let outline = Outline::new(select);
-        let planned = plan::block::plan(outline, self.environment, &mut self.frame)?;
+        let planned = plan::block::plan(outline, surroundings(self.environment), &mut self.frame)?;
         Ok((planned.root, captures))
     }
 
@@ -507,7 +446,7 @@ impl Binder<'_> {
         let mut outline = Outline::new(select);
         outline.row_numbers = options.row_numbers;
         outline.lock = lock;
-        let planned = plan::block::plan(outline, self.environment, &mut self.frame)?;
+        let planned = plan::block::plan(outline, surroundings(self.environment), &mut self.frame)?;
         Ok((planned.root, planned.row_numbers))
     }
 
@@ -532,9 +471,10 @@ impl Binder<'_> {
                 Some(&select).filter(|_| takes_all_itself && !volatile).and_then(plan::rewrite::grouped);
             let captures = select.block.captures.clone();
             let outline = Outline::new(select);
-            let planned = plan::block::plan(outline, binder.environment, &mut binder.frame)?;
+            let around = surroundings(binder.environment);
+            let planned = plan::block::plan(outline, around, &mut binder.frame)?;
             let grouped = grouped
-                .map(|outline| outline.planned(binder.environment, &mut binder.frame, planned.cost))
+                .map(|outline| outline.planned(around, &mut binder.frame, planned.cost))
                 .transpose()?;
             let plan = planned.root;
             let unnested = unnested.or_else(|| {
@@ -563,9 +503,9 @@ pub(crate) struct BoundSubquery {
     /// Whether its rows depend on nothing but `captures`.
     pub(crate) repeatable: bool,
     /// The query in a form that can become part of the FROM clause around it.
-    pub(crate) unnested: Option<plan::rewrite::UnnestedQuery>,
+    pub(crate) unnested: Option<UnnestedQuery>,
     /// The query in a form that groups, and is joined.
-    pub(crate) grouped: Option<plan::rewrite::GroupedQuery>,
+    pub(crate) grouped: Option<GroupedQuery>,
 }
 
 impl BoundSubquery {

@@ -5,10 +5,11 @@ use farbird_sql::ast;
 use farbird_types::Result;
 
 use crate::api::ColumnDescription;
-use crate::bind::binder::{Binder, Block};
+use crate::bind::binder::Binder;
+use crate::bind::namespace::{NamedTable, Namespace, RowKey, RowNumber, alias_of};
 use crate::bind::query::describe_column;
-use crate::bind::scope::{ComputedRow, NamedTable, NamedValue, Namespace, RowKey, RowNumber, RowSlot};
-use crate::bind::source::alias_of;
+use crate::bound::column::{ComputedRow, NamedValue, RowSlot};
+use crate::bound::query::Block;
 use crate::expression::Expression;
 
 /// What RETURNING can see: where the old and the new row begin in the row it looks at.

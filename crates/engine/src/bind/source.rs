@@ -3,186 +3,27 @@
 //! Views, common tables and derived tables that only select and rename are taken into the query they stand in, so that
 //! its conditions reach their tables' indexes. Others become plans of their own.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use farbird_sql::ast::{self, Name};
-use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+use farbird_types::{ColumnType, Error, Result, isc};
 
-use crate::bind::binder::{Binder, Block, Bound, Origin};
+use crate::bind::AccessPrivilege;
+use crate::bind::binder::Binder;
 use crate::bind::error::{at, dsql, sqlcode, unknown_table};
-use crate::bind::scope::{
-    ComputedRow, MergedColumn, NamedColumn, NamedTable, NamedValue, Namespace, RowKey, RowNumber, RowSlot,
+use crate::bind::namespace::{
+    MergedColumn, NamedTable, Namespace, RowKey, RowNumber, alias_of, is_not_null, row_table,
 };
-use crate::bind::target::row_table;
-use crate::bind::{AccessPrivilege, Environment};
-use crate::catalog::{Column, ObjectKind, Relation, RelationKind, Routine};
+use crate::bound::column::{ComputedRow, NamedColumn, NamedValue, Origin, RowSlot};
+use crate::bound::environment::Environment;
+use crate::bound::query::Block;
+use crate::bound::source::{FromTree, Source, SourceColumn, SourceKind};
+use crate::catalog::{ObjectKind, Relation, RelationKind, Routine};
 use crate::expression::Expression;
-use crate::plan::Node;
-
-/// Where rows of a block come from.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    /// What it is.
-    pub(crate) kind: SourceKind,
-    /// Its names in plans: those of the views it stands in, then its own alias.
-    pub(crate) path: Vec<String>,
-}
-
-/// The kinds of sources.
-#[derive(Debug, Clone)]
-pub(crate) enum SourceKind {
-    /// A table.
-    Table(Arc<Relation>),
-    /// A selectable procedure with its inputs, over the slots of the sources before it.
-    Procedure(Arc<Routine>, Vec<Expression>),
-    /// A query with a plan of its own, and what it takes from the sources before it.
-    Derived {
-        /// Its plan.
-        plan: Node,
-        /// Register and value, over the slots of the sources before it.
-        captures: Vec<(usize, Expression)>,
-        /// Types of its columns.
-        types: Vec<SqlType>,
-    },
-    /// What the recursive member of a common table sees of it: its place in the frame, and the types of its columns.
-    Working(usize, Vec<SqlType>),
-}
-
-/// A column of a source that is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
-    /// Which source.
-    pub(crate) source: usize,
-    /// Which column.
-    pub(crate) column: SourceColumn,
-}
-
-/// A column of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SourceColumn {
-    /// By its place.
-    Field(usize),
-    /// The number of the row.
-    RowNumber,
-}
-
-/// How the sources of a block are joined.
-#[derive(Debug, Clone)]
-pub(crate) enum FromTree {
-    /// One source.
-    Source(usize),
-    /// Inner joins, in any order.
-    Group(Vec<FromTree>, Vec<Expression>),
-    /// LEFT JOIN; RIGHT is turned around.
-    Left(Box<FromTree>, Box<FromTree>, Vec<Expression>),
-    /// FULL JOIN.
-    Full(Box<FromTree>, Box<FromTree>, Vec<Expression>),
-    /// A member of a group that gives no rows of its own: those of the others stay that have a partner in it, or none. Only
-    /// planning makes it, of EXISTS and its like.
-    Dropping {
-        /// Where partners come from.
-        query: Box<FromTree>,
-        /// What makes a row a partner; also conditions on the query alone.
-        on: Vec<Expression>,
-        /// Whether rows stay that have none.
-        anti: bool,
-    },
-}
-
-impl SourceKind {
-    /// The type of a column, by its place.
-    pub(crate) fn column_type(&self, place: usize) -> Option<SqlType> {
-        match self {
-            SourceKind::Table(relation) => relation.columns.get(place).map(|column| column.sql_type),
-            SourceKind::Procedure(procedure, _) => procedure.outputs.get(place).map(|output| output.sql_type),
-            SourceKind::Derived { types, .. } | SourceKind::Working(_, types) => types.get(place).copied(),
-        }
-    }
-}
 
 /// Most sources of one block: Firebird's limit on contexts.
 const SOURCES_MAX: usize = 255;
-
-impl FromTree {
-    /// Calls `change` with each condition.
-    pub(crate) fn for_each_condition_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
-        match self {
-            FromTree::Source(_) => {}
-            FromTree::Group(items, conditions) => {
-                items.iter_mut().for_each(|item| item.for_each_condition_mut(change));
-                conditions.iter_mut().for_each(change);
-            }
-            FromTree::Left(left, right, conditions) | FromTree::Full(left, right, conditions) => {
-                left.for_each_condition_mut(change);
-                right.for_each_condition_mut(change);
-                conditions.iter_mut().for_each(change);
-            }
-            FromTree::Dropping { query, on, .. } => {
-                query.for_each_condition_mut(change);
-                on.iter_mut().for_each(change);
-            }
-        }
-    }
-
-    /// The sources that may have no row in a row of the join.
-    pub(crate) fn nullable_sources(&self, out: &mut BTreeSet<usize>) {
-        let mut all = |tree: &FromTree| {
-            let mut sources = Vec::new();
-            tree.sources(&mut sources);
-            out.extend(sources);
-        };
-        match self {
-            FromTree::Source(_) | FromTree::Dropping { .. } => {}
-            FromTree::Group(items, _) => items.iter().for_each(|item| item.nullable_sources(out)),
-            FromTree::Left(left, right, _) => {
-                all(right);
-                left.nullable_sources(out);
-            }
-            FromTree::Full(left, right, _) => {
-                all(left);
-                all(right);
-            }
-        }
-    }
-
-    /// Gives each source another number.
-    pub(crate) fn move_sources(&mut self, by: usize) {
-        match self {
-            FromTree::Source(source) => *source += by,
-            FromTree::Group(items, _) => items.iter_mut().for_each(|item| item.move_sources(by)),
-            FromTree::Left(left, right, _) | FromTree::Full(left, right, _) => {
-                left.move_sources(by);
-                right.move_sources(by);
-            }
-            FromTree::Dropping { query, .. } => query.move_sources(by),
-        }
-    }
-
-    /// Whether it has no outer joins.
-    pub(crate) fn is_inner(&self) -> bool {
-        match self {
-            FromTree::Source(_) => true,
-            FromTree::Group(items, _) => items.iter().all(FromTree::is_inner),
-            FromTree::Dropping { query, .. } => query.is_inner(),
-            FromTree::Left(..) | FromTree::Full(..) => false,
-        }
-    }
-
-    /// Its sources.
-    pub(crate) fn sources(&self, out: &mut Vec<usize>) {
-        match self {
-            FromTree::Source(source) => out.push(*source),
-            FromTree::Group(items, _) => items.iter().for_each(|item| item.sources(out)),
-            FromTree::Left(left, right, _) | FromTree::Full(left, right, _) => {
-                left.sources(out);
-                right.sources(out);
-            }
-            FromTree::Dropping { query, .. } => query.sources(out),
-        }
-    }
-}
 
 /// The tables on both sides of a join, by their places in the namespace.
 struct Operands {
@@ -533,7 +374,7 @@ impl Binder<'_> {
 
     /// How sources kept in the catalog are parsed.
     pub(crate) fn parse_options(&self) -> farbird_sql::ParseOptions {
-        super::target::parse_options(self.environment)
+        self.environment.parse_options()
     }
 }
 
@@ -575,16 +416,6 @@ pub(crate) fn named_relation(
     }
 }
 
-/// Whether a column is NOT NULL, by itself or by its domain.
-pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
-    column.not_null || environment.catalog.domains.get(&column.domain).is_some_and(|domain| domain.not_null)
-}
-
-/// The alias that descriptions show: none where none was written.
-pub(super) fn alias_of(alias: &str, relation: &str) -> String {
-    if alias == relation { String::new() } else { alias.to_owned() }
-}
-
 /// The status of a column of USING that a side of the join has not.
 fn unknown_in_using(side: &str, name: &Name) -> Error {
     let shown = format!("<{side} side of USING>.{name}");
@@ -593,9 +424,4 @@ fn unknown_in_using(side: &str, name: &Name) -> Error {
 
 pub(super) fn alias_conflict(alias: &str) -> Error {
     dsql(sqlcode::UNKNOWN_TABLE).and(isc::ALIAS_CONFLICT_ERR).with(alias)
-}
-
-/// A bare NULL.
-pub(crate) fn null_value() -> Bound {
-    Bound::new(Expression::NULL, SqlType::Null, true)
 }

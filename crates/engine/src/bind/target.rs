@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use farbird_sql::ast;
-use farbird_types::{ColumnType, Error, Result, SqlType, isc};
+use farbird_types::{Error, Result, SqlType, isc};
 
-use crate::bind::binder::{Binder, Origin};
+use crate::bind::Access;
+use crate::bind::alone::{bind_alone, bind_domain_check, bind_row_expression};
 use crate::bind::function::parse_default_source;
-use crate::bind::scope::{ComputedRow, NamedColumn, NamedTable, NamedValue, RowSlot};
-use crate::bind::source::{SourceColumn, is_not_null};
-use crate::bind::{Access, Environment, NoVariables};
+use crate::bind::namespace::is_not_null;
+use crate::bind::prepared::NoVariables;
+use crate::bound::environment::Environment;
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Column, ConstraintKind, Index, ReferentialAction, Relation, RelationKind, Trigger};
-use crate::expression::{BoundExpression, Expression, SubqueryKind};
+use crate::expression::BoundExpression;
 use crate::plan::modification::{
     CheckRule, ForeignKeyRule, ReferenceRule, Target, TargetColumn, TriggerPresence, UniqueName,
 };
@@ -84,14 +84,14 @@ fn target_column(
     };
     let computed = match &column.computed_source {
         Some(source) => {
-            let parsed = farbird_sql::parse_computed(source, &parse_options(environment))?;
+            let parsed = farbird_sql::parse_computed(source, &environment.parse_options())?;
             Some(bind_row_expression(environment, relation, &parsed.value, Some(&column.sql_type))?.0)
         }
         None => None,
     };
     let domain_check = match domain.and_then(|domain| domain.check_source.as_ref()) {
         Some(source) => {
-            let parsed = farbird_sql::parse_check(source, &parse_options(environment))?;
+            let parsed = farbird_sql::parse_check(source, &environment.parse_options())?;
             let (check, used) = bind_domain_check(environment, &column.sql_type, &parsed.condition)?;
             accesses.insert.extend(used.iter().cloned());
             accesses.update.extend(used);
@@ -120,18 +120,8 @@ fn bind_default(
     source: &str,
     sql_type: &SqlType,
 ) -> Result<(BoundExpression, Vec<Access>)> {
-    let value = parse_default_source(source, &parse_options(environment))?;
-    super::bind_expression_with_accesses(environment, &value, &NoVariables, Some(sql_type))
-}
-
-/// How sources kept in the catalog are parsed.
-pub(crate) fn parse_options(environment: &Environment) -> farbird_sql::ParseOptions {
-    farbird_sql::ParseOptions {
-        dialect: match environment.dialect {
-            1 => farbird_sql::Dialect::One,
-            _ => farbird_sql::Dialect::Three,
-        },
-    }
+    let value = parse_default_source(source, &environment.parse_options())?;
+    bind_alone(environment, &value, &NoVariables, Some(sql_type))
 }
 
 fn check_rules(
@@ -143,7 +133,7 @@ fn check_rules(
     let mut rules = Vec::new();
     for constraint in &relation.constraints {
         let ConstraintKind::Check { source } = &constraint.kind else { continue };
-        let check = farbird_sql::parse_check(source, &parse_options(environment))?;
+        let check = farbird_sql::parse_check(source, &environment.parse_options())?;
         let (condition, used) = bind_row_expression(environment, relation, &check.condition, None)?;
         // As a trigger of the table it needs nothing to look at the table itself.
         for access in used.into_iter().filter(|access| access.object != relation.name) {
@@ -326,106 +316,4 @@ fn is_after(trigger: &Trigger) -> bool {
 fn actions(trigger: &Trigger) -> impl Iterator<Item = u64> {
     let bits = trigger.trigger_type.wrapping_add(1) >> 1;
     (0..3).map(move |place| (bits >> (place * 2)) & 3).filter(|action| *action != 0)
-}
-
-/// A table's names over a row by slot.
-pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row: ComputedRow) -> NamedTable {
-    let columns = relation.columns.iter().enumerate().map(|(place, column)| {
-        let field = usize::from(column.field_id);
-        let value = match (&column.computed_source, row) {
-            (Some(_), _) => NamedValue::Computed { row, relation: relation.clone(), column: place },
-            (None, ComputedRow::Columns(at)) => {
-                NamedValue::Expression(at.value(Expression::Column(at.offset + field)))
-            }
-            (None, ComputedRow::Parameters { first }) => {
-                NamedValue::Expression(Expression::Parameter(first + field))
-            }
-            (None, ComputedRow::Source { source, .. }) => {
-                NamedValue::Source(source, SourceColumn::Field(place))
-            }
-        };
-        let sql_type = column.sql_type;
-        NamedColumn {
-            name: column.name.clone(),
-            value,
-            column_type: ColumnType { sql_type, nullable: !is_not_null(environment, column) },
-            origin: Origin {
-                field: column.name.clone(),
-                relation: relation.name.clone(),
-                alias: String::new(),
-                owner: relation.owner.clone(),
-            },
-        }
-    });
-    NamedTable {
-        name: relation.name.clone(),
-        description: format!("table {}", relation.name),
-        columns: columns.collect(),
-        derived: false,
-        row_key: None,
-    }
-}
-
-pub(crate) fn bind_row_expression(
-    environment: &Environment,
-    relation: &Arc<Relation>,
-    expression: &ast::Expression,
-    target: Option<&SqlType>,
-) -> Result<(BoundExpression, Vec<Access>)> {
-    let mut binder = Binder::new(environment, &NoVariables);
-    binder.inside_definition = true;
-    let row = ComputedRow::Columns(RowSlot::at(0));
-    binder.namespace().tables.push(row_table(environment, relation, row));
-    let mut bound = binder.bind_value(expression)?;
-    if let Some(target) = target {
-        bound = bound.converted(target);
-    }
-    let expression = BoundExpression {
-        expression: Arc::new(bound.expression),
-        column_type: bound.column_type,
-        frame: binder.frame,
-    };
-    Ok((expression, binder.accesses.into_iter().collect()))
-}
-
-pub(crate) fn bind_domain_check(
-    environment: &Environment,
-    domain_type: &SqlType,
-    check: &ast::Expression,
-) -> Result<(BoundExpression, Vec<Access>)> {
-    let mut binder = Binder::new(environment, &NoVariables);
-    binder.inside_definition = true;
-    binder.domain_value = Some(*domain_type);
-    let condition = quantified_to_truth(binder.bind_condition(check)?, false);
-    let condition = BoundExpression {
-        expression: Arc::new(condition),
-        column_type: ColumnType { sql_type: SqlType::Boolean, nullable: true },
-        frame: binder.frame,
-    };
-    Ok((condition, binder.accesses.into_iter().collect()))
-}
-
-/// A domain's condition (or its negation) with quantified subqueries that leave nothing unknown. Elsewhere a CHECK takes
-/// unknown for fulfilled, but Firebird 5 refuses NULL for `check (value in (select ...))` and `check (value not in
-/// (select ...))` alike: there unknown is false, whatever NOT stands before it.
-fn quantified_to_truth(condition: Expression, negated: bool) -> Expression {
-    let all = |parts: Vec<Expression>| {
-        parts.into_iter().map(|part| quantified_to_truth(part, negated)).collect::<Vec<_>>()
-    };
-    match condition {
-        Expression::Not(operand) => quantified_to_truth(*operand, !negated),
-        Expression::And(parts) if negated => Expression::Or(all(parts)),
-        Expression::And(parts) => Expression::And(all(parts)),
-        Expression::Or(parts) if negated => Expression::And(all(parts)),
-        Expression::Or(parts) => Expression::Or(all(parts)),
-        other => {
-            let is_quantified = matches!(&other, Expression::Subquery(subquery)
-                if matches!(subquery.kind, SubqueryKind::Quantified { .. }));
-            let other = if negated { Expression::Not(Box::new(other)) } else { other };
-            match is_quantified {
-                true => Expression::IsTruth { operand: Box::new(other), truth: ast::Truth::True },
-                false => other,
-            }
-        }
-    }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, arithmetic, isc};
 
-use crate::bind::binder::{AggregatesAllowed, Binder};
+use crate::bind::binder::Binder;
 use crate::bind::data_type::collation_of;
 use crate::bind::derived::{references_to, refers_to};
 use crate::bind::error::{dsql, sqlcode, unsupported};
-use crate::bind::query::{BoundSelect, OutputColumn};
-use crate::bind::scope::{CommonTable, CommonTableScope, WorkingTable};
-use crate::bind::source::{FromTree, SourceColumn, SourceKind};
+use crate::bind::namespace::{CommonTable, CommonTableScope, WorkingTable};
+use crate::bound::query::{AggregatesAllowed, BoundSelect, OutputColumn};
+use crate::bound::source::{FromTree, SourceColumn, SourceKind};
 use crate::expression::Expression;
 use crate::plan::{self, Node};
 

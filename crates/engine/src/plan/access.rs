@@ -7,15 +7,13 @@ use std::sync::Arc;
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::{Collation, SqlType, Value};
 
-use crate::bind::source::{Slot, SourceColumn};
-use crate::bind::target::parse_options;
-use crate::bind::{Environment, bind_row_expression};
+use crate::bound::environment::Surroundings;
+use crate::bound::source::{Slot, SourceColumn};
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Index, Relation};
 use crate::expression::{Expression, PatternKind};
-use crate::plan::cost;
 use crate::plan::estimate::{Estimator, RANGE_FRACTION};
-use crate::plan::{Access, IndexRange, RangeKey};
+use crate::plan::{Access, IndexRange, RangeKey, cost};
 
 /// Most ranges of one scan: OR and IN beyond that read the whole table.
 const RANGES_MAX: usize = 1_500;
@@ -38,7 +36,7 @@ pub(crate) struct AccessPlanner<'a> {
     /// The table.
     pub(crate) relation: &'a Arc<Relation>,
     /// What index expressions are bound against.
-    pub(crate) environment: &'a Environment,
+    pub(crate) surroundings: Surroundings<'a>,
     /// What is known of the tables.
     pub(crate) estimator: &'a Estimator<'a>,
     /// The slots of the block.
@@ -205,8 +203,7 @@ impl AccessPlanner<'_> {
     /// The parts of an index key with their types.
     fn parts(&self, index: &Index) -> Option<Vec<(Part, SqlType)>> {
         if let Some(source) = &index.expression_source {
-            let parsed = farbird_sql::parse_computed(source, &parse_options(self.environment)).ok()?;
-            let bound = bind_row_expression(self.environment, self.relation, &parsed.value, None).ok()?;
+            let bound = self.surroundings.row_expressions.value(self.relation, source).ok()?;
             let expression = Expression::clone(&bound.expression);
             return Some(vec![(Part::Expression(expression), bound.column_type.sql_type)]);
         }
@@ -224,8 +221,7 @@ impl AccessPlanner<'_> {
     /// them.
     fn is_implied(&self, index: &Index, conditions: &[Expression]) -> bool {
         let Some(source) = index.condition() else { return true };
-        let bound = farbird_sql::parse_expression(source, &parse_options(self.environment))
-            .and_then(|parsed| bind_row_expression(self.environment, self.relation, &parsed, None));
+        let bound = self.surroundings.row_expressions.condition(self.relation, source);
         let Ok(bound) = bound else { return false };
         let mut wanted = Vec::new();
         Expression::clone(&bound.expression).into_conjuncts(&mut wanted);
@@ -306,7 +302,7 @@ impl AccessPlanner<'_> {
 
     /// What the conditions say about a part of a key, with their numbers.
     fn claims(&self, part: &Part, sql_type: &SqlType, conditions: &[Expression]) -> Vec<(usize, Claim)> {
-        let collation = crate::bind::data_type::collation_of(sql_type);
+        let collation = crate::catalog::layout::collation_of(sql_type);
         conditions
             .iter()
             .enumerate()
@@ -517,4 +513,35 @@ fn like_prefix(pattern: &Expression) -> Option<Expression> {
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn count(number: usize) -> f64 {
     number as f64
+}
+
+/// The values that an access looks at.
+pub(super) fn access_expressions(access: &Access) -> Vec<&Expression> {
+    match access {
+        Access::Natural => Vec::new(),
+        Access::RowKeys(keys) => keys.iter().collect(),
+        Access::RowNumber(number) => vec![number],
+        Access::Index { ranges, .. } => ranges
+            .iter()
+            .flat_map(|range| {
+                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
+                range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
+            })
+            .collect(),
+    }
+}
+
+pub(crate) fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression> {
+    match access {
+        Access::Natural => Vec::new(),
+        Access::RowKeys(keys) => keys.iter_mut().collect(),
+        Access::RowNumber(number) => vec![number],
+        Access::Index { ranges, .. } => ranges
+            .iter_mut()
+            .flat_map(|range| {
+                let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
+                range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
+            })
+            .collect(),
+    }
 }

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use farbird_types::key::{KeyPart, NullsPosition};
 use farbird_types::{Result, Value};
 
-use crate::bind::Environment;
-use crate::bind::binder::Block;
-use crate::bind::data_type::collation_of;
-use crate::bind::grouping::BoundWindow;
-use crate::bind::query::{BoundLimit, BoundSelect, OutputColumn};
-use crate::bind::scope::{NamedColumn, NamedValue};
-use crate::bind::source::{FromTree, Slot, SourceColumn, SourceKind};
+use crate::bound::column::{NamedColumn, NamedValue};
+use crate::bound::environment::Surroundings;
+use crate::bound::query::{Block, BoundLimit, BoundSelect, BoundWindow, OutputColumn};
+use crate::bound::source::{FromTree, Slot, SourceColumn, SourceKind};
 use crate::catalog::Relation;
+use crate::catalog::layout::collation_of;
 use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, FrameSize};
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::plan::rewrite::{Groups, Joins, Replaced};
+use crate::plan::rewrite::joins::GroupedQuery;
+use crate::plan::rewrite::joins::{Groups, Joins};
+use crate::plan::rewrite::{GroupedOutline, Replaced};
 use crate::plan::{
     Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
     SortKey, Window,
@@ -67,7 +67,7 @@ impl Outline {
 /// Indexes of PLAN that do not exist; locks on what cannot be locked.
 pub(crate) fn plan(
     mut outline: Outline,
-    environment: &Environment,
+    surroundings: Surroundings<'_>,
     frame: &mut FrameSize,
 ) -> Result<PlannedQuery> {
     let select = &mut outline.select;
@@ -91,7 +91,7 @@ pub(crate) fn plan(
         groups: Groups::Allowed,
     };
     if is_flat && select.limits.is_empty() && select.block.windows.is_empty() {
-        take_in_groups_of_items(select, &mut joins, &environment.catalog.statistics);
+        take_in_groups_of_items(select, &mut joins, &surroundings.catalog.statistics);
     }
     let select = &outline.select;
     let wanted_order = match &extreme {
@@ -103,10 +103,10 @@ pub(crate) fn plan(
     joins.wanted = wanted_slots(select, wanted_order);
     let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
     let as_bound = joins.clone();
-    joins.rewrite(in_order, &environment.catalog.statistics);
+    joins.rewrite(in_order, &surroundings.catalog.statistics);
     let mut plan_joins = |joins: &mut Joins| {
         let needed = joins.needed();
-        let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, environment, frame);
+        let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, surroundings, frame);
         if extreme.is_some() {
             planner.for_extreme();
         } else if first_rows {
@@ -122,7 +122,7 @@ pub(crate) fn plan(
     if joins.groups == Groups::Taken {
         let mut for_each_row = as_bound;
         for_each_row.groups = Groups::Forbidden;
-        for_each_row.rewrite(in_order, &environment.catalog.statistics);
+        for_each_row.rewrite(in_order, &surroundings.catalog.statistics);
         let other = plan_joins(&mut for_each_row)?;
         if other.cost < planned.cost {
             planned = other;
@@ -489,7 +489,7 @@ pub(crate) struct PlannedRows {
 pub(crate) fn plan_rows(
     outline: RowsOutline<'_>,
     block: &Block,
-    environment: &Environment,
+    surroundings: Surroundings<'_>,
     frame: &mut FrameSize,
 ) -> Result<PlannedRows> {
     let RowsOutline { tree, conditions, mut order, limits, row } = outline;
@@ -502,9 +502,9 @@ pub(crate) fn plan_rows(
         groups: Groups::Forbidden,
     };
     let in_order = !limits.is_empty() && is_of_one_source(&order, &joins.slots);
-    joins.rewrite(in_order, &environment.catalog.statistics);
+    joins.rewrite(in_order, &surroundings.catalog.statistics);
     let needed = joins.needed();
-    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, environment, frame);
+    let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, surroundings, frame);
     if !limits.is_empty() {
         planner.for_first_rows(rows_asked_for(&limits));
     }
@@ -567,5 +567,22 @@ fn first_items(row: RowOutline<'_>, block: &Block, found: &dyn Fn(usize) -> usiz
             items.push(Expression::Constant(Value::integer(1)));
             items
         }
+    }
+}
+
+impl GroupedOutline {
+    /// Plans it. `cost_for_row` is what the query costs for each row.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(crate) fn planned(
+        self,
+        surroundings: Surroundings<'_>,
+        frame: &mut FrameSize,
+        cost_for_row: f64,
+    ) -> Result<GroupedQuery> {
+        let GroupedOutline { select, types, around, item, counts } = self;
+        let PlannedQuery { root, cost, .. } = plan(Outline::new(select), surroundings, frame)?;
+        Ok(GroupedQuery { plan: root, types, around, item, counts, cost, cost_for_row })
     }
 }

@@ -10,7 +10,7 @@ use farbird_sql::ast::ComparisonOperator;
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 use farbird_types::{CastContext, Collation, Value, arithmetic, compare, convert};
 
-use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::statistics::Statistics;
 use crate::catalog::{Index, Relation};
 use crate::expression::{Expression, PatternKind, SubqueryKind};

@@ -11,18 +11,16 @@ use farbird_sql::ast::ComparisonOperator;
 use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::{Collation, Result, SqlType};
 
-use crate::bind::Environment;
-use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::bound::environment::Surroundings;
+use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::{Relation, RelationKind};
 use crate::expression::{Expression, FrameSize};
-use crate::plan::access::{AccessChoice, AccessPlanner};
-use crate::plan::cost;
+use crate::plan::access::{AccessChoice, AccessPlanner, access_expressions};
 use crate::plan::estimate::Estimator;
-use crate::plan::leaf::access_expressions;
 use crate::plan::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
-use crate::plan::rewrite::GroupedQuery;
+use crate::plan::rewrite::joins::GroupedQuery;
 use crate::plan::subplan::planned;
-use crate::plan::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
+use crate::plan::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey, cost};
 
 /// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
 /// the same fails with an internal error.
@@ -53,7 +51,7 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) slots: &'a [Slot],
     /// The slots that anything looks at.
     pub(super) needed: &'a BTreeSet<usize>,
-    pub(super) environment: &'a Environment,
+    pub(super) surroundings: Surroundings<'a>,
     pub(super) frame: &'a mut FrameSize,
     pub(super) estimator: Estimator<'a>,
     /// Whether a whole index may be walked for nothing but its order.
@@ -118,16 +116,16 @@ impl<'a> JoinPlanner<'a> {
         sources: &'a [Source],
         slots: &'a [Slot],
         needed: &'a BTreeSet<usize>,
-        environment: &'a Environment,
+        surroundings: Surroundings<'a>,
         frame: &'a mut FrameSize,
     ) -> JoinPlanner<'a> {
         JoinPlanner {
             sources,
             slots,
             needed,
-            environment,
+            surroundings,
             frame,
-            estimator: Estimator::new(sources, slots, &environment.catalog.statistics),
+            estimator: Estimator::new(sources, slots, &surroundings.catalog.statistics),
             walks_for_order: true,
             extreme: false,
             first_rows: None,
@@ -532,7 +530,7 @@ impl<'a> JoinPlanner<'a> {
         AccessPlanner {
             source,
             relation,
-            environment: self.environment,
+            surroundings: self.surroundings,
             estimator: &self.estimator,
             slots: self.slots,
             available,

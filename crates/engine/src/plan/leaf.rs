@@ -7,15 +7,13 @@ use farbird_store::{Projection, ScanDirection};
 use farbird_types::key::NullsPosition;
 use farbird_types::{SqlType, collation};
 
-use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::layout::is_maintained;
 use crate::catalog::{Relation, RelationKind};
 use crate::expression::Expression;
-use crate::plan::access::{AccessChoice, empty_range};
-use crate::plan::cost;
+use crate::plan::access::{AccessChoice, access_expressions_mut, empty_range};
 use crate::plan::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::plan::push;
-use crate::plan::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
+use crate::plan::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow, cost, push};
 
 impl JoinPlanner<'_> {
     /// How the rows of a table are found by an index that looks at the sources to its left, and what it takes from them.
@@ -151,7 +149,7 @@ impl JoinPlanner<'_> {
             let mut conditions = conditions;
             let position = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
             conditions.iter_mut().for_each(|condition| condition.move_columns(&position));
-            let node = push::filtered(node, conditions, self.environment);
+            let node = push::filtered(node, conditions, self.surroundings);
             let sources = BTreeSet::from([number]);
             return (Planned { node, slots, sources, ordered: false, rows: found, cost }, captures);
         }
@@ -260,7 +258,7 @@ impl JoinPlanner<'_> {
             let slot = self.slots.get(slot).filter(|slot| slot.source == source)?;
             let SourceColumn::Field(place) = slot.column else { return None };
             let column = relation.columns.get(place)?;
-            let own_order = crate::bind::data_type::collation_of(&column.sql_type);
+            let own_order = crate::catalog::layout::collation_of(&column.sql_type);
             if key.part.descending != descending
                 || key.part.nulls != NullsPosition::Lowest
                 || key.part.collation != own_order
@@ -284,35 +282,4 @@ fn orders_equal_texts(sql_type: &SqlType) -> bool {
 
 fn starts_with(index: &[String], columns: &[&str]) -> bool {
     index.len() >= columns.len() && index.iter().zip(columns).all(|(part, column)| part == column)
-}
-
-/// The values that an access looks at.
-pub(super) fn access_expressions(access: &Access) -> Vec<&Expression> {
-    match access {
-        Access::Natural => Vec::new(),
-        Access::RowKeys(keys) => keys.iter().collect(),
-        Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter()
-            .flat_map(|range| {
-                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
-                range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
-            })
-            .collect(),
-    }
-}
-
-fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression> {
-    match access {
-        Access::Natural => Vec::new(),
-        Access::RowKeys(keys) => keys.iter_mut().collect(),
-        Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter_mut()
-            .flat_map(|range| {
-                let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
-                range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
-            })
-            .collect(),
-    }
 }

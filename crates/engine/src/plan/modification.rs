@@ -9,10 +9,10 @@ use farbird_store::{IndexId, RelationLayout, SequenceId};
 use farbird_types::{ColumnType, SqlType};
 
 use crate::api::ColumnDescription;
-use crate::bind::{Access, Environment};
+use crate::bind::Access;
+use crate::bound::environment::Environment;
 use crate::catalog::{ReferentialAction, Relation};
-use crate::expression::FrameSize;
-use crate::expression::{BoundExpression, Expression};
+use crate::expression::{BoundExpression, Expression, FrameSize};
 use crate::plan::Node;
 
 /// A statement that changes rows, ready to run.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use farbird_types::Collation;
 
-use crate::bind::Environment;
-use crate::bind::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::bound::environment::Surroundings;
+use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::expression::Expression;
 use crate::plan::access::AccessPlanner;
 use crate::plan::estimate::Estimator;
@@ -17,7 +17,7 @@ use crate::plan::join::may_fail;
 use crate::plan::{Access, Aggregate, Distinct, Filter, Node, Project, Sort, TableScan, Union, Window};
 
 /// A plan with conditions on its rows, asked as far down as they may be.
-pub(super) fn filtered(node: Node, conditions: Vec<Expression>, environment: &Environment) -> Node {
+pub(super) fn filtered(node: Node, conditions: Vec<Expression>, surroundings: Surroundings<'_>) -> Node {
     if conditions.iter().any(Expression::is_volatile) {
         return node.filtered(conditions);
     }
@@ -25,7 +25,7 @@ pub(super) fn filtered(node: Node, conditions: Vec<Expression>, environment: &En
     let mut node = node;
     for condition in conditions {
         let stays = condition.is_row_independent() || condition.runs_code();
-        match pushed(&node, &condition, environment).filter(|_| !stays) {
+        match pushed(&node, &condition, surroundings).filter(|_| !stays) {
             Some(pushed) => node = pushed,
             None => kept.push(condition),
         }
@@ -34,9 +34,9 @@ pub(super) fn filtered(node: Node, conditions: Vec<Expression>, environment: &En
 }
 
 /// A plan with a condition on its rows somewhere below its top; nothing if it cannot be asked there.
-fn pushed(node: &Node, condition: &Expression, environment: &Environment) -> Option<Node> {
+fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -> Option<Node> {
     let below = |input: &Node, condition: Expression| {
-        pushed(input, &condition, environment).or_else(|| at_bottom(input, condition, environment))
+        pushed(input, &condition, surroundings).or_else(|| at_bottom(input, condition, surroundings))
     };
     match node {
         Node::Aggregate(aggregate) => {
@@ -91,7 +91,7 @@ fn pushed(node: &Node, condition: &Expression, environment: &Environment) -> Opt
         }
         // Groups that HAVING drops are not looked at; rows that WHERE drops may be, as in any table.
         Node::Filter(filter) if !may_fail(condition) && !filter.condition.is_volatile() => {
-            let input = pushed(&filter.input, condition, environment)?;
+            let input = pushed(&filter.input, condition, surroundings)?;
             Some(Node::Filter(Arc::new(Filter { input, condition: filter.condition.clone() })))
         }
         _ => None,
@@ -99,7 +99,7 @@ fn pushed(node: &Node, condition: &Expression, environment: &Environment) -> Opt
 }
 
 /// A condition over the rows that it is about in the end.
-fn at_bottom(node: &Node, condition: Expression, environment: &Environment) -> Option<Node> {
+fn at_bottom(node: &Node, condition: Expression, surroundings: Surroundings<'_>) -> Option<Node> {
     let (scan, mut conditions) = match node {
         Node::Table(scan) => (scan, Vec::new()),
         Node::Filter(filter) => match &filter.input {
@@ -123,7 +123,7 @@ fn at_bottom(node: &Node, condition: Expression, environment: &Environment) -> O
         _ => return None,
     };
     conditions.push(condition);
-    let scan = by_index(scan, &conditions, environment).unwrap_or_else(|| scan.clone());
+    let scan = by_index(scan, &conditions, surroundings).unwrap_or_else(|| scan.clone());
     Some(Node::Table(scan).filtered(conditions))
 }
 
@@ -131,7 +131,7 @@ fn at_bottom(node: &Node, condition: Expression, environment: &Environment) -> O
 fn by_index(
     scan: &Arc<TableScan>,
     conditions: &[Expression],
-    environment: &Environment,
+    surroundings: Surroundings<'_>,
 ) -> Option<Arc<TableScan>> {
     if !matches!(scan.access, Access::Natural) || !scan.relation.is_stored() {
         return None;
@@ -146,11 +146,11 @@ fn by_index(
         slots.push(Slot { source: 0, column: SourceColumn::RowNumber });
     }
     let sources = [Source { kind: SourceKind::Table(scan.relation.clone()), path: scan.path.clone() }];
-    let estimator = Estimator::new(&sources, &slots, &environment.catalog.statistics);
+    let estimator = Estimator::new(&sources, &slots, &surroundings.catalog.statistics);
     let planner = AccessPlanner {
         source: 0,
         relation: &scan.relation,
-        environment,
+        surroundings,
         estimator: &estimator,
         slots: &slots,
         available: &|_| false,

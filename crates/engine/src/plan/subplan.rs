@@ -4,7 +4,7 @@ use std::any::Any;
 
 use crate::expression::{Subplan, Subquery};
 use crate::plan::Node;
-use crate::plan::rewrite::{GroupedQuery, UnnestedQuery};
+use crate::plan::rewrite::joins::{GroupedQuery, UnnestedQuery};
 
 /// A query inside an expression, as it has been planned.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! alternative might not let it come.
 
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Adds what the alternatives of an OR over several tables say of each of them.
 pub(super) fn apply(joins: &mut Joins) {

@@ -1,7 +1,7 @@
 //! `(a AND b) OR (a AND c)` becomes `a AND (b OR c)`: then `a` can be a join's key or an index's bound.
 
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Takes what all alternatives of an OR ask for out of them.
 pub(super) fn apply(joins: &mut Joins) {

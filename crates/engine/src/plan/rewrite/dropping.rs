@@ -9,22 +9,13 @@ use std::collections::BTreeSet;
 use farbird_sql::ast::{ComparisonOperator, Quantifier, Truth};
 use farbird_types::SqlType;
 
-use crate::bind::query::BoundSelect;
-use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::bound::query::BoundSelect;
+use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::statistics::Statistics;
 use crate::expression::{Expression, Subquery, SubqueryKind};
 use crate::plan::Node;
-use crate::plan::rewrite::{Groups, Joins};
+use crate::plan::rewrite::joins::{Groups, Joins, UnnestedQuery};
 use crate::plan::subplan::planned;
-
-/// A query inside an expression in a form that can become part of the FROM clause around it.
-#[derive(Debug, Clone)]
-pub(crate) struct UnnestedQuery {
-    joins: Joins,
-    /// Its first column, and the type of that.
-    item: Expression,
-    item_type: SqlType,
-}
 
 /// The query, if it does nothing but join and select by conditions that may be evaluated in any order and any number of
 /// times, and takes what it needs from the query just around it itself.

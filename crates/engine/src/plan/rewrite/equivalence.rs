@@ -7,7 +7,7 @@ use farbird_sql::ast::ComparisonOperator;
 use farbird_types::{Collation, SqlType};
 
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Most columns of a class: each pair of its tables gets a condition.
 const CLASS_MAX: usize = 8;

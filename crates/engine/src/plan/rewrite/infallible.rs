@@ -3,7 +3,7 @@
 use farbird_types::{SqlType, Value};
 
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Kinds of values that are compared without a conversion that may fail.
 #[derive(Clone, Copy, PartialEq, Eq)]

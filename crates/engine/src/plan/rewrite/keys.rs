@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::SqlType;
 
-use crate::bind::data_type::collation_of;
-use crate::bind::source::{SourceColumn, SourceKind};
+use crate::bound::source::{SourceColumn, SourceKind};
 use crate::catalog::Relation;
-use crate::catalog::layout::is_maintained;
+use crate::catalog::layout::{collation_of, is_maintained};
 use crate::expression::Expression;
 use crate::plan::Node;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 impl Joins {
     /// Whether a row of other sources has one partner at most in a source: conditions give it all columns of a key, by

@@ -11,7 +11,7 @@
 //! | `scalar_groups` | a query of aggregates for each row becomes one that groups, and a join with it |
 //! | `equivalence` | what is asked of a column is asked of its equals |
 //!
-//! What keys say of sources is found in `keys`.
+//! `joins` is what they change; what keys say of sources is found in `keys`.
 //!
 //! A rule changes neither how often something volatile is evaluated nor whether something is NULL, and evaluates nothing that may
 //! fail on rows which the query as written keeps away from it by an alternative of an OR (`infallible`).
@@ -21,49 +21,20 @@ mod common_conjuncts;
 mod dropping;
 mod equivalence;
 mod infallible;
+pub(crate) mod joins;
 mod keys;
 mod one_partner;
 mod outer_to_inner;
 mod scalar_groups;
 mod unused_outer;
 
-use std::collections::BTreeSet;
-
-use crate::bind::source::{FromTree, Slot, Source};
+use crate::bound::source::FromTree;
 use crate::catalog::statistics::Statistics;
 use crate::expression::Expression;
+use crate::plan::rewrite::joins::{Groups, Joins, flatten};
 
-pub(crate) use dropping::{UnnestedQuery, derived, unnested};
-pub(crate) use scalar_groups::{GroupedQuery, Replaced, grouped};
-
-/// A FROM clause with its conditions.
-#[derive(Debug, Clone)]
-pub(crate) struct Joins {
-    /// Where rows come from.
-    pub(crate) sources: Vec<Source>,
-    /// Their columns that are used. Rules add some at the end: those that were there keep their numbers.
-    pub(crate) slots: Vec<Slot>,
-    /// How the sources are joined.
-    pub(crate) tree: FromTree,
-    /// WHERE.
-    pub(crate) conditions: Vec<Expression>,
-    /// Columns that are looked at outside of all that, by slot.
-    pub(crate) wanted: BTreeSet<usize>,
-    /// What becomes of queries for each row in the conditions.
-    pub(crate) groups: Groups,
-}
-
-/// What becomes of queries for each row that could be joined with groups (`scalar_groups`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Groups {
-    /// They are, where that seems cheaper; there were none.
-    #[default]
-    Allowed,
-    /// Some are: whether that is cheaper is to be seen when all is planned.
-    Taken,
-    /// They run for each row.
-    Forbidden,
-}
+pub(crate) use dropping::{derived, unnested};
+pub(crate) use scalar_groups::{GroupedOutline, Replaced, grouped};
 
 impl Joins {
     /// Applies the rules. `in_order`: the first rows of an order are wanted, so that rows should come as they are read.
@@ -112,15 +83,5 @@ impl Joins {
             1 => items.swap_remove(0),
             _ => FromTree::Group(items, Vec::new()),
         };
-    }
-}
-
-fn flatten(tree: FromTree, items: &mut Vec<FromTree>, conditions: &mut Vec<Expression>) {
-    match tree {
-        FromTree::Group(parts, own) => {
-            parts.into_iter().for_each(|part| flatten(part, items, conditions));
-            conditions.extend(own);
-        }
-        other => items.push(other),
     }
 }

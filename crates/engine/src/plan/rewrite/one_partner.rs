@@ -1,8 +1,8 @@
 //! What drops rows, and has one partner at most for a row, is an ordinary member of the join: then it may also come first, and
 //! lead to the others by their indexes.
 
-use crate::bind::source::FromTree;
-use crate::plan::rewrite::Joins;
+use crate::bound::source::FromTree;
+use crate::plan::rewrite::joins::Joins;
 
 /// Makes members of EXISTS and IN that find one row by a key.
 pub(super) fn apply(joins: &mut Joins) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::bind::source::FromTree;
+use crate::bound::source::FromTree;
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Turns LEFT JOINs into inner joins where that gives the same rows.
 pub(super) fn apply(joins: &mut Joins) {

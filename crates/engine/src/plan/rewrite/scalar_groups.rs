@@ -8,56 +8,29 @@
 use std::collections::HashMap;
 
 use farbird_sql::ast::ComparisonOperator;
-use farbird_types::{Collation, ColumnType, Result, SqlType, Value};
+use farbird_types::{Collation, ColumnType, SqlType, Value};
 
-use crate::bind::Environment;
-use crate::bind::binder::Block;
-use crate::bind::query::{BoundSelect, OutputColumn};
-use crate::bind::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::bound::query::{Block, BoundSelect, OutputColumn};
+use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::catalog::statistics::Statistics;
-use crate::expression::{Expression, FrameSize, SubqueryKind};
-use crate::plan::block::{self, Outline};
+use crate::expression::{Expression, SubqueryKind};
 use crate::plan::estimate::Estimator;
 use crate::plan::join::may_fail;
 use crate::plan::rewrite::dropping::are_alike;
-use crate::plan::rewrite::{Groups, Joins, flatten};
+use crate::plan::rewrite::joins::{GroupedQuery, Groups, Joins, flatten};
 use crate::plan::subplan::planned;
-use crate::plan::{AggregateCall, JoinKey, Node};
+use crate::plan::{AggregateCall, JoinKey};
 
 /// What joining a row with its group costs, in the units of `cost`.
 const JOINED_ROW: f64 = 0.75;
 
-/// A query of aggregates for each row, as one that groups.
-#[derive(Debug, Clone)]
-pub(crate) struct GroupedQuery {
-    plan: Node,
-    /// Types of its columns: those of the keys, then those of the aggregates.
-    types: Vec<SqlType>,
-    /// What the keys are compared to in the row around the query; captures stand in it as registers.
-    around: Vec<(Expression, Collation)>,
-    /// The value that is asked for, over the aggregates.
-    item: Expression,
-    /// Of each aggregate whether it is 0 of no rows, rather than NULL.
-    counts: Vec<bool>,
-    /// What it costs, and what the query costs for one row.
-    cost: f64,
-    cost_for_row: f64,
-}
-
-impl GroupedQuery {
-    /// What the query costs for each row, as it is written.
-    pub(crate) fn cost_for_row(&self) -> f64 {
-        self.cost_for_row
-    }
-}
-
 /// The grouping form of a query before it is planned.
 pub(crate) struct GroupedOutline {
-    select: BoundSelect,
-    types: Vec<SqlType>,
-    around: Vec<(Expression, Collation)>,
-    item: Expression,
-    counts: Vec<bool>,
+    pub(crate) select: BoundSelect,
+    pub(crate) types: Vec<SqlType>,
+    pub(crate) around: Vec<(Expression, Collation)>,
+    pub(crate) item: Expression,
+    pub(crate) counts: Vec<bool>,
 }
 
 /// The form of a query that groups, if it has one.
@@ -146,23 +119,6 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
         item: item.expression.clone(),
         counts: calls.iter().map(|call| call.function.name == "COUNT").collect(),
     })
-}
-
-impl GroupedOutline {
-    /// Plans it. `cost_for_row` is what the query costs for each row.
-    ///
-    /// # Errors
-    /// As [`block::plan`].
-    pub(crate) fn planned(
-        self,
-        environment: &Environment,
-        frame: &mut FrameSize,
-        cost_for_row: f64,
-    ) -> Result<GroupedQuery> {
-        let GroupedOutline { select, types, around, item, counts } = self;
-        let block::PlannedQuery { root, cost, .. } = block::plan(Outline::new(select), environment, frame)?;
-        Ok(GroupedQuery { plan: root, types, around, item, counts, cost, cost_for_row })
-    }
 }
 
 /// Whether an aggregate has a value of any rows whatever.

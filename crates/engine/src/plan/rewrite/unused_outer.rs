@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bind::source::{FromTree, SourceKind};
+use crate::bound::source::{FromTree, SourceKind};
 use crate::expression::Expression;
-use crate::plan::rewrite::Joins;
+use crate::plan::rewrite::joins::Joins;
 
 /// Applies both rules until nothing changes.
 pub(super) fn apply(joins: &mut Joins) {
