@@ -14,9 +14,9 @@ use farbird_engine::api::{
     AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, TransactionParameters,
 };
 use farbird_engine::attachment::Attachment;
-use farbird_engine::bind::{Environment, NoVariables, bind_statement};
 use farbird_engine::engine::Engine;
 use farbird_engine::users::NoUsers;
+use farbird_plan::bind::{Environment, NoVariables, bind_statement};
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 use farbird_types::{CastContext, CharacterSet, SqlType, Value, convert};
 

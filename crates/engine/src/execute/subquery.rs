@@ -15,7 +15,7 @@ use crate::expression::{
     ExecutionContext, RunningSubquery, Subqueries, Subquery, SubqueryKind, operator_holds,
 };
 use crate::function::compare::compare_nullable;
-use crate::plan::subplan::planned;
+use crate::plan::planned;
 
 /// What a value that is kept takes beside its text, while the list of them grows.
 const KEPT_VALUE_BYTES: usize = 160;

@@ -1,0 +1,198 @@
+//! The names that can be seen: tables and their columns, common tables.
+
+use std::sync::Arc;
+
+use farbird_catalog::{Column, Relation};
+use farbird_expression::Expression;
+use farbird_sql::ast;
+use farbird_types::ColumnType;
+
+use crate::bound::column::{ComputedRow, NamedColumn, NamedValue, Origin};
+use crate::bound::environment::Environment;
+use crate::bound::source::SourceColumn;
+
+/// The names of one FROM clause.
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    /// The block whose rows the names speak of.
+    pub(crate) block: usize,
+    /// What stands in FROM.
+    pub(crate) tables: Vec<NamedTable>,
+    /// The first table that can be seen: the operands of a join do not see what stands to the left of the join.
+    pub(crate) visible_from: usize,
+    /// Columns that USING and NATURAL have merged.
+    pub(crate) merged: Vec<MergedColumn>,
+    /// Whether names outside cannot be seen: definitions of views and computed columns.
+    pub(crate) barrier: bool,
+    /// Whether these names cannot be seen just now: a derived table does not see its neighbours.
+    pub(crate) hidden: bool,
+}
+
+/// Something in FROM, as names see it.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedTable {
+    /// Its alias, or its name.
+    pub(crate) name: String,
+    /// What errors call it: `table T`, `view V`, `derived table D`.
+    pub(crate) description: String,
+    /// Its columns, in order.
+    pub(crate) columns: Vec<NamedColumn>,
+    /// Whether it is a derived or common table.
+    pub(crate) derived: bool,
+    /// Where RDB$DB_KEY and RDB$RECORD_VERSION of its rows come from.
+    pub(crate) row_key: Option<RowKey>,
+}
+
+/// How a row of a stored table is told from others.
+#[derive(Debug, Clone)]
+pub(crate) struct RowKey {
+    /// RDB$RELATION_ID.
+    pub(crate) relation: u32,
+    /// Where its number is.
+    pub(crate) number: RowNumber,
+}
+
+/// Where the number of a row is.
+#[derive(Debug, Clone)]
+pub(crate) enum RowNumber {
+    /// This source has it.
+    Source(usize),
+    /// In a row for RETURNING.
+    Returned {
+        number: Expression,
+        /// What is written is of the running transaction.
+        is_new: bool,
+    },
+}
+
+/// A column that USING or NATURAL made of several: names without a qualifier and `*` see it instead of them.
+#[derive(Debug, Clone)]
+pub(crate) struct MergedColumn {
+    /// What is seen.
+    pub(crate) column: NamedColumn,
+    /// What it was made of, in FROM order: places of table and column. It is seen where the first one stands.
+    pub(crate) members: Vec<(usize, usize)>,
+}
+
+/// Common tables of one WITH.
+#[derive(Debug, Clone)]
+pub(crate) struct CommonTableScope {
+    /// The tables that are defined so far.
+    pub(crate) tables: Vec<Arc<CommonTable>>,
+}
+
+/// A common table.
+#[derive(Debug)]
+pub(crate) struct CommonTable {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its definition.
+    pub(crate) definition: ast::CommonTable,
+    /// Whether it may refer to itself.
+    pub(crate) recursive: bool,
+    /// Whether its definition is being bound: reading it then is a cycle.
+    pub(crate) busy: bool,
+    /// While its recursive members are bound: what they see of it.
+    pub(crate) working: Option<WorkingTable>,
+}
+
+/// What the recursive members of a common table see of it.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkingTable {
+    /// Place of the working row in the frame.
+    pub(crate) place: usize,
+    /// Names and types of its columns.
+    pub(crate) columns: Vec<(String, ColumnType)>,
+}
+
+impl Namespace {
+    pub(crate) fn new(block: usize) -> Namespace {
+        Namespace {
+            block,
+            tables: Vec::new(),
+            visible_from: 0,
+            merged: Vec::new(),
+            barrier: false,
+            hidden: false,
+        }
+    }
+
+    /// The tables that can be seen, with their places.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (usize, &NamedTable)> {
+        self.tables.iter().enumerate().skip(self.visible_from)
+    }
+
+    /// What a column's place shows without a qualifier; `None` if a merged column shows it further left.
+    pub(crate) fn unqualified(&self, table: usize, column: usize) -> Option<&NamedColumn> {
+        let place = (table, column);
+        match self.merged_with(place) {
+            Some(merged) => (merged.members.first() == Some(&place)).then_some(&merged.column),
+            None => self.tables.get(table)?.columns.get(column),
+        }
+    }
+
+    /// The merged column that a column has become part of.
+    pub(crate) fn merged_with(&self, place: (usize, usize)) -> Option<&MergedColumn> {
+        self.merged.iter().find(|merged| merged.members.contains(&place))
+    }
+}
+
+impl NamedTable {
+    /// Whether a column of it stands for an expression.
+    pub(crate) fn has_expressions(&self) -> bool {
+        self.columns.iter().any(|column| !matches!(column.value, NamedValue::Source(..)))
+    }
+
+    /// The place of a column.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// Whether a column is NOT NULL, by itself or by its domain.
+pub(crate) fn is_not_null(environment: &Environment, column: &Column) -> bool {
+    column.not_null || environment.catalog.domains.get(&column.domain).is_some_and(|domain| domain.not_null)
+}
+
+/// The alias that descriptions show: none where none was written.
+pub(crate) fn alias_of(alias: &str, relation: &str) -> String {
+    if alias == relation { String::new() } else { alias.to_owned() }
+}
+
+/// A table's names over a row by slot.
+pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row: ComputedRow) -> NamedTable {
+    let columns = relation.columns.iter().enumerate().map(|(place, column)| {
+        let field = usize::from(column.field_id);
+        let value = match (&column.computed_source, row) {
+            (Some(_), _) => NamedValue::Computed { row, relation: relation.clone(), column: place },
+            (None, ComputedRow::Columns(at)) => {
+                NamedValue::Expression(at.value(Expression::Column(at.offset + field)))
+            }
+            (None, ComputedRow::Parameters { first }) => {
+                NamedValue::Expression(Expression::Parameter(first + field))
+            }
+            (None, ComputedRow::Source { source, .. }) => {
+                NamedValue::Source(source, SourceColumn::Field(place))
+            }
+        };
+        let sql_type = column.sql_type;
+        NamedColumn {
+            name: column.name.clone(),
+            value,
+            column_type: ColumnType { sql_type, nullable: !is_not_null(environment, column) },
+            origin: Origin {
+                field: column.name.clone(),
+                relation: relation.name.clone(),
+                alias: String::new(),
+                owner: relation.owner.clone(),
+            },
+        }
+    });
+    NamedTable {
+        name: relation.name.clone(),
+        description: format!("table {}", relation.name),
+        columns: columns.collect(),
+        derived: false,
+        row_key: None,
+    }
+}

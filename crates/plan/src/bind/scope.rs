@@ -1,0 +1,266 @@
+//! Names that can be seen, and the search for them.
+
+use std::sync::Arc;
+
+use farbird_catalog::RelationKind;
+use farbird_expression::Expression;
+use farbird_sql::ast::{ContextVariable, Name, Position, RecordKeyKind};
+use farbird_types::{CharacterSet, Error, Result, SqlType, isc};
+
+use crate::bind::binder::{AggregatedColumn, Binder, Bound};
+use crate::bind::error::{dsql, sqlcode, unknown_column};
+use crate::bind::namespace::{CommonTable, NamedTable, Namespace, RowKey, RowNumber, alias_of};
+use crate::bound::column::{NamedColumn, NamedValue, Origin};
+use crate::bound::source::SourceColumn;
+
+/// A column that was found: the namespace, and what it is there.
+struct Found {
+    block: usize,
+    column: NamedColumn,
+    /// Its place among the namespace's tables and columns, unless it was merged of several.
+    place: Option<(usize, usize)>,
+}
+
+impl Binder<'_> {
+    /// The namespace being filled.
+    pub(crate) fn namespace(&mut self) -> &mut Namespace {
+        if self.namespaces.is_empty() {
+            self.namespaces.push(Namespace::new(0));
+        }
+        let last = self.namespaces.len() - 1;
+        &mut self.namespaces[last]
+    }
+
+    /// A column by name; `None` if there is none.
+    ///
+    /// # Errors
+    /// `dsql_ambiguous_field_name` if there are several.
+    pub(crate) fn resolve_column(
+        &mut self,
+        qualifier: Option<&Name>,
+        name: &str,
+        position: Position,
+    ) -> Result<Option<Bound>> {
+        let Some(found) = self.find_column(qualifier, name, position)? else { return Ok(None) };
+        self.note_column_access(&found.column);
+        self.note_aggregated(found.block);
+        let mut bound = self.column_value(found.block, &found.column, found.place)?;
+        bound.expression = self.bring_in(found.block, bound.expression);
+        Ok(Some(bound))
+    }
+
+    fn find_column(&self, qualifier: Option<&Name>, name: &str, position: Position) -> Result<Option<Found>> {
+        for namespace in self.namespaces.iter().rev() {
+            if !namespace.hidden {
+                let mut found: Option<(&NamedTable, &NamedColumn, (usize, usize))> = None;
+                for (number, table) in namespace.visible() {
+                    if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
+                        continue;
+                    }
+                    let Some(place) = table.find(name) else { continue };
+                    let column = match qualifier {
+                        Some(_) => table.columns.get(place),
+                        None => namespace.unqualified(number, place),
+                    };
+                    let Some(column) = column else { continue };
+                    if let Some((first, ..)) = found {
+                        return Err(ambiguous(&table.description, &first.description, name));
+                    }
+                    found = Some((table, column, (number, place)));
+                }
+                if let Some((_, column, place)) = found {
+                    let is_merged = qualifier.is_none() && namespace.merged_with(place).is_some();
+                    return Ok(Some(Found {
+                        block: namespace.block,
+                        column: column.clone(),
+                        place: (!is_merged).then_some(place),
+                    }));
+                }
+                // A qualifier that names a table here hides tables of that name further out.
+                if let Some(qualifier) = qualifier
+                    && namespace.visible().any(|(_, table)| qualifier.as_str() == table.name)
+                {
+                    return Err(unknown_column(Some(qualifier), name, position));
+                }
+            }
+            if namespace.barrier {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// RDB$DB_KEY or RDB$RECORD_VERSION of a table: without qualifier of the first.
+    ///
+    /// # Errors
+    /// An unknown column if there is no table.
+    pub(crate) fn resolve_record_key(
+        &mut self,
+        qualifier: Option<&Name>,
+        kind: RecordKeyKind,
+        position: Position,
+    ) -> Result<Bound> {
+        let (name, field, sql_type) = match kind {
+            RecordKeyKind::DbKey => ("RDB$DB_KEY", "DB_KEY", SqlType::char(8, CharacterSet::OCTETS)),
+            RecordKeyKind::RecordVersion => ("RDB$RECORD_VERSION", "RDB$RECORD_VERSION", SqlType::BIGINT),
+        };
+        let mut found = None;
+        for namespace in self.namespaces.iter().rev() {
+            if !namespace.hidden {
+                for (_, table) in namespace.visible() {
+                    if qualifier.is_some_and(|qualifier| qualifier.as_str() != table.name) {
+                        continue;
+                    }
+                    if found.is_none()
+                        && let Some(key) = &table.row_key
+                    {
+                        found = Some((namespace.block, key.clone(), table.name.clone()));
+                    }
+                }
+            }
+            if found.is_some() || namespace.barrier {
+                break;
+            }
+        }
+        let Some((block, RowKey { relation, number }, alias)) = found else {
+            return Err(unknown_column(qualifier, name, position));
+        };
+        self.note_aggregated(block);
+        let (number, is_new) = match number {
+            RowNumber::Returned { number, is_new } => (number, is_new),
+            RowNumber::Source(source) => match self.blocks.get_mut(block) {
+                Some(block) => (Expression::Column(block.slot(source, SourceColumn::RowNumber)), false),
+                None => return Err(unknown_column(qualifier, name, position)),
+            },
+        };
+        let table = self.environment.catalog.relation_by_id(farbird_catalog::RelationId(relation));
+        // Rows of system tables are made as they are asked for.
+        let is_stored = table.is_some_and(|table| table.kind != RelationKind::System);
+        let name = table.map_or("", |table| table.name.as_str());
+        let origin = Origin {
+            field: field.to_owned(),
+            relation: name.to_owned(),
+            owner: table.map_or(String::new(), |table| table.owner.clone()),
+            alias: alias_of(&alias, name),
+        };
+        let row = Box::new(self.bring_in(block, number));
+        let expression = match kind {
+            RecordKeyKind::DbKey => Expression::DbKey { relation, row },
+            RecordKeyKind::RecordVersion if is_new => {
+                Expression::Context(ContextVariable::CurrentTransaction)
+            }
+            RecordKeyKind::RecordVersion if is_stored => Expression::RecordVersion { relation, row },
+            RecordKeyKind::RecordVersion => Expression::NULL,
+        };
+        Ok(Bound { origin: Some(origin), ..Bound::new(expression, sql_type, true) })
+    }
+
+    /// As [`Binder::named_value`], for a column at a place of the block's namespace: while the block's grouping is bound one
+    /// that stands for an expression is opaque.
+    pub(crate) fn column_value(
+        &mut self,
+        block: usize,
+        column: &NamedColumn,
+        place: Option<(usize, usize)>,
+    ) -> Result<Bound> {
+        let mut bound = self.named_value(block, column)?;
+        let derived = match (&column.value, place) {
+            (NamedValue::Source(..), _) | (_, None) => return Ok(bound),
+            (NamedValue::Computed { .. }, _) => false,
+            (NamedValue::Expression(_), Some((table, _))) => {
+                let namespace = self.namespaces.iter().rev().find(|namespace| namespace.block == block);
+                namespace.and_then(|namespace| namespace.tables.get(table)).is_some_and(|table| table.derived)
+            }
+        };
+        if let Some(opaque) = self.blocks.get_mut(block).and_then(|block| block.opaque.as_mut())
+            && let Some(place) = place
+        {
+            bound.expression = opaque.refer(place, bound.expression, derived);
+        }
+        Ok(bound)
+    }
+
+    /// What a column of a namespace is, in terms of the block that the namespace speaks of.
+    pub(crate) fn named_value(&mut self, block: usize, column: &NamedColumn) -> Result<Bound> {
+        let expression = match &column.value {
+            NamedValue::Source(source, place) => match self.blocks.get_mut(block) {
+                Some(block) => Expression::Column(block.slot(*source, *place)),
+                None => return Err(Error::internal("a name of a query that is not being bound")),
+            },
+            NamedValue::Expression(expression) => expression.clone(),
+            NamedValue::Computed { row, relation, column } => {
+                self.bind_computed_column(block, *row, relation, *column)?
+            }
+        };
+        Ok(Bound {
+            expression,
+            column_type: column.column_type,
+            origin: Some(column.origin.clone()),
+            shape: None,
+        })
+    }
+
+    /// A value of an outer block, in terms of the block being bound: by way of a register.
+    pub(crate) fn bring_in(&mut self, block: usize, expression: Expression) -> Expression {
+        if block + 1 >= self.blocks.len() || expression.is_row_independent() {
+            return expression;
+        }
+        self.outermost_reference = self.outermost_reference.min(block);
+        let deeper = block + 2 < self.blocks.len();
+        if let Some(inner) = self.blocks.get_mut(block + 1) {
+            inner.captured_deeper |= deeper;
+        }
+        let known = self.blocks.get(block + 1).and_then(|inner| {
+            inner.captures.iter().find(|(_, value)| *value == expression).map(|(register, _)| *register)
+        });
+        let register = match known {
+            Some(register) => register,
+            None => {
+                let register = self.new_register();
+                if let Some(inner) = self.blocks.get_mut(block + 1) {
+                    inner.captures.push((register, expression));
+                }
+                register
+            }
+        };
+        Expression::Register(register)
+    }
+
+    pub(crate) fn note_column_access(&mut self, column: &NamedColumn) {
+        self.column_is_read(&column.origin);
+    }
+
+    /// Notes that a column of a block is referred to, if it is part of an aggregate.
+    fn note_aggregated(&mut self, block: usize) {
+        if self.aggregate_depth > 0 {
+            let seen_from = self.blocks.len().saturating_sub(1);
+            self.aggregated.push(AggregatedColumn { block, seen_from });
+        }
+    }
+
+    /// A common table by name.
+    pub(crate) fn find_common_table(&self, name: &str) -> Option<Arc<CommonTable>> {
+        for scope in self.common_tables.iter().rev() {
+            if let Some(table) = scope.tables.iter().rev().find(|table| table.name == name) {
+                return Some(table.clone());
+            }
+        }
+        None
+    }
+}
+
+/// Firebird names the later table first.
+fn ambiguous(later: &str, earlier: &str, name: &str) -> farbird_types::Error {
+    dsql(sqlcode::UNKNOWN_TABLE)
+        .and(isc::DSQL_AMBIGUOUS_FIELD_NAME)
+        .with(later)
+        .with(earlier)
+        .and(isc::RANDOM)
+        .with(name)
+}
+
+/// The status of a name that was found nowhere.
+pub(crate) fn unknown(qualifier: Option<&Name>, name: &Name) -> farbird_types::Error {
+    let position = qualifier.map_or(name.position, |qualifier| qualifier.position);
+    unknown_column(qualifier, name.as_str(), position)
+}

@@ -1,0 +1,81 @@
+//! Opaque columns: those of derived tables, views and computed columns while a query that groups is bound.
+//!
+//! Such a column stands for an expression, which the query is planned with. Whether a query that groups may show it is
+//! decided by the column, though: two columns that happen to be the same constant are two columns, and one that is
+//! computed of a grouped column is not grouped by that. So GROUP BY, select list, HAVING and ORDER BY are bound over numbers
+//! for these columns, and the expressions take their places when the grouping has been checked.
+//!
+//! Source: Firebird 5's answers; like it, an expression and the column of a derived table that stands for it are the same.
+
+use farbird_expression::Expression;
+
+/// Numbers of opaque columns begin here: no block has so many slots.
+const FIRST: usize = usize::MAX / 2;
+
+/// The opaque columns of a block that were referred to.
+#[derive(Debug, Default)]
+pub(crate) struct OpaqueColumns {
+    columns: Vec<OpaqueColumn>,
+}
+
+#[derive(Debug)]
+struct OpaqueColumn {
+    /// Table and column in the block's namespace.
+    place: (usize, usize),
+    value: Expression,
+    /// Whether it is one of a derived table: the same as its expression.
+    derived: bool,
+}
+
+impl OpaqueColumns {
+    /// The number for a column, as an expression. `value` computes what it stands for.
+    pub(crate) fn refer(&mut self, place: (usize, usize), value: Expression, derived: bool) -> Expression {
+        let known = self.columns.iter().position(|column| column.place == place);
+        let number = known.unwrap_or_else(|| {
+            self.columns.push(OpaqueColumn { place, value, derived });
+            self.columns.len() - 1
+        });
+        Expression::Column(FIRST + number)
+    }
+
+    /// Puts the expressions in the places of the numbers.
+    pub(crate) fn resolve(&self, expression: &mut Expression) {
+        if !self.columns.is_empty() {
+            self.replace(expression, false);
+        }
+    }
+
+    /// Whether two expressions mean the same.
+    pub(crate) fn are_same(&self, left: &Expression, right: &Expression) -> bool {
+        if left == right {
+            return true;
+        }
+        // Two columns are the same only by their numbers.
+        if self.is_derived(left) == self.is_derived(right) {
+            return false;
+        }
+        let (mut left, mut right) = (left.clone(), right.clone());
+        self.replace(&mut left, true);
+        self.replace(&mut right, true);
+        left == right
+    }
+
+    fn find(&self, expression: &Expression) -> Option<&OpaqueColumn> {
+        match expression {
+            Expression::Column(number) => self.columns.get(number.checked_sub(FIRST)?),
+            _ => None,
+        }
+    }
+
+    fn is_derived(&self, expression: &Expression) -> bool {
+        self.find(expression).is_some_and(|column| column.derived)
+    }
+
+    fn replace(&self, expression: &mut Expression, only_derived: bool) {
+        expression.rewrite(&mut |part| {
+            self.find(part)
+                .filter(|column| column.derived || !only_derived)
+                .map(|column| column.value.clone())
+        });
+    }
+}

@@ -1,0 +1,472 @@
+//! How many rows: of tables, of what conditions leave, of joins.
+//!
+//! Where nothing is known of a table fixed fractions stand in, which favour indexes: a plan that is made for a table without
+//! rows lives on when it has many.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use farbird_catalog::statistics::Statistics;
+use farbird_catalog::{Index, Relation};
+use farbird_expression::{Expression, PatternKind, SubqueryKind};
+use farbird_sql::ast::ComparisonOperator;
+use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
+use farbird_types::{CastContext, Collation, Value, arithmetic, compare, convert};
+
+use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::node::{Access, Node};
+
+/// Rows of a table of which nothing is known.
+const ROWS_UNKNOWN: f64 = 10.0;
+/// Part of the rows that an equality leaves, when nothing is known.
+const EQUAL_FRACTION: f64 = 0.01;
+/// Part of the rows that a bound leaves.
+pub(crate) const RANGE_FRACTION: f64 = 0.2;
+/// Part of the rows that a prefix leaves.
+const PREFIX_FRACTION: f64 = 0.05;
+/// Part of the rows in which a text is found.
+const PATTERN_FRACTION: f64 = 0.05;
+/// Part of the rows for which EXISTS, IN and the like hold.
+const SUBQUERY_FRACTION: f64 = 0.5;
+/// Part of the rows for which anything else holds.
+const OTHER_FRACTION: f64 = 0.33;
+/// Different values among which a text or number is taken to be, when nothing is known.
+const DISTINCT_UNKNOWN: f64 = 100.0;
+
+/// What is known of the sources of a block.
+pub(crate) struct Estimator<'a> {
+    sources: &'a [Source],
+    slots: &'a [Slot],
+    tables: Vec<Option<Arc<RelationStatistics>>>,
+    rows: Vec<f64>,
+}
+
+/// Bounds that several conditions give one column, as parts of its rows.
+struct Bounds {
+    slot: usize,
+    /// Rows below the lower bound; NULLs are never in a range.
+    below: Option<f64>,
+    /// Rows below the upper bound.
+    up_to: Option<f64>,
+    null_fraction: f64,
+    /// Bounds whose values are not known.
+    unknown: i32,
+}
+
+impl<'a> Estimator<'a> {
+    pub(crate) fn new(sources: &'a [Source], slots: &'a [Slot], statistics: &Statistics) -> Estimator<'a> {
+        let tables: Vec<_> = sources
+            .iter()
+            .map(|source| match &source.kind {
+                SourceKind::Table(relation) => of_table(statistics, relation),
+                _ => None,
+            })
+            .collect();
+        let rows = sources
+            .iter()
+            .zip(&tables)
+            .map(|(source, table)| match (&source.kind, table) {
+                (_, Some(table)) => count(table.rows),
+                (SourceKind::Derived { plan, .. }, _) => rows_of(plan, statistics),
+                (SourceKind::Working(..), _) => 1.0,
+                _ => ROWS_UNKNOWN,
+            })
+            .collect();
+        Estimator { sources, slots, tables, rows }
+    }
+
+    /// Rows of a source.
+    pub(crate) fn rows(&self, source: usize) -> f64 {
+        self.rows.get(source).copied().unwrap_or(1.0).max(1.0)
+    }
+
+    /// Part of the rows of one source for which all conditions are true.
+    pub(crate) fn selectivity<'e>(&self, conditions: impl IntoIterator<Item = &'e Expression>) -> f64 {
+        let mut fraction = 1.0;
+        let mut bounds: Vec<Bounds> = Vec::new();
+        for condition in conditions {
+            if !self.note_bounds(condition, &mut bounds) {
+                fraction *= self.fraction(condition);
+            }
+        }
+        fraction * bounds.iter().map(Bounds::fraction).product::<f64>()
+    }
+
+    /// Part of the rows for which a condition is true.
+    fn fraction(&self, condition: &Expression) -> f64 {
+        let fraction = match condition {
+            Expression::Constant(Value::Boolean(true)) => 1.0,
+            Expression::Constant(_) => 0.0,
+            Expression::Comparison { operator, left, right, .. } => {
+                self.comparison_fraction(*operator, left, right)
+            }
+            Expression::Between { .. } => {
+                let mut bounds = Vec::new();
+                match self.note_bounds(condition, &mut bounds) {
+                    true => bounds.iter().map(Bounds::fraction).product(),
+                    false => RANGE_FRACTION / 2.0,
+                }
+            }
+            Expression::InList { operand, list, .. } => {
+                list.iter().map(|item| self.equal_fraction(operand, item)).sum()
+            }
+            Expression::IsNull(operand) => {
+                self.column(operand).map_or(EQUAL_FRACTION, |(_, column)| column.null_fraction)
+            }
+            Expression::Distinct { left, right, .. } => 1.0 - self.equal_fraction(left, right),
+            Expression::Not(inner) => match inner.as_ref() {
+                Expression::Comparison { .. }
+                | Expression::Between { .. }
+                | Expression::InList { .. }
+                | Expression::Pattern(_)
+                | Expression::IsNull(_)
+                | Expression::Distinct { .. }
+                | Expression::Not(_)
+                | Expression::And(_)
+                | Expression::Or(_)
+                | Expression::Subquery(_) => 1.0 - self.fraction(inner),
+                _ => OTHER_FRACTION,
+            },
+            Expression::And(parts) => self.selectivity(parts),
+            Expression::Or(parts) => {
+                1.0 - parts.iter().map(|part| 1.0 - self.fraction(part)).product::<f64>()
+            }
+            Expression::Pattern(pattern) => match pattern.kind {
+                PatternKind::Starting => PREFIX_FRACTION,
+                _ => PATTERN_FRACTION,
+            },
+            Expression::Subquery(subquery) => match subquery.kind {
+                SubqueryKind::Exists | SubqueryKind::Quantified { .. } => SUBQUERY_FRACTION,
+                _ => OTHER_FRACTION,
+            },
+            _ => OTHER_FRACTION,
+        };
+        fraction.clamp(0.0, 1.0)
+    }
+
+    fn comparison_fraction(
+        &self,
+        operator: ComparisonOperator,
+        left: &Expression,
+        right: &Expression,
+    ) -> f64 {
+        match operator {
+            ComparisonOperator::Equal => self.equal_fraction(left, right),
+            ComparisonOperator::NotEqual => 1.0 - self.equal_fraction(left, right),
+            _ if left.is_row_independent() || right.is_row_independent() => RANGE_FRACTION,
+            _ => OTHER_FRACTION,
+        }
+    }
+
+    /// Part of the rows, or of the pairs of rows, in which two values are equal.
+    pub(crate) fn equal_fraction(&self, left: &Expression, right: &Expression) -> f64 {
+        for (this, other) in [(left, right), (right, left)] {
+            if !other.is_row_independent() {
+                continue;
+            }
+            let Some((_, column)) = self.column(this) else { continue };
+            if let Some(value) = constant(other) {
+                if let Some((_, share)) = column.common.iter().find(|(known, _)| is_equal(known, &value)) {
+                    return *share;
+                }
+                let others = (column.distinct - count(column.common.len() as u64)).max(1.0);
+                return (rest(column) / others).min(1.0);
+            }
+            return (1.0 - column.null_fraction) / column.distinct.max(1.0);
+        }
+        if left.is_row_independent() || right.is_row_independent() {
+            let this = if left.is_row_independent() { right } else { left };
+            return match this.is_row_independent() {
+                true => OTHER_FRACTION,
+                false => 1.0 / self.distinct(this).max(1.0 / EQUAL_FRACTION),
+            };
+        }
+        1.0 / self.distinct(left).max(self.distinct(right))
+    }
+
+    /// How many different values an expression has.
+    pub(crate) fn distinct(&self, expression: &Expression) -> f64 {
+        if let Some((_, column)) = self.column(expression) {
+            return column.distinct.max(1.0);
+        }
+        let mut rows: f64 = 1.0;
+        expression.for_each_column(&mut |slot| {
+            if let Some(slot) = self.slots.get(slot) {
+                rows = rows.max(self.rows(slot.source));
+            }
+        });
+        match expression {
+            Expression::Column(slot) if self.is_key(*slot) => rows,
+            Expression::Column(_) => rows.min(DISTINCT_UNKNOWN.max(rows / 10.0)),
+            _ => rows.min(DISTINCT_UNKNOWN),
+        }
+    }
+
+    /// Whether a column is a unique key by itself.
+    fn is_key(&self, slot: usize) -> bool {
+        let Some(Slot { source, column: SourceColumn::Field(place) }) = self.slots.get(slot) else {
+            return true;
+        };
+        let Some(SourceKind::Table(relation)) = self.sources.get(*source).map(|source| &source.kind) else {
+            return false;
+        };
+        let Some(column) = relation.columns.get(*place) else { return false };
+        relation.indexes.iter().any(|index| {
+            index.unique
+                && index.condition_source.is_none()
+                && matches!(index.columns.as_slice(), [only] if *only == column.name)
+        })
+    }
+
+    /// Rows that the first parts of an index leave when they are given by equality, `conditions` among them if that is one
+    /// part.
+    pub(crate) fn equal_rows<'e>(
+        &self,
+        source: usize,
+        index: &Index,
+        parts: usize,
+        conditions: impl IntoIterator<Item = &'e Expression>,
+    ) -> f64 {
+        let rows = self.rows(source);
+        let Some(place) = parts.checked_sub(1) else { return rows };
+        let known = self.index(source, index).and_then(|index| index.distinct.get(place)).copied();
+        if parts == 1 && self.knows_values(source, index) {
+            return rows * self.selectivity(conditions);
+        }
+        if let Some(distinct) = known.filter(|distinct| *distinct >= 1.0) {
+            return rows / distinct;
+        }
+        match index.selectivity.get(place) {
+            Some(selectivity) if *selectivity > 0.0 => rows * selectivity,
+            _ if self.has_columns(source) => rows * self.selectivity(conditions),
+            _ => rows * EQUAL_FRACTION.powi(i32::try_from(parts).unwrap_or(1)),
+        }
+    }
+
+    /// How far the rows of a table lie in the order of an index, -1 to 1.
+    pub(crate) fn order(&self, source: usize, relation: &Relation, index: &Index) -> f64 {
+        let column = index.columns.first().and_then(|name| relation.column(name));
+        let statistics = self.tables.get(source).and_then(Option::as_ref);
+        match (statistics, column) {
+            (Some(statistics), Some(column)) => {
+                statistics.column(column.field_id).map_or(0.0, |column| column.correlation.clamp(-1.0, 1.0))
+            }
+            // Nothing is known: keys are often given in order.
+            _ => 1.0,
+        }
+    }
+
+    /// Whether the values of the columns of an index are known.
+    pub(crate) fn knows_values(&self, source: usize, index: &Index) -> bool {
+        index.expression_source.is_none() && self.has_columns(source)
+    }
+
+    fn has_columns(&self, source: usize) -> bool {
+        self.tables.get(source).and_then(Option::as_ref).is_some_and(|table| !table.columns.is_empty())
+    }
+
+    fn index(&self, source: usize, index: &Index) -> Option<&IndexStatistics> {
+        self.tables.get(source)?.as_ref()?.index(IndexId(index.id.0))
+    }
+
+    /// What is known of the values of a column, also where they are converted.
+    fn column(&self, expression: &Expression) -> Option<(usize, &ColumnStatistics)> {
+        let slot = match expression {
+            Expression::Column(slot) => *slot,
+            Expression::Cast { operand, .. } => return self.column(operand),
+            _ => return None,
+        };
+        let Slot { source, column: SourceColumn::Field(place) } = self.slots.get(slot)? else { return None };
+        let SourceKind::Table(relation) = &self.sources.get(*source)?.kind else { return None };
+        let field = relation.columns.get(*place)?.field_id;
+        let statistics = self.tables.get(*source)?.as_ref()?.column(field)?;
+        Some((slot, statistics))
+    }
+
+    /// Takes a condition in that bounds one column; false if it does not.
+    fn note_bounds(&self, condition: &Expression, bounds: &mut Vec<Bounds>) -> bool {
+        use ComparisonOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        match condition {
+            Expression::Between { operand, low, high, .. } => {
+                let (low_at_hand, high_at_hand) = (low.is_row_independent(), high.is_row_independent());
+                if !matches!(**operand, Expression::Column(_)) || !low_at_hand || !high_at_hand {
+                    return false;
+                }
+                self.note_bound(operand, low, true, bounds);
+                self.note_bound(operand, high, false, bounds);
+                true
+            }
+            Expression::Comparison { operator, left, right, .. } => {
+                let (column, value, is_lower) = match (left.as_ref(), operator) {
+                    (_, Equal | NotEqual) => return false,
+                    (Expression::Column(_), Greater | GreaterOrEqual) => (left, right, true),
+                    (Expression::Column(_), Less | LessOrEqual) => (left, right, false),
+                    (_, Greater | GreaterOrEqual) => (right, left, false),
+                    (_, Less | LessOrEqual) => (right, left, true),
+                };
+                if !matches!(**column, Expression::Column(_)) || !value.is_row_independent() {
+                    return false;
+                }
+                self.note_bound(column, value, is_lower, bounds);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn note_bound(&self, column: &Expression, value: &Expression, is_lower: bool, bounds: &mut Vec<Bounds>) {
+        let Expression::Column(slot) = column else { return };
+        let place = bounds.iter().position(|bound| bound.slot == *slot).unwrap_or_else(|| {
+            bounds.push(Bounds { slot: *slot, below: None, up_to: None, null_fraction: 0.0, unknown: 0 });
+            bounds.len() - 1
+        });
+        let Some(bound) = bounds.get_mut(place) else { return };
+        let known = self.column(column).zip(constant(value));
+        let part = known.and_then(|((_, column), value)| {
+            bound.null_fraction = column.null_fraction;
+            part_below(column, &value)
+        });
+        match part {
+            None => bound.unknown += 1,
+            Some(part) if is_lower => bound.below = Some(bound.below.map_or(part, |known| known.max(part))),
+            Some(part) => bound.up_to = Some(bound.up_to.map_or(part, |known| known.min(part))),
+        }
+    }
+}
+
+impl Bounds {
+    fn fraction(&self) -> f64 {
+        let unknown = match self.unknown {
+            0 => 1.0,
+            1 => RANGE_FRACTION,
+            _ => RANGE_FRACTION / 2.0,
+        };
+        if self.below.is_none() && self.up_to.is_none() {
+            return unknown;
+        }
+        let all = 1.0 - self.null_fraction;
+        let between = self.up_to.unwrap_or(all) - self.below.unwrap_or(0.0);
+        between.clamp(0.0005, 1.0) * unknown
+    }
+}
+
+/// Part of all rows that have a value which is not among the common ones.
+fn rest(column: &ColumnStatistics) -> f64 {
+    (1.0 - column.null_fraction - column.common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
+}
+
+/// Part of all rows whose values are below this one.
+fn part_below(column: &ColumnStatistics, value: &Value) -> Option<f64> {
+    let mut part = 0.0;
+    for (common, share) in &column.common {
+        if order_of(common, value)? == Ordering::Less {
+            part += share;
+        }
+    }
+    let (first, last) = match (column.histogram.first(), column.histogram.last()) {
+        (Some(first), Some(last)) => (first, last),
+        _ => (column.least.as_ref()?, column.greatest.as_ref()?),
+    };
+    let rest = rest(column);
+    if order_of(value, first)? != Ordering::Greater {
+        return Some(part);
+    }
+    if order_of(value, last)? == Ordering::Greater {
+        return Some(part + rest);
+    }
+    let slices = column.histogram.len().saturating_sub(1).max(1);
+    let place = column.histogram.partition_point(|bound| order_of(bound, value) == Some(Ordering::Less));
+    let slice = place.saturating_sub(1).min(slices - 1);
+    let (low, high) = match (column.histogram.get(slice), column.histogram.get(slice + 1)) {
+        (Some(low), Some(high)) => (low, high),
+        _ => (first, last),
+    };
+    let within = match (number(low), number(value), number(high)) {
+        (Some(low), Some(value), Some(high)) if high > low => ((value - low) / (high - low)).clamp(0.0, 1.0),
+        _ => 0.5,
+    };
+    Some(part + rest * (count(slice as u64) + within) / count(slices as u64))
+}
+
+/// What is known of a table; nothing of those that have no rows of their own.
+fn of_table(statistics: &Statistics, relation: &Relation) -> Option<Arc<RelationStatistics>> {
+    let is_stored = relation.is_stored();
+    is_stored.then(|| statistics.relation(RelationId(relation.id.0))).flatten()
+}
+
+/// Rows that a plan gives, more or less.
+fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
+    let of = |node: &Node| rows_of(node, statistics);
+    match node {
+        Node::Single | Node::Count(_) | Node::WorkingRow(_) => 1.0,
+        Node::Table(scan) => {
+            let rows = of_table(statistics, &scan.relation).map_or(ROWS_UNKNOWN, |table| count(table.rows));
+            match &scan.access {
+                Access::Natural => rows,
+                Access::Index { ranges, .. } if ranges.iter().all(|range| range.unique) => {
+                    count(ranges.len() as u64)
+                }
+                Access::Index { ordered: Some(_), .. } => rows,
+                Access::Index { .. } => (rows * RANGE_FRACTION).max(1.0),
+                Access::RowKeys(_) | Access::RowNumber(_) => 1.0,
+            }
+        }
+        Node::System(_) | Node::Procedure(_) => ROWS_UNKNOWN,
+        Node::Filter(filter) => (of(&filter.input) * OTHER_FRACTION).max(1.0),
+        Node::Project(project) => of(&project.input),
+        Node::NestedLoop(join) => of(&join.outer),
+        Node::HashJoin(join) => of(&join.outer).max(of(&join.inner)),
+        Node::Sort(sort) => of(&sort.input),
+        Node::Aggregate(aggregate) if aggregate.keys.is_empty() => 1.0,
+        Node::Aggregate(aggregate) => (of(&aggregate.input) / 5.0).max(1.0),
+        Node::Window(window) => of(&window.input),
+        Node::Distinct(distinct) => (of(&distinct.input) / 2.0).max(1.0),
+        Node::Union(union) => union.inputs.iter().map(of).sum(),
+        Node::Limit(limit) => match limit.first.as_ref().and_then(constant).as_ref().and_then(number) {
+            Some(first) => of(&limit.input).min(first.max(1.0)),
+            None => of(&limit.input),
+        },
+        Node::Recursive(recursive) => of(&recursive.anchor) * 10.0,
+        Node::Lock(lock) => of(&lock.input),
+    }
+}
+
+/// The value of an expression of constants.
+fn constant(expression: &Expression) -> Option<Value> {
+    match expression {
+        Expression::Constant(value) => Some(value.clone()),
+        Expression::Cast { operand, to } => convert::cast(&constant(operand)?, to, &CastContext::UTC).ok(),
+        Expression::Negate(operand) => arithmetic::negate(&constant(operand)?).ok(),
+        Expression::Arithmetic { operator, left, right, result } => {
+            arithmetic::apply(*operator, &constant(left)?, &constant(right)?, result, &CastContext::UTC).ok()
+        }
+        _ => None,
+    }
+}
+
+fn order_of(left: &Value, right: &Value) -> Option<Ordering> {
+    compare::compare(left, right, Collation::default()).ok()
+}
+
+fn is_equal(left: &Value, right: &Value) -> bool {
+    order_of(left, right) == Some(Ordering::Equal)
+}
+
+/// A value on a line, to see how far between two others it lies.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer { unscaled, scale } => Some(*unscaled as f64 * 10f64.powi(i32::from(*scale))),
+        Value::Int128 { unscaled, scale } => Some(*unscaled as f64 * 10f64.powi(i32::from(*scale))),
+        Value::Float(value) => Some(f64::from(*value)),
+        Value::Double(value) => Some(*value),
+        Value::Date(date) => Some(f64::from(date.0)),
+        Value::Timestamp(timestamp) => Some(timestamp.ticks() as f64),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn count(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,991 @@
+//! Joins: from a FROM clause with its conditions to nodes.
+//!
+//! Inner joins, and what only drops rows (EXISTS, IN), may be done in any order: [`crate::order`] says which. A table that
+//! an index finds by the rows so far is read once for each of them where that is cheaper; else the smaller side is kept in
+//! memory and looked up by hash.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use farbird_catalog::{Relation, RelationKind};
+use farbird_expression::{Expression, FrameSize};
+use farbird_sql::ast::ComparisonOperator;
+use farbird_types::arithmetic::ArithmeticOperator;
+use farbird_types::{Collation, Result, SqlType};
+
+use crate::access::{AccessChoice, AccessPlanner, access_expressions};
+use crate::bound::environment::Surroundings;
+use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::cost;
+use crate::estimate::Estimator;
+use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
+use crate::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::rewrite::joins::GroupedQuery;
+use crate::subplan::planned;
+
+/// A slot, or a position, that stands for none: a column of a plan that nobody uses. An expression that looks there all
+/// the same fails with an internal error.
+pub(super) const NO_SLOT: usize = usize::MAX;
+
+/// Part of the rows that a condition on several tables leaves, if it is no equality.
+const ACROSS_FRACTION: f64 = 0.33;
+
+/// A planned part of a FROM clause.
+pub(crate) struct Planned {
+    /// Its plan.
+    pub(crate) node: Node,
+    /// Which slot stands at each position of its rows.
+    pub(crate) slots: Vec<usize>,
+    /// Its sources.
+    pub(crate) sources: BTreeSet<usize>,
+    /// Whether its rows come in the order that was asked for.
+    pub(crate) ordered: bool,
+    /// How many rows that are, more or less.
+    pub(crate) rows: f64,
+    /// What it costs.
+    pub(crate) cost: f64,
+}
+
+/// Plans the joins of one block.
+pub(crate) struct JoinPlanner<'a> {
+    pub(super) sources: &'a [Source],
+    pub(super) slots: &'a [Slot],
+    /// The slots that anything looks at.
+    pub(super) needed: &'a BTreeSet<usize>,
+    pub(super) surroundings: Surroundings<'a>,
+    pub(super) frame: &'a mut FrameSize,
+    pub(super) estimator: Estimator<'a>,
+    /// Whether a whole index may be walked for nothing but its order.
+    pub(super) walks_for_order: bool,
+    /// Whether only the first value of an order is looked at.
+    pub(super) extreme: bool,
+    /// How many rows will be asked for, if not all.
+    pub(super) first_rows: Option<f64>,
+}
+
+/// Conditions that are still to be put somewhere.
+struct Pending(Vec<Option<(Expression, BTreeSet<usize>)>>);
+
+impl Pending {
+    /// Takes those that hold for these sources.
+    fn take(&mut self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+        let mut taken = Vec::new();
+        for place in &mut self.0 {
+            if place.as_ref().is_some_and(|(_, sources)| wanted(sources)) {
+                taken.extend(place.take().map(|(condition, _)| condition));
+            }
+        }
+        taken
+    }
+
+    /// Those that hold for these sources, copied.
+    fn matching(&self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+        self.0
+            .iter()
+            .flatten()
+            .filter(|(_, sources)| wanted(sources))
+            .map(|(condition, _)| condition.clone())
+            .collect()
+    }
+}
+
+/// A member of a group of inner joins.
+struct GroupMember<'t> {
+    /// What it is; of EXISTS and its like, the query inside.
+    tree: &'t FromTree,
+    own: BTreeSet<usize>,
+    /// Sources that must come before.
+    needs: BTreeSet<usize>,
+    /// Of EXISTS and its like: the conditions, and whether rows are wanted that meet none of its rows.
+    dropping: Option<(Vec<Expression>, bool)>,
+    /// Its plan, if it is not read by index or in row order like a table.
+    planned: Option<Planned>,
+}
+
+/// How an item is joined to what is left of it.
+struct Joining {
+    kind: HashJoinKind,
+    method: Method,
+    /// Conditions on the item alone.
+    local: Vec<Expression>,
+    /// Conditions on both sides.
+    across: Vec<Expression>,
+}
+
+impl<'a> JoinPlanner<'a> {
+    pub(crate) fn new(
+        sources: &'a [Source],
+        slots: &'a [Slot],
+        needed: &'a BTreeSet<usize>,
+        surroundings: Surroundings<'a>,
+        frame: &'a mut FrameSize,
+    ) -> JoinPlanner<'a> {
+        JoinPlanner {
+            sources,
+            slots,
+            needed,
+            surroundings,
+            frame,
+            estimator: Estimator::new(sources, slots, &surroundings.catalog.statistics),
+            walks_for_order: true,
+            extreme: false,
+            first_rows: None,
+        }
+    }
+
+    /// The order is asked for the first value only: equal ones may come in any order.
+    pub(crate) fn for_extreme(&mut self) {
+        self.extreme = true;
+        self.first_rows = Some(1.0);
+    }
+
+    /// No more rows than this will be asked for.
+    pub(crate) fn for_first_rows(&mut self, rows: f64) {
+        self.first_rows = Some(rows);
+    }
+
+    /// The part of so many rows that will be asked for.
+    pub(super) fn share_read(&self, rows: f64) -> f64 {
+        self.first_rows.map_or(1.0, |first| (first / rows.max(1.0)).min(1.0))
+    }
+
+    /// Follows an order only in ranges of indexes that the conditions give.
+    pub(crate) fn order_in_ranges_only(&mut self) {
+        self.walks_for_order = false;
+    }
+
+    /// Plans a FROM clause with the conditions on its rows.
+    ///
+    /// # Errors
+    /// None so far.
+    pub(crate) fn plan(
+        &mut self,
+        tree: &FromTree,
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        self.tree(tree, conditions, order)
+    }
+
+    fn tree(&mut self, tree: &FromTree, conditions: Vec<Expression>, order: &[SortKey]) -> Result<Planned> {
+        match tree {
+            FromTree::Left(left, right, on) => self.left_join(left, right, on, conditions, order),
+            FromTree::Full(left, right, on) => self.full_join(left, right, on, conditions),
+            FromTree::Source(_) | FromTree::Group(..) | FromTree::Dropping { .. } => {
+                let (mut items, mut all) = (Vec::new(), Vec::new());
+                flatten(tree, &mut items, &mut all);
+                all.extend(conditions);
+                self.group(&items, all, order)
+            }
+        }
+    }
+
+    /// Inner joins.
+    fn group(
+        &mut self,
+        items: &[&FromTree],
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        // What runs a query for each row comes where there are the fewest.
+        let is_alone = items.len() < 2;
+        let (late, conditions): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(|condition| !is_alone && runs_query_for_row(condition));
+        let mut pending = self.pending(conditions);
+        let late = self.pending(late);
+        let members = self.members(items, &mut pending, order)?;
+        let steps = self.steps(&members, &pending, order);
+        // Hash joins give an order up.
+        let keeps_order = steps.iter().skip(1).all(|step| step.method == Method::Nested);
+        let order = if keeps_order { order } else { &[] };
+        let late_places = places_of(&late, &steps, &members);
+        let mut current: Option<Planned> = None;
+        // What queries for each row cost, beside the joins.
+        let mut of_queries = 0.0;
+        let mut members: Vec<Option<GroupMember<'_>>> = members.into_iter().map(Some).collect();
+        for (place, step) in steps.iter().enumerate() {
+            let Some(member) = members.get_mut(step.member).and_then(Option::take) else { continue };
+            let mut joined = match current.take() {
+                None => self.first(member, &mut pending, order)?,
+                Some(current) => self.join_next(current, member, step.method, &mut pending)?,
+            };
+            joined.rows = step.rows;
+            joined.cost = step.cost;
+            let mut ready = pending.take(|sources| sources.is_subset(&joined.sources));
+            let here = late.0.iter().flatten().zip(&late_places).filter(|(_, late)| **late == place);
+            ready.extend(here.map(|((condition, _), _)| condition.clone()));
+            joined.cost += of_queries;
+            let filtered = self.filtered(joined, ready);
+            of_queries = filtered.cost - step.cost;
+            current = Some(filtered);
+        }
+        Ok(current.unwrap_or_else(Planned::single))
+    }
+
+    /// The members of a group. What is more than a table is planned right away.
+    fn members<'t>(
+        &mut self,
+        items: &[&'t FromTree],
+        pending: &mut Pending,
+        order: &[SortKey],
+    ) -> Result<Vec<GroupMember<'t>>> {
+        let mut members = Vec::with_capacity(items.len());
+        for item in items {
+            let mut dropping = None;
+            let mut needs = self.dependencies(item);
+            let tree: &'t FromTree = match *item {
+                FromTree::Dropping { query, on, anti } => {
+                    dropping = Some((on.clone(), *anti));
+                    query
+                }
+                tree => tree,
+            };
+            let own = sources_of_tree(tree);
+            for condition in dropping.iter().flat_map(|(on, _)| on) {
+                needs.extend(self.sources_of(condition).difference(&own));
+            }
+            let mut planned = None;
+            if !matches!(tree, FromTree::Source(_)) {
+                let (local, order) = match &mut dropping {
+                    Some((on, _)) => {
+                        let (local, across) =
+                            on.drain(..).partition(|condition| self.sources_of(condition).is_subset(&own));
+                        *on = across;
+                        (local, &[][..])
+                    }
+                    None => {
+                        let local =
+                            |sources: &BTreeSet<usize>| !sources.is_empty() && sources.is_subset(&own);
+                        (pending.take(local), order)
+                    }
+                };
+                planned = Some(self.tree(tree, local, order)?);
+            }
+            members.push(GroupMember { tree, own, needs, dropping, planned });
+        }
+        Ok(members)
+    }
+
+    /// In which order the members of a group are joined, and how.
+    fn steps(&self, members: &[GroupMember<'_>], pending: &Pending, order: &[SortKey]) -> Vec<Step> {
+        let as_written = |number: usize| Step {
+            member: number,
+            method: if number == 0 { Method::BuildMember } else { Method::Nested },
+            rows: 1.0,
+            cost: 0.0,
+            flowing: 0,
+        };
+        if members.len() > MEMBERS_MAX {
+            return (0..members.len()).map(as_written).collect();
+        }
+        let sets = |sources: &BTreeSet<usize>| -> u64 {
+            let places = members.iter().enumerate().filter(|(_, member)| !member.own.is_disjoint(sources));
+            places.fold(0, |set, (number, _)| set | 1 << number)
+        };
+        let mut links = Vec::new();
+        let mut described = Vec::with_capacity(members.len());
+        for member in members {
+            let (local, on) = self.conditions_of(member, pending);
+            let leaves = member.dropping.as_ref().map(|(_, anti)| self.part_left(member, &local, &on, *anti));
+            if member.dropping.is_some() {
+                links.extend(
+                    on.iter().map(|condition| self.link(condition, sets(&self.sources_of(condition)))),
+                );
+            }
+            let own = sets(&member.own);
+            described.push(self.describe(member, &local, sets(&member.needs) & !own, leaves));
+        }
+        for (condition, sources) in pending.0.iter().flatten() {
+            let set = sets(sources);
+            if set.count_ones() > 1 {
+                links.push(self.link(condition, set));
+            }
+        }
+        let mut lookup = |number: usize, before: u64| -> Option<f64> {
+            let member = members.get(number)?;
+            let FromTree::Source(source) = member.tree else { return None };
+            let available: BTreeSet<usize> = members
+                .iter()
+                .enumerate()
+                .filter(|(place, member)| before & (1 << place) != 0 && member.dropping.is_none())
+                .flat_map(|(_, member)| member.own.iter().copied())
+                .collect();
+            let mut conditions = match &member.dropping {
+                Some((on, _)) => on.clone(),
+                None => pending.matching(|sources| {
+                    sources.iter().all(|source| member.own.contains(source) || available.contains(source))
+                }),
+            };
+            conditions.retain(|condition| !condition.is_volatile());
+            let choice = self.lookup(*source, &available, &conditions)?;
+            Some(match member.dropping {
+                Some(_) => choice.cost.min(cost::first_by_index(choice.rows, 0.0)),
+                None => choice.cost,
+            })
+        };
+        let mut orders = Order::new(&described, &links, &mut lookup);
+        let best = orders.best();
+        // Rows that come one by one, in the order that is asked for, need not all be made.
+        let streaming = self.first_rows.and_then(|_| {
+            let starts = (0..members.len()).filter(|number| {
+                members.get(*number).is_some_and(|member| self.comes_in_order(member, pending, order))
+            });
+            let streams: Vec<Vec<Step>> = starts.filter_map(|start| orders.streaming(start)).collect();
+            streams.into_iter().min_by(|left, right| cost_of(left).total_cmp(&cost_of(right)))
+        });
+        let share = |steps: &Vec<Step>| self.share_read(steps.last().map_or(1.0, |step| step.rows));
+        let steps = match (best, streaming) {
+            (Some(best), Some(stream)) if cost_of(&stream) * share(&stream) < cost_of(&best) => Some(stream),
+            (best, _) => best,
+        };
+        steps.unwrap_or_else(|| (0..members.len()).map(as_written).collect())
+    }
+
+    /// Whether a member by itself gives its rows in an order, or none is asked for.
+    fn comes_in_order(&self, member: &GroupMember<'_>, pending: &Pending, order: &[SortKey]) -> bool {
+        let FromTree::Source(source) = member.tree else { return false };
+        let (local, _) = self.conditions_of(member, pending);
+        member.dropping.is_none()
+            && (order.is_empty() || self.read(*source, &local, order).is_some_and(|(_, ordered)| ordered))
+    }
+
+    /// The conditions on a member alone, and on it and others.
+    fn conditions_of(
+        &self,
+        member: &GroupMember<'_>,
+        pending: &Pending,
+    ) -> (Vec<Expression>, Vec<Expression>) {
+        match &member.dropping {
+            Some((on, _)) => {
+                on.iter().cloned().partition(|condition| self.sources_of(condition).is_subset(&member.own))
+            }
+            None => (pending.matching(|sources| sources.is_subset(&member.own)), Vec::new()),
+        }
+    }
+
+    fn describe(
+        &self,
+        member: &GroupMember<'_>,
+        local: &[Expression],
+        needs: u64,
+        leaves: Option<f64>,
+    ) -> Member {
+        let (rows, all_rows, (read_cost, scanned)) = match (&member.planned, member.tree) {
+            (Some(planned), _) => (planned.rows, planned.rows, (planned.cost, false)),
+            (None, FromTree::Source(source)) => {
+                let all = self.estimator.rows(*source);
+                let rows = (all * self.estimator.selectivity(local)).max(1.0);
+                (rows, all, self.read_cost(*source, local, all, rows))
+            }
+            _ => (1.0, 1.0, (1.0, false)),
+        };
+        let runs_for_each = member.dropping.is_none() && !member.needs.is_empty();
+        let anti = member.dropping.as_ref().is_some_and(|(_, anti)| *anti);
+        Member { rows, all_rows, read_cost, needs, runs_for_each, leaves, anti, scanned }
+    }
+
+    /// What reading a source by itself costs, and whether it is scanned by columns.
+    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> (f64, bool) {
+        match self.stored_table(source) {
+            Some(relation) => {
+                let choice = self.choose(source, relation, &BTreeSet::new(), local);
+                (choice.cost, matches!(choice.access, Access::Natural))
+            }
+            None => (cost::scan(all, rows), false),
+        }
+    }
+
+    /// The best way to find a table's rows by an index that looks at what is left of it.
+    pub(super) fn lookup(
+        &self,
+        source: usize,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> Option<AccessChoice> {
+        let relation = self.stored_table(source)?;
+        let is_available = |source: usize| available.contains(&source);
+        let planner = self.access_planner(source, relation, &is_available);
+        planner
+            .candidates(conditions)
+            .into_iter()
+            .filter(|choice| {
+                access_expressions(&choice.access)
+                    .iter()
+                    .any(|expression| !self.sources_of(expression).is_disjoint(available))
+            })
+            .min_by(|left, right| left.cost.total_cmp(&right.cost))
+    }
+
+    /// The table that a source is, if indexes can read it.
+    pub(super) fn stored_table(&self, source: usize) -> Option<&'a Arc<Relation>> {
+        match self.sources.get(source).map(|source| &source.kind) {
+            Some(SourceKind::Table(relation)) if relation.kind != RelationKind::System => Some(relation),
+            _ => None,
+        }
+    }
+
+    fn link(&self, condition: &Expression, members: u64) -> Link {
+        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
+        else {
+            return Link { members, fraction: ACROSS_FRACTION, hashable: false, filters: false, equal: None };
+        };
+        let (of_left, of_right) = (self.sources_of(left), self.sources_of(right));
+        let hashable = !condition.is_volatile()
+            && self.same_kind(left, right)
+            && !of_left.is_empty()
+            && !of_right.is_empty()
+            && of_left.is_disjoint(&of_right);
+        let equal = match (left.as_ref(), right.as_ref()) {
+            (Expression::Column(left), Expression::Column(right)) => Some((*left, *right)),
+            _ => None,
+        };
+        let filters = hashable && equal.is_some_and(|(left, right)| self.have_one_unit(left, right));
+        Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, filters, equal }
+    }
+
+    /// Part of the rows that EXISTS or its like leaves.
+    fn part_left(
+        &self,
+        member: &GroupMember<'_>,
+        local: &[Expression],
+        across: &[Expression],
+        anti: bool,
+    ) -> f64 {
+        let inner_rows = match (&member.planned, member.tree) {
+            (Some(planned), _) => planned.rows,
+            (None, FromTree::Source(source)) => {
+                self.estimator.rows(*source) * self.estimator.selectivity(local)
+            }
+            _ => 1.0,
+        };
+        let mut part: f64 = 1.0;
+        for condition in across {
+            let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
+            else {
+                continue;
+            };
+            let own_is_left = self.sources_of(left).is_subset(&member.own);
+            let (own, other) = if own_is_left { (left, right) } else { (right, left) };
+            let there = self.estimator.distinct(own).min(inner_rows);
+            part = part.min(there / self.estimator.distinct(other).max(1.0));
+        }
+        let part = part.min(1.0);
+        if anti { (1.0 - part).max(0.05) } else { part.max(0.001) }
+    }
+
+    fn pending(&self, conditions: Vec<Expression>) -> Pending {
+        Pending(
+            conditions
+                .into_iter()
+                .map(|condition| {
+                    let sources = self.sources_of(&condition);
+                    Some((condition, sources))
+                })
+                .collect(),
+        )
+    }
+
+    pub(super) fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
+        let mut sources = BTreeSet::new();
+        expression.for_each_column(&mut |slot| {
+            sources.extend(self.slots.get(slot).map(|slot| slot.source));
+        });
+        sources
+    }
+
+    /// Sources that must come before: LATERAL, and inputs of procedures.
+    fn dependencies(&self, item: &FromTree) -> BTreeSet<usize> {
+        let own = sources_of_tree(item);
+        let mut needed = BTreeSet::new();
+        for source in &own {
+            match self.sources.get(*source).map(|source| &source.kind) {
+                Some(SourceKind::Procedure(_, arguments)) => {
+                    arguments.iter().for_each(|argument| needed.extend(self.sources_of(argument)));
+                }
+                Some(SourceKind::Derived { captures, .. }) => {
+                    captures.iter().for_each(|(_, value)| needed.extend(self.sources_of(value)));
+                }
+                _ => {}
+            }
+        }
+        needed.difference(&own).copied().collect()
+    }
+
+    pub(super) fn choose(
+        &self,
+        source: usize,
+        relation: &Arc<Relation>,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> AccessChoice {
+        let is_available = |source: usize| available.contains(&source);
+        self.access_planner(source, relation, &is_available).choose(conditions)
+    }
+
+    pub(super) fn access_planner<'s>(
+        &'s self,
+        source: usize,
+        relation: &'s Arc<Relation>,
+        available: &'s dyn Fn(usize) -> bool,
+    ) -> AccessPlanner<'s> {
+        AccessPlanner {
+            source,
+            relation,
+            surroundings: self.surroundings,
+            estimator: &self.estimator,
+            slots: self.slots,
+            available,
+        }
+    }
+
+    /// The member that a group begins with.
+    fn first(
+        &mut self,
+        member: GroupMember<'_>,
+        pending: &mut Pending,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        let conditions = pending.take(|sources| sources.is_subset(&member.own));
+        let FromTree::Source(source) = member.tree else {
+            let planned = member.planned.map_or_else(|| self.tree(member.tree, Vec::new(), order), Ok)?;
+            return Ok(self.filtered(planned, conditions));
+        };
+        let (leaf, captures) = self.leaf(*source, conditions, order);
+        // Without anything to the left, values taken from there are constants: they are computed by a join with
+        // a row of nothing.
+        if captures.is_empty() {
+            return Ok(leaf);
+        }
+        Ok(self.nested_loop(Planned::single(), leaf, captures, NestedLoopKind::Inner, Vec::new()))
+    }
+
+    /// Joins one more member to what is joined already.
+    fn join_next(
+        &mut self,
+        left: Planned,
+        member: GroupMember<'_>,
+        method: Method,
+        pending: &mut Pending,
+    ) -> Result<Planned> {
+        let GroupMember { tree, own, dropping, planned, .. } = member;
+        let (kind, local, across) = match dropping {
+            Some((on, anti)) => {
+                let kind = if anti { HashJoinKind::Anti } else { HashJoinKind::Semi };
+                let (local, across) =
+                    on.into_iter().partition(|condition| self.sources_of(condition).is_subset(&own));
+                (kind, local, across)
+            }
+            None => {
+                let local = pending.take(|sources| !sources.is_empty() && sources.is_subset(&own));
+                let across = pending.take(|sources| {
+                    !sources.is_disjoint(&own)
+                        && sources.iter().all(|source| own.contains(source) || left.sources.contains(source))
+                });
+                (HashJoinKind::Inner, local, across)
+            }
+        };
+        let joining = Joining { kind, method, local, across };
+        self.join(left, tree, planned, joining)
+    }
+
+    /// Joins an item, planned already if it is no source.
+    fn join(
+        &mut self,
+        left: Planned,
+        item: &FromTree,
+        planned: Option<Planned>,
+        joining: Joining,
+    ) -> Result<Planned> {
+        let Joining { kind, method, local, across } = joining;
+        let FromTree::Source(source) = item else {
+            let right = match planned {
+                Some(planned) => self.filtered(planned, local),
+                None => self.tree(item, local, &[])?,
+            };
+            return Ok(self.hash_join(left, right, kind, method, across));
+        };
+        let runs_for_each = !self.dependencies(item).is_empty();
+        if method == Method::Nested || runs_for_each {
+            let mut all = local.clone();
+            all.extend(across.iter().cloned());
+            let (access, mut captures) = self.lookup_access(*source, &left.sources, &all);
+            for (_, value) in &mut captures {
+                *value = self.guarded(value.clone(), &across, &left.sources);
+            }
+            if !captures.is_empty() || runs_for_each {
+                let (right, more) = self.leaf_with(*source, access, local);
+                let captures = captures.into_iter().chain(more).collect();
+                let kind = match kind {
+                    HashJoinKind::Inner => NestedLoopKind::Inner,
+                    HashJoinKind::Semi => NestedLoopKind::Semi,
+                    HashJoinKind::Anti => NestedLoopKind::Anti,
+                    _ => NestedLoopKind::Left,
+                };
+                return Ok(self.nested_loop(left, right, captures, kind, across));
+            }
+        }
+        let (right, _) = self.leaf(*source, local, &[]);
+        Ok(self.hash_join(left, right, kind, method, across))
+    }
+
+    fn left_join(
+        &mut self,
+        left: &FromTree,
+        right: &FromTree,
+        on: &[Expression],
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> Result<Planned> {
+        let left_sources = sources_of_tree(left);
+        let right_sources = sources_of_tree(right);
+        let mut pending = self.pending(conditions);
+        let of_left = pending.take(|sources| sources.is_subset(&left_sources) && !sources.is_empty());
+        let planned = self.tree(left, of_left, order)?;
+        let mut on = self.pending(on.to_vec());
+        let local = on.take(|sources| !sources.is_empty() && sources.is_subset(&right_sources));
+        let across = on.take(|_| true);
+        let joining = self.outer_joining(&planned, right, local, across);
+        let joined = self.join(planned, right, None, joining)?;
+        let rest = pending.take(|_| true);
+        Ok(self.filtered(joined, rest))
+    }
+
+    /// How the right side of a LEFT JOIN is joined.
+    fn outer_joining(
+        &self,
+        left: &Planned,
+        right: &FromTree,
+        local: Vec<Expression>,
+        across: Vec<Expression>,
+    ) -> Joining {
+        let kind = HashJoinKind::Left;
+        let FromTree::Source(source) = right else {
+            return Joining { kind, method: Method::BuildMember, local, across };
+        };
+        let all = self.estimator.rows(*source);
+        let rows = (all * self.estimator.selectivity(&local)).max(1.0);
+        let (read, _) = self.read_cost(*source, &local, all, rows);
+        let own = BTreeSet::from([*source]);
+        let hashable = across.iter().any(|condition| self.equality(condition, &left.sources, &own).is_some());
+        let joined = left.rows.max(rows);
+        let mut best = match hashable {
+            true => (read + cost::hash_join(rows, left.rows, joined), Method::BuildMember),
+            false => (read + cost::all_pairs(rows, left.rows, joined), Method::BuildMember),
+        };
+        let built_left = read + cost::hash_join(left.rows, rows, joined);
+        // Without an order that is asked for: rows without a partner come last.
+        if hashable && !left.ordered && built_left < best.0 {
+            best = (built_left, Method::BuildJoined);
+        }
+        let mut conditions = local.clone();
+        conditions.extend(across.iter().cloned());
+        let lookup = self.lookup(*source, &left.sources, &conditions);
+        if lookup.is_some_and(|lookup| cost::nested_loop(left.rows, lookup.cost, joined) < best.0) {
+            best.1 = Method::Nested;
+        }
+        Joining { kind, method: best.1, local, across }
+    }
+
+    fn full_join(
+        &mut self,
+        left: &FromTree,
+        right: &FromTree,
+        on: &[Expression],
+        conditions: Vec<Expression>,
+    ) -> Result<Planned> {
+        let left = self.tree(left, Vec::new(), &[])?;
+        let right = self.tree(right, Vec::new(), &[])?;
+        let joined = self.hash_join(left, right, HashJoinKind::Full, Method::BuildMember, on.to_vec());
+        Ok(self.filtered(joined, conditions))
+    }
+
+    pub(super) fn filtered(&self, mut planned: Planned, mut conditions: Vec<Expression>) -> Planned {
+        planned.cost += planned.rows * conditions.iter().map(cost_of_queries).sum::<f64>();
+        // What runs a query comes last, unless it matters how often the others are evaluated.
+        if !conditions.iter().any(Expression::is_volatile) {
+            conditions.sort_by_key(runs_query_for_row);
+        }
+        conditions
+            .iter_mut()
+            .for_each(|condition| condition.move_columns(&|slot| position(&planned.slots, slot)));
+        planned.node = planned.node.filtered(conditions);
+        planned
+    }
+
+    fn nested_loop(
+        &self,
+        left: Planned,
+        right: Planned,
+        mut captures: Vec<(usize, Expression)>,
+        kind: NestedLoopKind,
+        across: Vec<Expression>,
+    ) -> Planned {
+        captures.iter_mut().for_each(|(_, value)| value.move_columns(&|slot| position(&left.slots, slot)));
+        let pair: Vec<usize> = left.slots.iter().chain(&right.slots).copied().collect();
+        let condition = condition_at(across, &pair);
+        let node = Node::NestedLoop(Arc::new(NestedLoop {
+            outer: left.node,
+            inner: right.node,
+            captures,
+            kind,
+            condition,
+        }));
+        let slots = if kind.drops_inner() { left.slots } else { pair };
+        let mut sources = left.sources;
+        sources.extend(right.sources);
+        let rows = left.rows.max(right.rows);
+        Planned { node, slots, sources, ordered: left.ordered, rows, cost: left.cost + right.cost }
+    }
+
+    /// Joins by hash. `kind` says what becomes of the left side's rows, `method` which side is built.
+    fn hash_join(
+        &self,
+        left: Planned,
+        right: Planned,
+        kind: HashJoinKind,
+        method: Method,
+        across: Vec<Expression>,
+    ) -> Planned {
+        let turned = match (method, kind) {
+            (Method::BuildJoined, HashJoinKind::Inner) => Some(HashJoinKind::Inner),
+            (Method::BuildJoined, HashJoinKind::Left) => Some(HashJoinKind::Right),
+            (Method::BuildJoined, HashJoinKind::Semi) => Some(HashJoinKind::InnerSemi),
+            (Method::BuildJoined, HashJoinKind::Anti) => Some(HashJoinKind::InnerAnti),
+            _ => None,
+        };
+        let (outer, inner, kind) = match turned {
+            Some(kind) => (right, left, kind),
+            None => (left, right, kind),
+        };
+        let mut outer_keys = Vec::new();
+        let mut inner_keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in across.iter().cloned() {
+            match self.equality(&condition, &outer.sources, &inner.sources) {
+                Some((of_outer, of_inner, collation)) => {
+                    let mut of_outer = self.guarded(of_outer, &across, &outer.sources);
+                    let mut of_inner = self.guarded(of_inner, &across, &inner.sources);
+                    of_outer.move_columns(&|slot| position(&outer.slots, slot));
+                    of_inner.move_columns(&|slot| position(&inner.slots, slot));
+                    outer_keys.push(JoinKey { value: of_outer, collation });
+                    inner_keys.push(JoinKey { value: of_inner, collation });
+                }
+                None => rest.push(condition),
+            }
+        }
+        let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
+        let condition = condition_at(rest, &pair);
+        let slots = match (kind.has_outer(), kind.has_inner()) {
+            (true, true) => pair,
+            (true, false) => outer.slots,
+            _ => inner.slots,
+        };
+        let mut sources = outer.sources;
+        sources.extend(inner.sources);
+        let rows = outer.rows.max(inner.rows);
+        let cost = outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows);
+        let node = Node::HashJoin(Arc::new(HashJoin {
+            outer: outer.node,
+            inner: inner.node,
+            outer_keys,
+            inner_keys,
+            kind,
+            condition,
+        }));
+        // Past its memory it joins partition by partition, which gives the outer side's order up.
+        Planned { node, slots, sources, ordered: false, rows, cost }
+    }
+
+    /// A value that is looked up or hashed before the other conditions of a join are evaluated. If it may fail, it is NULL,
+    /// which has no partner, for rows that do not meet what is asked of their side alone.
+    fn guarded(&self, key: Expression, across: &[Expression], side: &BTreeSet<usize>) -> Expression {
+        if !may_fail(&key) {
+            return key;
+        }
+        let is_guard = |condition: &&Expression| {
+            let sources = self.sources_of(condition);
+            !condition.is_volatile() && !may_fail(condition) && !sources.is_empty() && sources.is_subset(side)
+        };
+        let guards: Vec<Expression> = across.iter().filter(is_guard).cloned().collect();
+        if guards.is_empty() {
+            return key;
+        }
+        Expression::Case {
+            branches: vec![(Expression::all(guards), key)],
+            otherwise: Box::new(Expression::NULL),
+        }
+    }
+
+    /// The two sides of an equality between the left and the right.
+    fn equality(
+        &self,
+        condition: &Expression,
+        left_sources: &BTreeSet<usize>,
+        right_sources: &BTreeSet<usize>,
+    ) -> Option<(Expression, Expression, Collation)> {
+        let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, collation } =
+            condition
+        else {
+            return None;
+        };
+        if condition.is_volatile() || !self.same_kind(left, right) {
+            return None;
+        }
+        let first = self.sources_of(left);
+        let second = self.sources_of(right);
+        if first.is_empty() || second.is_empty() {
+            return None;
+        }
+        if first.is_subset(left_sources) && second.is_subset(right_sources) {
+            return Some(((**left).clone(), (**right).clone(), *collation));
+        }
+        if second.is_subset(left_sources) && first.is_subset(right_sources) {
+            return Some(((**right).clone(), (**left).clone(), *collation));
+        }
+        None
+    }
+
+    /// Whether equal values have equal keys: points in time of different types do not, nor BLOBs, nor texts beside
+    /// anything else.
+    fn same_kind(&self, left: &Expression, right: &Expression) -> bool {
+        let kind = |expression: &Expression| {
+            let sql_type = expression.static_type(&|slot| self.slot_type(slot))?;
+            Some(match sql_type {
+                SqlType::Exact { .. }
+                | SqlType::Float
+                | SqlType::Double
+                | SqlType::DecFloat16
+                | SqlType::DecFloat34 => 0,
+                SqlType::Date => 1,
+                SqlType::Time => 2,
+                SqlType::Timestamp => 3,
+                SqlType::TimeTz => 4,
+                SqlType::TimestampTz => 5,
+                SqlType::Boolean => 6,
+                // Of different character sets only ASCII's letters have the same bytes.
+                SqlType::Text(text) => 7 + i32::from(text.character_set.0),
+                _ => return None,
+            })
+        };
+        match (kind(left), kind(right)) {
+            (Some(left), Some(right)) => left == right,
+            _ => false,
+        }
+    }
+
+    /// Whether the values of two columns are numbers of one scale, or dates.
+    fn have_one_unit(&self, left: usize, right: usize) -> bool {
+        match (self.slot_type(left), self.slot_type(right)) {
+            (Some(SqlType::Exact { scale: left, .. }), Some(SqlType::Exact { scale: right, .. })) => {
+                left == right
+            }
+            (Some(SqlType::Date), Some(SqlType::Date)) => true,
+            _ => false,
+        }
+    }
+
+    fn slot_type(&self, slot: usize) -> Option<SqlType> {
+        let slot = self.slots.get(slot)?;
+        let SourceColumn::Field(place) = slot.column else { return Some(SqlType::BIGINT) };
+        self.sources.get(slot.source)?.kind.column_type(place)
+    }
+}
+
+impl Planned {
+    /// One row without columns.
+    fn single() -> Planned {
+        Planned {
+            node: Node::Single,
+            slots: Vec::new(),
+            sources: BTreeSet::new(),
+            ordered: false,
+            rows: 1.0,
+            cost: 0.0,
+        }
+    }
+}
+
+fn cost_of(steps: &[Step]) -> f64 {
+    steps.last().map_or(0.0, |step| step.cost)
+}
+
+/// Behind which step each of the conditions comes that run queries: where there are the fewest rows.
+fn places_of(late: &Pending, steps: &[Step], members: &[GroupMember<'_>]) -> Vec<usize> {
+    let places = late.0.iter().flatten().map(|(_, sources)| {
+        let mut left = sources.clone();
+        let mut best: Option<(f64, usize)> = None;
+        for (place, step) in steps.iter().enumerate() {
+            if let Some(member) = members.get(step.member) {
+                left.retain(|source| !member.own.contains(source));
+            }
+            if left.is_empty() && best.is_none_or(|(rows, _)| step.rows < rows) {
+                best = Some((step.rows, place));
+            }
+        }
+        best.map_or(steps.len().saturating_sub(1), |(_, place)| place)
+    });
+    places.collect()
+}
+
+/// Whether evaluating it on a row that another condition would have dropped may fail.
+pub(super) fn may_fail(expression: &Expression) -> bool {
+    expression.any(&|part| {
+        matches!(
+            part,
+            Expression::Arithmetic { operator: ArithmeticOperator::Divide, .. }
+                | Expression::Cast { .. }
+                | Expression::Constrained { .. }
+                | Expression::Function { .. }
+                | Expression::Routine { .. }
+                | Expression::LocalRoutine { .. }
+                | Expression::Subquery(_)
+        )
+    })
+}
+
+/// What the queries of a condition cost for each row, as far as that is known.
+fn cost_of_queries(condition: &Expression) -> f64 {
+    let mut cost = match condition {
+        Expression::Subquery(subquery) if !subquery.invariant => {
+            planned(subquery).and_then(|query| query.grouped.as_ref()).map_or(0.0, GroupedQuery::cost_for_row)
+        }
+        _ => 0.0,
+    };
+    condition.for_each_child(&mut |part| cost += cost_of_queries(part));
+    cost
+}
+
+/// Whether a condition runs a query anew for each row.
+fn runs_query_for_row(condition: &Expression) -> bool {
+    condition.any(&|part| match part {
+        Expression::Subquery(subquery) => {
+            !subquery.invariant && subquery.captures.iter().any(|(_, value)| !value.is_row_independent())
+        }
+        _ => false,
+    })
+}
+
+fn flatten<'t>(tree: &'t FromTree, items: &mut Vec<&'t FromTree>, conditions: &mut Vec<Expression>) {
+    match tree {
+        FromTree::Group(parts, own) => {
+            parts.iter().for_each(|part| flatten(part, items, conditions));
+            conditions.extend(own.iter().cloned());
+        }
+        other => items.push(other),
+    }
+}
+
+fn sources_of_tree(tree: &FromTree) -> BTreeSet<usize> {
+    let mut sources = Vec::new();
+    tree.sources(&mut sources);
+    sources.into_iter().collect()
+}
+
+fn position(slots: &[usize], slot: usize) -> usize {
+    slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT)
+}
+
+fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
+    conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(slots, slot)));
+    if conditions.is_empty() { None } else { Some(Expression::all(conditions)) }
+}

@@ -1,0 +1,286 @@
+//! One source of a FROM clause, read by itself: its access, its columns, its order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use farbird_catalog::layout::is_maintained;
+use farbird_catalog::{Relation, RelationKind};
+use farbird_expression::Expression;
+use farbird_store::{Projection, ScanDirection};
+use farbird_types::key::NullsPosition;
+use farbird_types::{SqlType, collation};
+
+use crate::access::{AccessChoice, access_expressions_mut, empty_range};
+use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::join::{JoinPlanner, NO_SLOT, Planned};
+use crate::node::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
+use crate::{cost, push};
+
+impl JoinPlanner<'_> {
+    /// How the rows of a table are found by an index that looks at the sources to its left, and what it takes from them.
+    pub(super) fn lookup_access(
+        &mut self,
+        source: usize,
+        available: &BTreeSet<usize>,
+        conditions: &[Expression],
+    ) -> (Option<Access>, Vec<(usize, Expression)>) {
+        let Some(choice) = self.lookup(source, available, conditions) else { return (None, Vec::new()) };
+        let mut access = choice.access;
+        let mut captures = Vec::new();
+        for expression in access_expressions_mut(&mut access) {
+            self.by_register(expression, &mut captures);
+        }
+        (Some(access), captures)
+    }
+
+    /// Replaces a value that looks at rows by a register that gets it.
+    fn by_register(&mut self, expression: &mut Expression, captures: &mut Vec<(usize, Expression)>) {
+        if expression.is_row_independent() {
+            return;
+        }
+        let register = self.frame.registers;
+        self.frame.registers += 1;
+        captures.push((register, std::mem::replace(expression, Expression::Register(register))));
+    }
+
+    /// A source by itself, read in the best way; and what it takes from sources to its left.
+    pub(super) fn leaf(
+        &mut self,
+        source: usize,
+        conditions: Vec<Expression>,
+        order: &[SortKey],
+    ) -> (Planned, Vec<(usize, Expression)>) {
+        let choice = self.read(source, &conditions, order);
+        let (access, ordered, cost) = match choice {
+            Some((choice, ordered)) => (Some(choice.access), ordered, choice.cost),
+            None => (None, false, 0.0),
+        };
+        let (mut planned, captures) = self.leaf_with(source, access, conditions);
+        planned.ordered = ordered;
+        planned.cost += cost;
+        (planned, captures)
+    }
+
+    /// The best way to read a table by itself, and whether its rows come in the order that is asked for.
+    pub(super) fn read(
+        &self,
+        source: usize,
+        conditions: &[Expression],
+        order: &[SortKey],
+    ) -> Option<(AccessChoice, bool)> {
+        let relation = self.stored_table(source)?;
+        let planner = self.access_planner(source, relation, &|_| false);
+        let best = planner.choose(conditions);
+        if order.is_empty() {
+            return Some((best, false));
+        }
+        let rows = best.rows * self.estimator.selectivity(conditions);
+        let sorted_cost = best.cost + cost::sort(rows);
+        // Whoever asks for the first rows of an order has them from an index without reading the others.
+        let share = self.share_read(rows);
+        let mut ordered: Option<AccessChoice> = None;
+        for mut choice in planner.candidates(conditions) {
+            if self.follow_order(source, &mut choice.access, order)
+                && choice.cost * share < sorted_cost
+                && ordered.as_ref().is_none_or(|known| choice.cost < known.cost)
+            {
+                ordered = Some(choice);
+            }
+        }
+        if let Some(choice) = ordered {
+            return Some((choice, true));
+        }
+        let mut best = best;
+        let is_ordered = self.follow_order(source, &mut best.access, order);
+        Some((best, is_ordered))
+    }
+
+    pub(super) fn leaf_with(
+        &mut self,
+        number: usize,
+        access: Option<Access>,
+        conditions: Vec<Expression>,
+    ) -> (Planned, Vec<(usize, Expression)>) {
+        let mut captures = Vec::new();
+        let access_is_known = access.is_some();
+        let (node, slots) = match self.sources.get(number) {
+            None => (Node::Single, Vec::new()),
+            Some(source) => match &source.kind {
+                SourceKind::Table(relation) => self.table(number, source, relation, access),
+                SourceKind::Procedure(procedure, arguments) => {
+                    let slots = self.slots_of(number);
+                    let mut arguments = arguments.clone();
+                    for argument in &mut arguments {
+                        self.by_register(argument, &mut captures);
+                    }
+                    let scan = ProcedureScan {
+                        procedure: procedure.clone(),
+                        arguments,
+                        columns: slots.iter().map(|(_, place)| *place).collect(),
+                        path: source.path.clone(),
+                    };
+                    (Node::Procedure(Arc::new(scan)), slots.into_iter().map(|(slot, _)| slot).collect())
+                }
+                SourceKind::Derived { plan, captures: own, .. } => {
+                    captures.extend(own.iter().cloned());
+                    let mut slots = vec![NO_SLOT; plan.width()];
+                    for (slot, place) in self.slots_of(number) {
+                        if let Some(position) = slots.get_mut(place) {
+                            *position = slot;
+                        }
+                    }
+                    (plan.clone(), slots)
+                }
+                SourceKind::Working(place, _) => {
+                    let slots = self.slots_of(number);
+                    let row = WorkingRow {
+                        place: *place,
+                        columns: slots.iter().map(|(_, place)| *place).collect(),
+                    };
+                    (Node::WorkingRow(Arc::new(row)), slots.into_iter().map(|(slot, _)| slot).collect())
+                }
+            },
+        };
+        let rows = self.estimator.rows(number);
+        let found = (rows * self.estimator.selectivity(&conditions)).max(1.0);
+        let cost = if access_is_known { 0.0 } else { cost::scan(rows, found) };
+        let is_derived =
+            self.sources.get(number).is_some_and(|source| matches!(source.kind, SourceKind::Derived { .. }));
+        if is_derived {
+            let mut conditions = conditions;
+            let position = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
+            conditions.iter_mut().for_each(|condition| condition.move_columns(&position));
+            let node = push::filtered(node, conditions, self.surroundings);
+            let sources = BTreeSet::from([number]);
+            return (Planned { node, slots, sources, ordered: false, rows: found, cost }, captures);
+        }
+        let leaf =
+            Planned { node, slots, sources: BTreeSet::from([number]), ordered: false, rows: found, cost };
+        (self.filtered(leaf, conditions), captures)
+    }
+
+    /// The used columns of a source: slot, and place in the source.
+    fn slots_of(&self, source: usize) -> Vec<(usize, usize)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(number, slot)| slot.source == source && self.needed.contains(number))
+            .filter_map(|(number, slot)| match slot.column {
+                SourceColumn::Field(place) => Some((number, place)),
+                SourceColumn::RowNumber => None,
+            })
+            .collect()
+    }
+
+    fn table(
+        &self,
+        number: usize,
+        source: &Source,
+        relation: &Arc<Relation>,
+        access: Option<Access>,
+    ) -> (Node, Vec<usize>) {
+        let fields = self.slots_of(number);
+        let wanted = Slot { source: number, column: SourceColumn::RowNumber };
+        let row_number =
+            self.slots.iter().position(|slot| *slot == wanted).filter(|slot| self.needed.contains(slot));
+        let slots = fields.iter().map(|(slot, _)| *slot).chain(row_number).collect();
+        if relation.kind == RelationKind::System {
+            let scan = SystemScan {
+                relation: relation.clone(),
+                columns: fields.iter().map(|(_, place)| *place).collect(),
+                row_number: row_number.is_some(),
+                path: source.path.clone(),
+            };
+            return (Node::System(Arc::new(scan)), slots);
+        }
+        let field_ids: Vec<u16> = fields
+            .iter()
+            .filter_map(|(_, place)| relation.columns.get(*place))
+            .map(|column| column.field_id)
+            .collect();
+        let scan = TableScan {
+            relation: relation.clone(),
+            layout: farbird_catalog::layout(relation),
+            width: field_ids.len(),
+            columns: Projection::of(field_ids),
+            row_number: row_number.is_some(),
+            access: access.unwrap_or(Access::Natural),
+            path: source.path.clone(),
+        };
+        (Node::Table(Arc::new(scan)), slots)
+    }
+
+    /// Reads a table in the order that is asked for, if an index gives it for free.
+    fn follow_order(&self, source: usize, access: &mut Access, order: &[SortKey]) -> bool {
+        let Some(SourceKind::Table(relation)) = self.sources.get(source).map(|source| &source.kind) else {
+            return false;
+        };
+        let Some((columns, descending)) = self.order_columns(source, relation, order) else { return false };
+        let direction = if descending { ScanDirection::Descending } else { ScanDirection::Ascending };
+        match access {
+            Access::Natural if !self.walks_for_order => false,
+            Access::Natural => {
+                let index = relation.indexes.iter().find(|index| {
+                    is_maintained(relation, index)
+                        && index.expression_source.is_none()
+                        && index.condition_source.is_none()
+                        && starts_with(&index.columns, &columns)
+                });
+                let Some(index) = index else { return false };
+                *access = Access::Index { ranges: vec![empty_range(index)], ordered: Some(direction) };
+                true
+            }
+            Access::Index { ranges, ordered } => {
+                let [range] = ranges.as_slice() else { return false };
+                let Some(index) = relation.index(&range.name) else { return false };
+                // Parts that are given by equality are the same in all rows.
+                let after_equal = index.columns.get(range.equal.len()..).unwrap_or_default();
+                if !starts_with(after_equal, &columns) && !starts_with(&index.columns, &columns) {
+                    return false;
+                }
+                *ordered = Some(direction);
+                true
+            }
+            Access::RowKeys(_) | Access::RowNumber(_) => false,
+        }
+    }
+
+    /// The columns of ORDER BY, if they are all of one table and go one way, with NULL as the lowest value.
+    fn order_columns<'r>(
+        &self,
+        source: usize,
+        relation: &'r Relation,
+        order: &[SortKey],
+    ) -> Option<(Vec<&'r str>, bool)> {
+        let descending = order.first()?.part.descending;
+        let mut columns = Vec::with_capacity(order.len());
+        for key in order {
+            let Expression::Column(slot) = key.value else { return None };
+            let slot = self.slots.get(slot).filter(|slot| slot.source == source)?;
+            let SourceColumn::Field(place) = slot.column else { return None };
+            let column = relation.columns.get(place)?;
+            let own_order = farbird_catalog::layout::collation_of(&column.sql_type);
+            if key.part.descending != descending
+                || key.part.nulls != NullsPosition::Lowest
+                || key.part.collation != own_order
+                || !self.extreme && orders_equal_texts(&column.sql_type)
+            {
+                return None;
+            }
+            columns.push(column.name.as_str());
+        }
+        Some((columns, descending))
+    }
+}
+
+/// Whether ORDER BY tells texts of this type apart that are equal, and so have one key in an index.
+fn orders_equal_texts(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Text(text) => collation::orders_equal_texts(text.character_set, text.collation),
+        _ => false,
+    }
+}
+
+fn starts_with(index: &[String], columns: &[&str]) -> bool {
+    index.len() >= columns.len() && index.iter().zip(columns).all(|(part, column)| part == column)
+}

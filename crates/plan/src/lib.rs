@@ -1,0 +1,47 @@
+//! From syntax trees to plans: names are bound to columns, queries are rewritten, and what reads and joins their tables is
+//! chosen by what it costs.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `bind` | the binder: syntax trees to bound queries, names to positions |
+//! | `bound` | bound queries: what the binder hands to the planner |
+//! | `node` | plans: trees of operators |
+//! | `block` | one SELECT: from its bound clauses to nodes |
+//! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
+//! | `join` | joins: from a FROM clause to nodes |
+//! | `order` | the order of joins and how each is done |
+//! | `leaf` | one source read by itself |
+//! | `push` | conditions on derived tables, asked of what those are made of |
+//! | `access` | which index reads a table |
+//! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
+//! | `modification` | plans of statements that change rows |
+//! | `subplan` | plans of queries inside expressions |
+//! | `text` | plans as Firebird writes them, short and explained |
+//!
+//! # Promises
+//! - Planning looks at the catalog and its statistics only: it reads no rows and evaluates nothing.
+//! - A plan is immutable and may run any number of times, also at once. What it depends on is told in [`bind::Prepared`].
+//! - PLAN clauses are obeyed or refused with Firebird's statuses.
+//!
+//! Uses `expression` and what stands below it; what runs plans stands above. The binder and the planner are one floor, since each
+//! subquery is planned while the expression around it is bound.
+#![forbid(unsafe_code)]
+
+mod access;
+pub mod bind;
+mod block;
+mod bound;
+mod cost;
+mod estimate;
+mod join;
+mod leaf;
+pub mod modification;
+mod node;
+mod order;
+mod push;
+mod rewrite;
+mod subplan;
+mod text;
+
+pub use node::*;
+pub use subplan::{PlannedQuery, planned};

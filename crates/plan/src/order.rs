@@ -1,0 +1,495 @@
+//! The order in which tables are joined, and how each is.
+//!
+//! Knows nothing of tables and expressions: members with their rows and costs, links between them, and what a lookup by index
+//! costs. Up to a dozen members every order in which one member is joined to those before is looked at (dynamic programming over
+//! sets); of more, the cheapest next member is taken, from several starts.
+
+use std::collections::HashMap;
+
+use crate::cost;
+
+/// Most members for which every order is looked at.
+const ALL_ORDERS_MAX: usize = 12;
+/// Most members that are put in order at all: a set is a word of 64 bits.
+pub(super) const MEMBERS_MAX: usize = 64;
+/// From how many starts the next member is looked for among many.
+const STARTS_MAX: usize = 8;
+
+/// Something to be joined.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// Its rows that its own conditions leave.
+    pub(super) rows: f64,
+    /// Its rows without conditions.
+    pub(super) all_rows: f64,
+    /// What reading it by itself costs.
+    pub(super) read_cost: f64,
+    /// Members that must come before.
+    pub(super) needs: u64,
+    /// Whether it looks at their rows, so that it runs for each of them.
+    pub(super) runs_for_each: bool,
+    /// EXISTS and its like: only drops rows of the others, and leaves this part of them.
+    pub(super) leaves: Option<f64>,
+    /// Whether rows without a partner in it are what stays (NOT EXISTS).
+    pub(super) anti: bool,
+    /// Whether it is a scan by columns: then a hash join tells it which keys have a partner.
+    pub(super) scanned: bool,
+}
+
+/// A condition on several members.
+#[derive(Debug, Clone)]
+pub(super) struct Link {
+    /// Which.
+    pub(super) members: u64,
+    /// Part of the combinations of rows that it leaves.
+    pub(super) fraction: f64,
+    /// Whether a hash join can use it.
+    pub(super) hashable: bool,
+    /// Whether a scan by columns can leave rows out by it: it is about numbers or dates.
+    pub(super) filters: bool,
+    /// The columns that it says are equal.
+    pub(super) equal: Option<(usize, usize)>,
+}
+
+/// How a member is joined to those before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// By a hash table of the member's rows (or all pairs are tried).
+    BuildMember,
+    /// By a hash table of the rows so far.
+    BuildJoined,
+    /// It is looked up, or runs, for each row so far.
+    Nested,
+}
+
+/// A step of the join.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    /// The member that is joined; the first one is only read.
+    pub(super) member: usize,
+    /// How.
+    pub(super) method: Method,
+    /// Rows after it.
+    pub(super) rows: f64,
+    /// What everything up to it costs.
+    pub(super) cost: f64,
+    /// The member whose rows flow through the joins so far: the others are in hash tables or looked up.
+    pub(super) flowing: usize,
+}
+
+/// What is to be put in order.
+pub(super) struct Order<'a> {
+    pub(super) members: &'a [Member],
+    pub(super) links: &'a [Link],
+    /// What it costs to look one row's partners up in a member by an index, given the set of members before; `None` if no
+    /// index does that.
+    pub(super) lookup: &'a mut dyn FnMut(usize, u64) -> Option<f64>,
+    rows: HashMap<u64, f64>,
+    lookups: HashMap<(usize, u64), Option<f64>>,
+}
+
+#[derive(Clone, Copy)]
+struct Best {
+    step: Step,
+    before: u64,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(
+        members: &'a [Member],
+        links: &'a [Link],
+        lookup: &'a mut dyn FnMut(usize, u64) -> Option<f64>,
+    ) -> Order<'a> {
+        Order { members, links, lookup, rows: HashMap::new(), lookups: HashMap::new() }
+    }
+
+    /// The steps of the cheapest order; none if no order has every member behind those that it needs.
+    pub(super) fn best(&mut self) -> Option<Vec<Step>> {
+        if self.members.len() <= ALL_ORDERS_MAX { self.of_all() } else { self.cheapest_next() }
+    }
+
+    /// The cheapest next member each time, from this start, if each of them can be looked up for the rows before: then rows
+    /// come one by one.
+    pub(super) fn streaming(&mut self, start: usize) -> Option<Vec<Step>> {
+        let start = self.starts().into_iter().find(|step| step.member == start)?;
+        let mut steps = vec![start];
+        let mut set = 1 << start.member;
+        let mut cost = start.cost;
+        while steps.len() < self.members.len() {
+            let mut next: Option<Step> = None;
+            for member in self.candidates(set) {
+                let Some(lookup) = self.lookup_cost(set, member) else { continue };
+                let rows = self.rows_of(set | 1 << member);
+                let cost = cost + cost::nested_loop(self.rows_of(set), lookup, rows);
+                if next.is_none_or(|next| cost < next.cost) {
+                    next = Some(Step { member, method: Method::Nested, rows, cost, flowing: start.member });
+                }
+            }
+            let next = next?;
+            set |= 1 << next.member;
+            cost = next.cost;
+            steps.push(next);
+        }
+        Some(steps)
+    }
+
+    fn lookup_cost(&mut self, set: u64, number: usize) -> Option<f64> {
+        let relevant = set & self.neighbours(number);
+        if let Some(known) = self.lookups.get(&(number, relevant)) {
+            return *known;
+        }
+        let found = (self.lookup)(number, relevant);
+        self.lookups.insert((number, relevant), found);
+        found
+    }
+
+    fn of_all(&mut self) -> Option<Vec<Step>> {
+        let all = set_of_all(self.members.len());
+        let mut bests: HashMap<u64, Best> = HashMap::new();
+        let mut level: Vec<u64> = Vec::new();
+        for step in self.starts() {
+            let set = 1 << step.member;
+            bests.insert(set, Best { step, before: 0 });
+            level.push(set);
+        }
+        for _ in 1..self.members.len() {
+            let mut next: Vec<u64> = Vec::new();
+            for set in level {
+                let Some(before) = bests.get(&set).map(|best| best.step) else { continue };
+                for member in self.candidates(set) {
+                    let step = self.step(set, before, member);
+                    let joined = set | 1 << member;
+                    let known = bests.get(&joined);
+                    if known.is_none() {
+                        next.push(joined);
+                    }
+                    if known.is_none_or(|known| step.cost < known.step.cost) {
+                        bests.insert(joined, Best { step, before: set });
+                    }
+                }
+            }
+            level = next;
+        }
+        let mut steps = Vec::with_capacity(self.members.len());
+        let mut set = all;
+        while set != 0 {
+            let best = bests.get(&set)?;
+            steps.push(best.step);
+            set = best.before;
+        }
+        steps.reverse();
+        Some(steps)
+    }
+
+    fn cheapest_next(&mut self) -> Option<Vec<Step>> {
+        let mut starts = self.starts();
+        starts.sort_by(|left, right| left.rows.total_cmp(&right.rows));
+        starts.truncate(STARTS_MAX);
+        let orders: Vec<Vec<Step>> = starts.into_iter().filter_map(|start| self.greedy(start)).collect();
+        let total = |steps: &Vec<Step>| steps.last().map_or(0.0, |step| step.cost);
+        orders.into_iter().min_by(|left, right| total(left).total_cmp(&total(right)))
+    }
+
+    fn greedy(&mut self, start: Step) -> Option<Vec<Step>> {
+        let mut steps = vec![start];
+        let mut set = 1 << start.member;
+        let mut before = start;
+        while steps.len() < self.members.len() {
+            let candidates = self.candidates(set);
+            let next = candidates
+                .into_iter()
+                .map(|member| self.step(set, before, member))
+                .min_by(|left, right| (left.cost + left.rows).total_cmp(&(right.cost + right.rows)))?;
+            set |= 1 << next.member;
+            before = next;
+            steps.push(next);
+        }
+        Some(steps)
+    }
+
+    /// Every member with which a join may begin.
+    fn starts(&self) -> Vec<Step> {
+        let members = self.members.iter().enumerate();
+        members
+            .filter(|(_, member)| member.needs == 0 && member.leaves.is_none())
+            .map(|(number, member)| Step {
+                member: number,
+                method: Method::BuildMember,
+                rows: member.rows.max(1.0),
+                cost: member.read_cost,
+                flowing: number,
+            })
+            .collect()
+    }
+
+    /// The members that may be joined to a set: those that a condition links to it, if there are any.
+    fn candidates(&self, set: u64) -> Vec<usize> {
+        let free: Vec<usize> = self
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(number, member)| set & (1 << number) == 0 && member.needs & !set == 0)
+            .map(|(number, _)| number)
+            .collect();
+        let linked: Vec<usize> = free
+            .iter()
+            .copied()
+            .filter(|number| {
+                self.members.get(*number).is_some_and(|member| member.needs != 0)
+                    || self.links_between(set, *number).next().is_some()
+            })
+            .collect();
+        if linked.is_empty() { free } else { linked }
+    }
+
+    fn links_between(&self, set: u64, member: usize) -> impl Iterator<Item = &Link> {
+        let own = 1 << member;
+        self.links.iter().filter(move |link| {
+            link.members & own != 0 && link.members & set != 0 && link.members & !(set | own) == 0
+        })
+    }
+
+    fn step(&mut self, set: u64, so_far: Step, number: usize) -> Step {
+        let before = self.rows_of(set);
+        let rows = self.rows_of(set | 1 << number);
+        let hashable = self.links_between(set, number).any(|link| link.hashable);
+        let lookup = self.lookup_cost(set, number);
+        let mut best = (f64::INFINITY, Method::Nested);
+        let mut offer = |cost: f64, method: Method| {
+            if cost < best.0 {
+                best = (cost, method);
+            }
+        };
+        if let Some(member) = self.members.get(number) {
+            if member.runs_for_each {
+                offer(cost::nested_plan(before, member.rows), Method::Nested);
+            } else if hashable {
+                let read = member.read_cost;
+                let build_member = cost::hash_join(member.rows, before, rows);
+                let build_joined = cost::hash_join(before, member.rows, rows);
+                let flowing =
+                    self.members.get(so_far.flowing).filter(|flowing| flowing.scanned && !member.anti);
+                let spared =
+                    flowing.zip(self.partners(set, number, so_far.flowing)).map(|(flowing, part)| {
+                        let share = (part * member.rows).min(1.0);
+                        cost::left_out(flowing.rows, flowing.rows * share).min(build_member)
+                    });
+                offer(read + build_member - spared.unwrap_or(0.0), Method::BuildMember);
+                let spared = self.partners(set, number, number).filter(|_| member.scanned).map(|part| {
+                    let share = (part * before).min(1.0);
+                    cost::left_out(member.rows, member.rows * share).min(build_joined + read / 2.0)
+                });
+                offer(read + build_joined - spared.unwrap_or(0.0), Method::BuildJoined);
+            } else {
+                offer(member.read_cost + cost::all_pairs(member.rows, before, rows), Method::BuildMember);
+            }
+        }
+        if let Some(lookup) = lookup {
+            offer(cost::nested_loop(before, lookup, rows), Method::Nested);
+        }
+        let flowing = if best.1 == Method::BuildJoined { number } else { so_far.flowing };
+        Step { member: number, method: best.1, rows, cost: so_far.cost + best.0, flowing }
+    }
+
+    /// The part of the pairs of a set's rows and a member's that are partners by what a scan of one of them can look at: of
+    /// the member itself, or of one of the set.
+    fn partners(&self, set: u64, number: usize, scanned: usize) -> Option<f64> {
+        let links = self.links_between(set, number);
+        links
+            .filter(|link| link.filters && link.members & 1 << scanned != 0 && link.members.count_ones() == 2)
+            .map(|link| link.fraction)
+            .min_by(f64::total_cmp)
+    }
+
+    fn neighbours(&self, member: usize) -> u64 {
+        let own = 1 << member;
+        let linked = self.links.iter().filter(|link| link.members & own != 0);
+        linked.fold(0, |all, link| all | link.members) & !own
+    }
+
+    /// Rows of the join of a set, whatever the order.
+    fn rows_of(&mut self, set: u64) -> f64 {
+        if let Some(rows) = self.rows.get(&set) {
+            return *rows;
+        }
+        let rows = self.joined_rows(set);
+        self.rows.insert(set, rows);
+        rows
+    }
+
+    fn joined_rows(&self, set: u64) -> f64 {
+        let mut rows = 1.0;
+        let mut dropping = 0;
+        for (number, member) in self.members.iter().enumerate().filter(|(number, _)| set & (1 << number) != 0)
+        {
+            if member.leaves.is_some() {
+                dropping |= 1 << number;
+            }
+            rows *= member.leaves.unwrap_or(member.rows);
+        }
+        let mut links: Vec<&Link> = self
+            .links
+            .iter()
+            .filter(|link| link.members & !set == 0 && link.members & dropping == 0)
+            .collect();
+        links.sort_by(|left, right| left.fraction.total_cmp(&right.fraction));
+        // What follows from other equalities leaves no fewer rows.
+        let mut classes = Classes::default();
+        let mut pairs: HashMap<u64, f64> = HashMap::new();
+        for link in links {
+            match link.equal {
+                Some((left, right)) => {
+                    if classes.join(left, right) {
+                        *pairs.entry(link.members).or_insert(1.0) *= link.fraction;
+                    }
+                }
+                None => rows *= link.fraction,
+            }
+        }
+        for (members, fraction) in pairs {
+            // Several columns together are no better than a key.
+            rows *= fraction.max(1.0 / self.most_rows(members));
+        }
+        rows.max(1.0)
+    }
+
+    fn most_rows(&self, set: u64) -> f64 {
+        let members = self.members.iter().enumerate().filter(|(number, _)| set & (1 << number) != 0);
+        members.fold(1.0, |most, (_, member)| most.max(member.all_rows))
+    }
+}
+
+/// Columns that are equal to each other.
+#[derive(Default)]
+struct Classes(Vec<Vec<usize>>);
+
+impl Classes {
+    /// Says that two columns are equal; false if that was known.
+    fn join(&mut self, left: usize, right: usize) -> bool {
+        let place = |classes: &Vec<Vec<usize>>, column: usize| {
+            classes.iter().position(|class| class.contains(&column))
+        };
+        match (place(&self.0, left), place(&self.0, right)) {
+            (Some(left), Some(right)) if left == right => false,
+            (Some(left), Some(right)) => {
+                let moved = self.0.swap_remove(left.max(right));
+                if let Some(class) = self.0.get_mut(left.min(right)) {
+                    class.extend(moved);
+                }
+                true
+            }
+            (Some(class), None) => {
+                self.0.get_mut(class).into_iter().for_each(|class| class.push(right));
+                true
+            }
+            (None, Some(class)) => {
+                self.0.get_mut(class).into_iter().for_each(|class| class.push(left));
+                true
+            }
+            (None, None) => {
+                self.0.push(vec![left, right]);
+                left != right
+            }
+        }
+    }
+}
+
+fn set_of_all(members: usize) -> u64 {
+    if members >= 64 { u64::MAX } else { (1 << members) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: f64, all_rows: f64) -> Member {
+        Member {
+            rows,
+            all_rows,
+            read_cost: cost::scan(all_rows, rows),
+            needs: 0,
+            runs_for_each: false,
+            leaves: None,
+            anti: false,
+            scanned: false,
+        }
+    }
+
+    fn link(left: usize, right: usize, distinct: f64) -> Link {
+        Link {
+            members: 1 << left | 1 << right,
+            fraction: 1.0 / distinct,
+            hashable: true,
+            filters: false,
+            equal: Some((left * 10, right * 10 + 1)),
+        }
+    }
+
+    fn methods(members: &[Member], links: &[Link]) -> Vec<(usize, Method)> {
+        let mut lookup = |_, _| None;
+        let steps = Order::new(members, links, &mut lookup).best().unwrap();
+        steps.iter().map(|step| (step.member, step.method)).collect()
+    }
+
+    #[test]
+    fn the_smaller_side_is_built_whichever_is_written_first() {
+        let (big, small) = (table(100_000.0, 100_000.0), table(10_000.0, 10_000.0));
+        let links = [link(0, 1, 10_000.0)];
+        let first = methods(&[big.clone(), small.clone()], &links);
+        let second = methods(&[small, big], &links);
+        let built = |steps: &[(usize, Method)], big: usize| match steps {
+            [(first, _), (_, Method::BuildMember)] => *first == big,
+            [(first, _), (_, Method::BuildJoined)] => *first != big,
+            _ => false,
+        };
+        assert!(built(&first, 0), "{first:?}");
+        assert!(built(&second, 1), "{second:?}");
+    }
+
+    #[test]
+    fn few_rows_look_others_up_and_many_do_not() {
+        let links = [link(0, 1, 1_000_000.0)];
+        for (rows, expected) in [(10.0, Method::Nested), (500_000.0, Method::BuildJoined)] {
+            let members = [table(rows, 1_000_000.0), table(1_000_000.0, 1_000_000.0)];
+            let mut lookup = |member, set| (member == 1 && set == 1).then_some(5.0);
+            let steps = Order::new(&members, &links, &mut lookup).best().unwrap();
+            assert_eq!(steps.first().map(|step| step.member), Some(0));
+            assert_eq!(steps.last().map(|step| step.method), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_drops_rows_never_comes_first() {
+        let mut dropping = table(10.0, 10.0);
+        dropping.leaves = Some(0.1);
+        dropping.needs = 1 << 1;
+        let steps = methods(&[dropping, table(100.0, 100.0)], &[link(0, 1, 100.0)]);
+        assert_eq!(steps.iter().map(|(member, _)| *member).collect::<Vec<_>>(), [1, 0]);
+    }
+
+    #[test]
+    fn thirty_members_are_put_in_order_one_after_the_other() {
+        let members: Vec<Member> =
+            (0..30).map(|number| table(1_000.0 + f64::from(number), 2_000.0)).collect();
+        let links: Vec<Link> = (0..29).map(|number| link(number, number + 1, 1_000.0)).collect();
+        let mut order: Vec<usize> = methods(&members, &links).iter().map(|(member, _)| *member).collect();
+        order.sort_unstable();
+        assert_eq!(order, (0..30).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn equalities_that_follow_from_others_leave_no_fewer_rows() {
+        let members = [table(1_000.0, 1_000.0), table(1_000.0, 1_000.0), table(1_000.0, 1_000.0)];
+        let same = |left: usize, right: usize| Link {
+            members: 1 << left | 1 << right,
+            fraction: 0.001,
+            hashable: true,
+            filters: false,
+            equal: Some((left, right)),
+        };
+        let links = [same(0, 1), same(1, 2), same(0, 2)];
+        let mut lookup = |_, _| None;
+        let steps = Order::new(&members, &links, &mut lookup).best().unwrap();
+        assert!(steps.last().is_some_and(|step| step.rows > 900.0));
+    }
+}
