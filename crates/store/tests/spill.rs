@@ -252,3 +252,36 @@ fn later_changes_are_found_in_memory_and_in_the_file() {
     let now = large.view().expect("view");
     assert!((0..1_000).all(|id| later(&now, id).is_none()));
 }
+
+/// A rollback to a savepoint gives a row a key back: nobody else may have got it meanwhile.
+#[test]
+fn a_key_that_a_savepoint_may_bring_back_is_not_free() {
+    // All that can be is spilled.
+    let substrate = Arc::new(MemorySubstrate::new());
+    let small = StoreOptions { write_set_bytes_max: 0, ..options() };
+    let store = Store::on_substrate(substrate, small).expect("open");
+    let layout = layout_with(vec![column_index(PRIMARY, 0, true, false)]);
+    store.register_layout(Arc::clone(&layout));
+    let first = begin(&store, SNAPSHOT);
+    let changed = insert(&first, &layout, 1, "a");
+    first.commit().expect("commit");
+    for deletes in [false, true] {
+        let writer = begin(&store, SNAPSHOT);
+        let view = writer.view().expect("view");
+        writer.update(&layout, &view, changed, &mut row(36, "a")).expect("update");
+        let savepoint = writer.savepoint();
+        let view = writer.view().expect("view");
+        match deletes {
+            true => writer.delete(&layout, &view, changed).expect("delete"),
+            false => writer.update(&layout, &view, changed, &mut row(3, "a")).expect("update"),
+        }
+        let other = begin(&store, SNAPSHOT);
+        let refused = other.insert(&layout, &mut row(36, "b"));
+        assert!(matches!(refused, Err(StoreError::UniqueViolation { .. })), "{refused:?}");
+        writer.rollback_to(savepoint).expect("rollback");
+        writer.update(&layout, &writer.view().expect("view"), changed, &mut row(36, "c")).expect("update");
+        writer.rollback().expect("rollback");
+        other.insert(&layout, &mut row(36, "b")).expect("insert");
+        other.rollback().expect("rollback");
+    }
+}

@@ -331,7 +331,7 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Another running transaction that has given the row this key, and has spilled that.
+    /// Another running transaction that has given the row this key, and has spilled that, even if it has taken the key away since.
     fn spilled_writer_of_key(
         &self,
         snapshot: &dyn SubstrateState,
@@ -353,13 +353,16 @@ impl Transaction {
             if !spilled.is_some_and(|spilled| spilled.commit.is_none() && !spilled.is_undone(change)) {
                 continue;
             }
-            // The row is locked by one of them, whose newest change comes first.
+            // Not the newest change alone: a rollback to a savepoint may bring an older one back, long after others were told that
+            // the key is free.
             let VersionContent::Row { format, bytes } = StoredVersion::decode(&value, row)?.content else {
-                return Ok(None);
+                continue;
             };
             let mut values = Vec::new();
             decoder.decode(row, format, bytes, &mut values)?;
-            return Ok(has_key(index, &values, prefix)?.then_some(writer));
+            if has_key(index, &values, prefix)? {
+                return Ok(Some(writer));
+            }
         }
         Ok(None)
     }
