@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use farbird_store::{RelationId, RelationStatistics, Store};
+use parking_lot::RwLock;
 
 /// Gives the figures of tables.
 pub trait StatisticsSource: Send + Sync {
@@ -14,9 +15,15 @@ pub trait StatisticsSource: Send + Sync {
     fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>>;
 }
 
-/// Where the figures of a catalog's tables come from; by default there are none.
+/// Where the figures of a catalog's tables come from; by default there are none. Copies have one source.
 #[derive(Clone, Default)]
-pub struct Statistics(Option<Arc<dyn StatisticsSource>>);
+pub struct Statistics(Option<Arc<Source>>);
+
+struct Source {
+    own: Arc<dyn StatisticsSource>,
+    /// What is believed instead.
+    believed: RwLock<Option<Arc<dyn StatisticsSource>>>,
+}
 
 /// A store that may be closed while catalogs are still held.
 struct OpenStore(Weak<Store>);
@@ -30,17 +37,27 @@ impl StatisticsSource for OpenStore {
 impl Statistics {
     /// The figures that a store keeps.
     pub fn of_store(store: &Arc<Store>) -> Statistics {
-        Statistics(Some(Arc::new(OpenStore(Arc::downgrade(store)))))
+        Statistics::from_source(Arc::new(OpenStore(Arc::downgrade(store))))
     }
 
     /// Figures from this source.
     pub fn from_source(source: Arc<dyn StatisticsSource>) -> Statistics {
-        Statistics(Some(source))
+        Statistics(Some(Arc::new(Source { own: source, believed: RwLock::default() })))
+    }
+
+    /// Makes the planner believe other figures from here on, of all catalogs of an open database; `None`: its own again. So
+    /// any plan can be had that the planner would ever choose, and none gives other rows.
+    pub fn believe(&self, figures: Option<Arc<dyn StatisticsSource>>) {
+        if let Some(source) = &self.0 {
+            *source.believed.write() = figures;
+        }
     }
 
     /// What is known of a table; nothing if it has no rows, since it will have some.
     pub fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
-        self.0.as_ref()?.relation(relation).filter(|statistics| statistics.rows > 0)
+        let source = self.0.as_ref()?;
+        let believed = source.believed.read().clone();
+        believed.as_ref().unwrap_or(&source.own).relation(relation).filter(|statistics| statistics.rows > 0)
     }
 }
 

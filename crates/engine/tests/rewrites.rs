@@ -3,7 +3,12 @@
 
 mod ddl_support;
 
-use ddl_support::TestDatabase;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ddl_support::{Session, TestDatabase};
+use farbird_catalog::statistics::StatisticsSource;
+use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 
 /// Random numbers, the same ones each time.
 struct Random(u64);
@@ -114,7 +119,7 @@ fn from(random: &mut Random) -> (String, Vec<&'static str>) {
 }
 
 /// Tables with a dozen rows each, with NULLs and values that repeat.
-fn small_tables(session: &mut ddl_support::Session, random: &mut Random) {
+fn small_tables(session: &mut Session, random: &mut Random) {
     session.execute("create table plain (id int, a int, b int)");
     session.execute("create table keyed (id int not null primary key, a int, b int)");
     session.execute("create table indexed (id int, a int, b int)");
@@ -311,4 +316,106 @@ fn conditions_on_derived_tables_give_the_same_further_down() {
         assert_eq!(found, expected, "query {number}: {from} where {condition}");
     }
     assert!(rows > 1_000, "queries that find nothing show nothing: {rows}");
+}
+
+/// Made-up figures of tables.
+struct Believed(HashMap<u32, Arc<RelationStatistics>>);
+
+impl StatisticsSource for Believed {
+    fn relation(&self, relation: RelationId) -> Option<Arc<RelationStatistics>> {
+        self.0.get(&relation.0).cloned()
+    }
+}
+
+/// Makes the planner believe anything of the tables, so that it chooses anything.
+fn believe(session: &mut Session, random: &mut Random) {
+    let catalog = session.attachment().database().catalog();
+    let mut power = |most: u32| 10f64.powi(i32::try_from(random.below(u64::from(most) + 1)).expect("small"));
+    let mut figures = HashMap::new();
+    for name in ["PLAIN", "KEYED", "INDEXED"] {
+        let relation = catalog.relations.get(name).expect("a table");
+        let rows = power(6);
+        let mut statistics = RelationStatistics { rows: rows as u64, ..RelationStatistics::default() };
+        statistics.columns = (0..relation.next_field_id)
+            .map(|_| ColumnStatistics {
+                distinct: power(6).min(rows),
+                correlation: 1.0 - 1.0 / power(1),
+                ..ColumnStatistics::default()
+            })
+            .collect();
+        statistics.indexes = relation
+            .indexes
+            .iter()
+            .map(|index| IndexStatistics {
+                id: IndexId(index.id.0),
+                entries: statistics.rows,
+                distinct: index.columns.iter().map(|_| power(6).min(rows)).collect(),
+            })
+            .collect();
+        figures.insert(relation.id.0, Arc::new(statistics));
+    }
+    catalog.statistics.believe(Some(Arc::new(Believed(figures))));
+}
+
+/// FROM of up to four tables with its aliases.
+fn joined(random: &mut Random) -> (String, Vec<&'static str>) {
+    let aliases = ["x", "y", "z", "v"];
+    let count = 1 + usize::try_from(random.below(4)).expect("small");
+    let mut from = format!("{} x", table(random));
+    for (place, alias) in aliases.iter().enumerate().take(count).skip(1) {
+        let other = random.of(&aliases[..place]);
+        let on =
+            format!("{alias}.{} = {other}.{}", random.of(&["id", "a", "b"]), random.of(&["id", "a", "b"]));
+        let (kind, table) =
+            (random.of(&["join", "join", "left join", "right join", "full join"]), table(random));
+        from = format!("{from} {kind} {table} {alias} on {on}");
+    }
+    (from, aliases[..count].to_vec())
+}
+
+/// Over schemas with any indexes: whatever the planner believes, and so whatever plan it chooses, the rows are the same.
+#[test]
+fn every_plan_gives_the_same_rows() {
+    let mut random = Random(0xA076_1D64_78BD_642F);
+    let (mut rows, mut changed) = (0, 0);
+    for _ in 0..6 {
+        let (_database, mut session) = TestDatabase::create();
+        small_tables(&mut session, &mut random);
+        for number in 0..3 {
+            let columns = random.of(&["a", "b", "id", "a, b", "b, id", "id, a, b"]);
+            let (table, way) = (table(&mut random), random.of(&["", "descending"]));
+            session.execute(&format!("create {way} index more_{number} on {table} ({columns})"));
+        }
+        session.commit();
+        for number in 0..70 {
+            let (from, aliases) = joined(&mut random);
+            let parts: Vec<String> =
+                (0..=random.below(3)).map(|_| condition(&mut random, &aliases, 1)).collect();
+            let first = format!("{}.id, {}.b", aliases[0], random.of(&aliases));
+            let shape = match random.below(4) {
+                0 => format!(
+                    "select {first}, count(*) from {from} where {} group by 1, 2",
+                    parts.join(" and ")
+                ),
+                1 => format!("select distinct {first} from {from} where {}", parts.join(" and ")),
+                2 => format!("select {first} from {from} where {} order by 1, 2", parts.join(" and ")),
+                _ => format!("select {first} from {from} where {}", parts.join(" and ")),
+            };
+            let mut answers = BTreeSet::new();
+            let mut plans = BTreeSet::new();
+            for _ in 0..5 {
+                believe(&mut session, &mut random);
+                plans.insert(session.prepare(&shape).expect("a plan").explained_plan.clone());
+                let mut found = session.rows(&shape);
+                rows += found.len();
+                if !shape.contains("order by") {
+                    found.sort();
+                }
+                answers.insert(found);
+            }
+            changed += usize::from(plans.len() > 1);
+            assert_eq!(answers.len(), 1, "query {number}: {shape}\n{answers:?}\n{plans:#?}");
+        }
+    }
+    assert!(rows > 3_000 && changed > 200, "{rows} rows, {changed} queries with several plans");
 }

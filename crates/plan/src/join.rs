@@ -191,6 +191,7 @@ impl<'a> JoinPlanner<'a> {
         let is_alone = items.len() < 2;
         let (late, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| !is_alone && runs_query_for_row(condition));
+        let of_queries_alone = conditions.iter().map(cost_of_queries).sum::<f64>();
         let mut pending = self.pending(conditions);
         let late = self.pending(late);
         let members = self.members(items, &mut pending, order)?;
@@ -210,7 +211,7 @@ impl<'a> JoinPlanner<'a> {
                 Some(current) => self.join_next(current, member, step.method, &mut pending)?,
             };
             joined.rows = step.rows;
-            joined.cost = step.cost;
+            joined.cost = step.cost + if is_alone { step.rows * of_queries_alone } else { 0.0 };
             let mut ready = pending.take(|sources| sources.is_subset(&joined.sources));
             let here = late.0.iter().flatten().zip(&late_places).filter(|(_, late)| **late == place);
             ready.extend(here.map(|((condition, _), _)| condition.clone()));

@@ -46,3 +46,26 @@ select count(*) from customer left join orders on o_custkey = c_custkey where o_
 -- The first rows of an order come by its index, without the others.
 select first 10 o_orderkey from orders join customer on c_custkey = o_custkey order by o_orderkey;
 select o_orderkey from orders join customer on c_custkey = o_custkey order by o_orderkey;
+
+-- NOT IN of what is never NULL, and rows without a partner, are anti-joins.
+select count(*) from customer where c_custkey not in (select n_nationkey from nation);
+select count(*) from customer left join orders on o_custkey = c_custkey where o_custkey is null;
+select count(*) from customer left join orders on o_custkey = c_custkey where o_totalprice is null;
+
+-- A LEFT JOIN that finds one row at most, of which nothing is used, is none.
+select c_name from customer left join nation on n_nationkey = c_nationkey;
+select c_name, n_name from customer left join nation on n_nationkey = c_nationkey;
+
+-- EXISTS and IN that find one row may come first.
+select count(*) from lineitem where exists (select * from part where p_partkey = l_partkey and p_brand = 'Brand#23' and p_size = 7);
+select count(*) from lineitem where l_partkey in (select p_size from part where p_brand = 'Brand#23');
+
+-- Queries for each row become groups, unless an index and few rows make them cheap.
+select count(*) from part a where p_size > (select avg(b.p_size) from part b where b.p_brand = a.p_brand);
+select p_partkey, (select count(*) from part b where b.p_type = a.p_type) from part a;
+select count(*) from orders where o_totalprice > (select sum(l_quantity) from lineitem where l_orderkey = o_orderkey) and o_orderkey < 100;
+
+-- What is asked of groups, unions and windows is asked of their rows.
+select * from (select o_custkey, sum(o_totalprice) from orders group by o_custkey) t (k, s) where k = 5;
+select * from (select o_custkey, o_totalprice from orders union all select c_custkey, c_nationkey from customer) t (k, s) where k = 5;
+select * from (select l_orderkey, row_number() over (partition by l_orderkey order by l_shipdate) from lineitem) t (k, n) where k = 5 and n = 1;
