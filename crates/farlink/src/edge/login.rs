@@ -248,7 +248,10 @@ impl Program {
                     self.decoder.authenticated();
                     self.announce(&mut response.data);
                     if self.attachment.is_none() {
-                        self.prepare_attachment(None, false);
+                        // A Farbird server names its databases itself; before others the file's name has to do.
+                        let file = self.login.attaching.as_ref().map(|(attach, _)| attach.file.clone());
+                        let database = file.and_then(|file| self.site.number_of(&file));
+                        self.prepare_attachment(database, false);
                     }
                 } else {
                     self.attachment = None;

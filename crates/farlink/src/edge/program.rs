@@ -63,6 +63,7 @@ pub struct Program {
     pub(super) is_urgent: bool,
     output: Vec<u8>,
     is_open: bool,
+    is_lost: bool,
     pub(super) ended: bool,
 }
 
@@ -110,6 +111,7 @@ impl Program {
             is_urgent: false,
             output: Vec::new(),
             is_open: false,
+            is_lost: false,
             ended: false,
         }
     }
@@ -151,25 +153,33 @@ impl Program {
         self.end();
     }
 
-    /// The link is gone, and what was on its way with it: so is the conversation at the origin. (A link that comes back with its
-    /// session has not been lost.) The program gets what Firebird's clients get when their connection breaks.
+    /// The link has been gone for longer than transactions are to wait. A program that has something under way gets what Firebird's
+    /// clients get when their connection breaks; one that has not goes on when the link is there again with the same session, as if
+    /// nothing had been.
     pub fn link_lost(&mut self) {
-        if self.ended {
-            return;
+        self.is_lost = true;
+        if !self.ended && (!self.answers.is_empty() || self.has_transactions()) {
+            self.break_connection();
         }
+    }
+
+    /// There is a link again, with the session that it had: nothing on the way was lost.
+    pub fn link_restored(&mut self) {
+        self.is_lost = false;
+    }
+
+    /// Ends the connection as a broken one ends.
+    fn break_connection(&mut self) {
         self.site.count(|counters| counters.lost += 1);
-        if !self.answers.is_empty() && self.login.is_agreed() {
+        let is_waiting = !self.answers.is_empty();
+        if is_waiting && self.login.is_agreed() {
             self.answers.clear();
-            let lost = Error::new(isc::NETWORK_ERROR).with(self.peer.clone()).and(isc::NET_READ_ERR);
+            let lost = Error::new(isc::NETWORK_ERROR).with("farlink").and(isc::NET_READ_ERR);
             self.put(&Reply::Response(Response::error(&lost)));
             self.is_urgent = true;
         }
-        self.is_open = false;
         self.end();
     }
-
-    /// There is a link again.
-    pub fn link_restored(&mut self) {}
 
     /// What is to be written to the program.
     pub fn take_output(&mut self) -> Vec<u8> {
@@ -363,6 +373,9 @@ impl Program {
             self.site.count(|counters| counters.trips += 1);
         }
         self.answers.push_back(Answer::Asked { id, effect, packets: None });
+        if self.is_lost {
+            self.break_connection();
+        }
     }
 
     /// Hands a request on that is answered here.

@@ -24,6 +24,8 @@ struct Shared {
     server: String,
     statements: StatementCache,
     information: HashMap<information::Key, Response>,
+    /// Numbers of databases whose server does not number them.
+    files: HashMap<Vec<u8>, u32>,
     /// The newest commit that is known to have changed a relation of a database.
     newest: HashMap<(u32, Relation), CommitPoint>,
     /// Bytes of rows that origins were allowed to send and programs have not taken.
@@ -31,6 +33,9 @@ struct Shared {
     blob_bytes: usize,
     counters: Counters,
 }
+
+/// Names of databases that are numbered. What programs attach beyond them has no descriptions kept.
+const FILES_MAX: usize = 1_000;
 
 /// Memory of an edge, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,6 +92,16 @@ impl Site {
     /// Whether the server tells of commits and of what statements read; `None` until it is known.
     pub fn is_farbird(&self) -> Option<bool> {
         self.shared().is_farbird
+    }
+
+    /// The number of a database, if its server gives it none.
+    pub(super) fn number_of(&self, file: &[u8]) -> Option<u32> {
+        let shared = &mut *self.shared();
+        if shared.is_farbird != Some(false) || shared.files.len() >= FILES_MAX {
+            return None;
+        }
+        let next = u32::try_from(shared.files.len()).ok()?;
+        Some(*shared.files.entry(file.to_vec()).or_insert(next))
     }
 
     /// Name and version of the server, for people.

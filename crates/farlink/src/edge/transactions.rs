@@ -149,6 +149,11 @@ impl Program {
             .any(|(_, object)| matches!(object, Object::Transaction(transaction) if transaction.redefined))
     }
 
+    /// Whether a transaction is open.
+    pub(super) fn has_transactions(&mut self) -> bool {
+        self.objects.iter_mut().any(|(_, object)| matches!(object, Object::Transaction(_)))
+    }
+
     /// Whether a transaction has changed something.
     pub(super) fn has_changes(&mut self) -> bool {
         self.objects.iter_mut().any(|(_, object)| {
