@@ -31,6 +31,8 @@ pub(super) struct Rows {
     pub(super) granted: usize,
     /// Bytes taken since credit was given last.
     taken: usize,
+    /// Whether they were run ahead: the origin has no such cursor.
+    pub(super) is_local: bool,
 }
 
 #[derive(Debug)]
@@ -62,6 +64,7 @@ impl Rows {
             end: None,
             granted: 0,
             taken: 0,
+            is_local: false,
         }
     }
 
@@ -79,6 +82,11 @@ impl Rows {
         if end.is_some() {
             self.end = end;
         }
+    }
+
+    /// Whether the program has come to the end.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some() && self.chunks.is_empty()
     }
 
     /// Whether fetching has failed, and what came before is taken: what comes next only the server knows.

@@ -1,5 +1,9 @@
 //! What an edge may take, and what it may answer: names and defaults.
 
+use std::time::Duration;
+
+use crate::speculation;
+
 /// Limits and switches of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -35,6 +39,12 @@ pub struct Limits {
     /// Before a Firebird server: whether a query is taken to change nothing if its text calls nothing that could. A procedure without
     /// parameters looks like a table there.
     pub texts_show_purity: bool,
+    /// Whether statements are run ahead by rules that were learned.
+    pub speculates: bool,
+    /// Before a server that tells of no commits: how old what was run ahead in READ COMMITTED may be. `None`: nothing is.
+    pub read_committed_age: Option<Duration>,
+    /// What speculation may take.
+    pub speculation: speculation::Limits,
 }
 
 impl Default for Limits {
@@ -55,6 +65,9 @@ impl Default for Limits {
             counted_texts: 1_000,
             strict_transactions: false,
             texts_show_purity: true,
+            speculates: true,
+            read_committed_age: None,
+            speculation: speculation::Limits::default(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | `dispatch` | which request is whose affair |
 //! | `replies` | what replies of the server change here |
 //! | `statements` | prepare, execute, fetch, free |
+//! | `ahead` | executions answered by what was run ahead ([`crate::speculation`]) |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `objects` | handles |
@@ -21,6 +22,7 @@
 //! | `information` | questions whose answers cannot change |
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
+mod ahead;
 mod blob_contents;
 mod blobs;
 mod counters;

@@ -12,11 +12,13 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::Site;
+use super::ahead::Held;
 use super::counters::Saved;
 use super::login::{Attachment, Login};
 use super::objects::Objects;
 use super::replies::Effect;
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, ToOrigin};
+use crate::speculation::Speculator;
 
 /// Bytes that may wait to be understood before the program is not read from any more.
 const UNREAD_BYTES_MAX: usize = 1 << 20;
@@ -55,6 +57,12 @@ pub struct Program {
     /// BLOBs made in the transaction before.
     pub(super) blobs_before: usize,
     pub(super) now: Duration,
+    /// What is run ahead for it, and what that gave.
+    pub(super) speculator: Option<Box<Speculator>>,
+    /// An execution whose result is on its way.
+    pub(super) held: Option<Box<Held>>,
+    /// The site's count of changed definitions, when it was looked at last.
+    pub(super) definitions: u64,
 
     messages: Vec<ToOrigin>,
     /// Packets for the program, not yet through the layers.
@@ -106,6 +114,9 @@ impl Program {
             blob_bytes: 0,
             blobs_before: 0,
             now: Duration::ZERO,
+            speculator: None,
+            held: None,
+            definitions: 0,
             messages: Vec::new(),
             plain: Vec::new(),
             is_urgent: false,
@@ -228,7 +239,10 @@ impl Program {
     }
 
     fn is_paused(&self) -> bool {
-        self.ended || self.login.is_waiting || self.answers.len() >= self.site.limits().requests_waiting
+        self.ended
+            || self.login.is_waiting
+            || self.is_holding()
+            || self.answers.len() >= self.site.limits().requests_waiting
     }
 
     /// Understands and answers what is here of the program's requests.
@@ -314,6 +328,9 @@ impl Program {
             return;
         }
         self.ended = true;
+        self.held = None;
+        self.speculate(|speculator, rules| speculator.finish(rules));
+        self.speculator = None;
         self.release_memory();
         if std::mem::take(&mut self.is_open) {
             self.messages.push(ToOrigin::Close { channel: self.channel });
@@ -337,6 +354,9 @@ impl Program {
 
     pub(super) fn ask(&mut self, ask: Ask) {
         self.asked = self.asked.wrapping_add(1);
+        if let Some(speculator) = &mut self.speculator {
+            speculator.count_ask();
+        }
         self.messages.push(ToOrigin::On { channel: self.channel, ask });
     }
 

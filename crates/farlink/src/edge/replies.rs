@@ -90,7 +90,7 @@ impl Program {
             Tell::Blob { cursor, blob, information, segments, is_last, offset } => {
                 self.blob_contents(cursor, blob, information, offset, &segments, is_last);
             }
-            Tell::Ahead { .. } | Tell::NotAhead { .. } | Tell::AheadRests { .. } => {}
+            Tell::Ahead { .. } | Tell::NotAhead { .. } | Tell::AheadRests { .. } => self.told_ahead(tell),
         }
     }
 
@@ -173,6 +173,7 @@ impl Program {
                 self.objects.remove(handle);
             }
             (Effect::Begun { handle, tpb }, Some(_)) => {
+                self.speculate_begun(handle, &tpb);
                 let transaction = Transaction { tpb, is_opaque: true, ..Transaction::default() };
                 self.objects.set(handle, Object::Transaction(Box::new(transaction)));
             }
@@ -218,6 +219,7 @@ impl Program {
     }
 
     fn rows(&mut self, cursor: Cursor, packets: Vec<u8>, end: Option<End>) {
+        self.learn_rows(cursor, &packets);
         let statement = self.openings.get(&cursor).copied().unwrap_or_default();
         let Some(statement) = self.objects.statement(statement) else { return };
         if let CursorPlace::Pushed(rows) = &mut statement.cursor

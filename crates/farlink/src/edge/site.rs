@@ -9,12 +9,14 @@ use super::counters::{Counters, Saved, TextCounters};
 use super::statement_cache::{Described, Key, StatementCache};
 use super::{Limits, information};
 use crate::message::{CommitPoint, Relation, ToEdge};
+use crate::speculation::Rules;
 
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
 #[derive(Debug)]
 pub struct Site {
     limits: Limits,
     shared: Mutex<Shared>,
+    rules: Mutex<Rules>,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +34,8 @@ struct Shared {
     granted_row_bytes: usize,
     blob_bytes: usize,
     counters: Counters,
+    /// Counts each time that definitions were told to have changed.
+    generation: u64,
 }
 
 /// Names of databases that are numbered. What programs attach beyond them has no descriptions kept.
@@ -53,7 +57,8 @@ pub struct Memory {
 impl Site {
     /// A site that knows nothing yet.
     pub fn new(limits: Limits) -> Arc<Site> {
-        Arc::new(Site { limits, shared: Mutex::default() })
+        let rules = Mutex::new(Rules::new(limits.speculation));
+        Arc::new(Site { limits, shared: Mutex::default(), rules })
     }
 
     /// Its limits.
@@ -63,6 +68,16 @@ impl Site {
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rules that its programs have taught it.
+    pub fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes whenever definitions are told to have changed.
+    pub(super) fn generation(&self) -> u64 {
+        self.shared().generation
     }
 
     /// Takes what is for all programs: call it with each message, before what came behind it is handed on.
@@ -208,6 +223,7 @@ impl Site {
 
 impl Shared {
     fn invalidate(&mut self, database: Option<u32>) {
+        self.generation += 1;
         self.counters.statements_invalidated += self.statements.invalidate(database);
     }
 }

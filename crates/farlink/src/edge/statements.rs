@@ -15,7 +15,7 @@ use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
 use super::replies::Effect;
 use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_stable_information, kind_of_text};
-use crate::message::{Ask, Cursor, Push};
+use crate::message::{Ask, AskAhead, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
 const GONE: Handle = Handle(0xFFFF);
@@ -140,10 +140,13 @@ impl Program {
                     && described.is_pushable()
                     && execute.cursor_flags & CURSOR_SCROLLABLE == 0 =>
             {
-                if !self.is_pure(&described) {
+                if self.is_pure(&described) {
+                    self.execute_query(execute, &described);
+                } else {
                     self.wrote(transaction);
+                    let (id, cursor) = (self.new_request(), self.new_cursor());
+                    self.open_cursor(execute, &described, id, cursor, Vec::new());
                 }
-                self.open_cursor(execute, &described);
             }
             described => {
                 let request = Request::Execute(execute);
@@ -274,9 +277,29 @@ impl Program {
         granted
     }
 
-    fn open_cursor(&mut self, execute: Execute, described: &Arc<Described>) {
+    pub(super) fn open_cursor(
+        &mut self,
+        execute: Execute,
+        described: &Arc<Described>,
+        id: RequestId,
+        cursor: Cursor,
+        ahead: Vec<AskAhead>,
+    ) {
+        let statement = execute.statement.0;
+        self.send_opening(execute, described, id, cursor, ahead);
+        self.wait_for(id, Some(Effect::Opened { statement, cursor }));
+    }
+
+    /// Asks for a cursor. Its place among the answers is the caller's affair.
+    pub(super) fn send_opening(
+        &mut self,
+        execute: Execute,
+        described: &Arc<Described>,
+        id: RequestId,
+        cursor: Cursor,
+        ahead: Vec<AskAhead>,
+    ) {
         let (handle, transaction) = (execute.statement.0, execute.transaction.0);
-        let (id, cursor) = (self.new_request(), self.new_cursor());
         let shape = described.shape();
         let mut rows = Rows::new(cursor, transaction, shape.clone());
         let push = shape.map(|shape| {
@@ -284,13 +307,12 @@ impl Program {
             self.push(&shape, rows.granted)
         });
         let packet = self.packet(&Request::Execute(execute));
-        self.ask(Ask::Open { id, cursor, packet, push, ahead: Vec::new() });
+        self.ask(Ask::Open { id, cursor, packet, push, ahead });
         self.openings.insert(cursor, handle);
         if let Some(statement) = self.objects.statement(handle) {
             statement.cursor = CursorPlace::Pushed(Box::new(rows));
         }
         self.site.count_text(described, |text| text.executions += 1);
-        self.wait_for(id, Some(Effect::Opened { statement: handle, cursor }));
     }
 
     pub(super) fn fetch(&mut self, fetch: Fetch) {
@@ -406,9 +428,12 @@ impl Program {
         let Some(Statement { cursor: CursorPlace::Pushed(rows), .. }) = self.objects.statement(handle) else {
             return false;
         };
-        let cursor = rows.cursor;
+        let (cursor, is_local, is_early) = (rows.cursor, rows.is_local, !rows.is_over());
         self.forget_cursor(handle, cursor);
-        self.ask(Ask::CloseCursor { cursor });
+        self.learn_closed(cursor, is_early);
+        if !is_local {
+            self.ask(Ask::CloseCursor { cursor });
+        }
         true
     }
 

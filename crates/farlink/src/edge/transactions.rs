@@ -61,6 +61,7 @@ impl Program {
             return self.relay(&request, handle, Some(Effect::Begun { handle, tpb }));
         }
         self.quietly(&request, handle);
+        self.speculate_begun(handle, &tpb);
         let transaction = Transaction { tpb, ..Transaction::default() };
         self.objects.set(handle, Object::Transaction(Box::new(transaction)));
         self.answer(Response::object(Handle(handle)), Some(Saved::Begin));
@@ -68,6 +69,9 @@ impl Program {
 
     /// op_commit, op_rollback and their retaining forms.
     pub(super) fn finish_transaction(&mut self, request: &Request, handle: Handle, retains: bool) {
+        if retains {
+            self.speculate(|speculator, rules| speculator.retained(rules, handle.0));
+        }
         let ends_here = match self.objects.transaction(handle.0) {
             Some(transaction) => !transaction.wrote && !transaction.is_opaque,
             None => false,
@@ -86,6 +90,7 @@ impl Program {
     /// The transaction is no more, nor what depended on it.
     pub(super) fn end_transaction(&mut self, handle: u16) {
         let Some(Object::Transaction(transaction)) = self.objects.remove(handle) else { return };
+        self.speculate(|speculator, rules| speculator.ended(rules, handle));
         let kept = transaction.blobs.values().map(|contents| contents.memory()).sum::<usize>();
         self.blob_bytes = self.blob_bytes.saturating_sub(kept);
         self.site.give_back_blob(kept);
@@ -129,6 +134,7 @@ impl Program {
 
     /// The transaction may have changed something.
     pub(super) fn wrote(&mut self, transaction: u16) {
+        self.speculate(|speculator, rules| speculator.wrote(rules, transaction));
         if let Some(transaction) = self.objects.transaction(transaction) {
             transaction.wrote = true;
         }
@@ -136,6 +142,7 @@ impl Program {
 
     /// The transaction may have changed definitions.
     pub(super) fn redefined(&mut self, transaction: u16) {
+        self.speculate(|speculator, rules| speculator.wrote(rules, transaction));
         if let Some(transaction) = self.objects.transaction(transaction) {
             transaction.wrote = true;
             transaction.redefined = true;

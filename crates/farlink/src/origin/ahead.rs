@@ -54,8 +54,6 @@ pub(super) enum AheadStep {
     Execute,
     /// Its rows.
     Fetch,
-    /// Its end.
-    Close,
 }
 
 /// A transaction of the origin's own.
@@ -356,6 +354,7 @@ impl Conversation {
         self.ahead.statements.insert(number, coming);
         let allocate = Request::AllocateStatement(Handle::NONE);
         self.transmit_ahead(&allocate, Named::default(), AheadStep::Allocate(number));
+        self.draw_out();
         Readiness::Wait
     }
 
@@ -392,9 +391,11 @@ impl Conversation {
             let commits = information(Handle::NONE, vec![private::COMMIT_POINT], 64);
             self.transmit_ahead(&Request::DatabaseInformation(commits), named, AheadStep::Commit);
         }
-        for (request, step) in &requests {
-            self.transmit_ahead(request, named, *step);
-        }
+        let [execute, fetch, close] = &requests;
+        self.transmit_ahead(execute, named, AheadStep::Execute);
+        self.transmit_ahead(fetch, named, AheadStep::Fetch);
+        // Its answer, which the server may hold back, says nothing.
+        self.transmit(close, named, Purpose::Ignored);
         let result = speculation::Ahead {
             transaction: ran_in,
             asked: self.ahead.asked,
@@ -436,19 +437,25 @@ impl Conversation {
             AheadStep::Allocate(number) => self.ahead_allocated(number, &reply),
             AheadStep::Prepare(number) => self.ahead_prepared(number, &reply),
             AheadStep::Reads(number) => self.ahead_reads(number, &reply),
-            AheadStep::Commit | AheadStep::Execute | AheadStep::Fetch => self.ahead_ran(step, reply),
-            AheadStep::Close => {
-                let Some(Running { work, result, is_whole, has_failed }) = self.ahead.running.pop_front()
-                else {
-                    return;
-                };
-                let ran = match is_whole && !has_failed {
-                    true => Ran::Result(result),
-                    false => Ran::Nothing,
-                };
-                self.run_done(work, ran);
+            AheadStep::Commit | AheadStep::Execute | AheadStep::Fetch => {
+                self.ahead_ran(step, reply);
+                if step == AheadStep::Fetch && is_last {
+                    self.ahead_over();
+                }
             }
         }
+    }
+
+    /// The oldest run is over.
+    fn ahead_over(&mut self) {
+        let Some(Running { work, result, is_whole, has_failed }) = self.ahead.running.pop_front() else {
+            return;
+        };
+        let ran = match is_whole && !has_failed {
+            true => Ran::Result(result),
+            false => Ran::Nothing,
+        };
+        self.run_done(work, ran);
     }
 
     fn ahead_allocated(&mut self, number: u32, reply: &Reply) {
@@ -566,7 +573,7 @@ fn run_requests(
     transaction: Handle,
     form: MessageForm,
     limits: RunnerLimits,
-) -> Option<[(Request, AheadStep); 3]> {
+) -> Option<[Request; 3]> {
     let message = match work.blr.is_empty() {
         true => None,
         false => {
@@ -594,8 +601,8 @@ fn run_requests(
     let output = Output { blr: work.output_blr().to_vec(), message_number: 0, format: Some(format) };
     let fetch = Fetch { statement, output, count: u16::try_from(rows).unwrap_or(u16::MAX) };
     Some([
-        (Request::Execute(execute), AheadStep::Execute),
-        (Request::Fetch(fetch), AheadStep::Fetch),
-        (Request::FreeStatement { statement, option: free_statement::CLOSE }, AheadStep::Close),
+        Request::Execute(execute),
+        Request::Fetch(fetch),
+        Request::FreeStatement { statement, option: free_statement::CLOSE },
     ])
 }

@@ -174,6 +174,16 @@ impl Conversation {
         std::mem::take(&mut self.messages)
     }
 
+    /// Whether the server owes answers, those included that it may hold back until it is asked something else.
+    pub fn is_waiting(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    /// Whether the server owes an answer that it gives at once.
+    pub fn is_waiting_for_certain(&self) -> bool {
+        self.sent.iter().any(|sent| !may_be_held(sent.operation))
+    }
+
     /// Whether the connection to the server is to be closed, once what is to be written is written.
     pub fn is_ended(&self) -> bool {
         self.stage == Stage::Ended
@@ -335,23 +345,8 @@ impl Conversation {
     }
 
     /// Something waits for an answer. A server holds some answers back until it is asked something else.
-    fn draw_out(&mut self) {
-        let is_held = self.sent.back().is_some_and(|sent| {
-            matches!(
-                sent.operation,
-                Operation::AllocateStatement
-                    | Operation::FreeStatement
-                    | Operation::Release
-                    | Operation::Execute
-                    | Operation::Execute2
-                    | Operation::BatchCreate
-                    | Operation::BatchMessages
-                    | Operation::BatchRelease
-                    | Operation::BatchRegisterBlob
-                    | Operation::BatchBlobStream
-                    | Operation::BatchSetBpb
-            )
-        });
+    pub(super) fn draw_out(&mut self) {
+        let is_held = self.sent.back().is_some_and(|sent| may_be_held(sent.operation));
         if is_held {
             let request = match self.line.version().has_plugins() {
                 true => Request::Ping,
@@ -900,6 +895,24 @@ impl Conversation {
             }
         }
     }
+}
+
+/// Whether a server may hold back its answer until it is asked something else.
+fn may_be_held(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::AllocateStatement
+            | Operation::FreeStatement
+            | Operation::Release
+            | Operation::Execute
+            | Operation::Execute2
+            | Operation::BatchCreate
+            | Operation::BatchMessages
+            | Operation::BatchRelease
+            | Operation::BatchRegisterBlob
+            | Operation::BatchBlobStream
+            | Operation::BatchSetBpb
+    )
 }
 
 /// An information request.

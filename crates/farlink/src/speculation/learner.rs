@@ -17,7 +17,7 @@ use farbird_wire::message::{MessageForm, MessageFormat};
 use super::limits::Limits;
 use super::rows::walk;
 use super::rules::{Facts, Given, Rules, StatementText};
-use crate::message::{Ask, AskAhead, Cursor, GivenParameters, Rule};
+use crate::message::{Ask, AskAhead, Cursor, Fingerprint, GivenParameters, Rule};
 
 /// Rows of the newest openings that a first guess is made from.
 const FIRST_ROWS: u64 = 4;
@@ -71,6 +71,7 @@ struct Opening {
     statement: StatementText,
     /// The transaction, until it ends.
     transaction: Option<u16>,
+    described: Fingerprint,
     format: Option<Arc<MessageFormat>>,
     /// Rows that nobody has looked at yet, as packets.
     unread: Vec<u8>,
@@ -151,7 +152,7 @@ impl Learner {
     }
 
     /// Rows of a cursor came: op_fetch_response packets, of this BLR.
-    pub fn rows(&mut self, cursor: Cursor, blr: &[u8], packets: &[u8]) {
+    pub fn rows(&mut self, rules: &mut Rules, cursor: Cursor, blr: &[u8], packets: &[u8]) {
         let limits = self.limits;
         let form = self.form;
         let Some(opening) = self.opening_mut(cursor) else { return };
@@ -161,6 +162,7 @@ impl Learner {
         if opening.format.is_none() {
             opening.format = MessageFormat::parse(blr).ok().flatten().map(Arc::new);
             opening.is_cut = opening.format.is_none();
+            rules.note_shape(&opening.statement, opening.described, blr);
         }
         let room = limits.row_bytes.saturating_sub(opening.row_bytes + opening.unread.len());
         if packets.len() > room {
@@ -427,7 +429,13 @@ impl Learner {
         let Some(index) = self.openings.iter().position(|opening| opening.cursor == cursor) else { return };
         if let Some(asked) = self.asked_by(index, rule, number) {
             let message = message_of(given, self.form).unwrap_or_default();
-            seen.awaited = self.may_come(asked, rule, &given.blr, &message).then_some(asked);
+            let predicted =
+                self.with_rows(index, number, |rows| rules.entry(rule)?.predicted(self.form, rows, None));
+            let is_predicted = predicted
+                .flatten()
+                .is_some_and(|predicted| predicted == (given.blr.to_vec(), message.clone()));
+            let may_come = is_predicted && self.may_come(asked, rule, &given.blr, &message);
+            seen.awaited = may_come.then_some(asked);
         }
         // The rule holds since a moment ago, and what is run ahead for the rows above this one does not know of it yet.
         let (index, number, rule) = match self.asked_above(index, rule) {
@@ -587,6 +595,7 @@ impl Opening {
             cursor: executed.cursor,
             statement: executed.statement.clone(),
             transaction: Some(executed.transaction),
+            described: executed.facts.described,
             format: None,
             unread: Vec::new(),
             rows: VecDeque::new(),

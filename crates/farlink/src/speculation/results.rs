@@ -20,7 +20,7 @@ use std::time::Duration;
 use farbird_wire::clumplet::tpb;
 
 use super::rules::StatementText;
-use crate::message::{CommitPoint, Cursor, Execution, Relation, Rule};
+use crate::message::{CommitPoint, Cursor, Execution, Fingerprint, Relation, Rule};
 
 /// How a transaction sees others' changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub struct Key {
     pub execution: Execution,
     /// BLR of its rows.
     pub output_blr: Vec<u8>,
+    /// What it is described as.
+    pub described: Fingerprint,
 }
 
 /// A result.
@@ -303,6 +305,7 @@ mod tests {
             message: vec![parameter],
             execution: Execution::default(),
             output_blr: vec![5],
+            described: Fingerprint(1),
         }
     }
 

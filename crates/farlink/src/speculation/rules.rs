@@ -8,7 +8,7 @@
 //! Statements are known by their texts. Rules can be saved and loaded ([`Rules::to_bytes`]).
 //! Uses [`super::conversion`]. Sans-IO, no clock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use farbird_types::Value;
@@ -132,6 +132,8 @@ pub struct Rules {
     entries: BTreeMap<u32, Entry>,
     by_inner: HashMap<StatementText, Vec<u32>>,
     by_outer: HashMap<StatementText, Vec<u32>>,
+    /// How programs fetched rows: BLR, of a statement that is described so.
+    shapes: HashMap<StatementText, (Fingerprint, Arc<[u8]>)>,
     next: u32,
     met: u64,
     tallies: BTreeMap<StatementText, Tally>,
@@ -147,6 +149,9 @@ pub enum NotLoaded {
     #[error("saved rules are damaged")]
     Damaged,
 }
+
+/// What saved rules are: rules, and how rows of their statements are fetched.
+type Saved = (Vec<Entry>, Vec<(StatementText, (Fingerprint, Arc<[u8]>))>);
 
 /// The first bytes of saved rules: the number at the end is the version.
 const HEADER: &[u8; 8] = b"FBRULES\x01";
@@ -165,6 +170,7 @@ impl Rules {
             entries: BTreeMap::new(),
             by_inner: HashMap::new(),
             by_outer: HashMap::new(),
+            shapes: HashMap::new(),
             next: 0,
             met: 0,
             tallies: BTreeMap::new(),
@@ -297,7 +303,11 @@ impl Rules {
         self.met += 1;
         entry.met = self.met;
         entry.candidates = narrowed;
-        entry.facts = facts.clone();
+        let output_blr = match facts.output_blr.is_empty() {
+            true => Arc::clone(&entry.facts.output_blr),
+            false => Arc::clone(&facts.output_blr),
+        };
+        entry.facts = Facts { output_blr, ..facts.clone() };
         entry.blr = Arc::clone(&given.blr);
         entry.hits = entry.hits.saturating_add(1);
         if entry.hits >= entry.needed && entry.standing == Standing::Learning {
@@ -305,6 +315,30 @@ impl Rules {
             entry.failures = 0;
         }
         true
+    }
+
+    /// Programs fetch the rows of a statement, which is described so, by this BLR.
+    pub(super) fn note_shape(&mut self, statement: &StatementText, described: Fingerprint, blr: &[u8]) {
+        match self.shapes.get_mut(statement) {
+            Some((of, known)) if *of == described && **known == *blr => return,
+            Some(known) => *known = (described, blr.into()),
+            None if statement.length() > self.limits.text_bytes => {}
+            None => {
+                if self.shapes.len() >= self.limits.rules {
+                    let (by_inner, by_outer) = (&self.by_inner, &self.by_outer);
+                    self.shapes.retain(|text, _| by_inner.contains_key(text) || by_outer.contains_key(text));
+                }
+                if self.shapes.len() < 2 * self.limits.rules {
+                    self.shapes.insert(statement.clone(), (described, blr.into()));
+                }
+            }
+        }
+    }
+
+    /// How programs fetched the rows of a statement that is described so.
+    pub fn shape(&self, statement: &StatementText, described: Fingerprint) -> Option<Arc<[u8]>> {
+        let (of, blr) = self.shapes.get(statement)?;
+        (*of == described).then(|| Arc::clone(blr))
     }
 
     /// What is to be asked ahead with a cursor of this statement.
@@ -407,8 +441,11 @@ impl Rules {
     pub fn to_bytes(&self) -> Vec<u8> {
         let kept: Vec<&Entry> =
             self.entries.values().filter(|entry| entry.standing == Standing::Active).collect();
+        let texts: BTreeSet<&StatementText> =
+            kept.iter().flat_map(|entry| [Some(&entry.inner), entry.outer.as_ref()]).flatten().collect();
+        let shapes: Vec<_> = texts.iter().filter_map(|text| Some((*text, self.shapes.get(*text)?))).collect();
         // Into memory, of plain data: there is nothing that could fail.
-        let body = postcard::to_allocvec(&kept).unwrap_or_default();
+        let body = postcard::to_allocvec(&(kept, shapes)).unwrap_or_default();
         [HEADER.as_slice(), &checksum(&body).to_be_bytes(), &body].concat()
     }
 
@@ -426,10 +463,13 @@ impl Rules {
         if body.len() > SAVED_BYTES_MAX || u64::from_be_bytes(*sum) != checksum(body) {
             return Err(NotLoaded::Damaged);
         }
-        let entries = match postcard::take_from_bytes::<Vec<Entry>>(body) {
-            Ok((entries, [])) => entries,
+        let (entries, shapes) = match postcard::take_from_bytes::<Saved>(body) {
+            Ok((saved, [])) => saved,
             _ => return Err(NotLoaded::Damaged),
         };
+        for (statement, (described, blr)) in shapes.into_iter().take(2 * self.limits.rules) {
+            self.note_shape(&statement, described, &blr);
+        }
         for mut entry in entries.into_iter().take(self.limits.rules.saturating_sub(self.entries.len())) {
             entry.window = entry.window.clamp(self.limits.window_min, self.limits.window_max);
             entry.met = 0;

@@ -1,8 +1,8 @@
 //! What a program's connection at the edge asks of speculation: one face for learner, rules and results.
 //!
 //! The caller tells what it sends and what comes; it gets, for each execution of a query, the answer, the word that one is on its way, or
-//! nothing. It must tell of each ask ([`Speculator::count_ask`]) when it is sent, and of a transaction's beginning and writes behind the
-//! ask that carries them.
+//! nothing. It must tell of each ask ([`Speculator::count_ask`]) when it is sent, of a transaction's beginning behind the ask that carries
+//! it, and of writes before theirs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -97,15 +97,15 @@ pub struct Speculator {
 }
 
 impl Speculator {
-    /// For a program whose messages have this form.
-    pub fn new(limits: Limits, form: MessageForm) -> Speculator {
+    /// For a program whose messages have this form, and on whose channel so much was asked before.
+    pub fn new(limits: Limits, form: MessageForm, asked: u32) -> Speculator {
         Speculator {
             form,
             learner: Learner::new(limits, form),
             results: Results::new(limits.result_bytes),
             transactions: HashMap::new(),
             asked_by: HashMap::new(),
-            asked: 0,
+            asked,
             redefined: 0,
             rules_max: limits.rules,
         }
@@ -127,20 +127,20 @@ impl Speculator {
         self.transactions.insert(transaction, begun);
     }
 
-    /// The ask that was counted last may change what a transaction sees. Everything is such a change but a query that is known to only read.
+    /// The next ask may change what a transaction sees. Everything is such a change but a query that is known to only read.
     pub fn wrote(&mut self, rules: &mut Rules, transaction: u16) {
         let Some(state) = self.transactions.get_mut(&transaction) else { return };
-        state.written = self.asked.max(1);
+        state.written = self.asked.saturating_add(1);
         let gone = self.results.drop_transaction(transaction);
         self.count_gone(rules, &gone);
     }
 
-    /// The ask that was counted last commits or rolls back a transaction that goes on.
+    /// The next ask commits or rolls back a transaction that goes on.
     pub fn retained(&mut self, rules: &mut Rules, transaction: u16) {
         let gone = self.results.drop_transaction(transaction);
         self.count_gone(rules, &gone);
         if let Some(state) = self.transactions.get_mut(&transaction) {
-            state.begun = self.asked;
+            state.begun = self.asked.saturating_add(1);
             state.written = 0;
         }
     }
@@ -266,8 +266,8 @@ impl Speculator {
     }
 
     /// Rows of a cursor came: op_fetch_response packets, and their BLR.
-    pub fn rows(&mut self, cursor: Cursor, blr: &[u8], packets: &[u8]) {
-        self.learner.rows(cursor, blr, packets);
+    pub fn rows(&mut self, rules: &mut Rules, cursor: Cursor, blr: &[u8], packets: &[u8]) {
+        self.learner.rows(rules, cursor, blr, packets);
     }
 
     /// A cursor was closed before its end.
@@ -303,6 +303,7 @@ impl Speculator {
                         message: parameters,
                         execution: facts.execution,
                         output_blr: facts.output_blr.to_vec(),
+                        described: facts.described,
                     };
                     let sight = Sight { asked, commit, reads, came: now };
                     let gone = self.results.store(key, Answer { opened, packets, rows, rule, outer }, sight);
@@ -340,6 +341,7 @@ impl Speculator {
             message: message.to_vec(),
             execution: execute.facts.execution,
             output_blr: execute.facts.output_blr.to_vec(),
+            described: execute.facts.described,
         }
     }
 

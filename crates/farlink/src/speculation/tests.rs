@@ -62,7 +62,7 @@ impl World {
         let mut world = World {
             tables: HashMap::new(),
             rules,
-            speculator: Speculator::new(limits, FORM),
+            speculator: Speculator::new(limits, FORM, 0),
             runner: Runner::new(RunnerLimits::default(), FORM),
             fetched: Vec::new(),
             cursors: 0,
@@ -109,7 +109,7 @@ impl World {
     /// The same program starts again: nothing is left but the rules.
     fn restart(&mut self) {
         self.speculator.finish(&mut self.rules);
-        self.speculator = Speculator::new(*self.rules.limits(), FORM);
+        self.speculator = Speculator::new(*self.rules.limits(), FORM, 0);
         self.runner = Runner::new(RunnerLimits::default(), FORM);
         (self.asked, self.trips, self.ran_ahead) = (0, 0, 0);
     }
@@ -128,8 +128,8 @@ impl World {
 
     /// The program writes in a transaction; it waits for the answer.
     fn write(&mut self, transaction: u16) {
-        self.send();
         self.speculator.wrote(&mut self.rules, transaction);
+        self.send();
         self.trips += 1;
         self.asked = self.asked.max(1);
     }
@@ -245,7 +245,7 @@ impl World {
         loop {
             match verdict {
                 Verdict::Answer(answer) => {
-                    self.speculator.rows(execute.cursor, &output.to_blr(), &answer.packets);
+                    self.speculator.rows(&mut self.rules, execute.cursor, &output.to_blr(), &answer.packets);
                     return read(&answer.packets, &output);
                 }
                 Verdict::Await(awaited) => {
@@ -286,7 +286,7 @@ impl World {
         self.runner.rows(execute.cursor, &packets);
         self.runner.ended(execute.cursor);
         self.run_ahead();
-        self.speculator.rows(execute.cursor, &output.to_blr(), &packets);
+        self.speculator.rows(&mut self.rules, execute.cursor, &output.to_blr(), &packets);
         read(&packets, output)
     }
 

@@ -1,0 +1,100 @@
+//! Exact round trips.
+
+use std::time::Duration;
+
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, Isolation, TransactionOptions, Tuning, Value};
+
+use crate::server::TestServer;
+use crate::world::{Link, World};
+
+const ROUND_TRIP: Duration = Duration::from_millis(200);
+
+fn link() -> Link {
+    Link { one_way: ROUND_TRIP / 2, rate: None }
+}
+
+/// 56 customers with two orders each and a region.
+const TABLES: [&str; 6] = [
+    "create table customer (id integer primary key, name varchar(40), region char(8))",
+    "create table orders (id integer primary key, customer integer, total numeric(9, 2))",
+    "create table region (code varchar(8) primary key, name varchar(40))",
+    "execute block as declare n integer = 100; begin while (n < 156) do begin \
+       insert into customer values (:n, 'name ' || :n, 'R' || mod(:n, 7)); \
+       insert into orders values (:n * 10, :n, :n * 1.5); insert into orders values (:n * 10 + 1, :n, :n * 2.5); \
+       n = n + 1; end end",
+    "execute block as declare n integer = 0; begin while (n < 7) do begin \
+       insert into region values ('R' || :n, 'region ' || :n); n = n + 1; end end",
+    "create index orders_customer on orders (customer)",
+];
+
+/// A program as drivers of each generation write it: statements prepared once, rows read one by one.
+fn nested_loop(connection: &Connection, isolation: Isolation) -> Vec<Vec<Value>> {
+    let options = TransactionOptions { isolation, ..TransactionOptions::default() };
+    let transaction = connection.begin(&options).unwrap();
+    let customers =
+        connection.prepare(&transaction, "select id, name, region from customer order by id").unwrap();
+    let orders = connection
+        .prepare(&transaction, "select id, total from orders where customer = ? order by id")
+        .unwrap();
+    let region = connection.prepare(&transaction, "select name from region where code = ?").unwrap();
+    let mut seen = Vec::new();
+    let outer = connection.query(&transaction, &customers, &[]).unwrap();
+    for row in outer {
+        let row = row.unwrap();
+        let customer = row.to_values();
+        let inner = connection.query(&transaction, &orders, &[customer[0].clone()]).unwrap();
+        for row in inner {
+            seen.push(row.unwrap().to_values());
+        }
+        let Value::Text(code) = &customer[2] else { panic!("{customer:?}") };
+        let code = String::from_utf8_lossy(code.bytes()).trim_end().to_owned();
+        let mut inner = connection.query(&transaction, &region, &[Value::text(&code)]).unwrap();
+        seen.push(inner.next().unwrap().unwrap().to_values());
+        drop(inner);
+        seen.push(customer);
+    }
+    connection.commit(transaction).unwrap();
+    seen
+}
+
+fn options_of(server: &TestServer, generation: &str) -> ConnectOptions {
+    ConnectOptions { tuning: Tuning::preset(generation).unwrap(), ..server.options.clone() }
+}
+
+/// Before a server that tells of nothing: prepares and transactions cost their trips, the 112 inner queries none.
+#[test]
+fn a_nested_loop_costs_a_few_trips() {
+    let server = TestServer::start();
+    let direct = server.create("nested.fdb", &TABLES);
+    let expected = nested_loop(&direct, Isolation::Snapshot);
+    for (generation, first, later) in [("2.0", 15, 8), ("2.5", 12, 8), ("5.0.1", 12, 8)] {
+        let world = World::new(server.address, link());
+        for run in 1..4 {
+            let (seen, trips) = world.trips(|| {
+                let connection = world.attach("nested.fdb", &options_of(&server, generation)).unwrap();
+                nested_loop(&connection, Isolation::Snapshot)
+            });
+            assert_eq!(seen, expected);
+            let most = if run == 1 { first } else { later };
+            assert!(trips <= f64::from(most) + 0.01, "{generation}: run {run}: {trips} trips");
+        }
+    }
+}
+
+/// Nobody tells of commits: in READ COMMITTED each query is asked.
+#[test]
+fn without_notices_read_committed_costs_each_trip() {
+    let server = TestServer::start();
+    let direct = server.create("committed.fdb", &TABLES);
+    let expected = nested_loop(&direct, Isolation::ReadCommitted);
+    let world = World::new(server.address, link());
+    for _ in 0..2 {
+        let (seen, trips) = world.trips(|| {
+            let connection = world.attach("committed.fdb", &options_of(&server, "2.5")).unwrap();
+            nested_loop(&connection, Isolation::ReadCommitted)
+        });
+        assert_eq!(seen, expected);
+        assert!(trips > 112.0, "{trips}");
+    }
+}

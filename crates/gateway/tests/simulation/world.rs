@@ -1,0 +1,341 @@
+//! A world without time: programs, an edge, a link on paper, an origin, and a real server.
+//!
+//! Each program is a connection of `farbird-client` over a transport that ends in [`edge::Program`]. Whenever it waits for bytes, the world
+//! goes on until there are some: messages arrive a one-way delay after they left (and later by what the bandwidth adds), the server
+//! answers at once. So the time that passes is exact and the same in each run; divided by a round trip it is the number of trips.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use farbird_client::blocking::{Connection, Transport};
+use farbird_client::{ConnectOptions, WireCrypt};
+use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
+use farbird_farlink::{edge, origin};
+
+/// A server may take so long, in real time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server is waited for that may hold an answer back.
+const HELD_PATIENCE: Duration = Duration::from_millis(5);
+
+/// The link between edge and origin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) one_way: Duration,
+    /// Bits a second in each direction.
+    pub(crate) rate: Option<u64>,
+}
+
+/// One direction of it.
+#[derive(Debug, Default)]
+struct Line {
+    /// What is under way, and when it arrives.
+    messages: VecDeque<(Duration, Vec<u8>)>,
+    free: Duration,
+}
+
+impl Line {
+    fn send(&mut self, now: Duration, link: Link, message: Vec<u8>) {
+        let nanoseconds = link.rate.map_or(0, |rate| message.len() as u64 * 8_000_000_000 / rate);
+        self.free = self.free.max(now) + Duration::from_nanos(nanoseconds);
+        self.messages.push_back((self.free + link.one_way, message));
+    }
+
+    fn arrived(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let is_here = self.messages.front().is_some_and(|(at, _)| *at <= now);
+        if is_here { self.messages.pop_front().map(|(_, message)| message) } else { None }
+    }
+}
+
+/// Everything but the programs themselves.
+#[derive(Debug)]
+struct Inner {
+    now: Duration,
+    link: Link,
+    server: SocketAddr,
+    site: Arc<edge::Site>,
+    programs: BTreeMap<u32, edge::Program>,
+    conversations: BTreeMap<u32, Conversation>,
+    up: Line,
+    down: Line,
+    channels: u32,
+    /// Messages that went up.
+    sent: u64,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    machine: origin::Conversation,
+    stream: TcpStream,
+}
+
+/// The world.
+#[derive(Debug, Clone)]
+pub(crate) struct World(Arc<Mutex<Inner>>);
+
+impl World {
+    pub(crate) fn new(server: SocketAddr, link: Link) -> World {
+        let site = edge::Site::new(edge::Limits::default());
+        let mut inner = Inner {
+            now: Duration::ZERO,
+            link,
+            server,
+            site,
+            programs: BTreeMap::new(),
+            conversations: BTreeMap::new(),
+            up: Line::default(),
+            down: Line::default(),
+            channels: 0,
+            sent: 0,
+        };
+        let welcome = ToEdge::Welcome { is_farbird: false, server: "a server".to_owned() };
+        inner.down.send(Duration::ZERO, Link { one_way: Duration::ZERO, rate: None }, welcome.encode());
+        World(Arc::new(Mutex::new(inner)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What all programs of the edge share.
+    pub(crate) fn site(&self) -> Arc<edge::Site> {
+        Arc::clone(&self.lock().site)
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Duration {
+        self.lock().now
+    }
+
+    /// Lets time pass while nobody asks anything.
+    pub(crate) fn pass(&self, time: Duration) {
+        let mut inner = self.lock();
+        let until = inner.now + time;
+        loop {
+            inner.settle();
+            match inner.next_arrival().filter(|arrival| *arrival <= until) {
+                Some(arrival) => inner.now = inner.now.max(arrival),
+                None => break,
+            }
+        }
+        inner.now = until;
+    }
+
+    /// How many round trips something takes, and what it gives.
+    pub(crate) fn trips<T>(&self, work: impl FnOnce() -> T) -> (T, f64) {
+        let start = self.now();
+        let result = work();
+        let round_trip = 2 * self.lock().link.one_way;
+        (result, (self.now() - start).as_secs_f64() / round_trip.as_secs_f64())
+    }
+
+    /// A program attaches a database through the edge.
+    pub(crate) fn attach(
+        &self,
+        database: &str,
+        options: &ConnectOptions,
+    ) -> farbird_client::Result<Connection> {
+        let options = ConnectOptions { wire_crypt: WireCrypt::Disabled, ..options.clone() };
+        Connection::attach_over(self.transport(), "edge", database, &options)
+    }
+
+    fn transport(&self) -> Wire {
+        let mut inner = self.lock();
+        inner.channels += 1;
+        let channel = inner.channels;
+        let program = edge::Program::new(Arc::clone(&inner.site), Channel(channel), "127.0.0.1".to_owned());
+        inner.programs.insert(channel, program);
+        Wire { world: self.clone(), channel, unread: VecDeque::new() }
+    }
+}
+
+impl Inner {
+    /// Does everything that happens at this moment.
+    fn settle(&mut self) {
+        loop {
+            let mut has_moved = false;
+            for program in self.programs.values_mut() {
+                for message in program.take_messages() {
+                    self.up.send(self.now, self.link, message.encode());
+                    self.sent += 1;
+                    has_moved = true;
+                }
+            }
+            while let Some(message) = self.up.arrived(self.now) {
+                self.at_origin(ToOrigin::decode(&message).unwrap());
+                has_moved = true;
+            }
+            let channels: Vec<u32> = self.conversations.keys().copied().collect();
+            for channel in channels {
+                has_moved |= self.serve(channel);
+            }
+            while let Some(message) = self.down.arrived(self.now) {
+                self.at_edge(ToEdge::decode(&message).unwrap());
+                has_moved = true;
+            }
+            if !has_moved {
+                return;
+            }
+        }
+    }
+
+    fn next_arrival(&self) -> Option<Duration> {
+        let first = |line: &Line| line.messages.front().map(|(at, _)| *at);
+        [first(&self.up), first(&self.down)].into_iter().flatten().min()
+    }
+
+    fn at_origin(&mut self, message: ToOrigin) {
+        match message {
+            ToOrigin::Open { channel, connect, .. } => {
+                let stream = TcpStream::connect(self.server).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_nodelay(true).unwrap();
+                let machine = origin::Conversation::new(origin::Limits::default(), channel, &connect, false);
+                self.conversations.insert(channel.0, Conversation { machine, stream });
+            }
+            ToOrigin::On { channel, ask } => {
+                if let Some(conversation) = self.conversations.get_mut(&channel.0) {
+                    conversation.machine.ask(ask, self.now);
+                }
+            }
+            ToOrigin::Close { channel } => {
+                self.conversations.remove(&channel.0);
+            }
+        }
+    }
+
+    /// Lets a conversation have its answers.
+    fn serve(&mut self, channel: u32) -> bool {
+        let Some(Conversation { machine, stream }) = self.conversations.get_mut(&channel) else {
+            return false;
+        };
+        let mut has_moved = false;
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let output = machine.take_output();
+            if !output.is_empty() {
+                has_moved = true;
+                if stream.write_all(&output).is_err() {
+                    machine.server_lost("the server has gone");
+                }
+            }
+            if !machine.is_waiting() || machine.is_ended() {
+                break;
+            }
+            let is_certain = machine.is_waiting_for_certain();
+            stream.set_read_timeout(Some(if is_certain { PATIENCE } else { HELD_PATIENCE })).unwrap();
+            match stream.read(&mut buffer) {
+                Err(error)
+                    if !is_certain && matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                {
+                    break;
+                }
+                Ok(0) | Err(_) => machine.server_lost("the server has gone"),
+                Ok(count) => machine.receive(&mut buffer[..count], self.now),
+            }
+            has_moved = true;
+        }
+        for message in machine.take_messages() {
+            self.down.send(self.now, self.link, message.encode());
+            has_moved = true;
+        }
+        if machine.is_ended() {
+            self.conversations.remove(&channel);
+        }
+        has_moved
+    }
+
+    fn at_edge(&mut self, message: ToEdge) {
+        self.site.message(&message);
+        match message {
+            ToEdge::On { channel, tell } => {
+                if let Some(program) = self.programs.get_mut(&channel.0) {
+                    program.tell(tell, self.now);
+                }
+            }
+            ToEdge::Closed { channel, reason } => {
+                if let Some(program) = self.programs.get_mut(&channel.0) {
+                    program.closed(&reason);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A program's connection to the edge.
+#[derive(Debug)]
+struct Wire {
+    world: World,
+    channel: u32,
+    unread: VecDeque<u8>,
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut inner = self.world.lock();
+        let now = inner.now;
+        let program = inner.programs.get_mut(&self.channel).ok_or(ErrorKind::BrokenPipe)?;
+        program.receive(&mut bytes.to_vec(), now);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut inner = self.world.lock();
+        while self.unread.is_empty() {
+            let program = inner.programs.get_mut(&self.channel).ok_or(ErrorKind::BrokenPipe)?;
+            self.unread.extend(program.take_output());
+            if !self.unread.is_empty() {
+                break;
+            }
+            if program.is_ended() {
+                return Ok(0);
+            }
+            inner.settle();
+            let Some(program) = inner.programs.get_mut(&self.channel) else { continue };
+            self.unread.extend(program.take_output());
+            if self.unread.is_empty() && !program.is_ended() {
+                let Some(arrival) = inner.next_arrival() else {
+                    return Err(Error::new(ErrorKind::TimedOut, "nobody will ever answer"));
+                };
+                inner.now = inner.now.max(arrival);
+            }
+        }
+        let count = self.unread.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(self.unread.drain(..count)) {
+            *to = from;
+        }
+        Ok(count)
+    }
+}
+
+impl Transport for Wire {
+    fn set_read_timeout(&mut self, _: Option<Duration>) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_write_timeout(&mut self, _: Option<Duration>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        let mut inner = self.world.lock();
+        if let Some(mut program) = inner.programs.remove(&self.channel) {
+            program.disconnected();
+            for message in program.take_messages() {
+                let (now, link) = (inner.now, inner.link);
+                inner.up.send(now, link, message.encode());
+            }
+        }
+    }
+}
