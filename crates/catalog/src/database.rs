@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use farbird_store::Store;
 use farbird_types::{Error, isc};
@@ -16,8 +16,13 @@ use farbird_budget::Account;
 use farbird_session::Session;
 use farbird_session::users::UserDirectory;
 
+/// The number of the next database that is opened.
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
+
 /// One open database, shared by its attachments.
 pub struct Database {
+    /// Names it among the databases that this process opens.
+    pub number: u32,
     /// The file, canonical; empty for a database in memory.
     pub path: PathBuf,
     /// Where the rows are.
@@ -51,6 +56,7 @@ impl Database {
         catalog.statistics = Statistics::of_store(&store);
         store.set_codec(catalog.database.codec.as_deref().and_then(codec));
         Database {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             store,
             users,

@@ -55,6 +55,7 @@ mod ordered_map;
 mod outdated_indexes;
 mod persistence;
 pub mod privileges;
+pub mod purity;
 mod slots;
 mod stamps;
 pub mod statistics;

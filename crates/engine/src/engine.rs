@@ -2,6 +2,7 @@
 //!
 //! Whoever wants a database to stay open while nobody is attached keeps a [`Hold`] on it.
 
+mod commit_news;
 mod hold;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::database::{Database, shown};
 use crate::index_expression;
 use crate::users::UserDirectory;
 
+pub use commit_news::{CommitNews, CommitSubscription, CommittedChanges};
 pub use hold::Hold;
 
 /// Opens databases and keeps count of them. One per process; shared by `Arc`.
@@ -34,6 +36,7 @@ pub struct Engine {
     slots: Mutex<HashMap<PathBuf, Arc<Slot>>>,
     /// How many databases in memory there have been: their names.
     memory_databases: AtomicU64,
+    commit_news: Arc<CommitNews>,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -62,12 +65,18 @@ impl Engine {
             budget: Account::server(limits),
             slots: Mutex::new(HashMap::new()),
             memory_databases: AtomicU64::new(0),
+            commit_news: Arc::default(),
         })
     }
 
     /// What its statements have taken of memory and temporary space, and may take.
     pub fn budget(&self) -> &Arc<Account> {
         &self.budget
+    }
+
+    /// Who is told of commits, in all its databases.
+    pub fn commit_news(&self) -> &Arc<CommitNews> {
+        &self.commit_news
     }
 
     /// Creates a database file and attaches to it.
@@ -192,6 +201,8 @@ impl Engine {
         options: AttachOptions,
         zone: ZoneId,
     ) -> Result<Attachment> {
+        let news = Arc::clone(&self.commit_news);
+        database.store.listen(Arc::new(commit_news::Listener { news, database: database.number }));
         let attachment = Attachment::new(Arc::clone(self), Arc::clone(&database), options, zone);
         debug_assert!(Arc::ptr_eq(slot, &self.slot(&database.path)), "the slot is the database's own");
         open.get_or_insert(OpenDatabase { database, attachments: 0 }).attachments += 1;

@@ -1,15 +1,20 @@
 //! `farbird serve`: settings, the password of the first start, log, signals.
 
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use farbird_gateway::origin::Origin;
+use farbird_gateway::settings::OriginSettings;
 use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
 use tracing_subscriber::EnvFilter;
+
+use crate::farlink::knowledge::OwnServer;
 
 /// Environment variable with SYSDBA's password for the first start.
 const PASSWORD_VARIABLE: &str = "FARBIRD_SYSDBA_PASSWORD";
@@ -51,6 +56,28 @@ pub(crate) struct Arguments {
     /// Settings file (TOML; see docs/configuration.md).
     #[arg(long, env = "FARBIRD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Be the origin of a farlink too: where edges connect, by UDP and TCP (docs/farlink.md). Only those that are paired get in.
+    #[arg(long, env = "FARBIRD_FARLINK", value_name = "ADDR:PORT")]
+    farlink: Option<SocketAddr>,
+    /// Folder of the farlink's keys, as `farbird pair` makes it [default: ./farbird-farlink].
+    #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR", requires = "farlink")]
+    farlink_keys: Option<PathBuf>,
+    /// Settings file of the origin (TOML; see docs/farlink.md).
+    #[arg(long, env = "FARBIRD_ORIGIN_CONFIG", value_name = "FILE", requires = "farlink")]
+    farlink_config: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The settings of the origin, if there is to be one.
+    fn origin(&self) -> anyhow::Result<Option<OriginSettings>> {
+        let Some(listen) = self.farlink else { return Ok(None) };
+        let over = OriginSettings {
+            listen: Some(listen),
+            keys: self.farlink_keys.clone(),
+            ..OriginSettings::default()
+        };
+        Ok(Some(OriginSettings::load(self.farlink_config.as_deref(), over)?))
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -78,13 +105,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
     };
     let config = Config::load(arguments.config.as_deref(), overrides)?;
+    let origin = arguments.origin()?;
     begin_log();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(config))
+    runtime.block_on(serve(config, origin))
 }
 
 /// Begins the log: to standard error, as `FARBIRD_LOG` says.
@@ -98,14 +126,34 @@ pub(crate) fn begin_log() {
         .init();
 }
 
-async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+async fn serve(config: Config, origin: Option<OriginSettings>) -> anyhow::Result<ExitCode> {
     let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
     let data = config.data.clone();
     let (server, first_start) = Server::start(config, password).await?;
     announce(&server, &data, first_start)?;
+    let origin = match origin {
+        Some(settings) => Some(start_origin(&server, settings).await?),
+        None => None,
+    };
     shutdown_signal().await?;
+    if let Some(origin) = origin {
+        origin.shutdown().await;
+    }
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the origin of a farlink before the server.
+async fn start_origin(server: &Server, settings: OriginSettings) -> anyhow::Result<Origin> {
+    let mut address = server.local_address();
+    if address.ip().is_unspecified() {
+        let is_v4 = address.is_ipv4();
+        address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    let settings = OriginSettings { server: Some(address.to_string()), ..settings };
+    let origin = Origin::start(settings.options(Some(Arc::new(OwnServer(server.farlink()))))?).await?;
+    writeln!(std::io::stdout(), "its farlink listens on {}", origin.address())?;
+    Ok(origin)
 }
 
 /// Says where the server listens and, once, the generated password.

@@ -14,6 +14,7 @@ use farbird_wire::auth::srp::{
 };
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
 
+use crate::farlink::Desk;
 use crate::security::{Credentials, SecurityDatabase, random};
 use crate::throttle::Throttle;
 
@@ -57,6 +58,8 @@ pub(crate) struct Login {
     steps: u32,
     /// How long the answer to the password must be held back.
     delay: Duration,
+    /// The number of a login that was prepared in advance.
+    ticket: Option<u64>,
 }
 
 /// What a login looks at and counts with.
@@ -64,6 +67,7 @@ pub(crate) struct Login {
 pub(crate) struct Guard<'s> {
     pub(crate) security: &'s SecurityDatabase,
     pub(crate) throttle: &'s Throttle,
+    pub(crate) farlink: &'s Desk,
     /// Who logs in.
     pub(crate) peer: IpAddr,
 }
@@ -84,7 +88,21 @@ impl Login {
         if plugins.is_empty() {
             return Err(Error::new(isc::LOGIN_ERROR));
         }
-        Ok(Login { user, plugins, srp: None, admin: false, active: false, steps: 0, delay: Duration::ZERO })
+        Ok(Login {
+            user,
+            plugins,
+            srp: None,
+            admin: false,
+            active: false,
+            steps: 0,
+            delay: Duration::ZERO,
+            ticket: None,
+        })
+    }
+
+    /// Goes on with a login that was prepared in advance, if it is this user's.
+    pub(crate) fn use_ticket(&mut self, ticket: Option<u64>) {
+        self.ticket = ticket;
     }
 
     /// Takes what the client's side of `plugin` says.
@@ -114,7 +132,7 @@ impl Login {
         match current {
             AuthPlugin::Srp(hash) => {
                 let credentials = guard.security.credentials(&self.user)?;
-                self.begin_srp(hash, credentials, data)
+                self.begin_srp(hash, credentials, data, guard.farlink)
             }
             AuthPlugin::Legacy => {
                 let hash = legacy::parse_hash(data).ok_or_else(refused)?;
@@ -145,7 +163,16 @@ impl Login {
         Ok(())
     }
 
-    fn begin_srp(&mut self, hash: ProofHash, credentials: Option<Credentials>, data: &[u8]) -> Result<Step> {
+    fn begin_srp(
+        &mut self,
+        hash: ProofHash,
+        credentials: Option<Credentials>,
+        data: &[u8],
+        farlink: &Desk,
+    ) -> Result<Step> {
+        let number = self.ticket.take();
+        let prepared = number.zip(credentials.as_ref());
+        let prepared = prepared.and_then(|(number, known)| farlink.take_ticket(number, &self.user, known));
         // Made for everybody: the time that it takes must not tell who exists.
         let decoy = decoy(&self.user);
         let verifier = match credentials {
@@ -156,8 +183,11 @@ impl Login {
             }
             None => decoy,
         };
-        let srp = ServerLogin::new(hash, &self.user, verifier, data, random::<PRIVATE_KEY_BYTES>()?)
-            .map_err(|_| refused())?;
+        let private_key = match prepared {
+            Some(key) => key,
+            None => random::<PRIVATE_KEY_BYTES>()?,
+        };
+        let srp = ServerLogin::new(hash, &self.user, verifier, data, private_key).map_err(|_| refused())?;
         let data = srp.challenge();
         self.srp = Some(srp);
         Ok(Step::Continue { plugin: AuthPlugin::Srp(hash), data })

@@ -17,6 +17,7 @@
 pub mod config;
 mod connection;
 mod connection_input;
+pub mod farlink;
 mod handshake;
 mod location;
 mod security;

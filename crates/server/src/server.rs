@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::config::Config;
 use crate::connection;
+use crate::farlink::{Desk, Farlink};
 use crate::location::Locations;
 use crate::security::SecurityDatabase;
 use crate::service::RunningServices;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) locations: Locations,
     pub(crate) security: Arc<SecurityDatabase>,
     pub(crate) throttle: Throttle,
+    /// What origins of farlinks in this process say of their connections.
+    pub(crate) farlink: Arc<Desk>,
     pub(crate) login_work: Arc<Semaphore>,
     /// Threads that wait for their clients' next requests.
     pub(crate) waiting_threads: WaitingThreads,
@@ -40,6 +43,7 @@ pub(crate) struct Shared {
 /// A running server.
 pub struct Server {
     local_address: SocketAddr,
+    farlink: Farlink,
     stop: watch::Sender<bool>,
     accepting: tokio::task::JoinHandle<()>,
 }
@@ -125,18 +129,26 @@ impl Server {
             locations,
             security: Arc::new(security),
             throttle: Throttle::default(),
+            farlink: Arc::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
             waiting_threads: WaitingThreads::new(),
             services: RunningServices::new(),
             stopping,
         });
+        let (desk, security) = (Arc::clone(&shared.farlink), Arc::clone(&shared.security));
+        let farlink = Farlink::new(desk, security, Arc::clone(shared.engine.commit_news()));
         let accepting = tokio::spawn(accept(listener, shared));
-        Ok((Server { local_address, stop, accepting }, first_start))
+        Ok((Server { local_address, farlink, stop, accepting }, first_start))
     }
 
     /// Where it listens: of use when port 0 was asked for.
     pub fn local_address(&self) -> SocketAddr {
         self.local_address
+    }
+
+    /// For an origin of a farlink in this process.
+    pub fn farlink(&self) -> Farlink {
+        self.farlink.clone()
     }
 
     /// Stops: no new connections; running statements, backups and restores may finish within the grace time, then they are cancelled;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use farbird_record::CodecId;
@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     reopening: Mutex<Reopening>,
     published: RwLock<CommitNumber>,
     pub(crate) commits: CommitQueue,
+    /// Is told of commits.
+    pub(crate) listener: OnceLock<Arc<dyn crate::CommitListener>>,
     pub(crate) sweeper: Sweeper,
     pub(crate) registry: Registry,
     pub(crate) locks: Arc<LockTable>,
@@ -216,6 +218,7 @@ impl Store {
             reopening: Mutex::default(),
             published: RwLock::new(published),
             commits: CommitQueue::default(),
+            listener: OnceLock::new(),
             sweeper: Sweeper::default(),
             registry: Registry::default(),
             locks: Arc::default(),
@@ -319,6 +322,12 @@ impl Store {
         let taken = at_snapshot(snapshot);
         drop(published);
         Ok((transaction, taken))
+    }
+
+    /// Has `listener` told of each commit from now on. The first one stays.
+    pub fn listen(&self, listener: Arc<dyn crate::CommitListener>) {
+        // Another one listens already: it is the same database's.
+        let _ = self.inner.listener.set(listener);
     }
 
     /// The number of the latest published commit.

@@ -607,6 +607,11 @@ impl WriteSet {
         self.catalog.get(key)?.last().map(|(_, value)| value.as_deref())
     }
 
+    /// Whether there are own catalog entries.
+    pub(crate) fn has_catalog_changes(&self) -> bool {
+        !self.catalog.is_empty()
+    }
+
     /// Takes all own catalog entries, for the commit.
     pub(crate) fn take_catalog(&mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let chains = std::mem::take(&mut self.catalog);

@@ -179,6 +179,26 @@ impl Attachment {
         slot.prepared.as_ref().map(|prepared| Arc::clone(&prepared.description)).ok_or_else(unprepared)
     }
 
+    /// The relations that a prepared query reads, by number, if that is all it does: see `farbird_catalog::purity`.
+    pub fn statement_reads(&self, handle: StatementHandle) -> Option<Vec<u32>> {
+        let prepared = self.statements.get(&handle)?.prepared.as_ref()?;
+        if !prepared.description.has_cursor {
+            return None;
+        }
+        let read = farbird_catalog::purity::reads(&prepared.catalog, &prepared.sql)?;
+        Some(read.into_iter().map(|relation| relation.0).collect())
+    }
+
+    /// Whether beginning or ending a transaction does more than that: triggers ON TRANSACTION.
+    pub fn has_transaction_triggers(&self) -> bool {
+        use farbird_sql::ast::DatabaseEvent::{TransactionCommit, TransactionRollback, TransactionStart};
+        let catalog = self.database().catalog();
+        !self.session.options.no_database_triggers
+            && [TransactionStart, TransactionCommit, TransactionRollback]
+                .into_iter()
+                .any(|event| crate::psql::has_database_triggers(&catalog, event))
+    }
+
     /// Rows that the statement's latest run has touched so far.
     pub fn record_counts(&self, handle: StatementHandle) -> Result<RecordCounts> {
         Ok(self.statements.get(&handle).ok_or_else(bad_handle)?.counts)

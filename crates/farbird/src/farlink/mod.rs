@@ -1,6 +1,7 @@
 //! `farbird edge`, `farbird origin` and `farbird pair`: both ends of the farlink, and the keys by which they know each other.
 
 pub(crate) mod edge;
+pub(crate) mod knowledge;
 pub(crate) mod origin;
 pub(crate) mod pair;
 

@@ -12,7 +12,7 @@
 //! | item | answer |
 //! |---|---|
 //! | [`DATABASE_NUMBER`] | 4 bytes: names the database in commit notices, for as long as the server runs |
-//! | [`COMMIT_POINT`] | 8 bytes: how many commits there were |
+//! | [`COMMIT_POINT`] | a number: where its commits are |
 //! | [`STRICT_TRANSACTIONS`] | 1 byte: 1 if beginning or ending a transaction does more than that |
 //!
 //! # Tags of a keys buffer

@@ -33,8 +33,10 @@ pub trait News: Send {
 /// Whose connection to the server it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Introduction {
-    /// The program's address, as the edge gives it: the server shows it, and counts failed logins by it.
+    /// The program's address, as the edge gives it: the server shows it.
     pub peer: String,
+    /// The edge's name: the server counts failed logins by it, for what an edge says of its programs it might make up.
+    pub edge: String,
     /// The prepared login that the program goes on with.
     pub ticket: Option<Ticket>,
 }

@@ -29,6 +29,7 @@ use crate::pairing::{Keys, Peer, PublicKey};
 use crate::transport::{Acceptor, Connection};
 use crate::{GatewayError, stopped};
 
+pub use farbird_farlink::message;
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
 
 /// How long an edge may take to say hello.

@@ -165,7 +165,7 @@ impl Session {
             match message {
                 ToOrigin::Open { channel, connect, peer, ticket } => {
                     self.hub.taken(channel, charge);
-                    self.open(channel, connect, Introduction { peer, ticket });
+                    self.open(channel, connect, Introduction { peer, edge: self.name.clone(), ticket });
                 }
                 ToOrigin::On { channel, ask } => {
                     let is_known = match self.conversations.lock().get(&channel) {

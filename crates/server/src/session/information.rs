@@ -6,7 +6,8 @@ use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHand
 use farbird_engine::attachment::Attachment;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 use farbird_wire::info::{
-    InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, transaction,
+    InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, farlink,
+    transaction,
 };
 use farbird_wire::message::{SqlDescription, sql_type};
 use farbird_wire::packet::{BufferLength, Information, Response};
@@ -167,6 +168,13 @@ impl Session {
             database::WIRE_RCV_BYTES => writer.integer(item, number(counters.receive_bytes)),
             database::WIRE_ROUNDTRIPS => writer.integer(item, number(counters.round_trips)),
             database::MAX_INLINE_BLOB_SIZE => writer.integer(item, i64::from(inline)),
+            farlink::DATABASE_NUMBER => writer.integer(item, i64::from(attachment.database().number)),
+            farlink::COMMIT_POINT => {
+                writer.integer(item, number(attachment.database().store.last_commit().0))
+            }
+            farlink::STRICT_TRANSACTIONS => {
+                writer.bytes(item, &[u8::from(attachment.has_transaction_triggers())]);
+            }
             _ => writer.unknown(item),
         }
         Ok(())
@@ -216,8 +224,25 @@ impl Session {
 
     pub(super) fn statement_information_call(&mut self, information: &Information) -> Result<Response> {
         let engine = self.objects.statement(information.object)?.engine;
+        if let [farlink::STATEMENT_READS, ..] = *information.items {
+            let data = self.statement_reads(engine, information.buffer_length);
+            return Ok(Response::data(information.object, data));
+        }
         let data = self.statement_information(engine, &information.items, information.buffer_length.0)?;
         Ok(Response::data(information.object, data))
+    }
+
+    /// What an origin of a farlink asks of a prepared statement; it comes as the only item.
+    fn statement_reads(&self, statement: StatementHandle, room: BufferLength) -> Vec<u8> {
+        let reads = self.attachment.as_ref().and_then(|attachment| attachment.statement_reads(statement));
+        let mut value = Vec::new();
+        if let Some(relations) = reads {
+            value.push(1);
+            relations.iter().for_each(|relation| value.extend_from_slice(&relation.to_le_bytes()));
+        }
+        let mut writer = InfoWriter::new(room);
+        writer.bytes(farlink::STATEMENT_READS, &value);
+        writer.finish()
     }
 
     /// How many rows a scrollable cursor has; -1 for one that cannot scroll. As in Firebird an unknown item leaves

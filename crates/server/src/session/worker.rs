@@ -13,7 +13,7 @@ use farbird_engine::users::UserDirectory;
 use farbird_types::{Error, Result, isc};
 use farbird_wire::auth::{AuthPlugin, normalize_user_name};
 use farbird_wire::crypt::CryptPlugin;
-use farbird_wire::crypt::keys::Keys;
+use farbird_wire::crypt::keys::{self, Keys};
 use farbird_wire::negotiation::{Choice, UserIdentification, WireCrypt};
 use farbird_wire::packet::{
     Accept, AcceptWithData, Attach, Connect, ContinueAuthentication, Reply, Request, Response,
@@ -28,6 +28,7 @@ use super::output::Output;
 use super::waiting::Haste;
 use crate::config::WireEncryption;
 use crate::connection_input::{ConnectionInput, READ_BYTES, Taken};
+use crate::farlink::Introduction;
 use crate::handshake::{Guard, Identity, Login, Step, refused};
 use crate::security::random;
 use crate::server::Shared;
@@ -43,6 +44,8 @@ const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     peer: SocketAddr,
+    /// Whose connection it is, if an origin of a farlink has made it.
+    introduction: Option<Introduction>,
     output: Output,
     negotiated: Negotiated,
     haste: Haste,
@@ -96,6 +99,7 @@ impl Worker {
         Worker {
             shared,
             peer,
+            introduction: None,
             output: Output::new(input),
             negotiated: Negotiated::default(),
             haste: Haste::default(),
@@ -236,6 +240,10 @@ impl Worker {
     }
 
     fn connect(&mut self, connect: &Connect) -> Stage {
+        self.introduction = self.shared.farlink.take_introduction(self.peer);
+        if let Some(program) = self.introduction.as_ref().and_then(|known| known.peer.parse().ok()) {
+            self.peer = program;
+        }
         let Some(choice) = connect.choose(PROTOCOL_NEWEST) else {
             self.output.reply(&Reply::Reject);
             return Stage::Ended;
@@ -277,6 +285,7 @@ impl Worker {
         let typed = String::from_utf8_lossy(typed).into_owned();
         let mut login =
             Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
+        login.use_ticket(self.introduction.as_ref().and_then(|known| known.ticket));
         let data = user.specific_data.clone().unwrap_or_default();
         let step = login.step(begun, &data, self.guard());
         self.output.delay(login.delay());
@@ -379,6 +388,11 @@ impl Worker {
                 version,
             );
             announced = keys.to_bytes();
+            if self.introduction.is_some()
+                && let Some(key) = &identity.session_key
+            {
+                announced.extend(keys::farlink_session_key(key));
+            }
             self.negotiated.keys = Some(keys);
         }
         self.negotiated.identity = Some(identity);
@@ -408,7 +422,9 @@ impl Worker {
     }
 
     fn attach(&mut self, attach: Attach, kind: AttachKind) -> Stage {
-        if self.negotiated.encryption == WireCrypt::Required && self.negotiated.cipher.is_none() {
+        // A farlink is encrypted, and its edge does with its program as the program demands.
+        let is_encrypted = self.negotiated.cipher.is_some() || self.introduction.is_some();
+        if self.negotiated.encryption == WireCrypt::Required && !is_encrypted {
             return self.refuse(&Error::new(isc::MISS_WIRECRYPT));
         }
         let pending = Box::new(Pending { attach, kind });
@@ -616,7 +632,9 @@ impl Worker {
 
     /// What a login looks at and counts with.
     fn guard(&self) -> Guard<'_> {
-        Guard { security: &self.shared.security, throttle: &self.shared.throttle, peer: self.peer.ip() }
+        let peer = self.introduction.as_ref().map_or(self.peer.ip(), Introduction::counted_as);
+        let Shared { security, throttle, farlink, .. } = &*self.shared;
+        Guard { security, throttle, farlink, peer }
     }
 
     /// Refuses for good. Failed logins are counted; their answers have been held back.

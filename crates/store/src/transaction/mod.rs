@@ -603,11 +603,16 @@ impl Transaction {
         }
         let outcome = if core.has_changes() {
             let changed = Changed::of_all(core);
+            let is_catalog_changed = core.writes.has_catalog_changes();
             let prepared = CommitContent::take(core, inner).prepare();
             let publish = spill::publish(inner, core, publish);
             let book = Arc::clone(inner);
             let publish = move |number| {
                 book.statistics.note(&changed);
+                if let Some(listener) = book.listener.get() {
+                    let relations: Vec<RelationId> = changed.iter().map(|(relation, _)| *relation).collect();
+                    listener.committed(number, &relations, is_catalog_changed);
+                }
                 publish(number);
             };
             let (failures, at) = (core.failures, Arc::clone(inner));

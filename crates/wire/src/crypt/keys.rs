@@ -22,6 +22,13 @@ pub const FARLINK_SESSION_KEY: u8 = 240;
 /// The only type of key there is.
 pub const SYMMETRIC: &str = "Symmetric";
 
+/// The clumplet of [`FARLINK_SESSION_KEY`].
+pub fn farlink_session_key(key: &[u8]) -> Vec<u8> {
+    let mut writer = ClumpletWriter::untagged(Form::Traditional);
+    writer.bytes(FARLINK_SESSION_KEY, key);
+    writer.into_bytes()
+}
+
 /// A keys buffer, understood.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Keys {

@@ -254,7 +254,7 @@ pub mod farlink {
     pub const STATEMENT_READS: u8 = 240;
     /// op_info_database: names the database in commit notices, in 4 bytes.
     pub const DATABASE_NUMBER: u8 = 241;
-    /// op_info_database: where its commits are, in 8 bytes.
+    /// op_info_database: where its commits are, as a number.
     pub const COMMIT_POINT: u8 = 242;
     /// op_info_database: 1 if beginning or ending a transaction does more than that.
     pub const STRICT_TRANSACTIONS: u8 = 243;

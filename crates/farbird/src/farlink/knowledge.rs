@@ -1,0 +1,46 @@
+//! What the origin of `farbird serve --farlink` knows of the server in its own process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use farbird_engine::engine::{CommitSubscription, CommittedChanges};
+use farbird_gateway::origin::message::{CommitPoint, Relation, Ticket, ToEdge};
+use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News};
+use farbird_server::farlink::{self, Farlink, TICKET_LIFETIME};
+
+/// A server in this process.
+pub(crate) struct OwnServer(pub(crate) Farlink);
+
+impl Knowledge for OwnServer {
+    fn introduce(&self, local: SocketAddr, introduction: Introduction) {
+        let Introduction { peer, edge, ticket } = introduction;
+        let ticket = ticket.map(|ticket| ticket.0);
+        self.0.introduce(local, farlink::Introduction { peer, edge, ticket });
+    }
+
+    fn issue_ticket(&self, user: &str) -> Option<IssuedTicket> {
+        let (number, data) = self.0.issue_ticket(user)?;
+        Some(IssuedTicket { ticket: Ticket(number), data, lifetime: TICKET_LIFETIME })
+    }
+
+    fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News> {
+        Box::new(Commits(self.0.commit_news().subscribe(wake)))
+    }
+}
+
+/// Commits for one link.
+struct Commits(Arc<CommitSubscription>);
+
+impl News for Commits {
+    fn take(&mut self) -> Vec<ToEdge> {
+        let mut news = Vec::new();
+        for (database, CommittedChanges { commit, relations, is_catalog_changed }) in self.0.take() {
+            if is_catalog_changed {
+                news.push(ToEdge::Invalidate { database });
+            }
+            let relations = relations.into_iter().map(Relation).collect();
+            news.push(ToEdge::Notice { database, commit: CommitPoint(commit), relations });
+        }
+        news
+    }
+}

@@ -1,0 +1,163 @@
+//! What an origin of a farlink in this process may do: it makes ordinary connections, and says whose they are.
+//!
+//! An origin's connection is for a program elsewhere. Of such a connection the server shows the program's address, counts
+//! failed logins by the edge that the program comes through, takes the farlink's encryption for the line's, hands over the session
+//! key, and goes on with a login that was prepared in advance.
+//!
+//! # Prepared logins
+//! A ticket is salt and server key of a user, made before the client has said anything. It serves one login, within
+//! [`TICKET_LIFETIME`], of the user as the server knows it then; what is learned from it is what every client of SRP is told. A guess at the
+//! password costs as much as without it: attempts are counted when the proof comes.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farbird_engine::engine::CommitNews;
+use farbird_wire::auth::normalize_user_name;
+use farbird_wire::auth::srp::{PRIVATE_KEY_BYTES, ProofHash, ServerLogin, Verifier};
+use parking_lot::Mutex;
+
+use crate::security::{Credentials, SecurityDatabase, random};
+
+/// How long a prepared login may be used.
+pub const TICKET_LIFETIME: Duration = Duration::from_secs(3_600);
+/// How long a connection may take from its introduction to its first packet.
+const INTRODUCTION_LIFETIME: Duration = Duration::from_secs(180);
+/// Most prepared logins and introductions kept; beyond it the old ones go, and then no new ones are taken.
+const KEPT_MAX: usize = 100_000;
+/// A public key that a client could send: the server's own does not depend on it.
+const ANY_PUBLIC_KEY: &[u8] = b"2";
+
+/// An origin's way to the server: see the module's text.
+#[derive(Clone)]
+pub struct Farlink {
+    desk: Arc<Desk>,
+    security: Arc<SecurityDatabase>,
+    news: Arc<CommitNews>,
+}
+
+/// Whose a connection is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// The program's address, as its edge says.
+    pub peer: String,
+    /// The edge: failed logins are counted by it.
+    pub edge: String,
+    /// A prepared login.
+    pub ticket: Option<u64>,
+}
+
+/// What origins have said, and what they were given.
+#[derive(Default)]
+pub(crate) struct Desk {
+    introductions: Mutex<HashMap<SocketAddr, (Introduction, Instant)>>,
+    tickets: Mutex<HashMap<u64, (Ticket, Instant)>>,
+}
+
+/// A login that was prepared.
+pub(crate) struct Ticket {
+    user: String,
+    verifier: Verifier,
+    private_key: [u8; PRIVATE_KEY_BYTES],
+}
+
+impl Farlink {
+    pub(crate) fn new(desk: Arc<Desk>, security: Arc<SecurityDatabase>, news: Arc<CommitNews>) -> Farlink {
+        Farlink { desk, security, news }
+    }
+
+    /// Says whose connection it is that comes from `local`, before anything is written to it.
+    pub fn introduce(&self, local: SocketAddr, introduction: Introduction) {
+        let from = canonical(local);
+        keep(&mut self.desk.introductions.lock(), from, introduction, INTRODUCTION_LIFETIME);
+    }
+
+    /// Prepares a login of a user, as typed; gives its number, and salt and server key as op_cond_accept has them. `None` for who
+    /// cannot log in.
+    pub fn issue_ticket(&self, user: &str) -> Option<(u64, Vec<u8>)> {
+        let user = normalize_user_name(user).ok()?;
+        let credentials = self.security.credentials(&user).ok()?.filter(|known| known.active)?;
+        let private_key = random::<PRIVATE_KEY_BYTES>().ok()?;
+        let number = u64::from_le_bytes(random::<8>().ok()?);
+        let verifier = credentials.verifier.clone();
+        let login =
+            ServerLogin::new(ProofHash::Sha256, &user, verifier.clone(), ANY_PUBLIC_KEY, private_key).ok()?;
+        let ticket = Ticket { user, verifier, private_key };
+        keep(&mut self.desk.tickets.lock(), number, ticket, TICKET_LIFETIME)
+            .then(|| (number, login.challenge()))
+    }
+
+    /// Commits of all databases.
+    pub fn commit_news(&self) -> &Arc<CommitNews> {
+        &self.news
+    }
+}
+
+impl Desk {
+    /// Whose connection it is that comes from this address, if an origin has said so.
+    pub(crate) fn take_introduction(&self, from: SocketAddr) -> Option<Introduction> {
+        let (introduction, until) = self.introductions.lock().remove(&canonical(from))?;
+        (until > Instant::now()).then_some(introduction)
+    }
+
+    /// The private key of a prepared login, which is used up with it. `None` if it was another user's, or the user's password has
+    /// changed since.
+    pub(crate) fn take_ticket(
+        &self,
+        number: u64,
+        user: &str,
+        credentials: &Credentials,
+    ) -> Option<[u8; PRIVATE_KEY_BYTES]> {
+        let (ticket, until) = self.tickets.lock().remove(&number)?;
+        let is_same = ticket.user == user
+            && ticket.verifier.salt() == credentials.verifier.salt()
+            && ticket.verifier.verifier() == credentials.verifier.verifier();
+        (is_same && until > Instant::now()).then_some(ticket.private_key)
+    }
+}
+
+impl Introduction {
+    /// The address by which failed logins are counted: one for each edge, which no real peer has.
+    pub(crate) fn counted_as(&self) -> IpAddr {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&self.edge);
+        let [a, b, c, d, e, f, g, h] = hash.to_be_bytes();
+        let part = |high, low| u16::from_be_bytes([high, low]);
+        // Of a network of site-local addresses, which peers are counted by.
+        IpAddr::V6(Ipv6Addr::new(
+            0xfd00 | u16::from(a),
+            part(b, c),
+            part(d, e),
+            part(f, g),
+            u16::from(h),
+            0,
+            0,
+            0,
+        ))
+    }
+}
+
+/// An address of IPv4 however it is written. Nobody else can come from it while the origin's socket has it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// Keeps something for a while; gives false if there is no room.
+fn keep<K: Eq + std::hash::Hash, V>(
+    kept: &mut HashMap<K, (V, Instant)>,
+    key: K,
+    value: V,
+    lifetime: Duration,
+) -> bool {
+    let now = Instant::now();
+    if kept.len() >= KEPT_MAX {
+        kept.retain(|_, (_, until)| *until > now);
+    }
+    if kept.len() >= KEPT_MAX {
+        return false;
+    }
+    kept.insert(key, (value, now + lifetime));
+    true
+}
