@@ -92,6 +92,9 @@ pub(crate) fn plan(
     if is_flat && select.limits.is_empty() && select.block.windows.is_empty() {
         take_in_groups_of_items(select, &mut joins, &surroundings.catalog.statistics);
     }
+    if is_flat {
+        select.order.truncate(joins.deciding_keys(&select.order));
+    }
     let select = &outline.select;
     let wanted_order = match &extreme {
         Some(key) => std::slice::from_ref(key),

@@ -69,3 +69,6 @@ select count(*) from orders where o_totalprice > (select sum(l_quantity) from li
 select * from (select o_custkey, sum(o_totalprice) from orders group by o_custkey) t (k, s) where k = 5;
 select * from (select o_custkey, o_totalprice from orders union all select c_custkey, c_nationkey from customer) t (k, s) where k = 5;
 select * from (select l_orderkey, row_number() over (partition by l_orderkey order by l_shipdate) from lineitem) t (k, n) where k = 5 and n = 1;
+
+-- What comes behind a key in ORDER BY decides nothing.
+select first 5 o_orderkey, o_orderdate from orders order by o_orderkey, o_orderdate desc;

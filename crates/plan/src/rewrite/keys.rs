@@ -8,8 +8,8 @@ use farbird_expression::Expression;
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::SqlType;
 
-use crate::bound::source::{SourceColumn, SourceKind};
-use crate::node::Node;
+use crate::bound::source::{FromTree, SourceColumn, SourceKind};
+use crate::node::{Node, SortKey};
 use crate::rewrite::joins::Joins;
 
 impl Joins {
@@ -23,6 +23,32 @@ impl Joins {
         let given: BTreeSet<usize> =
             conditions.into_iter().filter_map(|condition| self.given_column(source, condition)).collect();
         self.has_key_among(source, &given)
+    }
+
+    /// How many keys of an order decide it: what comes behind all columns of a key without NULLs tells no rows apart. Said of
+    /// a single table.
+    pub(crate) fn deciding_keys(&self, order: &[SortKey]) -> usize {
+        let FromTree::Source(source) = self.tree else { return order.len() };
+        let mut places = BTreeSet::new();
+        for (number, key) in order.iter().enumerate() {
+            let Expression::Column(slot) = key.value else { return order.len() };
+            let Some(slot) = self.slots.get(slot) else { return order.len() };
+            match slot.column {
+                SourceColumn::RowNumber => return number + 1,
+                SourceColumn::Field(place) if self.is_not_null_column(source, slot.column) => {
+                    places.insert(place);
+                }
+                SourceColumn::Field(_) => {}
+            }
+            if self.is_table(source) && self.has_key_among(source, &places) {
+                return number + 1;
+            }
+        }
+        order.len()
+    }
+
+    fn is_table(&self, source: usize) -> bool {
+        matches!(self.sources.get(source).map(|source| &source.kind), Some(SourceKind::Table(_)))
     }
 
     /// The column of a source, by its place, that a condition says is equal to something without the source.
