@@ -76,6 +76,10 @@ struct Input {
     decoder: RequestDecoder,
     /// Decoded, not yet taken.
     requests: VecDeque<Request>,
+    /// How many were taken.
+    taken: u64,
+    /// What runs was cancelled when so many requests had come: it is for none behind them.
+    cancelled_until: Option<u64>,
     /// Whether a request that was taken may still run.
     at_work: bool,
     /// Times that all requests were answered.
@@ -119,6 +123,8 @@ impl ConnectionInput {
                 layers: Incoming::default(),
                 decoder: RequestDecoder::new(Limits::default()),
                 requests: VecDeque::new(),
+                taken: 0,
+                cancelled_until: None,
                 at_work: false,
                 rests: 0,
                 interrupt: None,
@@ -155,23 +161,25 @@ impl ConnectionInput {
         (input.activity() == activity).then(|| input.receive(socket, &self.counters, buffer))
     }
 
-    /// The next request that is here already. With the last one answered the session is at rest: a cancel that came too
-    /// late for them is not for those to come.
+    /// The next request that is here already. A cancel is for what the client had sent before it: if that was answered by then, it
+    /// is for nothing.
     pub(crate) fn take_request(&self) -> Option<Taken> {
         let mut input = self.input.lock();
         if !self.stopped.load(Ordering::Acquire)
             && let Some(request) = input.requests.pop_front()
         {
             input.at_work = true;
+            input.taken += 1;
+            if input.cancelled_until.is_some_and(|until| until < input.taken) {
+                input.forget_cancel();
+            }
             let next = input.requests.front();
             return Some(Taken { request, more: next.is_some(), next_is_quick: next.is_some_and(is_quick) });
         }
         if input.at_work {
             input.at_work = false;
             input.rests += 1;
-            if let Some(interrupt) = &input.interrupt {
-                interrupt.end();
-            }
+            input.forget_cancel();
         }
         None
     }
@@ -318,6 +326,14 @@ impl Input {
         Activity { at_work: self.at_work, rests: self.rests }
     }
 
+    /// What was to be stopped has ended.
+    fn forget_cancel(&mut self) {
+        self.cancelled_until = None;
+        if let Some(interrupt) = &self.interrupt {
+            interrupt.end();
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.requests.len() >= REQUESTS_WAITING_MAX
     }
@@ -361,6 +377,7 @@ impl Input {
                     cancel::ENABLE => interrupt.set_cancel_disabled(false),
                     // Of use if there is something to cancel, running or about to.
                     cancel::RAISE if self.at_work || !self.requests.is_empty() => {
+                        self.cancelled_until = Some(self.taken + self.requests.len() as u64);
                         interrupt.raise(StopReason::Cancelled);
                     }
                     _ => {}
@@ -394,5 +411,61 @@ fn is_quick(request: &Request) -> bool {
         }
         Request::Ping | Request::BatchSync => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_wire::protocol::ProtocolVersion;
+
+    use super::*;
+
+    /// The input of a client, and what stops its session.
+    fn input() -> (ConnectionInput, Arc<Interrupt>) {
+        let (input, interrupt) = (ConnectionInput::new(), Arc::new(Interrupt::new()));
+        input.set_version(ProtocolVersion::V19);
+        input.set_logged_in();
+        input.set_interrupt(Arc::clone(&interrupt));
+        (input, interrupt)
+    }
+
+    /// The client's requests come.
+    fn receive(input: &ConnectionInput, requests: &[Request]) {
+        let mut bytes = Vec::new();
+        for request in requests {
+            request.encode(ProtocolVersion::V19, &mut bytes);
+        }
+        input.input.lock().take(&mut bytes, &mut Counters::default()).expect("requests");
+    }
+
+    const CANCEL: Request = Request::Cancel { kind: cancel::RAISE };
+
+    #[test]
+    fn a_cancel_is_for_what_was_sent_before_it() {
+        let (input, interrupt) = input();
+        receive(&input, &[Request::Ping, Request::Ping, CANCEL, Request::Ping]);
+        for is_cancelled in [true, true, false] {
+            assert!(input.take_request().is_some());
+            assert_eq!(interrupt.check().is_err(), is_cancelled);
+        }
+        receive(&input, &[CANCEL]);
+        assert!(interrupt.check().is_err(), "the last one still runs");
+        assert!(input.take_request().is_none());
+        assert!(interrupt.check().is_ok());
+        receive(&input, &[CANCEL, Request::Ping]);
+        assert!(input.take_request().is_some());
+        assert!(interrupt.check().is_ok(), "nothing ran");
+    }
+
+    #[test]
+    fn a_cancel_that_meets_the_end_of_a_request_is_not_for_the_next_one() {
+        let (input, interrupt) = input();
+        receive(&input, &[Request::Ping]);
+        assert!(input.take_request().is_some());
+        // The answer has gone out, but the session has not looked for more yet.
+        receive(&input, &[CANCEL]);
+        receive(&input, &[Request::Ping]);
+        assert!(input.take_request().is_some());
+        assert!(interrupt.check().is_ok());
     }
 }
