@@ -7,9 +7,15 @@ use std::any::Any;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use farbird_budget::{Reservation, StatementBudget};
+use farbird_catalog::database::Database;
+use farbird_catalog::transaction::Transaction;
+use farbird_catalog::triggers::TriggerMoment;
+use farbird_catalog::{Relation, Routine};
 use farbird_function::Context;
+use farbird_session::{RecordCounts, Session, clock};
 use farbird_sql::ast::{DdlStatement, TriggerAction};
-use farbird_store::ReadView;
+use farbird_store::{ReadView, Savepoint};
 use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::compiled_pattern::CompiledPattern;
@@ -17,12 +23,6 @@ use crate::frame_size::FrameSize;
 use crate::restart::Restart;
 use crate::stack::StackSegment;
 use crate::tree::Subquery;
-use farbird_budget::{Reservation, StatementBudget};
-use farbird_catalog::database::Database;
-use farbird_catalog::transaction::Transaction;
-use farbird_catalog::triggers::TriggerMoment;
-use farbird_catalog::{Relation, Routine};
-use farbird_session::{RecordCounts, Session, clock};
 
 /// What a running statement has at hand: where it runs, for whom, with which parameters. What of that single values are
 /// computed with is a [`Context`] of the functions, whose fields can be named here as if they were its own.
@@ -107,6 +107,33 @@ impl<'a> ExecutionContext<'a> {
             variables: None,
             restart: Restart::Never,
         }
+    }
+}
+
+impl ExecutionContext<'_> {
+    /// Asks for a restart, if there can be one: for who has met a row that others have changed.
+    pub fn want_restart(&mut self) {
+        if self.restart == Restart::Possible {
+            self.restart = Restart::Wanted;
+        }
+    }
+
+    /// Whether the statement is going to run again.
+    pub fn is_restarting(&self) -> bool {
+        self.restart == Restart::Wanted
+    }
+
+    /// Undoes what failed. What is going to run again keeps its rows locked: they are those that it will want.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn undo_to(&self, savepoint: Savepoint) -> Result<()> {
+        let store = &self.transaction.store;
+        match self.is_restarting() {
+            true => store.rollback_to_locked(savepoint)?,
+            false => store.rollback_to(savepoint)?,
+        }
+        Ok(())
     }
 }
 

@@ -16,10 +16,9 @@ use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
 use crate::execute::groups::{CallColumns, Group, GroupTable};
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::execute::spill::{Sorted, Sorter};
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
+use crate::expression::{ExecutionContext, Expression};
 use crate::plan::Aggregate;
 use crate::vector::{Program, Rows};
 
@@ -48,7 +47,7 @@ enum Input {
 }
 
 impl AggregateOperator {
-    pub(crate) fn new(aggregate: &Arc<Aggregate>) -> AggregateOperator {
+    pub(crate) fn new(aggregate: &Arc<Aggregate>, build: Build) -> AggregateOperator {
         let input = match ColumnSource::of(&aggregate.input) {
             Some(source) if can_use_columns(aggregate, &source) => Input::Columns(Box::new(source)),
             _ => Input::Rows(build(&aggregate.input)),

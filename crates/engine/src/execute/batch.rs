@@ -2,6 +2,7 @@
 //!
 //! Values lie row after row in one vector, so a batch that is reused costs no allocation per row.
 
+use farbird_store::RowId;
 use farbird_types::{Result, Value};
 
 use crate::budget::heap_bytes;
@@ -236,4 +237,9 @@ mod tests {
         rows.skip(1);
         assert_eq!(rows.rows().count(), 1);
     }
+}
+
+/// A row's number as a value.
+pub(crate) fn row_number(row: RowId) -> Value {
+    Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX))
 }

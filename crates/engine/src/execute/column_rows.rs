@@ -9,7 +9,7 @@ use farbird_record::ColumnVector;
 use farbird_store::ColumnBatch;
 use farbird_types::{Result, SqlType, Value};
 
-use crate::execute::scan::row_number;
+use crate::execute::batch::row_number;
 
 /// Rows by columns.
 #[derive(Debug, Default)]

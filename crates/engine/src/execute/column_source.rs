@@ -12,11 +12,10 @@ use farbird_types::{Error, Result, SqlType, Value};
 use farbird_vector::Failed;
 use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 
+use crate::execute::batch::row_number;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::scan::row_number;
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
+use crate::expression::{ExecutionContext, Expression};
 use crate::plan::{Access, Filter, Node, TableScan};
 use crate::vector::{Possible, Program, Rows};
 

@@ -3,7 +3,7 @@
 use farbird_store::{IndexId, StoreError};
 use farbird_types::{Error, Result, Value, convert, isc};
 
-use crate::execute::row_change::{Change, Failure};
+use crate::execute::failure::{Change, Failure};
 use crate::expression::ExecutionContext;
 use crate::function::blob::cast_value;
 use crate::plan::modification::{ForeignKeyRule, Target, TargetColumn};

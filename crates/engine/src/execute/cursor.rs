@@ -7,10 +7,10 @@ use farbird_types::{Result, Value};
 
 use crate::api::ColumnDescription;
 use crate::execute::batch::{BATCH_ROWS_FIRST, BATCH_ROWS_MAX, Batch};
+use crate::execute::build::build;
 use crate::execute::column_rows::ColumnRows;
-use crate::execute::operator::{ByColumns, Operator, build};
-use crate::expression::ExecutionContext;
-use crate::expression::Frame;
+use crate::execute::operator::{ByColumns, Operator};
+use crate::expression::{ExecutionContext, Frame};
 use crate::plan::SelectPlan;
 
 /// How much larger each batch is than the one before, up to the largest.

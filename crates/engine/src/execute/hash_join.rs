@@ -18,10 +18,9 @@ use crate::budget::Reservation;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::join_table::{HashedKey, JoinTable};
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::execute::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
+use crate::expression::{ExecutionContext, Expression};
 use crate::plan::{HashJoin, HashJoinKind, JoinKey};
 
 /// Into how many partitions rows are divided at a time; a power of two.
@@ -92,7 +91,7 @@ struct Division {
 }
 
 impl HashJoinOperator {
-    pub(crate) fn new(join: &Arc<HashJoin>) -> HashJoinOperator {
+    pub(crate) fn new(join: &Arc<HashJoin>, build: Build) -> HashJoinOperator {
         HashJoinOperator {
             outer: build(&join.outer),
             inner: build(&join.inner),

@@ -6,9 +6,8 @@ use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::operator::{Operator, build};
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
+use crate::execute::operator::{Build, Operator};
+use crate::expression::{ExecutionContext, Expression};
 use crate::plan::{NestedLoop, NestedLoopKind, Node};
 
 /// Runs the inner side for each row of the outer one.
@@ -32,7 +31,7 @@ pub(crate) struct NestedLoopOperator {
 const TRIED_GROWTH: usize = 4;
 
 impl NestedLoopOperator {
-    pub(crate) fn new(join: &Arc<NestedLoop>) -> NestedLoopOperator {
+    pub(crate) fn new(join: &Arc<NestedLoop>, build: Build) -> NestedLoopOperator {
         NestedLoopOperator {
             outer: build(&join.outer),
             inner: build(&join.inner),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `batch` | rows between operators |
 //! | `cursor` | an open query |
-//! | `operator` | the operators' common face, and how plans become operators |
+//! | `operator`, `build` | the operators' common face, and how plans become operators |
 //! | `column_rows` | rows on their way out by columns |
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
@@ -27,12 +27,14 @@ mod aggregate;
 pub mod batch;
 mod blob_keys;
 mod bounds;
+mod build;
 mod column_rows;
 mod column_scan;
 mod column_source;
 mod constraint;
 pub mod cursor;
 mod distinct_set;
+mod failure;
 mod groups;
 mod hash_join;
 mod join;

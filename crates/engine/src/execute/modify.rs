@@ -11,15 +11,13 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::RecordCounts;
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
-use crate::execute::operator::build;
+use crate::execute::build::build;
+use crate::execute::failure::{Change, Failure};
 use crate::execute::row_buffer::{BufferedRows, RowBuffer};
-use crate::execute::row_change::{self, Change, Failure};
+use crate::execute::row_change;
 use crate::execute::row_id_set::RowIdSet;
 use crate::execute::scan::row_id;
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
-use crate::expression::Frame;
-use crate::expression::evaluate_all;
+use crate::expression::{ExecutionContext, Expression, Frame, evaluate_all};
 use crate::plan::Node;
 use crate::plan::modification::{
     DeletePlan, GoneRow, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target,

@@ -1,24 +1,12 @@
-//! The operators' common face, and how plans become operators.
+//! The operators' common face.
 
 use std::sync::Arc;
 
 use farbird_types::{Error, Result};
 
-use crate::execute::aggregate::AggregateOperator;
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
-use crate::execute::column_scan::ColumnScanOperator;
-use crate::execute::column_source::ColumnSource;
-use crate::execute::hash_join::HashJoinOperator;
-use crate::execute::join::NestedLoopOperator;
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::row_source::{
-    ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator,
-};
-use crate::execute::scan::{CountOperator, LockOperator, TableScanOperator};
-use crate::execute::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
-use crate::execute::sort::{DistinctOperator, SortOperator};
-use crate::execute::window::WindowOperator;
 use crate::expression::ExecutionContext;
 use crate::plan::Node;
 
@@ -57,6 +45,9 @@ pub trait Operator: Send {
     }
 }
 
+/// Makes the operators of a plan: what operators with inputs are handed to make those.
+pub(crate) type Build = fn(&Node) -> Box<dyn Operator>;
+
 /// What came of asking for rows by columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByColumns {
@@ -68,43 +59,16 @@ pub enum ByColumns {
     End,
 }
 
-/// Makes the operators of a plan. Nothing runs before [`Operator::open`].
-pub fn build(node: &Node) -> Box<dyn Operator> {
-    if let Some(source) = ColumnSource::of(node) {
-        return Box::new(ColumnScanOperator::new(source));
-    }
-    match node {
-        Node::Single => Box::new(SingleOperator::default()),
-        Node::Table(scan) => Box::new(TableScanOperator::new(scan)),
-        Node::System(scan) => Box::new(SystemScanOperator::new(scan)),
-        Node::Procedure(scan) => Box::new(ProcedureScanOperator::new(scan)),
-        Node::Filter(filter) => RowsBeforeErrors::of(FilterOperator::new(filter)),
-        Node::Project(project) => RowsBeforeErrors::of(ProjectOperator::new(project)),
-        Node::NestedLoop(join) => RowsBeforeErrors::of(NestedLoopOperator::new(join)),
-        Node::HashJoin(join) => RowsBeforeErrors::of(HashJoinOperator::new(join)),
-        Node::Sort(sort) => Box::new(SortOperator::new(sort)),
-        Node::Aggregate(aggregate) => RowsBeforeErrors::of(AggregateOperator::new(aggregate)),
-        Node::Window(window) => RowsBeforeErrors::of(WindowOperator::new(window)),
-        Node::Distinct(distinct) => Box::new(DistinctOperator::new(distinct)),
-        Node::Union(union) => Box::new(UnionOperator::new(union)),
-        Node::Limit(limit) => Box::new(LimitOperator::new(limit)),
-        Node::Recursive(recursive) => RowsBeforeErrors::of(RecursiveOperator::new(recursive)),
-        Node::WorkingRow(row) => Box::new(WorkingRowOperator::new(row)),
-        Node::Count(count) => Box::new(CountOperator::new(count)),
-        Node::Lock(lock) => Box::new(LockOperator::new(lock)),
-    }
-}
-
 /// Makes an operator that fails in the middle of a batch hand out the rows before, and fail when it is asked again. The
 /// operator leaves those rows, whole, in the batch.
-struct RowsBeforeErrors<O> {
+pub(crate) struct RowsBeforeErrors<O> {
     operator: O,
     /// What the next call fails with.
     error: Option<Error>,
 }
 
 impl<O: Operator + 'static> RowsBeforeErrors<O> {
-    fn of(operator: O) -> Box<dyn Operator> {
+    pub(crate) fn of(operator: O) -> Box<dyn Operator> {
         Box::new(RowsBeforeErrors { operator, error: None })
     }
 }

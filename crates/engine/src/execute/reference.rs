@@ -11,12 +11,53 @@ use crate::bind::table_target;
 use crate::catalog::ReferentialAction;
 use crate::execute::batch::BATCH_ROWS_MAX;
 use crate::execute::constraint::{in_doubt_as, key_text, key_values};
-use crate::execute::row_change::{self, Change, Failure};
+use crate::execute::failure::{Change, Failure};
 use crate::expression::{ExecutionContext, nested};
 use crate::plan::modification::{ReferenceRule, Target};
 
+/// Whoever changes rows with everything that belongs to that, cascades among it: they are changed here in turn.
+pub(crate) trait RowChanges: Sync {
+    /// What a column gets that nothing is assigned to.
+    ///
+    /// # Errors
+    /// Those of its default.
+    fn default_value(
+        &self,
+        target: &Target,
+        slot: usize,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value>;
+
+    /// Replaces a row; false if it has gone already.
+    ///
+    /// # Errors
+    /// Those of triggers, constraints and conflicts.
+    fn update(
+        &self,
+        target: &Target,
+        row: RowId,
+        old: &mut [Value],
+        new: &mut Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Change<bool>;
+
+    /// Deletes a row; false if it has gone already.
+    ///
+    /// # Errors
+    /// As [`RowChanges::update`].
+    fn delete(
+        &self,
+        target: &Target,
+        row: RowId,
+        old: &mut [Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Change<bool>;
+}
+
 /// A key that has gone, and what may refer to it.
 struct GoneKey<'t> {
+    /// Who changes those rows.
+    changes: &'t dyn RowChanges,
     rule: &'t ReferenceRule,
     action: ReferentialAction,
     trigger: Option<&'t str>,
@@ -36,6 +77,7 @@ pub(crate) fn after_delete(
     target: &Target,
     row: RowId,
     old: &[Value],
+    changes: &dyn RowChanges,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let mut gone = Vec::new();
@@ -43,7 +85,7 @@ pub(crate) fn after_delete(
         let Some(old) = key_of(rule, old)? else { continue };
         let Some(keys) = child_keys(rule, &old, context) else { continue };
         let (action, trigger) = (rule.on_delete, rule.delete_trigger.as_deref());
-        gone.push(GoneKey { rule, action, trigger, old, keys, new: None });
+        gone.push(GoneKey { changes, rule, action, trigger, old, keys, new: None });
     }
     cascade_and_check(&gone, target, row, context)
 }
@@ -57,6 +99,7 @@ pub(crate) fn after_update(
     row: RowId,
     old: &[Value],
     new: &[Value],
+    changes: &dyn RowChanges,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let mut gone = Vec::new();
@@ -68,7 +111,7 @@ pub(crate) fn after_update(
         let Some(keys) = child_keys(rule, &old, context) else { continue };
         let new = key_values(new, &rule.slots)?;
         let (action, trigger) = (rule.on_update, rule.update_trigger.as_deref());
-        gone.push(GoneKey { rule, action, trigger, old, keys, new: Some(new) });
+        gone.push(GoneKey { changes, rule, action, trigger, old, keys, new: Some(new) });
     }
     cascade_and_check(&gone, target, row, context)
 }
@@ -183,7 +226,7 @@ fn change_child(
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     if key.action == ReferentialAction::Cascade && key.new.is_none() {
-        row_change::delete(child, number, old, context)?;
+        key.changes.delete(child, number, old, context)?;
         return Ok(());
     }
     let mut changed = old.to_vec();
@@ -197,13 +240,13 @@ fn change_child(
                     _ => value,
                 }
             }
-            (ReferentialAction::SetDefault, _) => row_change::default_value(child, *slot, context)?,
+            (ReferentialAction::SetDefault, _) => key.changes.default_value(child, *slot, context)?,
             _ => Value::Null,
         };
         if let Some(place) = changed.get_mut(*slot) {
             *place = value;
         }
     }
-    row_change::update(child, number, old, &mut changed, context)?;
+    key.changes.update(child, number, old, &mut changed, context)?;
     Ok(())
 }

@@ -13,37 +13,10 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 use crate::catalog::system_tables::is_live;
 use crate::catalog::triggers::TriggerMoment;
 use crate::execute::constraint::{self, refused_row};
-use crate::execute::reference;
+use crate::execute::failure::Change;
+use crate::execute::reference::{self, RowChanges};
 use crate::expression::ExecutionContext;
 use crate::plan::modification::Target;
-
-/// Why a row could not be changed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// Others changed the row while the statement ran: what the client asked for may run again under a new view. The status says
-    /// so to those who do not.
-    Restart(Error),
-    /// Anything else.
-    Error(Error),
-}
-
-/// What changing a row leads to.
-pub(crate) type Change<T> = std::result::Result<T, Failure>;
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Error(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        match error {
-            StoreError::StatementRestart { .. } => Failure::Restart(error.into()),
-            other => Failure::Error(other.into()),
-        }
-    }
-}
 
 /// What a column gets that nothing is assigned to.
 ///
@@ -175,7 +148,7 @@ pub(crate) fn update(
         )?;
     }
     if target.stored {
-        reference::after_update(target, row, old, new, context)?;
+        reference::after_update(target, row, old, new, &Cascades, context)?;
     }
     Ok(true)
 }
@@ -235,7 +208,7 @@ pub(crate) fn delete(
         )?;
     }
     if target.stored {
-        reference::after_delete(target, row, old, context)?;
+        reference::after_delete(target, row, old, &Cascades, context)?;
     }
     Ok(true)
 }
@@ -264,5 +237,40 @@ fn keep_cascaded(target: &Target, read: &[Value], new: &mut [Value], now: &[Valu
 fn replace(row: &mut [Value], with: Vec<Value>) {
     for (place, value) in row.iter_mut().zip(with) {
         *place = value;
+    }
+}
+
+/// Rows as cascades change them.
+struct Cascades;
+
+impl RowChanges for Cascades {
+    fn default_value(
+        &self,
+        target: &Target,
+        slot: usize,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Value> {
+        default_value(target, slot, context)
+    }
+
+    fn update(
+        &self,
+        target: &Target,
+        row: RowId,
+        old: &mut [Value],
+        new: &mut Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Change<bool> {
+        update(target, row, old, new, context)
+    }
+
+    fn delete(
+        &self,
+        target: &Target,
+        row: RowId,
+        old: &mut [Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Change<bool> {
+        delete(target, row, old, context)
     }
 }

@@ -6,7 +6,7 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::budget::{Reservation, row_bytes};
 use crate::execute::batch::Batch;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::expression::{ExecutionContext, Frame, ProcedureRows, evaluate_all};
 use crate::plan::{ProcedureScan, Recursive, SystemScan, WorkingRow};
 
@@ -135,6 +135,7 @@ impl Operator for WorkingRowOperator {
 /// A recursive common table: each row is followed by what the recursive members make of it.
 pub(crate) struct RecursiveOperator {
     recursive: Arc<Recursive>,
+    build: Build,
     anchor: Box<dyn Operator>,
     /// The row handed out last, whose successors come next.
     latest: Option<Vec<Value>>,
@@ -152,8 +153,9 @@ struct Level {
 }
 
 impl RecursiveOperator {
-    pub(crate) fn new(recursive: &Arc<Recursive>) -> RecursiveOperator {
+    pub(crate) fn new(recursive: &Arc<Recursive>, build: Build) -> RecursiveOperator {
         RecursiveOperator {
+            build,
             anchor: build(&recursive.anchor),
             latest: None,
             levels: Vec::new(),
@@ -173,7 +175,7 @@ impl RecursiveOperator {
             *place = row;
         }
         let mut level = Level {
-            step: build(&self.recursive.step),
+            step: (self.build)(&self.recursive.step),
             frame,
             rows: Batch::new(self.recursive.step.width(), 1),
             _memory: memory,

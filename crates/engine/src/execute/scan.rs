@@ -6,12 +6,11 @@ use std::sync::Arc;
 use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
 use farbird_types::{Result, Value};
 
-use crate::execute::batch::Batch;
+use crate::execute::batch::{Batch, row_number};
 use crate::execute::bounds::key_range;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::execute::row_id_set::RowIdSet;
-use crate::expression::ExecutionContext;
-use crate::expression::row_of_db_key;
+use crate::expression::{ExecutionContext, row_of_db_key};
 use crate::plan::{Access, Count, Lock, TableScan};
 
 /// Reads a table by index or by row number.
@@ -77,11 +76,6 @@ impl TableScanOperator {
         }
         Ok(())
     }
-}
-
-/// A row's number as a value.
-pub(crate) fn row_number(row: RowId) -> Value {
-    Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX))
 }
 
 /// The row that a value numbers.
@@ -194,7 +188,7 @@ pub(crate) struct LockOperator {
 }
 
 impl LockOperator {
-    pub(crate) fn new(lock: &Arc<Lock>) -> LockOperator {
+    pub(crate) fn new(lock: &Arc<Lock>, build: Build) -> LockOperator {
         LockOperator { lock: lock.clone(), input: build(&lock.input) }
     }
 }

@@ -7,9 +7,8 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 use crate::execute::batch::Batch;
 use crate::execute::column_rows::ColumnRows;
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::operator::{ByColumns, Operator, build};
-use crate::expression::ExecutionContext;
-use crate::expression::Expression;
+use crate::execute::operator::{Build, ByColumns, Operator};
+use crate::expression::{ExecutionContext, Expression};
 use crate::plan::{Filter, Limit, Project, Union};
 
 /// One row without columns.
@@ -40,7 +39,7 @@ pub(crate) struct FilterOperator {
 }
 
 impl FilterOperator {
-    pub(crate) fn new(filter: &Arc<Filter>) -> FilterOperator {
+    pub(crate) fn new(filter: &Arc<Filter>, build: Build) -> FilterOperator {
         FilterOperator { input: build(&filter.input), filter: filter.clone() }
     }
 }
@@ -80,7 +79,7 @@ pub(crate) struct ProjectOperator {
 }
 
 impl ProjectOperator {
-    pub(crate) fn new(project: &Arc<Project>) -> ProjectOperator {
+    pub(crate) fn new(project: &Arc<Project>, build: Build) -> ProjectOperator {
         let column = |item: &Expression| match item {
             Expression::Column(position) => Some(*position),
             _ => None,
@@ -144,7 +143,7 @@ pub(crate) struct UnionOperator {
 }
 
 impl UnionOperator {
-    pub(crate) fn new(union: &Arc<Union>) -> UnionOperator {
+    pub(crate) fn new(union: &Arc<Union>, build: Build) -> UnionOperator {
         UnionOperator {
             inputs: union.inputs.iter().map(build).collect(),
             place: 0,
@@ -194,7 +193,7 @@ pub(crate) struct LimitOperator {
 }
 
 impl LimitOperator {
-    pub(crate) fn new(limit: &Arc<Limit>) -> LimitOperator {
+    pub(crate) fn new(limit: &Arc<Limit>, build: Build) -> LimitOperator {
         LimitOperator { input: build(&limit.input), to_skip: 0, to_hand_out: 0, limit: limit.clone() }
     }
 }

@@ -7,7 +7,7 @@ use farbird_types::{Result, Value};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::key_filter::KeyFilter;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::ExecutionContext;
 use crate::plan::{Distinct, Sort, SortKey};
@@ -21,7 +21,7 @@ pub(crate) struct SortOperator {
 }
 
 impl SortOperator {
-    pub(crate) fn new(sort: &Arc<Sort>) -> SortOperator {
+    pub(crate) fn new(sort: &Arc<Sort>, build: Build) -> SortOperator {
         SortOperator { input: build(&sort.input), rows: Sorted::empty(), filled: false, sort: sort.clone() }
     }
 
@@ -74,7 +74,7 @@ pub(crate) struct DistinctOperator {
 }
 
 impl DistinctOperator {
-    pub(crate) fn new(distinct: &Arc<Distinct>) -> DistinctOperator {
+    pub(crate) fn new(distinct: &Arc<Distinct>, build: Build) -> DistinctOperator {
         DistinctOperator {
             input: build(&distinct.input),
             rows: Sorted::empty(),

@@ -8,7 +8,8 @@ use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::batch::{BATCH_ROWS_FIRST, Batch};
-use crate::execute::operator::{Operator, build};
+use crate::execute::build::build;
+use crate::execute::operator::Operator;
 use crate::execute::row_codec::append_row;
 use crate::execute::value_set::{Membership, Pushed, ValueSet};
 use crate::expression::{

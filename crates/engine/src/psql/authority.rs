@@ -18,7 +18,8 @@ use farbird_types::Result;
 
 use crate::catalog::privileges::{Actor, Grantee, check, object_type};
 use crate::catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, Routine};
-use crate::psql::{self, CompiledRoutine};
+use crate::psql::compiled;
+use crate::psql::routine::CompiledRoutine;
 
 /// Checks everything that a statement needs.
 ///
@@ -108,18 +109,18 @@ fn callee_of(catalog: &Catalog, access: &Access, user: Option<&str>) -> Option<C
 /// What a callee uses. A routine that cannot be compiled uses nothing: it does not run either.
 fn needs(catalog: &Arc<Catalog>, callee: &Callee) -> Vec<Arc<CompiledRoutine>> {
     let triggers = |action| match catalog.relation(&callee.name) {
-        Some(relation) => psql::trigger_needs(catalog, relation, action),
+        Some(relation) => compiled::trigger_needs(catalog, relation, action),
         None => Ok(Vec::new()),
     };
     let needs = match callee.kind {
         CalleeKind::Procedure => catalog
             .procedures
             .get(&callee.name)
-            .map_or(Ok(Vec::new()), |it| psql::procedure_needs(catalog, it).map(|it| vec![it])),
+            .map_or(Ok(Vec::new()), |it| compiled::procedure_needs(catalog, it).map(|it| vec![it])),
         CalleeKind::Function => catalog
             .functions
             .get(&callee.name)
-            .map_or(Ok(Vec::new()), |it| psql::function_needs(catalog, it).map(|it| vec![it])),
+            .map_or(Ok(Vec::new()), |it| compiled::function_needs(catalog, it).map(|it| vec![it])),
         CalleeKind::Insert => triggers(TriggerAction::Insert),
         CalleeKind::Update => triggers(TriggerAction::Update),
         CalleeKind::Delete => triggers(TriggerAction::Delete),

@@ -1,18 +1,18 @@
 //! Procedures, functions and triggers as the rest of the engine calls them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use farbird_sql::ast::{DatabaseEvent, TriggerAction};
 use farbird_types::{Error, Result, Value, isc};
 
-use crate::catalog::triggers::{TriggerMoment, triggers_at};
-use crate::catalog::{Catalog, Relation, Routine, Trigger};
+use crate::catalog::triggers::TriggerMoment;
+use crate::catalog::{Catalog, Relation, Routine};
 use crate::expression::{ExecutionContext, ProcedureRows, Routines};
 use crate::psql::cache::{Key, RoutineCache};
 use crate::psql::compile;
+use crate::psql::compiled::{compiled_function, compiled_procedure, compiled_triggers, in_order};
 use crate::psql::execution::Execution;
-use crate::psql::instruction::Procedure;
-use crate::psql::routine::CompiledRoutine;
+use crate::psql::procedure_call::call_local;
 use crate::psql::trace::{CallFrame, with_system_trigger};
 
 /// PSQL as those below ask for it.
@@ -45,7 +45,7 @@ impl Routines for Psql {
     ) -> Result<Box<dyn ProcedureRows>> {
         let catalog = context.transaction.current_catalog();
         let compiled = compiled_procedure(&catalog, procedure)?;
-        Ok(Box::new(RunningProcedure { execution: Execution::of(&compiled, inputs, context)? }))
+        Ok(Box::new(Execution::of(&compiled, inputs, context)?))
     }
 
     fn fire_triggers(
@@ -103,83 +103,6 @@ fn single(row: Vec<Value>) -> Result<Value> {
     row.into_iter().next().ok_or_else(|| Error::internal("a function without a result"))
 }
 
-fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Function(function.id);
-    first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
-        Ok(vec![Arc::new(compile::compile_function(catalog, function)?)])
-    })?)
-}
-
-fn first(routines: Arc<[Arc<CompiledRoutine>]>) -> Result<Arc<CompiledRoutine>> {
-    routines.first().cloned().ok_or_else(|| Error::new(isc::WISH_LIST))
-}
-
-// ---- Procedures ----
-
-fn compiled_procedure(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
-    let key = Key::Procedure(procedure.id);
-    first(catalog.made.get::<RoutineCache>().routines(catalog.version, key, || {
-        Ok(vec![Arc::new(compile::compile_procedure(catalog, procedure)?)])
-    })?)
-}
-
-/// EXECUTE PROCEDURE; gives the outputs.
-pub(super) fn call_procedure(
-    procedure: &Procedure,
-    declaring: &Arc<CompiledRoutine>,
-    inputs: Vec<Value>,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Vec<Value>> {
-    match procedure {
-        Procedure::Stored(stored, known) => {
-            let compiled = stored_procedure(stored, known, context)?;
-            Execution::of(&compiled, inputs, context)?.finish(context)
-        }
-        Procedure::Local(number) => call_local(declaring, *number, inputs, context),
-    }
-}
-
-fn stored_procedure(
-    stored: &Routine,
-    known: &OnceLock<Arc<CompiledRoutine>>,
-    context: &ExecutionContext<'_>,
-) -> Result<Arc<CompiledRoutine>> {
-    if let Some(known) = known.get() {
-        return Ok(Arc::clone(known));
-    }
-    let catalog = context.transaction.current_catalog();
-    let compiled = compiled_procedure(&catalog, stored)?;
-    Ok(Arc::clone(known.get_or_init(|| compiled)))
-}
-
-/// Calls a local routine: the variables around it are copied in, and out again when it is done.
-fn call_local(
-    declaring: &Arc<CompiledRoutine>,
-    number: usize,
-    inputs: Vec<Value>,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Vec<Value>> {
-    let routine = Arc::clone(declaring.local(number)?);
-    let mut execution = Execution::of_local(&routine, declaring, inputs, context)?;
-    let row = execution.finish(context)?;
-    let variables = execution.into_variables();
-    for (outer, own) in context.parameters.iter_mut().zip(variables).take(routine.shared_slots) {
-        *outer = own;
-    }
-    Ok(row)
-}
-
-/// A selectable procedure that is running.
-struct RunningProcedure {
-    execution: Execution,
-}
-
-impl ProcedureRows for RunningProcedure {
-    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        self.execution.resume(context)
-    }
-}
-
 // ---- Triggers ----
 
 /// Fires the triggers of a relation, in order of position and name. Rows are by field id; BEFORE triggers may change
@@ -209,61 +132,6 @@ fn fire_triggers(
         }
     }
     Ok(())
-}
-
-/// The triggers of a relation for a moment, compiled, in the order in which they fire.
-fn compiled_triggers(
-    catalog: &Arc<Catalog>,
-    relation: &Relation,
-    moment: TriggerMoment,
-    action: TriggerAction,
-) -> Result<Arc<[Arc<CompiledRoutine>]>> {
-    let number = moment as u8 * 3 + action as u8;
-    catalog.made.get::<RoutineCache>().routines(catalog.version, Key::Triggers(relation.id, number), || {
-        let fired = compile::Fired { is_before: moment == TriggerMoment::Before, action: Some(action) };
-        in_order(triggers_at(catalog, &relation.name, moment, action))
-            .into_iter()
-            .map(|trigger| Ok(Arc::new(compile::compile_trigger(catalog, trigger, Some(relation), fired)?)))
-            .collect()
-    })
-}
-
-/// What needs to be allowed for calling a stored procedure, beside the right to call it.
-///
-/// # Errors
-/// Those of compiling it.
-pub(crate) fn procedure_needs(catalog: &Arc<Catalog>, procedure: &Routine) -> Result<Arc<CompiledRoutine>> {
-    compiled_procedure(catalog, procedure)
-}
-
-/// As [`procedure_needs`], for a stored function.
-///
-/// # Errors
-/// Those of compiling it.
-pub(crate) fn function_needs(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
-    compiled_function(catalog, function)
-}
-
-/// As [`procedure_needs`], for the triggers that an action on a relation fires, in their order.
-///
-/// # Errors
-/// Those of compiling them.
-pub(crate) fn trigger_needs(
-    catalog: &Arc<Catalog>,
-    relation: &Relation,
-    action: TriggerAction,
-) -> Result<Vec<Arc<CompiledRoutine>>> {
-    let mut needs = Vec::new();
-    for moment in [TriggerMoment::Before, TriggerMoment::After] {
-        needs.extend(compiled_triggers(catalog, relation, moment, action)?.iter().cloned());
-    }
-    Ok(needs)
-}
-
-fn in_order<'c>(triggers: impl Iterator<Item = &'c Arc<Trigger>>) -> Vec<&'c Arc<Trigger>> {
-    let mut triggers: Vec<&Arc<Trigger>> = triggers.collect();
-    triggers.sort_by(|left, right| (left.position, &left.name).cmp(&(right.position, &right.name)));
-    triggers
 }
 
 /// RDB$TRIGGER_TYPE of ON CONNECT; the other events of a database follow.

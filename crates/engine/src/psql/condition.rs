@@ -5,7 +5,7 @@ use farbird_types::{Error, Result, Value, isc};
 
 use crate::expression::ExecutionContext;
 use crate::function::blob::{releasing, text_of as text_of_value};
-use crate::psql::instruction::{Condition, Handler, Raise};
+use crate::psql::routine::{Condition, Handler, Raise};
 
 /// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).
 const MESSAGE_BYTES_MAX: usize = 1_023;

@@ -9,8 +9,8 @@ use crate::execute::Cursor;
 use crate::execute::row_buffer::RowBuffer;
 use crate::expression::ExecutionContext;
 use crate::plan::SelectPlan;
-use crate::psql::dynamic::DynamicRows;
-use crate::psql::instruction::Scroll;
+use crate::psql::dynamic_rows::DynamicRows;
+use crate::psql::routine::Scroll;
 
 /// An open cursor.
 pub(super) struct OpenCursor {

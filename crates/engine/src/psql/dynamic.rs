@@ -1,61 +1,21 @@
 //! EXECUTE STATEMENT: text that is parsed, bound and run while the routine runs.
 
 use farbird_sql::ast::{self, StatementKind, StatementTransaction};
-use farbird_types::{Error, Result, TimestampTz, Value, isc};
+use farbird_types::{Error, Result, Value, isc};
 
 use crate::api::ColumnDescription;
 use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
 use crate::budget::{Reservation, prepared_bytes};
 use crate::clock;
-use crate::execute::{BufferedRows, Cursor, modify};
-use crate::expression::BoundExpression;
-use crate::expression::ExecutionContext;
+use crate::execute::{Cursor, modify};
+use crate::expression::{BoundExpression, ExecutionContext};
 use crate::function::blob::{self, releasing};
-use crate::psql::authority;
 use crate::psql::compile::{CompiledStatement, compile_statement};
+use crate::psql::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
 use crate::psql::execution::Execution;
-use crate::psql::instruction::DynamicStatement;
+use crate::psql::routine::DynamicStatement;
 use crate::psql::trace::CallFrame;
-use crate::psql::{autonomous, named_parameters};
-
-/// The rows of an executed text.
-pub(super) struct DynamicRows {
-    source: RowSource,
-    /// How many columns its rows must have.
-    targets: usize,
-    /// Its CURRENT_TIMESTAMP.
-    started: TimestampTz,
-}
-
-enum RowSource {
-    Query(Box<Cursor>, usize),
-    Routine(Box<Execution>),
-    Rows(BufferedRows),
-}
-
-impl DynamicRows {
-    /// The next row's columns. As in Firebird it is a row that does not fit the targets, not the text: errors of computing
-    /// it come first.
-    pub(super) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        let row = self.next_row(context)?;
-        if let Some(row) = &row {
-            check_columns(row.len(), self.targets)?;
-        }
-        Ok(row)
-    }
-
-    fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        at(self.started, context, |context| match &mut self.source {
-            RowSource::Query(cursor, width) => {
-                let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
-                row.truncate(*width);
-                Ok(Some(row))
-            }
-            RowSource::Routine(execution) => apart(context, |context| execution.resume(context)),
-            RowSource::Rows(rows) => rows.next(),
-        })
-    }
-}
+use crate::psql::{authority, autonomous, named_parameters};
 
 /// A text ready to run.
 struct Parsed {
@@ -66,10 +26,7 @@ struct Parsed {
 }
 
 /// Runs EXECUTE STATEMENT without a loop; gives the one row of what has columns.
-pub(super) fn execute(
-    statement: &DynamicStatement,
-    context: &mut ExecutionContext<'_>,
-) -> Result<Option<Vec<Value>>> {
+fn execute(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
     let (parsed, inputs) = prepare(statement, context)?;
     if statement.transaction == Some(StatementTransaction::Autonomous) {
         let transaction = autonomous::begin(context)?;
@@ -107,7 +64,7 @@ fn singleton(
 }
 
 /// Opens FOR EXECUTE STATEMENT.
-pub(super) fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<DynamicRows> {
+fn open(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> Result<DynamicRows> {
     let (parsed, inputs) = prepare(statement, context)?;
     run(statement, &parsed, inputs, context)
 }
@@ -258,10 +215,6 @@ fn check_accesses(
     authority::verify(&parsed.environment.catalog, &context.actor(), grantee, accesses)
 }
 
-fn check_columns(columns: usize, expected: usize) -> Result<()> {
-    if columns == expected { Ok(()) } else { Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH)) }
-}
-
 /// Refuses targets for what gives no rows at all.
 fn check_gives_columns(columns: usize, expected: usize) -> Result<()> {
     if columns == 0 { check_columns(0, expected) } else { Ok(()) }
@@ -315,29 +268,6 @@ fn with_parameters<T>(
     result
 }
 
-/// Runs at another time: that of a statement of its own.
-fn at<T>(
-    now: TimestampTz,
-    context: &mut ExecutionContext<'_>,
-    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
-) -> Result<T> {
-    let outer = std::mem::replace(&mut context.now, now);
-    let result = run(context);
-    context.now = outer;
-    result
-}
-
-/// Runs without the frames that called: the stack of an error inside a text begins with the text.
-fn apart<T>(
-    context: &mut ExecutionContext<'_>,
-    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
-) -> Result<T> {
-    let callers = context.routine.call.take();
-    let result = run(context);
-    context.routine.call = callers;
-    result
-}
-
 /// Inputs converted to the types of the parameters.
 fn positional(
     values: Vec<Value>,
@@ -354,4 +284,22 @@ fn positional(
             blob::cast_value(value, &parameter.column_type.sql_type.of_parameter_value(), context)
         })
         .collect()
+}
+
+impl Execution {
+    /// EXECUTE STATEMENT without a loop; gives the one row of what has columns.
+    pub(super) fn execute_statement(
+        statement: &DynamicStatement,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Option<Vec<Value>>> {
+        execute(statement, context)
+    }
+
+    /// FOR EXECUTE STATEMENT.
+    pub(super) fn open_statement(
+        statement: &DynamicStatement,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<DynamicRows> {
+        open(statement, context)
+    }
 }

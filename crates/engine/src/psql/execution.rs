@@ -9,17 +9,18 @@ use farbird_types::{Error, Result, SqlType, Value, isc};
 use crate::budget::{Reservation, heap_bytes};
 use crate::execute::{Cursor, modify};
 use crate::expression::{
-    BoundExpression, DEPTH_MAX, ExecutionContext, RoutineState, StackSegment, on_new_stack,
+    BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment, on_new_stack,
 };
 use crate::function::blob;
 use crate::plan::SelectPlan;
 use crate::plan::modification::ModifyPlan;
 use crate::psql::compile::CompiledStatement;
+use crate::psql::condition;
 use crate::psql::cursor::OpenCursor;
-use crate::psql::instruction::{CursorDefinition, CursorSource, Instruction, ProcedureCall, Scroll, Store};
-use crate::psql::routine::{CompiledRoutine, RoutineKind};
+use crate::psql::routine::{
+    CompiledRoutine, CursorDefinition, CursorSource, Instruction, ProcedureCall, RoutineKind, Scroll, Store,
+};
 use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
-use crate::psql::{call, condition, dynamic};
 
 /// Up to so many levels of routines are charged for nothing but long texts in their variables.
 const DEPTH_UNCHARGED: u32 = 8;
@@ -405,7 +406,7 @@ impl Execution {
                     self.call_procedure(&routine, procedure_call, context)?;
                 }
                 Instruction::ExecuteStatement(statement) => {
-                    if let Some(row) = dynamic::execute(statement, context)? {
+                    if let Some(row) = Execution::execute_statement(statement, context)? {
                         store(&routine, &row, &statement.targets, context)?;
                     }
                     self.seen_changes = None;
@@ -551,7 +552,7 @@ impl Execution {
             }
             CursorSource::Dynamic(statement) => {
                 self.seen_changes = None;
-                OpenCursor::dynamic(dynamic::open(statement, context)?)
+                OpenCursor::dynamic(Execution::open_statement(statement, context)?)
             }
         };
         if let Some(place) = self.cursors.get_mut(number) {
@@ -620,7 +621,8 @@ impl Execution {
         for argument in &procedure_call.arguments {
             inputs.push(self.evaluate(argument, context)?);
         }
-        let row = call::call_procedure(&procedure_call.procedure, &self.declaring, inputs, context)?;
+        let row =
+            Execution::call_procedure_with(&self.declaring, &procedure_call.procedure, inputs, context)?;
         self.seen_changes = None;
         store(routine, &row, &procedure_call.targets, context)
     }
@@ -706,5 +708,12 @@ fn modify_rows(
     match modified.returned.next()? {
         None => store(routine, &row, targets, context),
         Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
+    }
+}
+
+/// A selectable procedure gives row after row.
+impl ProcedureRows for Execution {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        self.resume(context)
     }
 }

@@ -1,6 +1,6 @@
 //! PSQL: EXECUTE BLOCK, procedures, functions and triggers.
 //!
-//! A routine is compiled once, against one catalog, to a flat list of [`instruction::Instruction`]s; running it is moving
+//! A routine is compiled once, against one catalog, to a flat list of [`routine::Instruction`]s; running it is moving
 //! a program counter over them. A frame is a value (variables, open cursors, handlers that wait, program counter), so a
 //! selectable procedure rests between two rows without a thread, and goes on where it was.
 //!
@@ -9,17 +9,17 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `routine` | a compiled routine |
-//! | `instruction` | what it can do |
+//! | `routine` | a compiled routine, and what it can do |
 //! | `compile` | from syntax trees to instructions: names, control flow, handlers |
 //! | `execution` | a running frame |
 //! | `cursor` | the cursors of a frame |
 //! | `condition` | which handler catches which error; user-defined exceptions |
 //! | `trace` | where an error came from: "At procedure 'P' line: 3, col: 5" |
-//! | `dynamic`, `named_parameters` | EXECUTE STATEMENT |
+//! | `procedure_call` | EXECUTE PROCEDURE, local routines |
+//! | `dynamic`, `dynamic_rows`, `named_parameters` | EXECUTE STATEMENT |
 //! | `autonomous` | IN AUTONOMOUS TRANSACTION |
 //! | `call` | procedures, functions and triggers as the rest of the engine calls them |
-//! | `cache` | compiled routines of a catalog |
+//! | `compiled`, `cache` | compiled routines of a catalog |
 //!
 //! # Promises
 //! - No instruction looks at the catalog or binds anything, but EXECUTE STATEMENT.
@@ -33,17 +33,18 @@ mod autonomous;
 mod cache;
 mod call;
 mod compile;
+mod compiled;
 mod condition;
 mod cursor;
 mod dynamic;
+mod dynamic_rows;
 mod execution;
-pub mod instruction;
 mod named_parameters;
+mod procedure_call;
 mod routine;
 mod trace;
 
 pub use call::{Psql, fire_database_triggers, has_database_triggers};
-pub(crate) use call::{function_needs, procedure_needs, trigger_needs};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
 pub use routine::CompiledRoutine;

@@ -12,6 +12,7 @@
 //! | `aggregate` | aggregates over frames, in no more than O(n log n) |
 
 mod aggregate;
+mod compute;
 mod frame;
 mod partition;
 mod results;
@@ -19,17 +20,16 @@ mod results;
 use std::sync::Arc;
 
 use farbird_types::{Error, Result, Value, isc};
+use partition::Partition;
+use results::{HandedOut, Results};
 
 use crate::execute::batch::{BATCH_ROWS_MAX, Batch};
 use crate::execute::blob_keys::BlobKeys;
-use crate::execute::operator::{Operator, build};
+use crate::execute::operator::{Build, Operator};
 use crate::execute::row_buffer::BufferedRows;
 use crate::execute::spill::{Sorted, Sorter};
 use crate::expression::ExecutionContext;
 use crate::plan::Window;
-
-use partition::Partition;
-use results::{HandedOut, Results};
 
 /// Computes window functions. Rows come out in the window's order.
 pub(crate) struct WindowOperator {
@@ -80,7 +80,7 @@ impl Finished {
 }
 
 impl WindowOperator {
-    pub(crate) fn new(window: &Arc<Window>) -> WindowOperator {
+    pub(crate) fn new(window: &Arc<Window>, build: Build) -> WindowOperator {
         WindowOperator {
             input: build(&window.input),
             rows: Sorted::empty(),

@@ -5,27 +5,13 @@ use std::sync::{Arc, OnceLock};
 use farbird_sql::ast::{self, DeclarationKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
+use super::compiler::{Compiler, Inputs};
 use super::scope::{LocalProcedure, duplicate};
-use super::{Compiler, Inputs};
 use crate::bind::data_type::{self, ResolvedType};
-use crate::bind::{self, Environment, LocalFunction};
+use crate::bind::{self, LocalFunction};
 use crate::catalog::Domain;
-use crate::psql::instruction::Instruction;
-use crate::psql::routine::{CompiledRoutine, Declared, RoutineKind, VariableConstraint};
-
-/// The value of a default kept as text: `DEFAULT 5`, `= 5` or just `5`.
-pub(super) fn parsed_default(environment: &Environment, source: &str) -> Result<ast::Expression> {
-    let dialect =
-        if environment.dialect == 1 { farbird_sql::Dialect::One } else { farbird_sql::Dialect::Three };
-    let options = farbird_sql::ParseOptions { dialect };
-    let text = source.trim_start();
-    let marked =
-        text.starts_with('=') || text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("DEFAULT"));
-    if marked {
-        return Ok(farbird_sql::parse_default(text, &options)?.value);
-    }
-    farbird_sql::parse_expression(text, &options)
-}
+use crate::psql::compile::compiler::parsed_default;
+use crate::psql::routine::{CompiledRoutine, Declared, Instruction, RoutineKind, VariableConstraint};
 
 impl<'a> Compiler<'a> {
     pub(super) fn resolve(

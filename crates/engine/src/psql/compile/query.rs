@@ -5,13 +5,13 @@ use std::sync::Arc;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
+use super::compiler::{Compiler, Construct};
 use super::scope::{Known, Writable, duplicate, sql_error};
-use super::{Compiler, Construct};
 use crate::api::ColumnDescription;
 use crate::bind::{self, Action, Prepared, QueryOptions, Variable, VariableScope};
 use crate::plan::modification::{ModifyAction, ModifyPlan};
 use crate::plan::{Node, SelectPlan};
-use crate::psql::instruction::{
+use crate::psql::routine::{
     CursorDefinition, CursorSource, DynamicParameter, DynamicStatement, Instruction, Scroll, Store,
 };
 
@@ -126,12 +126,7 @@ impl Compiler<'_> {
         }
         let (prepared, plan) = self.select(query, self.positioned.contains(text))?;
         let fields = self.cursor_fields(text, &prepared.columns, &plan);
-        let number = self.new_cursor(CursorDefinition {
-            name: Some(text.to_owned()),
-            source: CursorSource::Query(plan),
-            scroll,
-            fields,
-        });
+        let number = self.new_cursor(CursorDefinition { source: CursorSource::Query(plan), scroll, fields });
         self.cursor_numbers.insert(text.to_owned(), number);
         Ok(())
     }
@@ -203,12 +198,8 @@ impl Compiler<'_> {
             }
             None => Vec::new(),
         };
-        let cursor = self.new_cursor(CursorDefinition {
-            name: name.map(str::to_owned),
-            source: CursorSource::Query(plan),
-            scroll: false,
-            fields,
-        });
+        let cursor =
+            self.new_cursor(CursorDefinition { source: CursorSource::Query(plan), scroll: false, fields });
         self.row_loop(statement.label.as_ref(), cursor, targets, &statement.body)?;
         if let Some(name) = name {
             self.scope.forget_fields(name);
@@ -226,7 +217,6 @@ impl Compiler<'_> {
         let dynamic = self.dynamic(statement)?;
         let targets = dynamic.targets.clone();
         let cursor = self.new_cursor(CursorDefinition {
-            name: None,
             source: CursorSource::Dynamic(Box::new(dynamic)),
             scroll: false,
             fields: Vec::new(),

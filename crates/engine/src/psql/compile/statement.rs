@@ -1,57 +1,21 @@
 //! Statements: control flow, handlers, assignments, calls.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use farbird_sql::ast::{self, PsqlStatementKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
+use super::compiler::{
+    Compiler, Construct, Inputs, blob_util_input, execute_access, inputs_of, procedure_mismatch,
+};
 use super::scope::sql_error;
-use super::{Compiler, Construct, Inputs, blob_util_input, execute_access, inputs_of, procedure_mismatch};
 use crate::bind::{self, Access, AccessPrivilege};
 use crate::catalog::ObjectKind;
+use crate::psql::compile::compiler::misplaced;
 use crate::psql::condition;
-use crate::psql::instruction::{
-    Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise,
+use crate::psql::routine::{
+    Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise, RoutineKind,
 };
-use crate::psql::routine::RoutineKind;
-
-/// Finds the cursors that a block's statements name by WHERE CURRENT OF.
-pub(super) fn positioned_cursors(block: &ast::Block, found: &mut HashSet<String>) {
-    let handled = block.handlers.iter().map(|handler| &handler.action);
-    for statement in block.statements.iter().chain(handled) {
-        positioned_in(statement, found);
-    }
-}
-
-fn positioned_in(statement: &ast::PsqlStatement, found: &mut HashSet<String>) {
-    let mut note = |rows: &ast::ChangedRows| {
-        if let ast::ChangedRows::CurrentOf(cursor) = rows {
-            found.insert(cursor.text.clone());
-        }
-    };
-    match &statement.kind {
-        PsqlStatementKind::Update(update) => note(&update.rows),
-        PsqlStatementKind::Delete(delete) => note(&delete.rows),
-        PsqlStatementKind::Block(block) => positioned_cursors(block, found),
-        PsqlStatementKind::If { then, otherwise, .. } => {
-            positioned_in(then, found);
-            if let Some(otherwise) = otherwise {
-                positioned_in(otherwise, found);
-            }
-        }
-        PsqlStatementKind::While { body, .. }
-        | PsqlStatementKind::ForExecuteStatement { body, .. }
-        | PsqlStatementKind::AutonomousTransaction(body) => positioned_in(body, found),
-        PsqlStatementKind::ForSelect(statement) => positioned_in(&statement.body, found),
-        _ => {}
-    }
-}
-
-/// A word that has no place here.
-pub(super) fn misplaced(word: &str) -> Error {
-    sql_error(-104).and(isc::TOKEN_ERR).and(isc::RANDOM).with(word)
-}
 
 impl Compiler<'_> {
     pub(super) fn statement(&mut self, statement: &ast::PsqlStatement) -> Result<()> {

@@ -1,0 +1,72 @@
+//! The rows of EXECUTE STATEMENT.
+
+use farbird_types::{Error, Result, TimestampTz, Value, isc};
+
+use crate::execute::{BufferedRows, Cursor};
+use crate::expression::{ExecutionContext, ProcedureRows};
+
+/// The rows of an executed text.
+pub(super) struct DynamicRows {
+    pub(super) source: RowSource,
+    /// How many columns its rows must have.
+    pub(super) targets: usize,
+    /// Its CURRENT_TIMESTAMP.
+    pub(super) started: TimestampTz,
+}
+
+pub(super) enum RowSource {
+    Query(Box<Cursor>, usize),
+    Routine(Box<dyn ProcedureRows>),
+    Rows(BufferedRows),
+}
+
+impl DynamicRows {
+    /// The next row's columns. As in Firebird it is a row that does not fit the targets, not the text: errors of computing
+    /// it come first.
+    pub(super) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        let row = self.next_row(context)?;
+        if let Some(row) = &row {
+            check_columns(row.len(), self.targets)?;
+        }
+        Ok(row)
+    }
+
+    fn next_row(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        at(self.started, context, |context| match &mut self.source {
+            RowSource::Query(cursor, width) => {
+                let Some(mut row) = cursor.next_row(context)? else { return Ok(None) };
+                row.truncate(*width);
+                Ok(Some(row))
+            }
+            RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
+            RowSource::Rows(rows) => rows.next(),
+        })
+    }
+}
+
+pub(super) fn check_columns(columns: usize, expected: usize) -> Result<()> {
+    if columns == expected { Ok(()) } else { Err(Error::new(isc::EDS_OUTPUT_PRM_MISMATCH)) }
+}
+
+/// Runs at another time: that of a statement of its own.
+pub(super) fn at<T>(
+    now: TimestampTz,
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let outer = std::mem::replace(&mut context.now, now);
+    let result = run(context);
+    context.now = outer;
+    result
+}
+
+/// Runs without the frames that called: the stack of an error inside a text begins with the text.
+pub(super) fn apart<T>(
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let callers = context.routine.call.take();
+    let result = run(context);
+    context.routine.call = callers;
+    result
+}

@@ -1,0 +1,59 @@
+//! EXECUTE PROCEDURE, and calls of local routines.
+
+use std::sync::{Arc, OnceLock};
+
+use farbird_types::{Result, Value};
+
+use crate::catalog::Routine;
+use crate::expression::ExecutionContext;
+use crate::psql::compiled::compiled_procedure;
+use crate::psql::execution::Execution;
+use crate::psql::routine::{CompiledRoutine, Procedure};
+
+impl Execution {
+    /// EXECUTE PROCEDURE; gives the outputs.
+    pub(super) fn call_procedure_with(
+        declaring: &Arc<CompiledRoutine>,
+        procedure: &Procedure,
+        inputs: Vec<Value>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Vec<Value>> {
+        match procedure {
+            Procedure::Stored(stored, known) => {
+                let compiled = stored_procedure(stored, known, context)?;
+                Execution::of(&compiled, inputs, context)?.finish(context)
+            }
+            Procedure::Local(number) => call_local(declaring, *number, inputs, context),
+        }
+    }
+}
+
+fn stored_procedure(
+    stored: &Routine,
+    known: &OnceLock<Arc<CompiledRoutine>>,
+    context: &ExecutionContext<'_>,
+) -> Result<Arc<CompiledRoutine>> {
+    if let Some(known) = known.get() {
+        return Ok(Arc::clone(known));
+    }
+    let catalog = context.transaction.current_catalog();
+    let compiled = compiled_procedure(&catalog, stored)?;
+    Ok(Arc::clone(known.get_or_init(|| compiled)))
+}
+
+/// Calls a local routine: the variables around it are copied in, and out again when it is done.
+pub(super) fn call_local(
+    declaring: &Arc<CompiledRoutine>,
+    number: usize,
+    inputs: Vec<Value>,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Vec<Value>> {
+    let routine = Arc::clone(declaring.local(number)?);
+    let mut execution = Execution::of_local(&routine, declaring, inputs, context)?;
+    let row = execution.finish(context)?;
+    let variables = execution.into_variables();
+    for (outer, own) in context.parameters.iter_mut().zip(variables).take(routine.shared_slots) {
+        *outer = own;
+    }
+    Ok(row)
+}
