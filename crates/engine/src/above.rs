@@ -5,7 +5,7 @@ use farbird_types::{Result, Value};
 
 use crate::catalog::Relation;
 use crate::ddl;
-use crate::execute::subquery::Operators;
+use crate::execute::Operators;
 use crate::expression::{Above, Definitions, ExecutionContext, SystemTables};
 use crate::psql::Psql;
 use crate::system;

@@ -32,17 +32,16 @@ pub mod backup;
 pub mod check;
 pub mod ddl;
 pub mod engine;
-pub mod execute;
 mod index_expression;
 pub mod psql;
 pub mod system;
-pub mod vector;
 mod watchdog;
 
 pub use farbird_budget as budget;
 pub(crate) use farbird_catalog as catalog;
 pub use farbird_catalog::database;
 pub(crate) use farbird_catalog::transaction;
+pub(crate) use farbird_execute as execute;
 pub use farbird_expression as expression;
 pub(crate) use farbird_function as function;
 pub(crate) use farbird_plan as plan;

@@ -7,7 +7,7 @@ use farbird_types::{Result, Value};
 
 use crate::api::Scroll;
 use crate::budget::StatementBudget;
-use crate::execute::row_buffer::RowBuffer;
+use crate::execute::RowBuffer;
 
 /// The rows that a scrollable cursor has passed, and where it stands.
 pub(super) struct ScrollBuffer {

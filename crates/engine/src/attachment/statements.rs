@@ -26,7 +26,7 @@ use crate::catalog::privileges::Actor;
 use crate::catalog::{Catalog, CatalogChanges, Footprint};
 use crate::clock;
 use crate::ddl;
-use crate::execute::operator::ByColumns;
+use crate::execute::ByColumns;
 use crate::execute::{BufferedRows, ColumnRows, Cursor};
 use crate::expression::{ExecutionContext, Restart};
 use crate::psql;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use farbird_types::{Result, Value};
 
 use crate::execute::Cursor;
-use crate::execute::row_buffer::RowBuffer;
+use crate::execute::RowBuffer;
 use crate::expression::ExecutionContext;
 use crate::plan::SelectPlan;
 use crate::psql::dynamic_rows::DynamicRows;

@@ -1,0 +1,44 @@
+//! How plans become operators.
+//!
+//! An operator that has inputs is handed this function, since it stands below it: `build` knows all operators.
+
+use farbird_plan::Node;
+
+use crate::aggregate::AggregateOperator;
+use crate::column_scan::ColumnScanOperator;
+use crate::column_source::ColumnSource;
+use crate::hash_join::HashJoinOperator;
+use crate::join::NestedLoopOperator;
+use crate::operator::{Operator, RowsBeforeErrors};
+use crate::row_source::{ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator};
+use crate::scan::{CountOperator, LockOperator, TableScanOperator};
+use crate::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
+use crate::sort::{DistinctOperator, SortOperator};
+use crate::window::WindowOperator;
+
+/// Makes the operators of a plan. Nothing runs before [`Operator::open`].
+pub(crate) fn build(node: &Node) -> Box<dyn Operator> {
+    if let Some(source) = ColumnSource::of(node) {
+        return Box::new(ColumnScanOperator::new(source));
+    }
+    match node {
+        Node::Single => Box::new(SingleOperator::default()),
+        Node::Table(scan) => Box::new(TableScanOperator::new(scan)),
+        Node::System(scan) => Box::new(SystemScanOperator::new(scan)),
+        Node::Procedure(scan) => Box::new(ProcedureScanOperator::new(scan)),
+        Node::Filter(filter) => RowsBeforeErrors::of(FilterOperator::new(filter, build)),
+        Node::Project(project) => RowsBeforeErrors::of(ProjectOperator::new(project, build)),
+        Node::NestedLoop(join) => RowsBeforeErrors::of(NestedLoopOperator::new(join, build)),
+        Node::HashJoin(join) => RowsBeforeErrors::of(HashJoinOperator::new(join, build)),
+        Node::Sort(sort) => Box::new(SortOperator::new(sort, build)),
+        Node::Aggregate(aggregate) => RowsBeforeErrors::of(AggregateOperator::new(aggregate, build)),
+        Node::Window(window) => RowsBeforeErrors::of(WindowOperator::new(window, build)),
+        Node::Distinct(distinct) => Box::new(DistinctOperator::new(distinct, build)),
+        Node::Union(union) => Box::new(UnionOperator::new(union, build)),
+        Node::Limit(limit) => Box::new(LimitOperator::new(limit, build)),
+        Node::Recursive(recursive) => RowsBeforeErrors::of(RecursiveOperator::new(recursive, build)),
+        Node::WorkingRow(row) => Box::new(WorkingRowOperator::new(row)),
+        Node::Count(count) => Box::new(CountOperator::new(count)),
+        Node::Lock(lock) => Box::new(LockOperator::new(lock, build)),
+    }
+}

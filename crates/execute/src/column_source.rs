@@ -1,0 +1,433 @@
+//! Rows of a table by columns: a scan in row order with the conditions that stand over it.
+//!
+//! The columns that a condition looks at are decoded for thousands of rows at a time and the condition is computed on
+//! them; the other columns are decoded for whoever asks for them, of the rows that are left. Where computing by columns
+//! fails, or does not pay, conditions are evaluated row by row.
+
+use std::sync::Arc;
+
+use farbird_expression::{ExecutionContext, Expression};
+use farbird_plan::{Access, Filter, Node, TableScan};
+use farbird_record::ColumnValues;
+use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
+use farbird_types::{Error, Result, SqlType, Value};
+use farbird_vector::Failed;
+use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
+
+use crate::batch::row_number;
+use crate::column_rows::ColumnRows;
+use crate::key_filter::KeyFilter;
+use crate::vector::{Possible, Program, Rows};
+
+/// Fewer rows are gone through one by one: compiling would cost more.
+pub(crate) const COLUMN_ROWS_MIN: usize = 64;
+/// Most rows of a batch.
+pub(crate) const COLUMN_ROWS_MAX: usize = 8_192;
+/// Most values of a batch of which all columns may be decoded.
+const COLUMN_VALUES_MAX: usize = 1 << 18;
+
+/// Reads a table.
+pub(crate) struct ColumnSource {
+    scan: Arc<TableScan>,
+    /// The type of each column.
+    types: Vec<SqlType>,
+    /// The innermost first.
+    filters: Vec<ColumnFilter>,
+    /// Behind the filters: columns whose values must be among the keys of joins; for this opening, and for the next one.
+    restrictions: Vec<(usize, Arc<KeyFilter>)>,
+    next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
+    place: Option<Box<RelationScan>>,
+    batch: ColumnBatch,
+    selection: Vec<u32>,
+    /// What the row behind the selected ones failed with.
+    error: Option<Error>,
+}
+
+/// A condition on the rows.
+struct ColumnFilter {
+    filter: Arc<Filter>,
+    /// What it is computed by, since the source was opened.
+    compiled: Option<CompiledFilter>,
+}
+
+/// The conjuncts of a condition.
+struct CompiledFilter {
+    /// Computed by columns.
+    programs: Vec<Program>,
+    /// Evaluated row by row after them: volatile, or about the row's number.
+    rest: Vec<Expression>,
+}
+
+impl ColumnSource {
+    /// The source for a plan; `None` if it is not a table in row order, with or without filters.
+    pub(crate) fn of(node: &Node) -> Option<ColumnSource> {
+        match node {
+            Node::Table(scan) if matches!(scan.access, Access::Natural) => Some(ColumnSource {
+                types: column_types(scan),
+                scan: scan.clone(),
+                filters: Vec::new(),
+                restrictions: Vec::new(),
+                next_restrictions: Vec::new(),
+                place: None,
+                batch: ColumnBatch::new(),
+                selection: Vec::new(),
+                error: None,
+            }),
+            Node::Filter(filter) => {
+                let mut source = ColumnSource::of(&filter.input)?;
+                source.filters.push(ColumnFilter { filter: filter.clone(), compiled: None });
+                Some(source)
+            }
+            _ => None,
+        }
+    }
+
+    /// As [`crate::operator::Operator::restrict`].
+    pub(crate) fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if self.types.get(column).is_some_and(|sql_type| keys.is_about(sql_type)) {
+            self.next_restrictions.push((column, Arc::clone(keys)));
+        }
+    }
+
+    /// The type of each column; the row number is none.
+    pub(crate) fn types(&self) -> &[SqlType] {
+        &self.types
+    }
+
+    /// Values per row.
+    pub(crate) fn width(&self) -> usize {
+        self.scan.width + usize::from(self.scan.row_number)
+    }
+
+    /// Starts, or starts again.
+    pub(crate) fn open(&mut self, context: &ExecutionContext<'_>) {
+        let (layout, view) = (self.scan.layout.clone(), context.view.clone());
+        self.place = Some(Box::new(RelationScan::new(layout, view, self.scan.columns.clone())));
+        self.clear();
+        self.error = None;
+        self.restrictions = std::mem::take(&mut self.next_restrictions);
+        for filter in &mut self.filters {
+            filter.compiled = None;
+        }
+    }
+
+    /// Goes to the next rows for which the conditions are true, among the next `rows_max`, and so on until there are
+    /// some; false at the end.
+    ///
+    /// # Errors
+    /// Those of the conditions, after the rows before them have been at hand; those of reading.
+    pub(crate) fn next(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<bool> {
+        let rows_max = rows_max.min(COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1)));
+        loop {
+            context.check_interrupt()?;
+            self.clear();
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+            let Some(scan) = &mut self.place else { return Ok(false) };
+            let transaction = context.transaction;
+            let (filters, restrictions) = (&self.filters, &self.restrictions);
+            let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
+            if !scan
+                .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
+                .map_err(|error| transaction.status_of(error))?
+            {
+                return Ok(false);
+            }
+            self.select(context)?;
+            if !self.selection.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Forgets the rows at hand.
+    pub(crate) fn clear(&mut self) {
+        self.batch.clear();
+        self.selection.clear();
+    }
+
+    /// The places of the rows at hand in the batch, ascending.
+    pub(crate) fn selection(&self) -> &[u32] {
+        &self.selection
+    }
+
+    /// The rows at hand, with some columns decoded.
+    pub(crate) fn rows(&mut self, columns: impl IntoIterator<Item = usize>) -> Result<Rows<'_>> {
+        self.batch.load(columns)?;
+        Ok(Rows::at(&self.batch, &self.selection))
+    }
+
+    /// Decodes the rows at hand and lets go of everything else: between two calls nothing is held.
+    pub(crate) fn detach(&mut self) -> Result<()> {
+        Ok(self.batch.detach()?)
+    }
+
+    /// How many rows were looked at for those at hand.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Gives the rows at hand away, from a place in the selection on, in exchange for memory.
+    pub(crate) fn hand_over(&mut self, from: usize, rows: &mut ColumnRows) -> Result<()> {
+        self.detach()?;
+        self.selection.drain(..from);
+        rows.exchange(&mut self.batch, &mut self.selection);
+        self.clear();
+        Ok(())
+    }
+
+    /// Appends some of the rows at hand, whole, row after row: those at a range of places in the selection.
+    pub(crate) fn read(&mut self, range: std::ops::Range<usize>, out: &mut Vec<Value>) -> Result<()> {
+        let places = self.selection.get(range).unwrap_or_default();
+        read_rows(&mut self.batch, &self.scan, places, out)
+    }
+
+    /// As [`ColumnSource::read`], those at some places in the selection, ascending.
+    pub(crate) fn read_some(&mut self, places: &[u32], out: &mut Vec<Value>) -> Result<()> {
+        read_rows(&mut self.batch, &self.scan, &pick(&self.selection, places), out)
+    }
+
+    /// Selects the rows for which the conditions are true, up to the first for which one of them fails.
+    fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.selection = (0..self.batch.len() as u32).collect();
+        for filter in &mut self.filters {
+            let condition = &filter.filter.condition;
+            if filter.compiled.is_none() && self.batch.len() >= COLUMN_ROWS_MIN {
+                filter.compiled = Some(CompiledFilter::of(condition, &self.types, context));
+            }
+            let by_columns = match &filter.compiled {
+                None => Err(Failed),
+                Some(compiled) => compiled.select(&mut self.batch, &self.scan, &self.selection, context)?,
+            };
+            let selected = match by_columns {
+                Ok(selected) => selected,
+                Err(Failed) => {
+                    select_by_rows(condition, &mut self.batch, &self.scan, &self.selection, context)?
+                }
+            };
+            self.selection = selected.places;
+            // A condition that is tried later looks only at rows before the one that failed.
+            if selected.error.is_some() {
+                self.error = selected.error;
+            }
+        }
+        for (column, keys) in &self.restrictions {
+            if self.selection.is_empty() {
+                break;
+            }
+            self.batch.load([*column])?;
+            let Some(vector) = self.batch.column(*column) else { continue };
+            let ColumnValues::Numbers(numbers) = vector.values() else { continue };
+            let nulls = vector.nulls();
+            let may_have = |place: &u32| {
+                let place = *place as usize;
+                numbers.get(place).is_some_and(|number| keys.may_have(*number)) && !nulls.is_null(place)
+            };
+            self.selection.retain(may_have);
+        }
+        Ok(())
+    }
+}
+
+/// Whether filters, the innermost first, and joins' keys may select a row of a block, or a filter may fail on one.
+fn may_select(
+    filters: &[ColumnFilter],
+    restrictions: &[(usize, Arc<KeyFilter>)],
+    columns: &BlockColumns<'_>,
+) -> bool {
+    let is_fallible = |filter: &ColumnFilter| match &filter.compiled {
+        None => true,
+        Some(compiled) => {
+            !compiled.rest.is_empty()
+                || compiled.programs.iter().any(|program| program.possible(columns).fails)
+        }
+    };
+    // Where a filter could fail it is evaluated.
+    if !restrictions.is_empty() && !filters.iter().any(is_fallible) {
+        let has_none = |(column, keys): &(usize, Arc<KeyFilter>)| {
+            let Some(bounds) = columns.bounds(*column) else { return false };
+            bounds.numbers.is_none_or(|(low, high)| !keys.may_have_between(low, high))
+        };
+        if restrictions.iter().any(has_none) {
+            return false;
+        }
+    }
+    for filter in filters {
+        let Some(compiled) = &filter.compiled else { return true };
+        let mut possible = Possible::TRUE;
+        for program in &compiled.programs {
+            possible = possible.and(|| program.possible(columns));
+        }
+        if !compiled.rest.is_empty() {
+            possible = possible.and(|| Possible::ANYTHING);
+        }
+        if possible.fails {
+            return true;
+        }
+        if !possible.is_true {
+            return false;
+        }
+    }
+    true
+}
+
+/// The places of the rows for which a condition is true.
+struct Selected {
+    places: Vec<u32>,
+    /// What the condition failed with, if it did; the rows behind that one have not been looked at.
+    error: Option<Error>,
+}
+
+impl CompiledFilter {
+    fn of(condition: &Expression, types: &[SqlType], context: &mut ExecutionContext<'_>) -> CompiledFilter {
+        let mut conjuncts = Vec::new();
+        condition.clone().into_conjuncts(&mut conjuncts);
+        let mut compiled = CompiledFilter { programs: Vec::new(), rest: Vec::new() };
+        for conjunct in conjuncts {
+            // What comes behind a volatile part is not computed before it.
+            let program = match compiled.rest.is_empty() {
+                true => Program::condition(&conjunct, types, context),
+                false => None,
+            };
+            match program {
+                Some(program) => compiled.programs.push(program),
+                None => compiled.rest.push(conjunct),
+            }
+        }
+        compiled
+    }
+
+    /// The places, among some, of the rows for which the condition is true.
+    fn select(
+        &self,
+        batch: &mut ColumnBatch,
+        scan: &TableScan,
+        among: &[u32],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<std::result::Result<Selected, Failed>> {
+        // As of the conjuncts so far. One that is unknown does not keep the next ones from failing.
+        let mut truths = vec![TRUE; among.len()];
+        let mut open: Vec<u32> = (0..among.len() as u32).collect();
+        for (number, program) in self.programs.iter().enumerate() {
+            if number > 0 {
+                open = rows_that_are_open(&truths, FALSE);
+            }
+            if open.is_empty() {
+                return Ok(Ok(Selected { places: Vec::new(), error: None }));
+            }
+            batch.load(program.columns().iter().copied())?;
+            let places = pick(among, &open);
+            let found = match program.truths(&Rows::at(batch, &places), context) {
+                Ok(found) => found,
+                Err(Failed) => return Ok(Err(Failed)),
+            };
+            if open.len() == truths.len() && number == 0 {
+                truths = found;
+                continue;
+            }
+            for (place, found) in open.iter().zip(found) {
+                if let Some(truth) = truths.get_mut(*place as usize) {
+                    *truth &= found;
+                }
+            }
+        }
+        let mut error = None;
+        if !self.rest.is_empty() {
+            let open = rows_that_are_open(&truths, FALSE);
+            let mut rows = Vec::new();
+            read_rows(batch, scan, &pick(among, &open), &mut rows)?;
+            let width = scan.width + usize::from(scan.row_number);
+            for (index, place) in open.iter().enumerate() {
+                context.check_interrupt()?;
+                let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
+                match all_hold(&self.rest, row, context) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        if let Some(truth) = truths.get_mut(*place as usize) {
+                            *truth = FALSE;
+                        }
+                    }
+                    Err(failure) => {
+                        truths.truncate(*place as usize);
+                        error = Some(failure);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(Ok(Selected { places: pick(among, &rows_that_are_true(&truths)), error }))
+    }
+}
+
+/// Whether all conditions are true, evaluated up to the first that is false.
+fn all_hold(conditions: &[Expression], row: &[Value], context: &mut ExecutionContext<'_>) -> Result<bool> {
+    let mut all = true;
+    for condition in conditions {
+        match condition.truth(row, context)? {
+            Some(true) => {}
+            Some(false) => return Ok(false),
+            None => all = false,
+        }
+    }
+    Ok(all)
+}
+
+fn select_by_rows(
+    condition: &Expression,
+    batch: &mut ColumnBatch,
+    scan: &TableScan,
+    among: &[u32],
+    context: &mut ExecutionContext<'_>,
+) -> Result<Selected> {
+    let mut rows = Vec::new();
+    read_rows(batch, scan, among, &mut rows)?;
+    let width = scan.width + usize::from(scan.row_number);
+    let mut selected = Selected { places: Vec::new(), error: None };
+    for (index, place) in among.iter().enumerate() {
+        context.check_interrupt()?;
+        let row = rows.get(index * width..(index + 1) * width).unwrap_or_default();
+        match condition.truth(row, context) {
+            Ok(Some(true)) => selected.places.push(*place),
+            Ok(_) => {}
+            Err(error) => {
+                selected.error = Some(error);
+                break;
+            }
+        }
+    }
+    Ok(selected)
+}
+
+/// Appends rows of a batch as the scan hands them out.
+fn read_rows(batch: &mut ColumnBatch, scan: &TableScan, places: &[u32], out: &mut Vec<Value>) -> Result<()> {
+    if !scan.row_number {
+        return Ok(batch.read_rows(places, out)?);
+    }
+    let ids = batch.row_ids();
+    let mut columns = Vec::with_capacity(places.len() * scan.width);
+    batch.read_rows(places, &mut columns)?;
+    let mut columns = columns.into_iter();
+    for place in places {
+        out.extend(columns.by_ref().take(scan.width));
+        out.push(ids.get(*place as usize).map_or(Value::Null, |row| row_number(*row)));
+    }
+    Ok(())
+}
+
+/// The places at some places of a list.
+fn pick(places: &[u32], at: &[u32]) -> Vec<u32> {
+    at.iter().filter_map(|index| places.get(*index as usize)).copied().collect()
+}
+
+fn column_types(scan: &TableScan) -> Vec<SqlType> {
+    let Some(format) = scan.layout.current_format() else { return Vec::new() };
+    let slot = |position: usize| match scan.columns.slots() {
+        None => Some(position),
+        Some(slots) => slots.get(position).copied().map(usize::from),
+    };
+    (0..scan.width)
+        .map(|position| slot(position).and_then(|slot| format.columns().get(slot)))
+        .map(|sql_type| sql_type.copied().unwrap_or(SqlType::Null))
+        .collect()
+}

@@ -1,0 +1,171 @@
+//! Rows in memory with the keys that order them, in few allocations.
+//!
+//! Keys and values lie one after the other in two vectors. What is sorted are small entries that begin with the first
+//! bytes of their key: most comparisons look no further.
+
+use std::cmp::Ordering;
+
+use farbird_budget::{extend_within, heap_bytes, room};
+use farbird_session::Interrupt;
+use farbird_types::{Result, Value};
+
+use crate::batch::Batch;
+use crate::ordering::sort_by;
+
+/// Bytes of a key that stand in its entry.
+const PREFIX_BYTES: usize = 16;
+
+/// Rows with keys; less than 4 GiB of either.
+#[derive(Default)]
+pub(crate) struct KeyedRows {
+    keys: Vec<u8>,
+    values: Vec<Value>,
+    entries: Vec<Entry>,
+    /// How many have been handed out.
+    place: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// The first bytes of the key as a number, zeros behind a shorter one.
+    prefix: u128,
+    key: Span,
+    row: Span,
+}
+
+/// A part of a vector.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u32,
+    length: u32,
+}
+
+impl Span {
+    /// From `start` to the end of a vector.
+    fn since(start: usize, end: usize) -> Span {
+        Span { start: start as u32, length: (end - start) as u32 }
+    }
+
+    fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.length as usize
+    }
+}
+
+impl KeyedRows {
+    /// How many bytes more it takes in memory with a row of so many values, without their texts: what is needed to sort
+    /// included.
+    pub(crate) fn room(&self, key_bytes: usize, width: usize) -> usize {
+        room(&self.keys, key_bytes)
+            + room(&self.values, width) * size_of::<Value>()
+            + room(&self.entries, 1) * 2 * size_of::<Entry>()
+    }
+
+    /// Whether there are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Appends a row; gives what its texts take in memory, in bytes.
+    pub(crate) fn push(&mut self, key: &[u8], row: impl IntoIterator<Item = Value>) -> usize {
+        let (keys, values) = (self.keys.len(), self.values.len());
+        let row = row.into_iter();
+        extend_within(&mut self.keys, key.len(), key.iter().copied());
+        extend_within(&mut self.values, row.size_hint().0, row);
+        let texts = self.values.get(values..).unwrap_or_default().iter().map(heap_bytes).sum();
+        let entry = Entry {
+            prefix: prefix(key),
+            key: Span::since(keys, self.keys.len()),
+            row: Span::since(values, self.values.len()),
+        };
+        extend_within(&mut self.entries, 1, [entry]);
+        texts
+    }
+
+    /// Orders the rows by key; those with equal keys stay in the order in which they came.
+    ///
+    /// # Errors
+    /// The interrupt's; the rows are lost then.
+    pub(crate) fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
+        let keys = &self.keys;
+        sort_by(&mut self.entries, |left, right| compare(keys, left, right), interrupt)
+    }
+
+    /// Of rows in order that have equal keys, only the first is kept.
+    pub(crate) fn keep_first_of_equals(&mut self) {
+        let keys = &self.keys;
+        self.entries.dedup_by(|later, earlier| compare(keys, later, earlier).is_eq());
+    }
+
+    /// The next row with its key.
+    pub(crate) fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
+        let entry = self.advance()?;
+        let key = self.keys.get(entry.key.range()).unwrap_or_default().to_vec();
+        let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
+        Some((key, row.iter_mut().map(std::mem::take).collect()))
+    }
+
+    /// Appends the next rows to a batch until it is full.
+    pub(crate) fn hand_out(&mut self, batch: &mut Batch) {
+        while !batch.is_full()
+            && let Some(entry) = self.advance()
+        {
+            let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
+            batch.push(row.iter_mut().map(std::mem::take));
+        }
+    }
+
+    fn advance(&mut self) -> Option<Entry> {
+        let entry = self.entries.get(self.place).copied()?;
+        self.place += 1;
+        Some(entry)
+    }
+}
+
+fn prefix(key: &[u8]) -> u128 {
+    let mut bytes = [0; PREFIX_BYTES];
+    bytes.iter_mut().zip(key).for_each(|(place, byte)| *place = *byte);
+    u128::from_be_bytes(bytes)
+}
+
+fn compare(keys: &[u8], left: &Entry, right: &Entry) -> Ordering {
+    left.prefix.cmp(&right.prefix).then_with(|| {
+        let in_prefix = |entry: &Entry| entry.key.length as usize <= PREFIX_BYTES;
+        if in_prefix(left) && in_prefix(right) {
+            // They differ at most in zeros at their ends.
+            return left.key.length.cmp(&right.key.length);
+        }
+        keys.get(left.key.range()).cmp(&keys.get(right.key.range()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rows_come_in_the_order_of_their_keys(
+            keys in prop::collection::vec(prop::collection::vec(0u8..3, 0..20), 0..60),
+        ) {
+            let mut rows = KeyedRows::default();
+            let mut expected = Vec::new();
+            for (number, key) in (0..).zip(keys) {
+                rows.push(&key, [Value::integer(number)]);
+                expected.push((key, vec![Value::integer(number)]));
+            }
+            expected.sort_by(|left, right| left.0.cmp(&right.0));
+            rows.sort(&Interrupt::new()).unwrap();
+            let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
+            prop_assert_eq!(&found, &expected);
+            let mut rows = KeyedRows::default();
+            for (key, row) in &expected {
+                rows.push(key, row.clone());
+            }
+            rows.keep_first_of_equals();
+            expected.dedup_by(|later, earlier| later.0 == earlier.0);
+            let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Plans running: operators that hand out batches of rows, and statements that change rows.
+//!
+//! A cursor is a value: its operators own their state and borrow nothing, so between two calls it may rest as long as
+//! the client likes and go on in another thread.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `batch` | rows between operators |
+//! | `cursor` | an open query |
+//! | `operator`, `build` | the operators' common face, and how plans become operators |
+//! | `column_rows` | rows on their way out by columns |
+//! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
+//! | `scan`, `bounds` | reading tables by indexes |
+//! | `row_source` | procedures, system tables, recursion |
+//! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
+//! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
+//! | `hash_join`, `join_table`, `key_filter` | joins by hashing, past the memory limit too |
+//! | `join`, `sort`, `window`, `set` | the other operators |
+//! | `row_id_set` | sets of rows by number |
+//! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
+//! | `row_stream`, `row_buffer`, `row_codec` | rows in temporary files |
+//! | `subquery` | queries inside expressions |
+//! | `value_set` | the values that IN looks among |
+//! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
+//! | `vector` | expressions over columns, thousands of rows at a time |
+//!
+//! # Promises
+//! - An operator owns what it knows: a cursor is a value, and between two calls it holds no lock, no thread and no snapshot of the
+//!   substrate.
+//! - Rows before an error come first, and what grows with the data is charged to the statement before it grows.
+//! - A statement that changes rows happens whole or not at all.
+//!
+//! Uses `plan` and what stands below it. Stored routines, system tables and definitions are asked of
+//! [`Above`](farbird_expression::Above).
+#![forbid(unsafe_code)]
+
+mod aggregate;
+mod batch;
+mod blob_keys;
+mod bounds;
+mod build;
+mod column_rows;
+mod column_scan;
+mod column_source;
+mod constraint;
+mod cursor;
+mod distinct_set;
+mod failure;
+mod groups;
+mod hash_join;
+mod join;
+mod join_table;
+mod key_filter;
+mod keyed_rows;
+mod modify;
+mod operator;
+mod ordering;
+mod reference;
+mod row_buffer;
+mod row_change;
+mod row_codec;
+mod row_id_set;
+mod row_source;
+mod row_stream;
+mod scan;
+mod set;
+mod sort;
+mod spill;
+mod subquery;
+mod value_set;
+mod vector;
+mod window;
+
+pub use batch::Batch;
+pub use column_rows::ColumnRows;
+pub use constraint::key_text;
+pub use cursor::Cursor;
+pub use key_filter::KeyFilter;
+pub use modify::{Modified, modify};
+pub use operator::ByColumns;
+pub use row_buffer::{BufferedRows, RowBuffer};
+pub use subquery::Operators;

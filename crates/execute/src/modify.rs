@@ -1,0 +1,413 @@
+//! INSERT, UPDATE, DELETE, UPDATE OR INSERT and MERGE.
+//!
+//! A statement is whole or not at all: it runs under a savepoint. In READ COMMITTED a row that others changed while the
+//! statement ran makes what the client asked for run again under a new view ([`farbird_expression::Restart`]).
+
+use std::sync::Arc;
+
+use farbird_expression::{ExecutionContext, Expression, Frame, evaluate_all};
+use farbird_plan::Node;
+use farbird_plan::modification::{
+    DeletePlan, GoneRow, InsertPlan, InsertRow, MergeActionPlan, MergePlan, ModifyAction, ModifyPlan, Target,
+    UpdateOrInsertPlan, UpdatePlan,
+};
+use farbird_session::RecordCounts;
+use farbird_sql::ast::MergeRows;
+use farbird_store::RowId;
+use farbird_types::{Error, Result, Value, isc};
+
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::build::build;
+use crate::failure::{Change, Failure};
+use crate::row_buffer::{BufferedRows, RowBuffer};
+use crate::row_change;
+use crate::row_id_set::RowIdSet;
+use crate::scan::row_id;
+
+/// What a statement did.
+pub struct Modified {
+    /// Rows of RETURNING, in the order in which the rows were changed.
+    pub returned: BufferedRows,
+    /// Rows inserted, updated and deleted by the statement itself (ROW_COUNT), without what triggers and cascades did.
+    pub rows: u64,
+}
+
+/// Runs a statement that changes rows. Whole or not at all: an error undoes what it did, its triggers and cascades
+/// included.
+///
+/// # Errors
+/// Violated constraints, conflicts with other transactions, those of its expressions and triggers.
+pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
+    let counts = context.counts;
+    let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
+    let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
+    let result = run(plan, context);
+    context.frame = outer;
+    let failure = match result {
+        Ok((modified, own)) => {
+            if let Some(savepoint) = savepoint {
+                context.transaction.store.release(savepoint);
+            }
+            // What triggers and cascades did is theirs: clients are told of the statement's own rows.
+            context.counts = RecordCounts {
+                selected: counts.selected,
+                inserted: counts.inserted + own.inserted,
+                updated: counts.updated + own.updated,
+                deleted: counts.deleted + own.deleted,
+            };
+            return Ok(modified);
+        }
+        Err(failure) => failure,
+    };
+    let error = match failure {
+        Failure::Restart(error) => {
+            context.want_restart();
+            error
+        }
+        Failure::Error(error) => error,
+    };
+    if let Some(savepoint) = savepoint {
+        context.undo_to(savepoint)?;
+    }
+    context.counts = counts;
+    Err(error)
+}
+
+fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modified, RecordCounts)> {
+    let returned = (!plan.returning.is_empty()).then(|| RowBuffer::new(&context.budget));
+    let mut output =
+        Output { returning: &plan.returning, returned, rows: 0, counts: RecordCounts::default() };
+    match &plan.action {
+        ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
+        ModifyAction::Update(update) => run_update(update, &mut output, context)?,
+        ModifyAction::Delete(delete) => run_delete(delete, &mut output, context)?,
+        ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
+        ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
+    }
+    let returned = output.returned.map_or_else(|| Vec::new().into(), RowBuffer::into_rows);
+    Ok((Modified { returned, rows: output.rows }, output.counts))
+}
+
+/// What the statement gives back.
+struct Output<'a> {
+    returning: &'a [Expression],
+    /// If there is RETURNING, its rows.
+    returned: Option<RowBuffer>,
+    rows: u64,
+    counts: RecordCounts,
+}
+
+/// What became of a row.
+enum Fate {
+    Inserted,
+    Updated,
+    Deleted,
+}
+
+impl Output<'_> {
+    /// Takes note of a changed row; `row` makes the row that RETURNING looks at.
+    fn changed(
+        &mut self,
+        fate: Fate,
+        context: &mut ExecutionContext<'_>,
+        row: impl FnOnce() -> Vec<Value>,
+    ) -> Change<()> {
+        self.rows += 1;
+        match fate {
+            Fate::Inserted => self.counts.inserted += 1,
+            Fate::Updated => self.counts.updated += 1,
+            Fate::Deleted => self.counts.deleted += 1,
+        }
+        if let Some(returned) = &mut self.returned {
+            returned.push(evaluate_all(self.returning, &row(), context)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Output<'_> {
+    /// A row that DELETE has found, and that its own triggers or cascades deleted before its turn: RETURNING has it, but it
+    /// counts as theirs.
+    fn gone_before(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Change<()> {
+        if let Some(returned) = &mut self.returned {
+            returned.push(evaluate_all(self.returning, row, context)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs `change` for each row of a source.
+fn for_each_row(
+    source: &Node,
+    context: &mut ExecutionContext<'_>,
+    mut change: impl FnMut(Vec<Value>, &mut ExecutionContext<'_>) -> Change<()>,
+) -> Change<()> {
+    if matches!(source, Node::Single) {
+        return change(Vec::new(), context);
+    }
+    let mut operator = build(source);
+    operator.open(context)?;
+    let mut batch = Batch::new(source.width(), BATCH_ROWS_MAX);
+    while operator.next(context, &mut batch)? {
+        for index in 0..batch.len() {
+            context.check_interrupt()?;
+            change(batch.take_row(index), context)?;
+        }
+    }
+    Ok(())
+}
+
+fn run_insert(
+    insert: &InsertPlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    for_each_row(&insert.source, context, |row, context| {
+        let (mut new, number) = insert_row(&insert.row, &row, context)?;
+        output.changed(Fate::Inserted, context, || {
+            new.push(number);
+            new
+        })
+    })
+}
+
+/// Inserts a row made of `source`; gives it as it was stored, and its number.
+fn insert_row(
+    plan: &InsertRow,
+    source: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<(Vec<Value>, Value)> {
+    let target = &plan.target;
+    let mut new = vec![Value::Null; target.columns.len()];
+    for (slot, value) in &plan.assignments {
+        let value = value.evaluate(source, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    for slot in &plan.missing {
+        let value = row_change::default_value(target, *slot, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    let number = row_change::insert(target, &mut new, context)?;
+    let number = number.and_then(|number| i64::try_from(number.0).ok()).map_or(Value::Null, Value::integer);
+    Ok((new, number))
+}
+
+/// The row number of a source's row, if its table's row is there.
+fn number_of(target: &Target, row: &[Value]) -> Option<RowId> {
+    row.get(target.columns.len()).and_then(row_id)
+}
+
+/// The part of a source's row that is the target's.
+fn old_row<'r>(target: &Target, row: &'r mut [Value]) -> &'r mut [Value] {
+    let width = target.columns.len().min(row.len());
+    row.get_mut(..width).unwrap_or_default()
+}
+
+/// The new row that assignments make of an old one.
+fn assigned(
+    target: &Target,
+    assignments: &[(usize, Expression)],
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let mut new: Vec<Value> = row.iter().take(target.columns.len()).cloned().collect();
+    for (slot, value) in assignments {
+        let value = value.evaluate(row, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    Ok(new)
+}
+
+/// What RETURNING of UPDATE looks at: the source's row, then the new one.
+fn joined(mut row: Vec<Value>, new: Vec<Value>) -> Vec<Value> {
+    row.extend(new);
+    row
+}
+
+/// Whether SKIP LOCKED leaves the row out.
+fn is_skipped(target: &Target, row: RowId, skip_locked: bool, context: &ExecutionContext<'_>) -> bool {
+    skip_locked
+        && matches!(
+            context.transaction.store.try_lock_row(&target.layout, &context.view, row),
+            Err(farbird_store::StoreError::LockConflict { .. })
+        )
+}
+
+fn run_update(
+    update: &UpdatePlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let mut found = false;
+    for_each_row(&update.source, context, |row, context| {
+        let Some(number) = number_of(&update.target, &row) else { return Ok(()) };
+        if is_skipped(&update.target, number, update.skip_locked, context) {
+            return Ok(());
+        }
+        found = true;
+        let mut row = row;
+        let mut new = assigned(&update.target, &update.assignments, &row, context)?;
+        if !row_change::update(&update.target, number, old_row(&update.target, &mut row), &mut new, context)?
+        {
+            return Ok(());
+        }
+        output.changed(Fate::Updated, context, || joined(row, new))
+    })?;
+    positioned(update.positioned, found)
+}
+
+fn run_delete(
+    delete: &DeletePlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let mut found = false;
+    for_each_row(&delete.source, context, |row, context| {
+        let Some(number) = number_of(&delete.target, &row) else { return Ok(()) };
+        if is_skipped(&delete.target, number, delete.skip_locked, context) {
+            return Ok(());
+        }
+        found = true;
+        let mut row = row;
+        if !row_change::delete(&delete.target, number, old_row(&delete.target, &mut row), context)? {
+            return output.gone_before(&row, context);
+        }
+        output.changed(Fate::Deleted, context, || row)
+    })?;
+    positioned(delete.positioned, found)
+}
+
+/// WHERE CURRENT OF needs a row to stand on. Firebird's statuses.
+fn positioned(positioned: Option<GoneRow>, found: bool) -> Change<()> {
+    match positioned.filter(|_| !found) {
+        None | Some(GoneRow::Ignored) => Ok(()),
+        Some(GoneRow::NoCurrentRecord) => Err(Error::new(isc::NO_CUR_REC).into()),
+        Some(GoneRow::Conflict) => {
+            let error = Error::new(isc::SQLERR).with(-913).and(isc::DEADLOCK).and(isc::UPDATE_CONFLICT);
+            Err(error.into())
+        }
+    }
+}
+
+fn run_update_or_insert(
+    statement: &UpdateOrInsertPlan,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    let target = &statement.insert.target;
+    for (register, value) in &statement.values {
+        let value = value.evaluate(&[], context)?;
+        context.frame.set_register(*register, value);
+    }
+    let mut found = false;
+    for_each_row(&statement.source, context, |row, context| {
+        let Some(number) = number_of(target, &row) else { return Ok(()) };
+        found = true;
+        let mut row = row;
+        let mut new = assigned(target, &statement.assignments, &row, context)?;
+        if !row_change::update(target, number, old_row(target, &mut row), &mut new, context)? {
+            return Ok(());
+        }
+        output.changed(Fate::Updated, context, || joined(row, new))
+    })?;
+    if found {
+        return Ok(());
+    }
+    let (mut new, number) = insert_row(&statement.insert, &[], context)?;
+    let width = statement.source.width();
+    output.changed(Fate::Inserted, context, || {
+        new.push(number);
+        joined(vec![Value::Null; width], new)
+    })
+}
+
+fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut ExecutionContext<'_>) -> Change<()> {
+    let target: &Arc<Target> = &merge.target;
+    let mut touched = RowIdSet::new(context.budget.reserve());
+    for_each_row(&merge.source, context, |row, context| {
+        let number = number_of(target, &row);
+        let source_missing = match &merge.source_missing {
+            Some(missing) => missing.truth(&row, context)? == Some(true),
+            None => false,
+        };
+        let rows = match number {
+            None => MergeRows::NotMatchedByTarget,
+            Some(_) if source_missing => MergeRows::NotMatchedBySource,
+            Some(_) => MergeRows::Matched,
+        };
+        for clause in merge.clauses.iter().filter(|clause| clause.rows == rows) {
+            if let Some(condition) = &clause.condition
+                && condition.truth(&row, context)? != Some(true)
+            {
+                continue;
+            }
+            if let Some(number) = number
+                && !touched.insert(number)?
+            {
+                return Err(Error::new(isc::MERGE_DUP_UPDATE).into());
+            }
+            return merge_row(&clause.action, target, number, row, output, context);
+        }
+        Ok(())
+    })
+}
+
+fn merge_row(
+    action: &MergeActionPlan,
+    target: &Arc<Target>,
+    number: Option<RowId>,
+    mut row: Vec<Value>,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
+    match (action, number) {
+        (MergeActionPlan::Update(assignments), Some(number)) => {
+            let mut new = assigned(target, assignments, &row, context)?;
+            if !row_change::update(target, number, old_row(target, &mut row), &mut new, context)? {
+                return Ok(());
+            }
+            output.changed(Fate::Updated, context, || merged(row, Some(new), target))
+        }
+        (MergeActionPlan::Delete, Some(number)) => {
+            if !row_change::delete(target, number, old_row(target, &mut row), context)? {
+                return Ok(());
+            }
+            output.changed(Fate::Deleted, context, || merged(row, None, target))
+        }
+        (MergeActionPlan::Insert(insert), _) => {
+            let (new, number) = insert_row(insert, &row, context)?;
+            output.changed(Fate::Inserted, context, || {
+                let mut returned = merged(row, Some(new), target);
+                returned.push(number);
+                returned
+            })
+        }
+        (MergeActionPlan::Update(_) | MergeActionPlan::Delete, None) => Ok(()),
+    }
+}
+
+/// What RETURNING of MERGE looks at: see [`MergePlan`].
+fn merged(mut row: Vec<Value>, new: Option<Vec<Value>>, target: &Target) -> Vec<Value> {
+    let width = target.columns.len();
+    match new {
+        Some(mut new) => {
+            new.resize(width, Value::Null);
+            row.extend_from_slice(&new);
+            row.extend(new);
+            row.push(Value::Boolean(true));
+        }
+        None => {
+            let old = row.get(..width).unwrap_or_default().to_vec();
+            row.resize(row.len() + width, Value::Null);
+            row.extend(old);
+            row.push(Value::Null);
+        }
+    }
+    row
+}

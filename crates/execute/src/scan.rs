@@ -1,0 +1,235 @@
+//! Reading tables by index and by row number, counting and locking their rows. `column_scan` reads them in row order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use farbird_expression::{ExecutionContext, row_of_db_key};
+use farbird_plan::{Access, Count, Lock, TableScan};
+use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
+use farbird_types::{Result, Value};
+
+use crate::batch::{Batch, row_number};
+use crate::bounds::key_range;
+use crate::operator::{Build, Operator};
+use crate::row_id_set::RowIdSet;
+
+/// Reads a table by index or by row number.
+pub(crate) struct TableScanOperator {
+    scan: Arc<TableScan>,
+    state: State,
+    rows: RowBatch,
+}
+
+enum State {
+    /// Not open.
+    Closed,
+    /// Rows by number.
+    Rows(VecDeque<RowId>),
+    /// Ranges of indexes, one after the other.
+    Ranges {
+        scans: VecDeque<IndexScan>,
+        /// Rows already handed out, where ranges may overlap.
+        seen: Option<RowIdSet>,
+    },
+}
+
+impl TableScanOperator {
+    pub(crate) fn new(scan: &Arc<TableScan>) -> TableScanOperator {
+        TableScanOperator { scan: scan.clone(), state: State::Closed, rows: RowBatch::new() }
+    }
+
+    fn index_state(&self, context: &mut ExecutionContext<'_>) -> Result<State> {
+        let Access::Index { ranges, ordered } = &self.scan.access else { return Ok(State::Closed) };
+        let mut scans = VecDeque::with_capacity(ranges.len());
+        for range in ranges {
+            let Some(keys) = key_range(range, context)? else { continue };
+            scans.push_back(IndexScan::new(
+                self.scan.layout.clone(),
+                range.index,
+                keys,
+                ordered.unwrap_or(ScanDirection::Ascending),
+                context.view.clone(),
+                self.scan.columns.clone(),
+            )?);
+        }
+        let seen = (scans.len() > 1).then(|| RowIdSet::new(context.budget.reserve()));
+        Ok(State::Ranges { scans, seen })
+    }
+
+    /// Hands on the rows that the store gave.
+    fn hand_on(
+        rows: &RowBatch,
+        scan: &TableScan,
+        seen: &mut Option<RowIdSet>,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        for index in 0..rows.len() {
+            let row = rows.row_id(index);
+            if let Some(seen) = seen
+                && !seen.insert(row)?
+            {
+                continue;
+            }
+            let values = (0..scan.width).map(|column| rows.value(index, column));
+            let number = scan.row_number.then(|| row_number(row));
+            batch.push(values.chain(number));
+        }
+        Ok(())
+    }
+}
+
+/// The row that a value numbers.
+pub(crate) fn row_id(value: &Value) -> Option<RowId> {
+    match value {
+        Value::Integer { unscaled, .. } => u64::try_from(*unscaled).ok().map(RowId),
+        _ => None,
+    }
+}
+
+impl Operator for TableScanOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.state = match &self.scan.access {
+            Access::Natural => State::Closed,
+            Access::RowKeys(keys) => {
+                let mut rows = VecDeque::new();
+                for key in keys {
+                    if let Value::Text(key) = key.evaluate(&[], context)?
+                        && let Some(row) = row_of_db_key(self.scan.relation.id.0, key.bytes())
+                        && !rows.contains(&RowId(row))
+                    {
+                        rows.push_back(RowId(row));
+                    }
+                }
+                State::Rows(rows)
+            }
+            Access::RowNumber(number) => {
+                State::Rows(row_id(&number.evaluate(&[], context)?).into_iter().collect())
+            }
+            Access::Index { .. } => self.index_state(context)?,
+        };
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        context.check_interrupt()?;
+        batch.reset(self.scan.width + usize::from(self.scan.row_number));
+        let store = &context.transaction.store;
+        match &mut self.state {
+            State::Closed => {}
+            State::Rows(rows) => {
+                while let Some(row) = rows.pop_front() {
+                    let found = store
+                        .read_row(&self.scan.layout, &context.view, row, &self.scan.columns)
+                        .map_err(|error| context.transaction.status_of(error))?;
+                    if let Some(values) = found {
+                        batch.push(values.into_iter().chain(self.scan.row_number.then(|| row_number(row))));
+                        break;
+                    }
+                }
+            }
+            State::Ranges { scans, seen } => {
+                while batch.is_empty()
+                    && let Some(scan) = scans.front_mut()
+                {
+                    let more = scan
+                        .next_batch(store, batch.limit(), &mut self.rows)
+                        .map_err(|error| context.transaction.status_of(error))?;
+                    if more {
+                        Self::hand_on(&self.rows, &self.scan, seen, batch)?;
+                    }
+                    if !more || scan.is_finished() {
+                        scans.pop_front();
+                    }
+                }
+            }
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Counts a table's rows.
+pub(crate) struct CountOperator {
+    count: Arc<Count>,
+    done: bool,
+}
+
+impl CountOperator {
+    pub(crate) fn new(count: &Arc<Count>) -> CountOperator {
+        CountOperator { count: count.clone(), done: true }
+    }
+}
+
+impl Operator for CountOperator {
+    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(1);
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(false);
+        }
+        context.check_interrupt()?;
+        let rows = context
+            .transaction
+            .store
+            .count_rows(&self.count.layout, &context.view)
+            .map_err(|error| context.transaction.status_of(error))?;
+        batch.push([Value::integer(i64::try_from(rows).unwrap_or(i64::MAX))]);
+        Ok(true)
+    }
+}
+
+/// WITH LOCK: locks the rows it hands on.
+pub(crate) struct LockOperator {
+    lock: Arc<Lock>,
+    input: Box<dyn Operator>,
+}
+
+impl LockOperator {
+    pub(crate) fn new(lock: &Arc<Lock>, build: Build) -> LockOperator {
+        LockOperator { lock: lock.clone(), input: build(&lock.input) }
+    }
+}
+
+impl Operator for LockOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        // A row at a time: nobody shall wait for rows that the client may never fetch.
+        let limit = batch.limit();
+        batch.set_limit(1);
+        let result = self.next_locked(context, batch);
+        batch.set_limit(limit);
+        result
+    }
+}
+
+impl LockOperator {
+    fn next_locked(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while self.input.next(context, batch)? {
+            let Some(row) = batch.row(0).get(self.lock.row_number).and_then(row_id) else { return Ok(true) };
+            let (store, layout, view) = (&context.transaction.store, &self.lock.layout, &context.view);
+            // Nobody waits for a row that is to be skipped.
+            let locked = match self.lock.skip_locked {
+                true => store.try_lock_row(layout, view, row),
+                false => store.lock_row(layout, view, row),
+            };
+            match locked {
+                Ok(()) => return Ok(true),
+                Err(StoreError::LockConflict { .. }) if self.lock.skip_locked => {}
+                Err(error) => {
+                    if matches!(error, StoreError::StatementRestart { .. }) {
+                        context.want_restart();
+                    }
+                    batch.truncate(0);
+                    return Err(context.transaction.status_of(error));
+                }
+            }
+        }
+        Ok(false)
+    }
+}

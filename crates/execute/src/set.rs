@@ -1,0 +1,284 @@
+//! Filters, projections, unions and limits.
+
+use std::sync::Arc;
+
+use farbird_expression::{ExecutionContext, Expression};
+use farbird_plan::{Filter, Limit, Project, Union};
+use farbird_types::{Error, Result, SqlType, Value, convert, isc};
+
+use crate::batch::Batch;
+use crate::column_rows::ColumnRows;
+use crate::key_filter::KeyFilter;
+use crate::operator::{Build, ByColumns, Operator};
+
+/// One row without columns.
+#[derive(Default)]
+pub(crate) struct SingleOperator {
+    done: bool,
+}
+
+impl Operator for SingleOperator {
+    fn open(&mut self, _context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+
+    fn next(&mut self, _context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(0);
+        if !std::mem::replace(&mut self.done, true) {
+            batch.push([]);
+        }
+        Ok(!batch.is_empty())
+    }
+}
+
+/// Rows for which a condition is true.
+pub(crate) struct FilterOperator {
+    filter: Arc<Filter>,
+    input: Box<dyn Operator>,
+}
+
+impl FilterOperator {
+    pub(crate) fn new(filter: &Arc<Filter>, build: Build) -> FilterOperator {
+        FilterOperator { input: build(&filter.input), filter: filter.clone() }
+    }
+}
+
+impl Operator for FilterOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while self.input.next(context, batch)? {
+            batch.retain(|row| {
+                context.check_interrupt()?;
+                Ok(self.filter.condition.truth(row, context)? == Some(true))
+            })?;
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        if !self.filter.condition.is_volatile() {
+            self.input.restrict(column, keys);
+        }
+    }
+}
+
+/// Computes new rows.
+pub(crate) struct ProjectOperator {
+    project: Arc<Project>,
+    input: Box<dyn Operator>,
+    rows: Batch,
+    /// The input's columns that the new rows are made of, if they are made of nothing else.
+    columns: Option<Vec<usize>>,
+}
+
+impl ProjectOperator {
+    pub(crate) fn new(project: &Arc<Project>, build: Build) -> ProjectOperator {
+        let column = |item: &Expression| match item {
+            Expression::Column(position) => Some(*position),
+            _ => None,
+        };
+        ProjectOperator {
+            input: build(&project.input),
+            rows: Batch::default(),
+            columns: project.items.iter().map(column).collect(),
+            project: project.clone(),
+        }
+    }
+}
+
+impl Operator for ProjectOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        batch.reset(self.project.items.len());
+        self.rows.set_limit(batch.limit());
+        if !self.input.next(context, &mut self.rows)? {
+            return Ok(false);
+        }
+        for row in self.rows.rows() {
+            context.check_interrupt()?;
+            batch.try_push(self.project.items.iter().map(|item| item.evaluate(row, context)))?;
+        }
+        Ok(true)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        let is_volatile = self.project.items.iter().any(Expression::is_volatile);
+        if let Some(Expression::Column(position)) = self.project.items.get(column).filter(|_| !is_volatile) {
+            self.input.restrict(*position, keys);
+        }
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        let Some(columns) = &self.columns else { return Ok(ByColumns::Unavailable) };
+        let found = self.input.next_columns(context, rows_max, rows)?;
+        if found == ByColumns::Rows {
+            rows.project(columns);
+        }
+        Ok(found)
+    }
+}
+
+/// Several inputs one after the other.
+pub(crate) struct UnionOperator {
+    inputs: Vec<Box<dyn Operator>>,
+    place: usize,
+    /// What each input is told before it is opened: for this opening, and for the next one.
+    restrictions: Vec<(usize, Arc<KeyFilter>)>,
+    next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
+}
+
+impl UnionOperator {
+    pub(crate) fn new(union: &Arc<Union>, build: Build) -> UnionOperator {
+        UnionOperator {
+            inputs: union.inputs.iter().map(build).collect(),
+            place: 0,
+            restrictions: Vec::new(),
+            next_restrictions: Vec::new(),
+        }
+    }
+
+    /// Opens the input whose turn it is, if there is one.
+    fn open_input(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let Some(input) = self.inputs.get_mut(self.place) else { return Ok(()) };
+        self.restrictions.iter().for_each(|(column, keys)| input.restrict(*column, keys));
+        input.open(context)
+    }
+}
+
+impl Operator for UnionOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.place = 0;
+        self.restrictions = std::mem::take(&mut self.next_restrictions);
+        self.open_input(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        while let Some(input) = self.inputs.get_mut(self.place) {
+            if input.next(context, batch)? {
+                return Ok(true);
+            }
+            self.place += 1;
+            self.open_input(context)?;
+        }
+        batch.truncate(0);
+        Ok(false)
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        self.next_restrictions.push((column, Arc::clone(keys)));
+    }
+}
+
+/// Some rows from the beginning are skipped, some handed out.
+pub(crate) struct LimitOperator {
+    limit: Arc<Limit>,
+    input: Box<dyn Operator>,
+    to_skip: u64,
+    to_hand_out: u64,
+}
+
+impl LimitOperator {
+    pub(crate) fn new(limit: &Arc<Limit>, build: Build) -> LimitOperator {
+        LimitOperator { input: build(&limit.input), to_skip: 0, to_hand_out: 0, limit: limit.clone() }
+    }
+}
+
+impl Operator for LimitOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let skip = count(self.limit.skip.as_ref(), context)?;
+        let first = count(self.limit.first.as_ref(), context)?;
+        let (skip, first) = if self.limit.ordinals {
+            // ROWS from TO to: both are numbers of rows, from 1.
+            let from = skip.unwrap_or(1);
+            (from - 1, first.map(|to| to - from + 1))
+        } else {
+            (skip.unwrap_or(0), first)
+        };
+        self.to_skip = u64::try_from(skip).map_err(|_| Error::new(isc::BAD_SKIP_PARAM))?;
+        self.to_hand_out = match first {
+            Some(first) => u64::try_from(first).map_err(|_| Error::new(isc::BAD_LIMIT_PARAM))?,
+            None => u64::MAX,
+        };
+        self.input.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        let limit = batch.limit();
+        let result = self.next_within(context, batch);
+        batch.set_limit(limit);
+        result
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        if self.to_skip > 0 {
+            return Ok(ByColumns::Unavailable);
+        }
+        if self.to_hand_out == 0 {
+            return Ok(ByColumns::End);
+        }
+        let left = usize::try_from(self.to_hand_out).unwrap_or(usize::MAX);
+        let found = self.input.next_columns(context, rows_max.min(left), rows)?;
+        if found == ByColumns::Rows {
+            rows.truncate(left);
+            self.to_hand_out -= rows.len() as u64;
+        }
+        Ok(found)
+    }
+}
+
+impl LimitOperator {
+    fn next_within(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        let limit = batch.limit();
+        while self.to_hand_out > 0 {
+            // Rows past the limit are not even asked for: they may be expensive, or have side effects.
+            let wanted = self.to_skip.saturating_add(self.to_hand_out);
+            batch.set_limit(limit.min(usize::try_from(wanted).unwrap_or(usize::MAX)));
+            if !self.input.next(context, batch)? {
+                return Ok(false);
+            }
+            let rows = batch.len();
+            let skipped = rows.min(usize::try_from(self.to_skip).unwrap_or(usize::MAX));
+            if skipped > 0 {
+                batch.skip(skipped);
+                self.to_skip -= skipped as u64;
+            }
+            batch.truncate(usize::try_from(self.to_hand_out).unwrap_or(usize::MAX));
+            self.to_hand_out -= batch.len() as u64;
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        batch.truncate(0);
+        Ok(false)
+    }
+}
+
+/// The value of a limit; `None` if there is none, or if it is NULL.
+fn count(limit: Option<&Expression>, context: &mut ExecutionContext<'_>) -> Result<Option<i64>> {
+    let Some(limit) = limit else { return Ok(None) };
+    let value = limit.evaluate(&[], context)?;
+    match convert::cast(&value, &SqlType::BIGINT, &context.cast)? {
+        Value::Integer { unscaled, .. } => Ok(Some(unscaled)),
+        _ => Ok(None),
+    }
+}
