@@ -36,11 +36,8 @@ struct Arguments {
 enum Command {
     /// Serve databases to Firebird drivers.
     Serve(serve::Arguments),
-    /// Bring a distant server near: programs connect here as if it were the server.
     Edge(farlink::edge::Arguments),
-    /// Let distant programs come near to a Firebird server that knows nothing of it.
     Origin(farlink::origin::Arguments),
-    /// Make two ends of the farlink known to each other.
     Pair(farlink::pair::Arguments),
     /// Run SQL on a database file or on a server: a shell, a script or one command.
     Sql(shell::Arguments),
