@@ -1,0 +1,336 @@
+//! `farbird pair`, `farbird edge` and `farbird serve --farlink` as an administrator uses them: pairing, revocation, transports, cut
+//! links, shutdown. What a program sees is seen with our own driver, which is given the edge's address.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use farbird_client::blocking::Connection;
+use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions, Value};
+use tempfile::TempDir;
+
+/// No step of these tests takes as long on any machine; a test that would wait for ever fails instead.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn farbird(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_farbird"));
+    command.current_dir(folder).env("FARBIRD_SYSDBA_PASSWORD", "masterkey").env("FARBIRD_LOG", "info");
+    command
+}
+
+/// A `farbird` process that listens.
+struct Running {
+    child: Child,
+    /// Where, as it has said.
+    address: SocketAddr,
+    log: Arc<Mutex<String>>,
+}
+
+impl Running {
+    /// `listens`: what stands before the address in what it says.
+    fn start(mut command: Command, listens: &str) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (mut errors, kept) = (BufReader::new(child.stderr.take().unwrap()), log.clone());
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while errors.read_line(&mut line).is_ok_and(|length| length > 0) {
+                kept.lock().unwrap().push_str(&line);
+                line.clear();
+            }
+        });
+        let mut said = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        while !said.contains(listens) {
+            let length = out.read_line(&mut said).unwrap();
+            assert!(length > 0, "it ended: {said}{}", log.lock().unwrap());
+        }
+        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let (_, behind) = said.split_once(listens).unwrap();
+        let address = behind.trim_start().split([',', '\n']).next().unwrap().parse().unwrap();
+        Running { child, address, log }
+    }
+
+    fn wait_for_log(&self, words: &str) {
+        let begun = Instant::now();
+        while !self.log.lock().unwrap().contains(words) {
+            assert!(begun.elapsed() < PATIENCE, "`{words}` is not in the log: {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn exit_code(&mut self) -> Option<i32> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end: {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What `farbird pair` prints.
+fn pair(folder: &Path, keys: &str, arguments: &[&str]) -> String {
+    let output = farbird(folder).args(["pair", "--keys", keys]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A folder in which both ends know each other.
+fn paired() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let edge = pair(folder.path(), "edge", &["--name", "london"]);
+    let origin = pair(folder.path(), "origin", &["--name", "tokyo", edge.trim()]);
+    pair(folder.path(), "edge", &[origin.trim()]);
+    folder
+}
+
+fn serve(folder: &Path) -> Running {
+    let mut command = farbird(folder);
+    command.args([
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--farlink",
+        "127.0.0.1:0",
+        "--farlink-keys",
+        "origin",
+    ]);
+    Running::start(command, "its farlink listens on")
+}
+
+fn edge(folder: &Path, origin: SocketAddr, arguments: &[&str]) -> Running {
+    let mut command = farbird(folder);
+    command.args(["edge", "--listen", "127.0.0.1:0", "--keys", "edge", "--origin", &origin.to_string()]);
+    Running::start(
+        {
+            command.args(arguments);
+            command
+        },
+        "listens on",
+    )
+}
+
+fn options() -> ConnectOptions {
+    ConnectOptions::new("sysdba", "masterkey")
+}
+
+fn create(edge: &Running) -> Connection {
+    let location = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let connection = Connection::create(&location, &CreateOptions::default(), &options()).unwrap();
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    connection.run(&transaction, "create table t (id integer not null primary key)").unwrap();
+    connection.commit(transaction).unwrap();
+    connection
+}
+
+fn insert(connection: &Connection, id: i32) {
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    connection.run(&transaction, &format!("insert into t values ({id})")).unwrap();
+    connection.commit(transaction).unwrap();
+}
+
+fn count(connection: &Connection) -> Value {
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    let count = connection.query_all(&transaction, "select count(*) from t").unwrap()[0][0].clone();
+    connection.commit(transaction).unwrap();
+    count
+}
+
+/// A network in between that lets TCP pass, and no UDP; it can be cut.
+struct Network {
+    address: SocketAddr,
+    passing: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Network {
+    fn to(origin: SocketAddr) -> Network {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let passing = Arc::new(Mutex::new(Vec::new()));
+        let all = passing.clone();
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                let (near, far) = (near.unwrap(), TcpStream::connect(origin).unwrap());
+                all.lock().unwrap().extend([near.try_clone().unwrap(), far.try_clone().unwrap()]);
+                for (from, to) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
+                    std::thread::spawn(move || pass(from, to));
+                }
+            }
+        });
+        Network { address, passing }
+    }
+
+    fn cut(&self) {
+        for stream in self.passing.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let mut buffer = [0; 4096];
+    while let Ok(length) = from.read(&mut buffer)
+        && length > 0
+        && to.write_all(&buffer[..length]).is_ok()
+    {}
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+#[test]
+fn two_commands_set_up_a_site() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let edge = edge(folder.path(), server.address, &[]);
+    let connection = create(&edge);
+    insert(&connection, 1);
+    assert_eq!(count(&connection), Value::Integer { unscaled: 1, scale: 0 });
+    edge.wait_for_log("by QUIC");
+    assert!(pair(folder.path(), "edge", &["--list"]).starts_with("tokyo\t"));
+}
+
+#[test]
+fn who_is_revoked_is_out_at_once_and_for_good() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let edge = edge(folder.path(), server.address, &[]);
+    let connection = create(&edge);
+    pair(folder.path(), "origin", &["--revoke", "london"]);
+    server.wait_for_log("the peer was revoked");
+    let begun = Instant::now();
+    let transaction = loop {
+        let broken = connection.begin(&TransactionOptions::default()).and_then(|transaction| {
+            connection.query_all(&transaction, "select count(*) from t").map(|_| ())?;
+            connection.commit(transaction)
+        });
+        if broken.is_err() {
+            break broken;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the program still reaches the server");
+    };
+    assert!(transaction.is_err());
+    edge.wait_for_log("cannot reach the origin");
+    let line = pair(folder.path(), "edge", &[]);
+    let again = farbird(folder.path()).args(["pair", "--keys", "origin", line.trim()]).output().unwrap();
+    assert!(!again.status.success());
+    assert!(String::from_utf8_lossy(&again.stderr).contains("revoked"));
+}
+
+#[test]
+fn strangers_get_nowhere() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let line = pair(folder.path(), "stranger", &["--name", "stranger"]);
+    // It knows the origin, which does not know it.
+    pair(folder.path(), "stranger", &[pair(folder.path(), "origin", &[]).trim()]);
+    for transport in ["quic", "tcp"] {
+        let arguments = ["--keys", "stranger", "--transport", transport];
+        let mut command = farbird(folder.path());
+        command
+            .args(["edge", "--listen", "127.0.0.1:0", "--origin", &server.address.to_string()])
+            .args(arguments);
+        let edge = Running::start(command, "listens on");
+        edge.wait_for_log("not paired with each other");
+        assert!(!edge.log.lock().unwrap().contains("linked with"));
+    }
+    // An origin that the edge does not know is none either.
+    pair(folder.path(), "origin", &[line.trim()]);
+    pair(folder.path(), "stranger", &["--revoke", "tokyo"]);
+    let other = pair(folder.path(), "other", &["--name", "other"]);
+    pair(folder.path(), "stranger", &[other.trim()]);
+    let mut command = farbird(folder.path());
+    command.args([
+        "edge",
+        "--listen",
+        "127.0.0.1:0",
+        "--keys",
+        "stranger",
+        "--origin",
+        &server.address.to_string(),
+    ]);
+    let edge = Running::start(command, "listens on");
+    edge.wait_for_log("not paired with each other");
+}
+
+#[test]
+fn ends_that_know_nobody_do_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let without_key = farbird(folder.path()).args(["edge", "--origin", "localhost"]).output().unwrap();
+    assert_eq!(without_key.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&without_key.stderr).contains("farbird pair"));
+    pair(folder.path(), "farbird-farlink", &[]);
+    let unpaired = farbird(folder.path()).args(["edge", "--origin", "localhost"]).output().unwrap();
+    assert_eq!(unpaired.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unpaired.stderr).contains("no other end is paired"));
+    let nowhere = farbird(folder.path()).arg("edge").output().unwrap();
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("--origin HOST"));
+}
+
+#[test]
+fn where_udp_does_not_pass_tcp_does() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let network = Network::to(server.address);
+    let edge = edge(folder.path(), network.address, &[]);
+    let connection = create(&edge);
+    insert(&connection, 1);
+    assert_eq!(count(&connection), Value::Integer { unscaled: 1, scale: 0 });
+    edge.wait_for_log("by TCP");
+}
+
+#[test]
+fn a_cut_cable_is_not_noticed() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let network = Network::to(server.address);
+    let edge = edge(folder.path(), network.address, &["--transport", "tcp"]);
+    let connection = create(&edge);
+    // An idle program, one in a transaction, and one that asks while there is no link.
+    for id in 0..5 {
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        connection.run(&transaction, &format!("insert into t values ({id})")).unwrap();
+        network.cut();
+        connection.run(&transaction, &format!("insert into t values ({})", id + 100)).unwrap();
+        network.cut();
+        connection.commit(transaction).unwrap();
+        network.cut();
+    }
+    assert_eq!(count(&connection), Value::Integer { unscaled: 10, scale: 0 });
+    edge.wait_for_log("nothing is lost");
+}
+
+#[test]
+fn an_edge_that_is_told_to_stop_lets_programs_finish() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let mut edge = edge(folder.path(), server.address, &[]);
+    let connection = create(&edge);
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    connection.run(&transaction, "insert into t values (1)").unwrap();
+    edge.signal("-HUP");
+    edge.wait_for_log("read settings");
+    edge.signal("-TERM");
+    edge.wait_for_log("shuts down");
+    connection.run(&transaction, "insert into t values (2)").unwrap();
+    connection.commit(transaction).unwrap();
+    connection.close().unwrap();
+    assert_eq!(edge.exit_code(), Some(0));
+    server.wait_for_log("the session with london is over");
+}
