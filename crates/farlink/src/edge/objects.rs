@@ -26,8 +26,6 @@ pub(super) enum Object {
 /// A transaction of the program.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    /// What it was begun with.
-    pub(super) tpb: Vec<u8>,
     /// How its end is to be answered is the server's affair: nobody here knows all about it.
     pub(super) is_opaque: bool,
     /// Whether it may have changed something.
@@ -63,6 +61,20 @@ pub(super) struct Statement {
     /// Whether it has a cursor's name: rows are not to run ahead of UPDATE ... WHERE CURRENT OF.
     pub(super) is_named: bool,
     pub(super) cursor: CursorPlace,
+    /// Which of the program's requests has executed it at the server last.
+    pub(super) executed_by: u64,
+    /// What was asked about that execution before the program asks it.
+    pub(super) foreseen: Option<Foreseen>,
+}
+
+/// A question that the program is expected to ask, asked already.
+#[derive(Debug)]
+pub(super) struct Foreseen {
+    pub(super) id: RequestId,
+    pub(super) items: Vec<u8>,
+    pub(super) room: u32,
+    /// The reply, once it is here.
+    pub(super) packets: Option<Vec<u8>>,
 }
 
 /// Where a statement's cursor is.

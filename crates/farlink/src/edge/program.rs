@@ -46,6 +46,8 @@ pub struct Program {
     pub(super) own: HashMap<RequestId, Effect>,
     next_request: u32,
     next_cursor: u32,
+    /// How many requests the program has made.
+    pub(super) requests: u64,
     /// How many asks have been sent on this channel.
     pub(super) asked: u32,
     /// Bytes that were written quietly into BLOBs since a request was last waited for.
@@ -108,6 +110,7 @@ impl Program {
             own: HashMap::new(),
             next_request: RequestId::CONNECT.0 + 1,
             next_cursor: 0,
+            requests: 0,
             asked: 0,
             quiet_bytes: 0,
             granted_rows: 0,
@@ -252,6 +255,7 @@ impl Program {
                 match self.decoder.next_request() {
                     Ok(Some(request)) => {
                         self.site.count(|counters| counters.requests += 1);
+                        self.requests += 1;
                         self.request(request);
                         self.advance();
                     }

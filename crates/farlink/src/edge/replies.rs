@@ -25,6 +25,8 @@ pub(super) enum Effect {
     Begun { handle: u16, tpb: Vec<u8> },
     /// A transaction was to end.
     Ended { transaction: u16 },
+    /// What a transaction has changed was to be committed or undone; it goes on.
+    Retained { transaction: u16 },
     /// A statement was to be prepared.
     Prepared { statement: u16, text: Box<StatementText>, key: Option<Box<Key>> },
     /// Something was asked about a statement.
@@ -41,6 +43,8 @@ pub(super) enum Effect {
     BlobMade { handle: u16, transaction: u16, kind: MadeBlob },
     /// A BLOB was to be made that nobody has asked for.
     Spare { handle: u16, transaction: u16 },
+    /// Something was asked about an execution before the program asks it.
+    Foreseen { statement: u16 },
     /// A BLR request was to be compiled.
     Compiled { handle: u16, blr: Vec<u8> },
     /// The database was to be detached.
@@ -95,6 +99,16 @@ impl Program {
     }
 
     fn reply(&mut self, id: RequestId, mut packets: Vec<u8>) {
+        if let Some(Effect::Foreseen { statement }) = self.own.get(&id) {
+            let statement = *statement;
+            self.own.remove(&id);
+            if let Some(statement) = self.objects.statement(statement)
+                && let Some(foreseen) = statement.foreseen.as_mut().filter(|foreseen| foreseen.id == id)
+            {
+                foreseen.packets = Some(packets);
+            }
+            return;
+        }
         if let Some(effect) = self.own.remove(&id) {
             self.apply(effect, &mut packets);
             return;
@@ -174,7 +188,7 @@ impl Program {
             }
             (Effect::Begun { handle, tpb }, Some(_)) => {
                 self.speculate_begun(handle, &tpb);
-                let transaction = Transaction { tpb, is_opaque: true, ..Transaction::default() };
+                let transaction = Transaction { is_opaque: true, ..Transaction::default() };
                 self.objects.set(handle, Object::Transaction(Box::new(transaction)));
             }
             (Effect::Compiled { handle, blr }, Some(_)) => {
@@ -183,6 +197,7 @@ impl Program {
                 }
             }
             (Effect::Ended { transaction }, Some(_)) => self.end_transaction(transaction),
+            (Effect::Retained { transaction }, Some(_)) => self.retained(transaction),
             (Effect::Prepared { statement, text, key }, Some(response)) => {
                 self.prepared(statement, *text, key, &response);
             }

@@ -74,6 +74,8 @@ pub(super) struct Described {
     pub(super) kind: Kind,
     /// Whether the text calls nothing that could change something.
     pub(super) looks_pure: bool,
+    /// Whether executing it may open a cursor.
+    pub(super) has_cursor: bool,
     /// Whether it may lock rows.
     locks: bool,
     learned: Mutex<Learned>,
@@ -87,6 +89,8 @@ struct Learned {
     shape: Option<Arc<Shape>>,
     /// Replies to op_info_sql, by items and room.
     information: HashMap<(Vec<u8>, u32), Response>,
+    /// What programs ask right after an execution: items and room.
+    asked_after: Option<(Vec<u8>, u32)>,
 }
 
 /// Replies to op_info_sql that are kept for one statement.
@@ -102,6 +106,8 @@ impl Described {
             data: response.data.clone(),
             fingerprint: Fingerprint::of(&response.data),
             kind,
+            has_cursor: statement_type_of(&response.data)
+                .is_none_or(|kind| matches!(kind, statement_type::SELECT | statement_type::SELECT_FOR_UPD)),
             looks_pure: kind == Kind::Query && is_pure_query(&shown),
             locks: has_word(&shown, "lock"),
             learned: Mutex::default(),
@@ -147,6 +153,15 @@ impl Described {
         }
     }
 
+    /// What programs ask right after an execution: how many rows it has changed, usually.
+    pub(super) fn asked_after(&self) -> Option<(Vec<u8>, u32)> {
+        self.learned().asked_after.clone()
+    }
+
+    pub(super) fn set_asked_after(&self, items: Vec<u8>, room: u32) {
+        self.learned().asked_after = Some((items, room));
+    }
+
     /// The text, for people.
     pub(super) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.text.sql).into_owned()
@@ -177,11 +192,16 @@ pub(super) fn is_stable_information(items: &[u8]) -> bool {
     true
 }
 
-fn kind(data: &[u8], word: &str) -> Kind {
+/// The kind of statement that a description names, if it does.
+fn statement_type_of(data: &[u8]) -> Option<u8> {
     let mut items = InfoReader::sql(data).map_while(Result::ok);
     let told = items.find(|item| item.item == sql::STMT_TYPE).and_then(|item| item.integer());
+    told.and_then(|told| u8::try_from(told).ok())
+}
+
+fn kind(data: &[u8], word: &str) -> Kind {
     let is_query = matches!(word, "select" | "with");
-    match told.and_then(|told| u8::try_from(told).ok()) {
+    match statement_type_of(data) {
         Some(statement_type::SELECT) if is_query => Kind::Query,
         Some(statement_type::SELECT) => Kind::Change,
         Some(statement_type::SELECT_FOR_UPD) => Kind::ForUpdate,

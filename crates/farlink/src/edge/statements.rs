@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use farbird_types::isc;
 use farbird_wire::packet::{
-    Execute, ExecuteImmediate2, Fetch, Information, Request, Response, StatementText,
+    BufferLength, Execute, ExecuteImmediate2, Fetch, Information, Request, Response, StatementText,
 };
 use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement};
 
 use super::Program;
 use super::counters::Saved;
 use super::cursors::{Fetched, Rows};
-use super::objects::{CursorPlace, Object, Statement};
+use super::objects::{CursorPlace, Foreseen, Object, Statement};
 use super::program::Answer;
 use super::replies::Effect;
 use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_stable_information, kind_of_text};
@@ -99,6 +99,9 @@ impl Program {
     /// op_info_sql.
     pub(super) fn statement_information(&mut self, information: Information) {
         let room = information.buffer_length.0;
+        if self.answer_foreseen(&information) {
+            return;
+        }
         let described = self.objects.statement(information.object.0).and_then(|statement| {
             statement.described.clone().filter(|_| is_stable_information(&information.items))
         });
@@ -115,6 +118,60 @@ impl Program {
             room,
         });
         self.relay(&Request::StatementInformation(information), 0, effect);
+    }
+
+    /// Answers a question about the last execution that was asked with it; gives whether it was.
+    fn answer_foreseen(&mut self, information: &Information) -> bool {
+        let room = information.buffer_length.0;
+        let Some(statement) = self.objects.statement(information.object.0) else { return false };
+        // Nothing has come between that could change the answer.
+        let is_about_execution = statement.executed_by != 0 && statement.executed_by + 1 == self.requests;
+        match statement.foreseen.take() {
+            Some(foreseen)
+                if is_about_execution && foreseen.items == information.items && foreseen.room == room =>
+            {
+                self.site.save(Saved::Information);
+                match foreseen.packets {
+                    Some(packets) => self.answers.push_back(Answer::Ready { packets, is_lazy: false }),
+                    None => {
+                        self.own.remove(&foreseen.id);
+                        let (id, effect, packets) = (foreseen.id, None, None);
+                        self.answers.push_back(Answer::Asked { id, effect, packets });
+                    }
+                }
+                true
+            }
+            _ => {
+                if is_about_execution
+                    && !is_stable_information(&information.items)
+                    && let Some(described) = &statement.described
+                {
+                    described.set_asked_after(information.items.clone(), room);
+                }
+                false
+            }
+        }
+    }
+
+    /// Asks what programs ask after this statement's executions, together with the execution.
+    fn foresee(&mut self, handle: u16, described: &Described) {
+        let Some(statement) = self.objects.statement(handle) else { return };
+        statement.executed_by = self.requests;
+        statement.foreseen = None;
+        let Some((items, room)) = described.asked_after() else { return };
+        let id = self.new_request();
+        let information = Information {
+            object: Handle(handle),
+            incarnation: 0,
+            items: items.clone(),
+            buffer_length: BufferLength(room),
+        };
+        let packet = self.packet(&Request::StatementInformation(information));
+        self.ask(Ask::Relay { id, object: 0, packet });
+        self.own.insert(id, Effect::Foreseen { statement: handle });
+        if let Some(statement) = self.objects.statement(handle) {
+            statement.foreseen = Some(Foreseen { id, items, room, packets: None });
+        }
     }
 
     /// Whether executing the statement is known to change nothing.
@@ -166,7 +223,8 @@ impl Program {
         if !described.is_some_and(|described| self.is_pure(described)) {
             self.changes(kind, transaction, described.map(|described| described.shown()).as_deref());
         }
-        let may_open = matches!(request, Request::Execute(_)) && kind != Kind::Definition;
+        let may_open =
+            matches!(request, Request::Execute(_)) && described.is_none_or(|described| described.has_cursor);
         if may_open
             && let Some(statement) = self.objects.statement(statement)
             && matches!(statement.cursor, CursorPlace::None)
@@ -177,6 +235,9 @@ impl Program {
             self.site.count_text(described, |text| text.executions += 1);
         }
         self.execute_relayed(request, transaction, may_open.then_some(statement));
+        if let Some(described) = described {
+            self.foresee(statement, described);
+        }
     }
 
     fn execute_relayed(&mut self, request: Request, transaction: u16, cursor_of: Option<u16>) {

@@ -62,7 +62,7 @@ impl Program {
         }
         self.quietly(&request, handle);
         self.speculate_begun(handle, &tpb);
-        let transaction = Transaction { tpb, ..Transaction::default() };
+        let transaction = Transaction::default();
         self.objects.set(handle, Object::Transaction(Box::new(transaction)));
         self.answer(Response::object(Handle(handle)), Some(Saved::Begin));
     }
@@ -76,7 +76,10 @@ impl Program {
             Some(transaction) => !transaction.wrote && !transaction.is_opaque,
             None => false,
         };
-        let effect = (!retains).then_some(Effect::Ended { transaction: handle.0 });
+        let effect = Some(match retains {
+            false => Effect::Ended { transaction: handle.0 },
+            true => Effect::Retained { transaction: handle.0 },
+        });
         if !ends_here || self.is_strict() {
             return self.relay(request, 0, effect);
         }
@@ -129,6 +132,16 @@ impl Program {
             self.openings.remove(&cursor);
             self.granted_rows = self.granted_rows.saturating_sub(granted);
             self.site.give_back_rows(granted);
+        }
+    }
+
+    /// What the transaction has changed is committed or undone, and it goes on.
+    pub(super) fn retained(&mut self, handle: u16) {
+        let Some(transaction) = self.objects.transaction(handle) else { return };
+        transaction.wrote = false;
+        let redefined = std::mem::take(&mut transaction.redefined);
+        if redefined && let Some(database) = self.attachment.as_ref().and_then(|attached| attached.database) {
+            self.site.invalidate(database);
         }
     }
 
