@@ -100,6 +100,10 @@ impl SubstrateState for CachedState {
         self.base.get(space, key)
     }
 
+    fn bytes(&self, space: Space) -> Result<u64> {
+        self.base.bytes(space)
+    }
+
     fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
         self.base.bounds(space)
     }

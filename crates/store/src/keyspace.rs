@@ -5,7 +5,7 @@
 //! | versions of a relation | row (8), complement of the commit number (8): newest first | [`crate::version`] |
 //! | changes of a relation | row (8), transaction (8), complement of the change number (8): newest first | [`crate::version`] |
 //! | blocks of a relation | first row (8) | [`crate::block`] |
-//! | an index | encoded key, row (8) | empty |
+//! | an index | encoded key, row (8) | empty; in the file they stand [packed](crate::substrate) |
 //! | blobs, pages of blobs | blob (8), part (1), chunk (4), piece (1) | see [`crate::blob`] |
 //! | references to blobs | blob whose contents they are (8), blob that has them (8); 0 for the latter: its own row is gone | empty |
 //! | sequences | sequence (4) | value, end of the reservation (8 each, little-endian) |
@@ -14,11 +14,16 @@
 
 use crate::{BlobKey, CommitNumber, RowId, TransactionId};
 
+/// Version of the layouts that docs/store.md describes.
+pub(crate) const STORE_FORMAT: u64 = 3;
+/// The version before: the entries of indexes stood one by one.
+pub(crate) const FORMAT_OF_SINGLE_ENTRIES: u64 = 2;
+
 /// Keys of the meta space.
 pub(crate) mod meta {
     use crate::{IndexId, RelationId, TransactionId};
 
-    /// Format of the store: 4 bytes, little-endian.
+    /// Format of the store: 8 bytes, little-endian.
     pub(crate) const FORMAT: &[u8] = b"format";
     /// The latest commit number: 8 bytes, little-endian.
     pub(crate) const LAST_COMMIT: &[u8] = b"last commit";

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use crate::blob::references::PendingReferences;
 use crate::block_cache::{CachedState, keeps_blocks};
 use crate::commit::CommitQueue;
-use crate::keyspace::meta;
+use crate::keyspace::{STORE_FORMAT, meta};
 use crate::locks::LockTable;
 use crate::log::LoggedSubstrate;
 use crate::numbers::{Counter, read_number};
@@ -28,7 +28,7 @@ use crate::substrate::{
 };
 use crate::sweep::Sweeper;
 use crate::{
-    CancelFlag, CommitNumber, FileKind, Isolation, RelationId, RelationLayout, Result, StoreError,
+    CancelFlag, CommitNumber, FileKind, IndexId, Isolation, RelationId, RelationLayout, Result, StoreError,
     StoreOptions, StoreStatistics, Transaction, TransactionId, TransactionOptions, identify, recovery,
 };
 
@@ -38,8 +38,6 @@ pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// Version of the layouts described in docs/store.md.
-const FORMAT: u64 = 2;
 /// Transaction numbers that one write reserves.
 const TRANSACTIONS_RESERVED: u64 = 1_024;
 /// BLOB numbers that one write reserves.
@@ -190,18 +188,18 @@ impl Store {
     pub fn on_substrate(substrate: Arc<dyn Substrate>, options: StoreOptions) -> Result<Store> {
         let snapshot = substrate.snapshot()?;
         match read_number(&*snapshot, meta::FORMAT)? {
-            Some(FORMAT) => {}
-            Some(_) => {
-                return Err(StoreError::corrupt(
-                    "the store's format: another version of the program wrote it",
-                ));
+            Some(STORE_FORMAT) => {}
+            Some(format) => {
+                return Err(StoreError::corrupt(format!(
+                    "the store's format {format}: another version of Farbird wrote it, open it with that one (this one knows {STORE_FORMAT})"
+                )));
             }
             None if snapshot.scan(Space::Meta, ALL_KEYS, Direction::Forward)?.next().is_some() => {
                 return Err(StoreError::WrongKind(FileKind::Other));
             }
             None => {
                 let mut batch = WriteBatch::new();
-                batch.put(Space::Meta, meta::FORMAT.to_vec(), FORMAT.to_le_bytes().to_vec());
+                batch.put(Space::Meta, meta::FORMAT.to_vec(), STORE_FORMAT.to_le_bytes().to_vec());
                 substrate.write(batch, Durability::Durable)?;
             }
         }
@@ -333,6 +331,11 @@ impl Store {
     /// The number of the latest published commit.
     pub fn last_commit(&self) -> CommitNumber {
         self.inner.last_commit()
+    }
+
+    /// What an index takes in the file, in bytes. All its pages are looked at.
+    pub fn index_bytes(&self, index: IndexId) -> Result<u64> {
+        self.inner.snapshot().bytes(Space::Index(index))
     }
 
     /// All committed catalog entries, in key order.

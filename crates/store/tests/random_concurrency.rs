@@ -41,7 +41,8 @@ fn run_threads(options: &StoreOptions) {
     let seed = given.unwrap_or(20_261_121);
     println!("FARBIRD_SEED={seed}");
     let backend = redb::backends::InMemoryBackend::new();
-    let substrate = LoggedSubstrate::on_backend(backend, 16 << 20, 64 << 10).expect("a substrate");
+    let mut substrate = LoggedSubstrate::on_backend(backend, 16 << 20, 64 << 10).expect("a substrate");
+    substrate.keep_leaves_small();
     let store = Store::on_substrate(Arc::new(substrate), options.clone()).expect("open");
     let layout = layout();
     store.register_layout(Arc::clone(&layout));

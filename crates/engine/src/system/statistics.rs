@@ -31,8 +31,8 @@ pub(super) fn selectivity(index: &Index, part: usize, known: Option<&RelationSta
     }
 }
 
-/// FARBIRD$STATISTICS: a row for each table, one for each of its columns, one for each number of leading parts of its indexes. Tables
-/// of which nothing is known yet have none.
+/// FARBIRD$STATISTICS: a row for each table, one for each of its columns, one for each number of leading parts of its indexes: that of
+/// all parts says what the index takes in the file. Tables of which nothing is known yet have none.
 pub(super) fn statistics(rows: &mut RowSet<'_, '_, '_>) {
     let catalog = Arc::clone(&rows.catalog);
     for relation in relations_in_order(&catalog) {
@@ -67,6 +67,11 @@ pub(super) fn statistics(rows: &mut RowSet<'_, '_, '_>) {
                     .number("FARBIRD$ROWS", number(found.entries))
                     .double("FARBIRD$DISTINCT", *distinct)
                     .boolean("FARBIRD$EXACT", Some(known.is_exact));
+                if part + 1 == found.distinct.len()
+                    && let Ok(bytes) = rows.context.database.store.index_bytes(StoreIndex(index.id.0))
+                {
+                    rows.number("FARBIRD$BYTES", number(bytes));
+                }
             }
         }
     }

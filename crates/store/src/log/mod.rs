@@ -166,6 +166,11 @@ impl LoggedSubstrate {
         LoggedSubstrate::over(base, room)
     }
 
+    /// As [`RedbSubstrate::keep_leaves_small`].
+    pub fn keep_leaves_small(&mut self) {
+        self.base.keep_leaves_small();
+    }
+
     fn over(base: RedbSubstrate, room: Room) -> Result<LoggedSubstrate> {
         let (latest, position) = replay(&base, &room, room.capacity())?;
         Ok(LoggedSubstrate { base, room, state: Mutex::new(State::after(latest, position)) })

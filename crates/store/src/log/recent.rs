@@ -232,6 +232,10 @@ impl SubstrateState for RecentState {
         }
     }
 
+    fn bytes(&self, space: Space) -> Result<u64> {
+        self.base.bytes(space)
+    }
+
     fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
         let Some(changes) = self.changes(space) else { return self.base.bounds(space) };
         if let Some(known) = self.bounds.lock().get(&space) {

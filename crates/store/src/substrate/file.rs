@@ -25,6 +25,8 @@ use redb::{
 };
 
 use super::fault;
+use super::leaf_tables::{RedbLeafTable, RedbLeaves, pack_single_entries};
+use super::leaves::{self, LeafScan, Limits};
 use super::overlay::Overlay;
 use super::pages::{CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
@@ -45,6 +47,7 @@ pub struct RedbSubstrate {
     synced: Mutex<Option<SyncedHeader>>,
     /// Whether redb must be opened again before it can be written to.
     broken: AtomicBool,
+    limits: Limits,
 }
 
 #[derive(Debug)]
@@ -86,9 +89,22 @@ impl RedbSubstrate {
     pub fn on_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<RedbSubstrate> {
         let file: Arc<dyn StorageBackend> = Arc::new(backend);
         lock(&*file)?;
-        let open = RwLock::new(Some(open_database(&file, None, cache_bytes, true)?));
+        let open = open_database(&file, None, cache_bytes, true)?;
+        pack_single_entries(&open.database)?;
+        let open = RwLock::new(Some(open));
         let synced = Mutex::default();
-        Ok(RedbSubstrate { file, cache_bytes, open, synced, broken: AtomicBool::new(false) })
+        let limits = Limits::default();
+        Ok(RedbSubstrate { file, cache_bytes, open, synced, broken: AtomicBool::new(false), limits })
+    }
+
+    /// Makes leaves of indexes so small from now on that they split and join all the time: for tests.
+    pub fn keep_leaves_small(&mut self) {
+        self.limits = Limits { leaf_bytes: 160, group_entries: 4 };
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_database(&self, run: impl FnOnce(&Database)) {
+        run(&self.open.read().as_ref().expect("open").database);
     }
 
     /// Merges what was acknowledged elsewhere (in the commit log) also over a storage that is not written to: it stays
@@ -109,7 +125,7 @@ impl RedbSubstrate {
         let before = open.pages.synced_header();
         let transaction = fault::catch(|| open.database.begin_write().map_err(failed))
             .inspect_err(|_| self.broken.store(true, Ordering::SeqCst))?;
-        let applied = fault::catch(|| apply(&transaction, batch));
+        let applied = fault::catch(|| apply(&transaction, batch, self.limits));
         // A commit that fails half-way may or may not be in the file; what fails before it is not, and redb goes on
         // unless it was a write.
         let ended = fault::catch(|| match applied {
@@ -262,7 +278,7 @@ fn open_pages(pages: &CheckedPages, cache_bytes: usize) -> Result<Database> {
 }
 
 /// The one place where redb's errors become ours.
-fn failed(error: impl Into<redb::Error>) -> StoreError {
+pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
     match error.into() {
         redb::Error::Io(error) => error.into(),
         redb::Error::DatabaseAlreadyOpen => StoreError::InUse,
@@ -273,10 +289,10 @@ fn failed(error: impl Into<redb::Error>) -> StoreError {
     }
 }
 
-type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
-type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
+pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
-fn table_name(space: Space) -> String {
+pub(super) fn table_name(space: Space) -> String {
     let mut name = String::new();
     let written = match space {
         Space::Meta => write!(name, "meta"),
@@ -288,7 +304,7 @@ fn table_name(space: Space) -> String {
         Space::Versions(relation) => write!(name, "versions/{}", relation.0),
         Space::Changes(relation) => write!(name, "changes/{}", relation.0),
         Space::Blocks(relation) => write!(name, "blocks/{}", relation.0),
-        Space::Index(index) => write!(name, "index/{}", index.0),
+        Space::Index(index) => write!(name, "leaves/{}", index.0),
     };
     written.expect("writing to a string does not fail");
     name
@@ -367,7 +383,7 @@ fn redb_durability(durability: Durability) -> redb::Durability {
     }
 }
 
-fn apply(transaction: &WriteTransaction, batch: WriteBatch) -> Result<()> {
+fn apply(transaction: &WriteTransaction, batch: WriteBatch, limits: Limits) -> Result<()> {
     let (cleared, spaces) = batch.into_sorted();
     for space in cleared {
         let name = table_name(space);
@@ -377,45 +393,31 @@ fn apply(transaction: &WriteTransaction, batch: WriteBatch) -> Result<()> {
         let name = table_name(space);
         let mut table =
             transaction.open_table(TableDefinition::<&[u8], &[u8]>::new(&name)).map_err(failed)?;
-        let appended = match space {
-            Space::Index(_) if changes.len() >= APPENDED_MIN => beyond_last(&table, &changes)?,
-            _ => changes.len(),
-        };
-        let (among, beyond) = changes.split_at(appended);
-        for (key, value) in among {
+        if is_packed(space) {
+            leaves::apply(&mut RedbLeafTable(table), &latest_of_each(changes), limits)?;
+            continue;
+        }
+        for (key, value) in &changes {
             match value {
                 Some(value) => table.insert(key.as_slice(), value.as_slice()).map_err(failed)?,
                 None => table.remove(key.as_slice()).map_err(failed)?,
             };
         }
-        append(&mut table, beyond)?;
     }
     Ok(())
 }
 
-/// Fewer changes than this are made one by one.
-const APPENDED_MIN: usize = 64;
-
-/// Where the changes beyond the last key of a table begin.
-fn beyond_last(table: &WriteTable<'_>, changes: &[KeyChange]) -> Result<usize> {
-    let last = table.last().map_err(failed)?;
-    Ok(last.map_or(0, |(last, _)| changes.partition_point(|(key, _)| key.as_slice() <= last.value())))
-}
-
-/// Makes changes beyond the last key of a table. redb packs such keys into leaves without searching for the place of each.
-fn append(table: &mut WriteTable<'_>, changes: &[KeyChange]) -> Result<()> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let mut end = table.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(failed)?;
-    let mut changes = changes.iter().peekable();
-    while let Some((key, value)) = changes.next() {
-        let is_latest = changes.peek().is_none_or(|(next, _)| next != key);
-        if let (true, Some(value)) = (is_latest, value) {
-            end.insert_before(key.as_slice(), value.as_slice()).map_err(failed)?;
+/// Of the changes of each key the latest; they are in order.
+fn latest_of_each(mut changes: Vec<KeyChange>) -> Vec<KeyChange> {
+    // What goes is the later one: so it gets the place of the earlier one first.
+    changes.dedup_by(|later, earlier| {
+        let is_same = later.0 == earlier.0;
+        if is_same {
+            std::mem::swap(later, earlier);
         }
-    }
-    end.close().map_err(failed)
+        is_same
+    });
+    changes
 }
 
 struct RedbState {
@@ -446,9 +448,20 @@ impl RedbState {
 impl SubstrateState for RedbState {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>> {
         match self.table(space)? {
+            Some(table) if is_packed(space) => {
+                Ok(leaves::contains(&RedbLeaves(table), key)?.then(|| Slice::copy(&[])))
+            }
             Some(table) => fault::catch(|| Ok(table.get(key).map_err(failed)?.map(Slice::page))),
             None => Ok(None),
         }
+    }
+
+    fn bytes(&self, space: Space) -> Result<u64> {
+        let Some(table) = self.table(space)? else { return Ok(0) };
+        fault::catch(|| {
+            let stats = table.stats().map_err(failed)?;
+            Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
+        })
     }
 
     fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>> {
@@ -456,12 +469,11 @@ impl SubstrateState for RedbState {
             return Ok(known.clone());
         }
         let Some(table) = self.table(space)? else { return Ok(None) };
-        let bounds = fault::catch(|| {
-            let ends = table.first().map_err(failed)?.zip(table.last().map_err(failed)?);
-            Ok(ends.map(|((first, _), (last, _))| {
-                Arc::new(KeyBounds { first: first.value().to_vec(), last: last.value().to_vec() })
-            }))
-        })?;
+        let bounds = if is_packed(space) {
+            leaves::bounds(&RedbLeaves(table))?.map(Arc::new)
+        } else {
+            bounds_of(&table)?
+        };
         self.bounds.lock().insert(space, bounds.clone());
         Ok(bounds)
     }
@@ -471,15 +483,32 @@ impl SubstrateState for RedbState {
         if is_empty_span(span) {
             return Ok(Box::new(std::iter::empty()));
         }
+        if is_packed(space) {
+            return Ok(Box::new(LeafScan::new(RedbLeaves(table), span, direction)?));
+        }
         let range = fault::catch(|| table.range::<&[u8]>(span).map_err(failed))?;
         Ok(Box::new(RedbEntries { range: Some(range), direction }))
     }
 }
 
+/// Whether the entries of a space stand in leaves.
+fn is_packed(space: Space) -> bool {
+    matches!(space, Space::Index(_))
+}
+
+fn bounds_of(table: &Table) -> Result<Option<Arc<KeyBounds>>> {
+    fault::catch(|| {
+        let ends = table.first().map_err(failed)?.zip(table.last().map_err(failed)?);
+        Ok(ends.map(|((first, _), (last, _))| {
+            Arc::new(KeyBounds { first: first.value().to_vec(), last: last.value().to_vec() })
+        }))
+    })
+}
+
 /// A scan; ends with its first error.
-struct RedbEntries {
-    range: Option<redb::Range<'static, &'static [u8], &'static [u8]>>,
-    direction: Direction,
+pub(super) struct RedbEntries {
+    pub(super) range: Option<redb::Range<'static, &'static [u8], &'static [u8]>>,
+    pub(super) direction: Direction,
 }
 
 impl Iterator for RedbEntries {

@@ -5,6 +5,8 @@
 
 mod fault;
 mod file;
+mod leaf_tables;
+mod leaves;
 mod memory;
 mod overlay;
 mod pages;
@@ -18,6 +20,8 @@ use crate::block_cache::BlockCache;
 use crate::{IndexId, RelationId, Result, StoreError};
 
 pub use file::RedbSubstrate;
+#[doc(hidden)]
+pub use leaves::try_leaf;
 pub use memory::MemorySubstrate;
 pub(crate) use overlay::Overlay;
 pub(crate) use pages::{MAGIC, damaged_pages};
@@ -43,7 +47,7 @@ pub enum Space {
     Changes(RelationId),
     /// Row blocks of a relation.
     Blocks(RelationId),
-    /// Entries of an index.
+    /// Entries of an index: keys of at least [8 bytes](crate::keyspace::ROW_BYTES), without values.
     Index(IndexId),
 }
 
@@ -138,6 +142,12 @@ pub trait SubstrateState: Send + Sync {
     /// The value of a key.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Slice>>;
 
+    /// What a space takes in the file, in bytes: all its pages are looked at. 0, if it cannot tell.
+    fn bytes(&self, space: Space) -> Result<u64> {
+        let _ = space;
+        Ok(0)
+    }
+
     /// The first and the last key of a space, or `None` if it is empty. Cheap when asked again.
     fn bounds(&self, space: Space) -> Result<Option<Arc<KeyBounds>>>;
 
@@ -184,7 +194,12 @@ pub struct Slice(Bytes);
 enum Bytes {
     Page(redb::AccessGuard<'static, &'static [u8]>),
     Shared(Arc<[u8]>),
+    /// The first so many of these.
+    Few(u8, [u8; FEW_BYTES]),
 }
+
+/// Bytes that are copied into a slice itself.
+const FEW_BYTES: usize = 62;
 
 impl Slice {
     fn page(guard: redb::AccessGuard<'static, &'static [u8]>) -> Slice {
@@ -193,6 +208,17 @@ impl Slice {
 
     pub(crate) fn shared(bytes: Arc<[u8]>) -> Slice {
         Slice(Bytes::Shared(bytes))
+    }
+
+    fn copy(bytes: &[u8]) -> Slice {
+        let mut few = [0; FEW_BYTES];
+        match (few.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
+            (Some(start), Ok(length)) => {
+                start.copy_from_slice(bytes);
+                Slice(Bytes::Few(length, few))
+            }
+            _ => Slice::shared(bytes.into()),
+        }
     }
 }
 
@@ -203,6 +229,7 @@ impl Deref for Slice {
         match &self.0 {
             Bytes::Page(guard) => guard.value(),
             Bytes::Shared(bytes) => bytes,
+            Bytes::Few(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
         }
     }
 }

@@ -175,7 +175,8 @@ impl Schema {
 
 /// Little memory, so that transactions and BLOBs are spilled; a small log, so that it fills up.
 pub fn open(disk: &SimulatedDisk) -> Result<Store> {
-    let substrate = LoggedSubstrate::on_backend(disk.clone(), 1 << 20, 24 << 10)?;
+    let mut substrate = LoggedSubstrate::on_backend(disk.clone(), 1 << 20, 24 << 10)?;
+    substrate.keep_leaves_small();
     Store::on_substrate(Arc::new(substrate), small_options())
 }
 
