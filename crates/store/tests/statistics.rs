@@ -137,6 +137,14 @@ fn a_large_load_is_known_by_a_sample_by_the_background_and_exactly() {
 }
 
 #[test]
+fn an_index_of_rows_in_order_takes_few_bytes_an_entry() {
+    let (store, _) = store_with(20_000);
+    let bytes = store.index_bytes(BY_ID).expect("bytes");
+    assert!((20_000..20_000 * 5).contains(&bytes), "{bytes}");
+    assert_eq!(store.index_bytes(IndexId(99)).expect("bytes"), 0);
+}
+
+#[test]
 fn deleted_rows_are_gone_for_all_while_somebody_still_sees_them() {
     let (store, layout) = store_with(50_000);
     let before = store.relation_statistics(SALES);

@@ -132,6 +132,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn any_bytes_as_a_leaf_are_an_error_or_entries(
+        entries in vec(entry(), 1..30),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        other in entry(),
+        noise in vec(any::<u8>(), 0..40),
+    ) {
+        let entries: BTreeSet<Vec<u8>> = entries.into_iter().collect();
+        let changes: Vec<KeyChange> = entries.into_iter().map(|entry| (entry, Some(Vec::new()))).collect();
+        let mut leaves = LeafMap::default();
+        apply(&mut leaves, &changes, Limits { group_entries: 3, ..Limits::default() }).expect("apply");
+        for (key, value) in &leaves.0 {
+            try_leaf(key, value, &other).expect("a whole leaf");
+            let mut damaged = value.clone();
+            damaged[place.index(value.len())] = byte;
+            let _ = try_leaf(key, &damaged, &other);
+            let _ = try_leaf(key, &noise, &other);
+        }
+    }
+}
+
 fn put(entries: impl Iterator<Item = (u64, u64)>) -> Vec<KeyChange> {
     let mut changes: Vec<KeyChange> = entries
         .map(|(key, row)| {
