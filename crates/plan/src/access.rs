@@ -504,7 +504,7 @@ fn turned(operator: ComparisonOperator) -> ComparisonOperator {
 }
 
 /// What a constant LIKE pattern begins with, before its first wildcard; nothing if it begins with one.
-fn like_prefix(pattern: &Expression) -> Option<Expression> {
+pub(crate) fn like_prefix(pattern: &Expression) -> Option<Expression> {
     let Expression::Constant(Value::Text(text)) = pattern else { return None };
     let end = text.bytes().iter().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(text.bytes().len());
     let prefix = text.bytes().get(..end).filter(|prefix| !prefix.is_empty())?;

@@ -10,11 +10,11 @@ const SCAN_ROW: f64 = 0.04;
 /// Making a row of what a scan has found.
 const ROW_MADE: f64 = 0.2;
 /// Finding the first entry of an index range.
-const INDEX_START: f64 = 1.0;
+const INDEX_START: f64 = 2.0;
 /// A row found by an index in whose order the rows lie.
 const INDEX_ROW_NEAR: f64 = 1.0;
 /// A row found by an index in whose order the rows do not lie.
-const INDEX_ROW_FAR: f64 = 2.2;
+const INDEX_ROW_FAR: f64 = 1.6;
 /// Putting a row into a hash table.
 const BUILD_ROW: f64 = 0.4;
 /// Looking a row up in a hash table.

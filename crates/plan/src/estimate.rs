@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use farbird_catalog::statistics::Statistics;
 use farbird_catalog::{Index, Relation};
-use farbird_expression::{Expression, PatternKind, SubqueryKind};
+use farbird_expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
 use farbird_sql::ast::ComparisonOperator;
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
-use farbird_types::{CastContext, Collation, Value, arithmetic, compare, convert};
+use farbird_types::{CastContext, Collation, Text, Value, arithmetic, compare, convert};
 
+use crate::access::like_prefix;
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::node::{Access, Node};
 
@@ -24,6 +25,8 @@ const EQUAL_FRACTION: f64 = 0.01;
 pub(crate) const RANGE_FRACTION: f64 = 0.2;
 /// Part of the rows that a prefix leaves.
 const PREFIX_FRACTION: f64 = 0.05;
+/// What is put behind a prefix to come behind all texts that have it, more or less.
+const PREFIX_END_BYTES: usize = 8;
 /// Part of the rows in which a text is found.
 const PATTERN_FRACTION: f64 = 0.05;
 /// Part of the rows for which EXISTS, IN and the like hold.
@@ -131,10 +134,10 @@ impl<'a> Estimator<'a> {
             Expression::Or(parts) => {
                 1.0 - parts.iter().map(|part| 1.0 - self.fraction(part)).product::<f64>()
             }
-            Expression::Pattern(pattern) => match pattern.kind {
+            Expression::Pattern(pattern) => self.prefix_fraction(pattern).unwrap_or(match pattern.kind {
                 PatternKind::Starting => PREFIX_FRACTION,
                 _ => PATTERN_FRACTION,
-            },
+            }),
             Expression::Subquery(subquery) => match subquery.kind {
                 SubqueryKind::Exists | SubqueryKind::Quantified { .. } => SUBQUERY_FRACTION,
                 _ => OTHER_FRACTION,
@@ -142,6 +145,26 @@ impl<'a> Estimator<'a> {
             _ => OTHER_FRACTION,
         };
         fraction.clamp(0.0, 1.0)
+    }
+
+    /// Part of the rows whose texts begin with what a pattern begins with, if that is known.
+    fn prefix_fraction(&self, pattern: &PatternMatch) -> Option<f64> {
+        let (_, column) = self.column(&pattern.operand)?;
+        let prefix = match pattern.kind {
+            PatternKind::Starting => constant(&pattern.pattern)?,
+            PatternKind::Like if pattern.escape.is_none() => constant(&like_prefix(&pattern.pattern)?)?,
+            _ => return None,
+        };
+        let Value::Text(text) = &prefix else { return None };
+        if text.bytes().is_empty() || column.histogram.len() < 2 {
+            return None;
+        }
+        let after = [text.bytes(), &[b'z'; PREFIX_END_BYTES]].concat();
+        let after = Value::Text(Text::new(after, text.character_set()));
+        let part = part_below(column, &after)? - part_below(column, &prefix)?;
+        // Within a slice of the histogram nothing is known.
+        let slice = 1.0 / count(column.histogram.len() as u64);
+        Some(part.max(slice / 4.0))
     }
 
     fn comparison_fraction(
