@@ -248,7 +248,6 @@ impl Program {
             output_blr: described.shape().map_or([].into(), |shape| shape.blr.as_slice().into()),
         };
         let blr = match &execute.message {
-            Some(message) if execute.input_blr.is_empty() => message.format().to_blr(),
             Some(_) => execute.input_blr.clone(),
             None => Vec::new(),
         };

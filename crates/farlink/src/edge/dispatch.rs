@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_types::{Error, isc};
-use farbird_wire::packet::{Information, Reply, Request, Response};
+use farbird_wire::packet::{Execute, Information, Reply, Request, Response};
 use farbird_wire::protocol::Handle;
 
 use super::Program;
@@ -81,12 +81,22 @@ impl Program {
             Request::AllocateStatement(_) => self.allocate_statement(&request),
             Request::Prepare(text) => self.prepare(text),
             Request::StatementInformation(information) => self.statement_information(information),
-            Request::Execute(execute) => self.execute(execute),
-            Request::Execute2(ref execute) => {
+            Request::Execute(mut execute) => {
+                describe_parameters(&mut execute);
+                self.execute(execute);
+            }
+            Request::Execute2(mut execute2) => {
+                describe_parameters(&mut execute2.execute);
+                let execute = &execute2;
                 let (statement, transaction) = (execute.execute.statement.0, execute.execute.transaction.0);
                 let known = self.objects.statement(statement);
                 let described = known.and_then(|statement| statement.described.clone());
-                self.execute_at_server(request, statement, transaction, described.as_deref());
+                self.execute_at_server(
+                    Request::Execute2(execute2),
+                    statement,
+                    transaction,
+                    described.as_deref(),
+                );
             }
             Request::ExecuteImmediate(_) | Request::ExecuteImmediate2(_) => {
                 self.execute_immediately(request);
@@ -186,6 +196,14 @@ impl Program {
         }
         let effect = key.map(|key| Effect::Information { key: Box::new(key) });
         self.relay(&Request::DatabaseInformation(information), 0, effect);
+    }
+}
+
+/// Adds the BLR of its parameters to an op_execute that relies on an earlier one: that may have been answered here, and nobody
+/// else has seen it.
+fn describe_parameters(execute: &mut Execute) {
+    if let Some(message) = execute.message.as_ref().filter(|_| execute.input_blr.is_empty()) {
+        execute.input_blr = message.format().to_blr();
     }
 }
 

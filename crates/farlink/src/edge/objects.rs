@@ -60,6 +60,8 @@ pub(super) struct Statement {
     pub(super) told: Option<(Fingerprint, Option<Vec<Relation>>)>,
     /// Whether it has a cursor's name: rows are not to run ahead of UPDATE ... WHERE CURRENT OF.
     pub(super) is_named: bool,
+    /// Why its cursor could not be opened: servers keep that for the fetch of a client that does not wait for op_execute.
+    pub(super) failure: Option<Vec<u8>>,
     pub(super) cursor: CursorPlace,
     /// Which of the program's requests has executed it at the server last.
     pub(super) executed_by: u64,

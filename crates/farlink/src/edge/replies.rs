@@ -163,6 +163,12 @@ impl Program {
                     self.encode(&[Reply::Response(response.clone())], packets);
                 }
                 let succeeded = response.filter(|response| response.status.is_success());
+                if let (Effect::Opened { statement, .. }, None, true) =
+                    (&effect, &succeeded, self.login.is_lazy())
+                    && let Some(statement) = self.objects.statement(*statement)
+                {
+                    statement.failure = Some(packets.clone());
+                }
                 self.apply_response(effect, succeeded);
             }
         }

@@ -184,6 +184,9 @@ impl Program {
 
     pub(super) fn execute(&mut self, execute: Execute) {
         let (handle, transaction) = (execute.statement.0, execute.transaction.0);
+        if let Some(statement) = self.objects.statement(handle) {
+            statement.failure = None;
+        }
         let described = self.objects.statement(handle).and_then(|statement| statement.described.clone());
         let is_free = matches!(
             self.objects.statement(handle),
@@ -381,6 +384,9 @@ impl Program {
         let Some(statement) = self.objects.statement(handle) else {
             return self.relay(&Request::Fetch(fetch), 0, None);
         };
+        if let Some(packets) = statement.failure.take() {
+            return self.answers.push_back(Answer::Ready { packets, is_lazy: false });
+        }
         let described = statement.described.clone();
         let CursorPlace::Pushed(rows) = &mut statement.cursor else {
             return self.relay(&Request::Fetch(fetch), 0, None);
@@ -437,10 +443,10 @@ impl Program {
         let Some(Statement { cursor: CursorPlace::Pushed(rows), described, .. }) =
             self.objects.statement(handle)
         else {
-            return self.refuse_fetch();
+            return self.refuse_fetch(handle);
         };
         if rows.cursor != cursor {
-            return self.refuse_fetch();
+            return self.refuse_fetch(handle);
         }
         let given = match rows.fetch(usize::from(count), version, &mut self.plain) {
             Ok(Fetched::Waiting) => return false,
@@ -463,7 +469,13 @@ impl Program {
     }
 
     /// The cursor has not been opened, or is closed.
-    fn refuse_fetch(&mut self) -> bool {
+    fn refuse_fetch(&mut self, handle: u16) -> bool {
+        let failure = self.objects.statement(handle).and_then(|statement| statement.failure.take());
+        if let Some(failure) = failure {
+            self.plain.extend_from_slice(&failure);
+            self.is_urgent = true;
+            return true;
+        }
         let error = farbird_types::Error::new(isc::DSQL_CURSOR_ERR).and(isc::CURSOR_NOT_OPEN);
         self.put(&farbird_wire::packet::Reply::Response(Response::error(&error)));
         self.is_urgent = true;

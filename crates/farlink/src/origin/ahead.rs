@@ -315,7 +315,7 @@ impl Conversation {
     }
 
     fn is_shared(&self, isolation: Isolation, work: &speculation::Work) -> bool {
-        self.is_farbird && is_read_committed(isolation) && !has_blobs(work.output_blr())
+        self.is_farbird && isolation.may_be_shared(work.output_blr())
     }
 
     fn ready_in_own(&mut self, work: &speculation::Work) -> Readiness {
@@ -551,14 +551,6 @@ impl Conversation {
 
 fn is_read_committed(isolation: Isolation) -> bool {
     matches!(isolation, Isolation::ReadCommitted | Isolation::ReadCommittedWaiting)
-}
-
-/// Whether rows of this BLR name BLOBs, as far as can be seen.
-fn has_blobs(blr: &[u8]) -> bool {
-    match MessageFormat::parse(blr) {
-        Ok(Some(format)) => format.columns().any(|kind| kind.is_blob()),
-        _ => true,
-    }
 }
 
 fn commit_point(data: &[u8]) -> Option<CommitPoint> {

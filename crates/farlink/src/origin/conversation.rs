@@ -184,6 +184,14 @@ impl Conversation {
         self.sent.iter().any(|sent| !may_be_held(sent.operation))
     }
 
+    /// Whether the server owes an answer to an op_execute by itself: it gives that at once if it is no query's.
+    pub fn is_waiting_for_execution(&self) -> bool {
+        self.sent.iter().any(|sent| {
+            matches!(sent.operation, Operation::Execute | Operation::Execute2)
+                && matches!(sent.purpose, Purpose::Relay(_))
+        })
+    }
+
     /// Whether the connection to the server is to be closed, once what is to be written is written.
     pub fn is_ended(&self) -> bool {
         self.stage == Stage::Ended

@@ -40,6 +40,10 @@ pub struct Executed<'e> {
     pub statement: &'e StatementText,
     /// The transaction: the edge's handle.
     pub transaction: u16,
+    /// What it sees, by a number: that transaction, or 0 for what the origin runs in one of its own.
+    pub view: u16,
+    /// Whether anything may be asked ahead in it.
+    pub may_ask: bool,
     /// What the origin must know of it.
     pub facts: &'e Facts,
     /// Its parameters.
@@ -69,7 +73,7 @@ pub(super) struct Settled {
 struct Opening {
     cursor: Cursor,
     statement: StatementText,
-    /// The transaction, until it ends.
+    /// What it sees ([`Executed::view`]), until that ends.
     transaction: Option<u16>,
     described: Fingerprint,
     format: Option<Arc<MessageFormat>>,
@@ -419,7 +423,7 @@ impl Learner {
         at: Option<(Cursor, u64)>,
         seen: &mut Seen,
     ) {
-        if !rules.entry(rule).is_some_and(|entry| entry.is_ready()) {
+        if !executed.may_ask || !rules.entry(rule).is_some_and(|entry| entry.is_ready()) {
             return;
         }
         let Some((cursor, number)) = at else {
@@ -473,8 +477,8 @@ impl Learner {
         }
         let opening = self.openings.get_mut(index)?;
         // Of a list that was read in another transaction it is not known that the next execution will be in this one, but by the last.
-        let is_here = [opening.transaction, opening.driven_in].contains(&Some(transaction));
-        opening.driven_in = Some(transaction);
+        let is_here = [opening.transaction, opening.driven_in].contains(&Some(executed.view));
+        opening.driven_in = Some(executed.view);
         let is_new_below = !ask.ahead.iter().all(|below| opening.asked.contains_key(&below.rule));
         let until = match self.asked_until(index, rule) {
             Some(_) if is_new_below => number,
@@ -497,7 +501,7 @@ impl Learner {
         }
         let opening = self.openings.get_mut(index).filter(|_| is_here && !parameters.is_empty())?;
         opening.note_asked(std::slice::from_ref(&ask), asked);
-        opening.asked_in = Some(transaction);
+        opening.asked_in = Some(executed.view);
         Some(Ask::Ahead { outer: opening.cursor, transaction, statements: vec![ask], parameters })
     }
 
@@ -513,7 +517,7 @@ impl Learner {
         let Some(entry) = rules.entry(rule) else { return };
         let Some(number) = entry.count(&given.values) else { return };
         let of_statement = |opening: &&Opening| {
-            opening.statement == *executed.statement && opening.transaction == Some(executed.transaction)
+            opening.statement == *executed.statement && opening.transaction == Some(executed.view)
         };
         let asked = self
             .openings
@@ -555,7 +559,7 @@ impl Learner {
             return;
         }
         opening.note_asked(std::slice::from_ref(&ask), at);
-        opening.asked_in = Some(executed.transaction);
+        opening.asked_in = Some(executed.view);
         let (outer, transaction) = (opening.cursor, executed.transaction);
         seen.asks.push(Ask::Ahead { outer, transaction, statements: vec![ask], parameters });
     }
@@ -594,7 +598,7 @@ impl Opening {
         Opening {
             cursor: executed.cursor,
             statement: executed.statement.clone(),
-            transaction: Some(executed.transaction),
+            transaction: Some(executed.view),
             described: executed.facts.described,
             format: None,
             unread: Vec::new(),

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use farbird_wire::clumplet::tpb;
+use farbird_wire::message::{MessageFormat, MessageType};
 
 use super::rules::StatementText;
 use crate::message::{CommitPoint, Cursor, Execution, Fingerprint, Relation, Rule};
@@ -36,6 +37,19 @@ pub enum Isolation {
 }
 
 impl Isolation {
+    /// Whether what is run for such a transaction at a server that tells of commits is run in a transaction of the origin's own: it
+    /// sees the same as long as this one has written nothing. Not so rows with BLOBs, which may belong to the transaction that made them.
+    pub fn may_be_shared(self, output_blr: &[u8]) -> bool {
+        let is_read_committed = matches!(self, Isolation::ReadCommitted | Isolation::ReadCommittedWaiting);
+        let names_no_blobs = || match MessageFormat::parse(output_blr) {
+            Ok(Some(format)) => !format.columns().any(MessageType::is_blob),
+            // Not known yet: nothing is run for it.
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        is_read_committed && names_no_blobs()
+    }
+
     /// That of a TPB; `None` for one that cannot be read, or that does more than say how to read.
     pub fn of_tpb(tpb: &[u8]) -> Option<Isolation> {
         let (version, mut items) = tpb.split_first()?;

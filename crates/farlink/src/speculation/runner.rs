@@ -257,9 +257,13 @@ impl Runner {
     /// The edge has used results.
     pub fn credit(&mut self, cursor: Cursor, statements: u32) {
         let most = self.limits.window_max;
-        if let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == cursor) {
-            opening.window = opening.window.saturating_add(statements).min(most);
-            opening.is_resting = false;
+        match self.openings.iter_mut().find(|opening| opening.cursor == cursor) {
+            Some(opening) => {
+                opening.window = opening.window.saturating_add(statements).min(most);
+                opening.is_resting = false;
+            }
+            // Given up meanwhile: nobody is to wait for more.
+            None => self.tells.push(Tell::AheadRests { outer: cursor }),
         }
     }
 

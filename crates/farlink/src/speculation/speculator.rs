@@ -147,12 +147,10 @@ impl Speculator {
 
     /// A transaction ends.
     pub fn ended(&mut self, rules: &mut Rules, transaction: u16) {
-        let state = self.transactions.remove(&transaction);
+        self.transactions.remove(&transaction);
         let gone = self.results.drop_transaction(transaction);
         self.count_gone(rules, &gone);
-        if !state.is_some_and(|state| state.is_shared(true)) {
-            self.learner.transaction_ended(transaction);
-        }
+        self.learner.transaction_ended(transaction);
         self.settle(rules);
     }
 
@@ -192,7 +190,16 @@ impl Speculator {
             None => None,
         };
         let isolation = self.transactions.get(&execute.transaction).and_then(|state| state.isolation);
+        let view = self.view(execute, database);
+        let can_answer = match isolation {
+            Some(Isolation::Snapshot | Isolation::TableStability) => true,
+            Some(Isolation::ReadCommitted) => database.has_notices || database.age_max.is_some(),
+            Some(Isolation::ReadCommittedWaiting) => database.has_notices,
+            None => false,
+        };
         let executed = Executed {
+            view,
+            may_ask: can_answer,
             may_nest: isolation != Some(Isolation::TableStability),
             cursor: execute.cursor,
             statement: execute.statement,
@@ -206,12 +213,7 @@ impl Speculator {
         else {
             return (Verdict::Ask(Vec::new()), Vec::new());
         };
-        let can_answer = match isolation {
-            Isolation::Snapshot | Isolation::TableStability => true,
-            Isolation::ReadCommitted => database.has_notices || database.age_max.is_some(),
-            Isolation::ReadCommittedWaiting => database.has_notices,
-        };
-        let asks = if can_answer { seen.asks } else { Vec::new() };
+        let asks = seen.asks;
         for ask in &asks {
             if let Ask::Ahead { statements, .. } = ask {
                 self.note_asked(rules, statements);
@@ -328,14 +330,18 @@ impl Speculator {
         self.results.bytes()
     }
 
+    /// The transaction that results for this execution have seen: its own, or one of the origin's.
+    fn view(&self, execute: &Execute<'_>, database: &Database<'_>) -> u16 {
+        let isolation = self.transactions.get(&execute.transaction).and_then(|state| state.isolation);
+        let is_shared = database.has_notices
+            && isolation.is_some_and(|isolation| isolation.may_be_shared(&execute.facts.output_blr));
+        if is_shared { SHARED } else { execute.transaction }
+    }
+
     fn key(&self, execute: &Execute<'_>, database: &Database<'_>) -> Key {
-        let is_shared = self
-            .transactions
-            .get(&execute.transaction)
-            .is_some_and(|state| state.is_shared(database.has_notices));
         let (blr, message) = execute.parameters.unwrap_or_default();
         Key {
-            transaction: if is_shared { SHARED } else { execute.transaction },
+            transaction: self.view(execute, database),
             statement: execute.statement.clone(),
             blr: blr.to_vec(),
             message: message.to_vec(),
@@ -427,14 +433,5 @@ impl Speculator {
         for settled in self.learner.take_settled() {
             rules.settle(settled.rule, settled.guessed, settled.used);
         }
-    }
-}
-
-impl Transaction {
-    /// Whether results for it are those of the origin's own transaction.
-    fn is_shared(&self, has_notices: bool) -> bool {
-        let is_read_committed =
-            matches!(self.isolation, Some(Isolation::ReadCommitted | Isolation::ReadCommittedWaiting));
-        has_notices && is_read_committed
     }
 }

@@ -56,9 +56,9 @@ impl TestServer {
     }
 
     /// Attaches a database without edge and origin.
-    pub(crate) fn attach(&self, name: &str) -> Connection {
+    pub(crate) fn attach_with(&self, name: &str, options: &ConnectOptions) -> Connection {
         let location = format!("127.0.0.1/{}:{name}", self.address.port());
-        Connection::attach(&location, &self.options).unwrap()
+        Connection::attach(&location, options).unwrap()
     }
 }
 

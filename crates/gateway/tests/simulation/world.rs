@@ -17,8 +17,10 @@ use farbird_farlink::{edge, origin};
 
 /// A server may take so long, in real time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an answer to a statement's execution is waited for.
+const EXECUTION_PATIENCE: Duration = Duration::from_millis(200);
 /// How long a server is waited for that may hold an answer back.
-const HELD_PATIENCE: Duration = Duration::from_millis(5);
+const HELD_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The link between edge and origin.
 #[derive(Debug, Clone, Copy)]
@@ -169,7 +171,7 @@ impl Inner {
             }
             let channels: Vec<u32> = self.conversations.keys().copied().collect();
             for channel in channels {
-                has_moved |= self.serve(channel);
+                has_moved |= self.serve(channel, false);
             }
             while let Some(message) = self.down.arrived(self.now) {
                 self.at_edge(ToEdge::decode(&message).unwrap());
@@ -199,6 +201,8 @@ impl Inner {
                 if let Some(conversation) = self.conversations.get_mut(&channel.0) {
                     conversation.machine.ask(ask, self.now);
                 }
+                // What came first is done first, whoever asked it.
+                self.serve(channel.0, false);
             }
             ToOrigin::Close { channel } => {
                 self.conversations.remove(&channel.0);
@@ -207,7 +211,8 @@ impl Inner {
     }
 
     /// Lets a conversation have its answers.
-    fn serve(&mut self, channel: u32) -> bool {
+    /// If there is nothing else to do, those too that the server may hold back.
+    fn serve(&mut self, channel: u32, is_idle: bool) -> bool {
         let Some(Conversation { machine, stream }) = self.conversations.get_mut(&channel) else {
             return false;
         };
@@ -225,7 +230,13 @@ impl Inner {
                 break;
             }
             let is_certain = machine.is_waiting_for_certain();
-            stream.set_read_timeout(Some(if is_certain { PATIENCE } else { HELD_PATIENCE })).unwrap();
+            let patience = match (is_certain, machine.is_waiting_for_execution()) {
+                (true, _) => PATIENCE,
+                (false, true) => EXECUTION_PATIENCE,
+                (false, false) if is_idle => HELD_PATIENCE,
+                (false, false) => break,
+            };
+            stream.set_read_timeout(Some(patience)).unwrap();
             match stream.read(&mut buffer) {
                 Err(error)
                     if !is_certain && matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
@@ -256,6 +267,7 @@ impl Inner {
                 }
             }
             ToEdge::Closed { channel, reason } => {
+                println!("channel {} was closed: {reason}", channel.0);
                 if let Some(program) = self.programs.get_mut(&channel.0) {
                     program.closed(&reason);
                 }
@@ -303,7 +315,19 @@ impl Read for Wire {
             let Some(program) = inner.programs.get_mut(&self.channel) else { continue };
             self.unread.extend(program.take_output());
             if self.unread.is_empty() && !program.is_ended() {
+                if inner.next_arrival().is_none() {
+                    let channels: Vec<u32> = inner.conversations.keys().copied().collect();
+                    channels.into_iter().for_each(|channel| {
+                        inner.serve(channel, true);
+                    });
+                }
                 let Some(arrival) = inner.next_arrival() else {
+                    for conversation in inner.conversations.values() {
+                        println!("{:?}", conversation.machine);
+                    }
+                    for program in inner.programs.values() {
+                        println!("{program:?}");
+                    }
                     return Err(Error::new(ErrorKind::TimedOut, "nobody will ever answer"));
                 };
                 inner.now = inner.now.max(arrival);
