@@ -1,6 +1,9 @@
 //! Conversations of the origin with real servers: Farbird's, and those that `FARBIRD_TEST_FIREBIRD` names as in the client's tests.
 
+mod farbird;
 mod relay;
+mod servers;
+mod working_day;
 
 use std::net::SocketAddr;
 
@@ -11,7 +14,7 @@ fn serve() {
     let server: SocketAddr = std::env::var("RELAY_TO").unwrap().parse().unwrap();
     let kind =
         if std::env::var_os("RELAY_PUSHES").is_some() { relay::Kind::Pushing } else { relay::Kind::Relaying };
-    println!("LISTENING {}", relay::start(server, kind));
+    println!("LISTENING {}", relay::start(server, kind, None));
     loop {
         std::thread::park();
     }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use farbird_farlink::message::{Ask, Channel, Cursor, End, Push, RequestId, Tell, ToEdge};
@@ -25,14 +26,21 @@ pub(crate) enum Kind {
     Pushing,
 }
 
+/// Says of a connection to a Farbird server whose it is, and hears what the origin tells.
+pub(crate) struct Farbird {
+    pub(crate) introduce: Box<dyn Fn(SocketAddr) + Send + Sync>,
+    pub(crate) told: Mutex<Vec<Tell>>,
+}
+
 /// Serves programs before a server, for as long as the process lives; gives where.
-pub(crate) fn start(server: SocketAddr, kind: Kind) -> SocketAddr {
+pub(crate) fn start(server: SocketAddr, kind: Kind, farbird: Option<Arc<Farbird>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for program in listener.incoming() {
             let Ok(program) = program else { continue };
-            std::thread::spawn(move || serve(program, server, kind));
+            let farbird = farbird.clone();
+            std::thread::spawn(move || serve(program, server, kind, farbird));
         }
     });
     address
@@ -62,13 +70,16 @@ fn read_from(mut socket: TcpStream, events: Sender<Event>, came: fn(Vec<u8>) -> 
     });
 }
 
-fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind) {
+fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option<Arc<Farbird>>) {
     let Ok(mut server) = TcpStream::connect(server) else { return };
+    if let Some(farbird) = &farbird {
+        (farbird.introduce)(server.local_addr().unwrap());
+    }
     let _ = (program.set_nodelay(true), server.set_nodelay(true));
     let (sender, events): (_, Receiver<Event>) = channel();
     read_from(program.try_clone().unwrap(), sender.clone(), Event::Program, Event::ProgramGone);
     read_from(server.try_clone().unwrap(), sender, Event::Server, Event::ServerGone);
-    let mut edge = Edge::new(kind);
+    let mut edge = Edge::new(kind, farbird);
     let now = Duration::ZERO;
     for event in events {
         match event {
@@ -116,6 +127,7 @@ struct PushedRows {
 
 struct Edge {
     kind: Kind,
+    farbird: Option<Arc<Farbird>>,
     origin: Option<Conversation>,
     requests: RequestDecoder,
     version: ProtocolVersion,
@@ -129,14 +141,17 @@ struct Edge {
     queries: BTreeSet<u16>,
     rows: HashMap<u16, PushedRows>,
     statement_of: BTreeMap<Cursor, u16>,
+    /// BLOBs and their transactions: they end with them.
+    transaction_of: BTreeMap<u16, u16>,
     /// BLOBs that were pushed.
     blobs: HashMap<u64, Vec<u8>>,
 }
 
 impl Edge {
-    fn new(kind: Kind) -> Edge {
+    fn new(kind: Kind, farbird: Option<Arc<Farbird>>) -> Edge {
         Edge {
             kind,
+            farbird,
             origin: None,
             requests: RequestDecoder::new(DecoderLimits::default()),
             version: ProtocolVersion::NEWEST,
@@ -149,6 +164,7 @@ impl Edge {
             queries: BTreeSet::new(),
             rows: HashMap::new(),
             statement_of: BTreeMap::new(),
+            transaction_of: BTreeMap::new(),
             blobs: HashMap::new(),
         }
     }
@@ -174,7 +190,8 @@ impl Edge {
             Request::Connect(_) => {
                 let mut packet = Vec::new();
                 request.encode(ProtocolVersion::NEWEST, &mut packet);
-                self.origin = Some(Conversation::new(Limits::default(), Channel(1), &packet, false));
+                self.origin =
+                    Some(Conversation::new(Limits::default(), Channel(1), &packet, self.farbird.is_some()));
                 let id = RequestId::CONNECT;
                 self.questions.push_back(Question::Asked {
                     id,
@@ -194,6 +211,12 @@ impl Edge {
         self.resolve_latest(&mut request);
         let made = if makes(&request) { self.free_handle() } else { 0 };
         match &request {
+            Request::OpenBlob { transaction, .. } | Request::CreateBlob { transaction, .. } => {
+                self.transaction_of.insert(made, transaction.0);
+            }
+            Request::OpenBlob2(open) | Request::CreateBlob2(open) => {
+                self.transaction_of.insert(made, open.transaction.0);
+            }
             Request::AllocateStatement(_) => self.requests.statement_allocated(Handle(made)),
             Request::Compile { blr, .. } => self.requests.request_compiled(Handle(made), blr).unwrap(),
             _ => {}
@@ -325,6 +348,9 @@ impl Edge {
     }
 
     fn told(&mut self, tell: Tell) {
+        if let Some(farbird) = &self.farbird {
+            farbird.told.lock().unwrap().push(tell.clone());
+        }
         match tell {
             Tell::Reply { id, packets } => {
                 let asked = self.questions.iter_mut().find_map(|question| match question {
@@ -355,7 +381,9 @@ impl Edge {
                 let bytes = u32::try_from(packets.len()).unwrap();
                 self.ask(Ask::Credit { cursor, bytes });
             }
-            Tell::Blob { blob, segments, .. } => {
+            Tell::Blob { cursor, blob, segments, .. } => {
+                let bytes = u32::try_from(segments.len()).unwrap();
+                self.ask(Ask::Credit { cursor, bytes });
                 self.blobs.insert(blob, segments);
             }
             _ => {}
@@ -375,6 +403,9 @@ impl Edge {
                 Question::Fetch { statement, count } => {
                     let (statement, count) = (*statement, usize::from(*count));
                     let Some(rows) = self.rows.get_mut(&statement) else {
+                        // The program has closed it since.
+                        Reply::FetchResponse(FetchResponse::END_OF_BATCH)
+                            .encode(self.version, &mut self.output);
                         self.questions.pop_front();
                         continue;
                     };
@@ -471,6 +502,14 @@ impl Edge {
                         if is_success =>
                     {
                         self.handles.remove(&handle.0);
+                        let handles = &mut self.handles;
+                        self.transaction_of.retain(|blob, transaction| {
+                            let is_over = *transaction == handle.0;
+                            if is_over {
+                                handles.remove(blob);
+                            }
+                            !is_over && *blob != handle.0
+                        });
                     }
                     Request::FreeStatement { statement, option } if option & free_statement::DROP != 0 => {
                         self.handles.remove(&statement.0);
