@@ -7,11 +7,11 @@ use std::any::Any;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use farbird_catalog::privileges::{Grantee, object_type};
+use farbird_expression::ExecutionContext;
 use farbird_types::{Error, isc};
 
-use crate::catalog::privileges::{Grantee, object_type};
-use crate::expression::ExecutionContext;
-use crate::psql::routine::{CompiledRoutine, RoutineKind};
+use crate::routine::{CompiledRoutine, RoutineKind};
 
 /// Longest stack in one item, in bytes (Firebird: MAX_STACK_TRACE).
 const STACK_TRACE_BYTES_MAX: usize = 2_048;

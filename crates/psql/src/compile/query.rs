@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use farbird_plan::bind::{self, Action, Prepared, QueryOptions, Variable, VariableScope};
+use farbird_plan::modification::{ModifyAction, ModifyPlan};
+use farbird_plan::{Node, SelectPlan};
+use farbird_session::ColumnDescription;
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use super::compiler::{Compiler, Construct};
 use super::scope::{Known, Writable, duplicate, sql_error};
-use crate::api::ColumnDescription;
-use crate::bind::{self, Action, Prepared, QueryOptions, Variable, VariableScope};
-use crate::plan::modification::{ModifyAction, ModifyPlan};
-use crate::plan::{Node, SelectPlan};
-use crate::psql::routine::{
+use crate::routine::{
     CursorDefinition, CursorSource, DynamicParameter, DynamicStatement, Instruction, Scroll, Store,
 };
 

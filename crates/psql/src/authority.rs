@@ -13,13 +13,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use farbird_catalog::privileges::{Actor, Grantee, check, object_type};
+use farbird_catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, Routine};
 use farbird_sql::ast::TriggerAction;
 use farbird_types::Result;
 
-use crate::catalog::privileges::{Actor, Grantee, check, object_type};
-use crate::catalog::{Access, AccessPrivilege, Catalog, ObjectKind, Relation, Routine};
-use crate::psql::compiled;
-use crate::psql::routine::CompiledRoutine;
+use crate::compiled;
+use crate::routine::CompiledRoutine;
 
 /// Checks everything that a statement needs.
 ///
@@ -27,7 +27,7 @@ use crate::psql::routine::CompiledRoutine;
 ///
 /// # Errors
 /// `isc_no_priv` for the first thing that is not allowed.
-pub(crate) fn verify(
+pub fn verify(
     catalog: &Arc<Catalog>,
     actor: &Actor,
     caller: Option<Grantee<'_>>,

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use farbird_execute::{Cursor, RowBuffer};
+use farbird_expression::ExecutionContext;
+use farbird_plan::SelectPlan;
 use farbird_types::{Result, Value};
 
-use crate::execute::Cursor;
-use crate::execute::RowBuffer;
-use crate::expression::ExecutionContext;
-use crate::plan::SelectPlan;
-use crate::psql::dynamic_rows::DynamicRows;
-use crate::psql::routine::Scroll;
+use crate::dynamic_rows::DynamicRows;
+use crate::routine::Scroll;
 
 /// An open cursor.
 pub(super) struct OpenCursor {

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use farbird_catalog::ObjectKind;
+use farbird_plan::bind::{self, Access, AccessPrivilege};
 use farbird_sql::ast::{self, PsqlStatementKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
@@ -9,11 +11,9 @@ use super::compiler::{
     Compiler, Construct, Inputs, blob_util_input, execute_access, inputs_of, procedure_mismatch,
 };
 use super::scope::sql_error;
-use crate::bind::{self, Access, AccessPrivilege};
-use crate::catalog::ObjectKind;
-use crate::psql::compile::compiler::misplaced;
-use crate::psql::condition;
-use crate::psql::routine::{
+use crate::compile::compiler::misplaced;
+use crate::condition;
+use crate::routine::{
     Condition, Handler, HandlerTable, Instruction, Procedure, ProcedureCall, Raise, RoutineKind,
 };
 

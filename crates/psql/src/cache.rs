@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use farbird_catalog::RelationId;
 use farbird_types::Result;
 use parking_lot::Mutex;
 
-use crate::catalog::RelationId;
-use crate::psql::routine::CompiledRoutine;
+use crate::routine::CompiledRoutine;
 
 /// The compiled routines of one catalog.
 #[derive(Default)]

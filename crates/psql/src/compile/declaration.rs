@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::Domain;
+use farbird_plan::bind::data_type::{self, ResolvedType};
+use farbird_plan::bind::{self, LocalFunction};
 use farbird_sql::ast::{self, DeclarationKind};
 use farbird_types::{ColumnType, Error, Result, isc};
 
 use super::compiler::{Compiler, Inputs};
 use super::scope::{LocalProcedure, duplicate};
-use crate::bind::data_type::{self, ResolvedType};
-use crate::bind::{self, LocalFunction};
-use crate::catalog::Domain;
-use crate::psql::compile::compiler::parsed_default;
-use crate::psql::routine::{CompiledRoutine, Declared, Instruction, RoutineKind, VariableConstraint};
+use crate::compile::compiler::parsed_default;
+use crate::routine::{CompiledRoutine, Declared, Instruction, RoutineKind, VariableConstraint};
 
 impl<'a> Compiler<'a> {
     pub(super) fn resolve(

@@ -15,16 +15,16 @@ pub(crate) use compiler::Fired;
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::{Catalog, Relation, Routine, Trigger};
+use farbird_plan::bind::Environment;
+use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, isc};
 
-use crate::api::{ColumnDescription, StatementDescription, StatementKind};
-use crate::bind::Environment;
-use crate::catalog::{Catalog, Relation, Routine, Trigger};
-use crate::psql::compile::compiler::{
+use crate::compile::compiler::{
     Compiler, blob_util_input, described, execute_access, inputs_of, procedure_mismatch,
 };
-use crate::psql::routine::{CompiledRoutine, Instruction, Procedure, ProcedureCall, RoutineKind, Store};
+use crate::routine::{CompiledRoutine, Instruction, Procedure, ProcedureCall, RoutineKind, Store};
 
 /// Compiles EXECUTE BLOCK or EXECUTE PROCEDURE.
 ///

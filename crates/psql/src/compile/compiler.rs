@@ -3,17 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::triggers::fires_for;
+use farbird_catalog::{ObjectKind, Relation, Routine, RoutineParameter, SourceStart};
+use farbird_expression::{BoundExpression, Expression};
+use farbird_function::blob_util;
+use farbird_plan::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
+use farbird_session::{ColumnDescription, StatementDescription, StatementKind};
 use farbird_sql::ast::{self, Position, PsqlStatementKind, TriggerAction};
 use farbird_types::{ColumnType, Error, Result, SqlType, isc};
 
 use super::scope::{Known, Scope, Writable, sql_error};
-use crate::api::{ColumnDescription, StatementDescription, StatementKind};
-use crate::bind::{self, Access, AccessPrivilege, ComputedVariable, Environment, Variable};
-use crate::catalog::triggers::fires_for;
-use crate::catalog::{ObjectKind, Relation, Routine, RoutineParameter, SourceStart};
-use crate::expression::{BoundExpression, Expression};
-use crate::function::blob_util;
-use crate::psql::routine::{
+use crate::routine::{
     CompiledRoutine, CursorDefinition, Declared, HandlerTable, Instruction, RoutineKind, VariableConstraint,
 };
 

@@ -1,9 +1,8 @@
 //! The rows of EXECUTE STATEMENT.
 
+use farbird_execute::{BufferedRows, Cursor};
+use farbird_expression::{ExecutionContext, ProcedureRows};
 use farbird_types::{Error, Result, TimestampTz, Value, isc};
-
-use crate::execute::{BufferedRows, Cursor};
-use crate::expression::{ExecutionContext, ProcedureRows};
 
 /// The rows of an executed text.
 pub(super) struct DynamicRows {

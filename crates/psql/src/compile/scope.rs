@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use farbird_plan::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
 use farbird_sql::ast;
 use farbird_types::{ColumnType, Error, Result, isc};
-
-use crate::bind::{ComputedVariable, LocalFunction, Variable, VariableScope};
 
 /// A name that values can be read from.
 #[derive(Debug, Clone, Copy)]

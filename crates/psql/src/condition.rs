@@ -1,11 +1,11 @@
 //! Which handler catches which error; user-defined exceptions.
 
+use farbird_expression::ExecutionContext;
+use farbird_function::blob::{releasing, text_of as text_of_value};
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, Result, Value, isc};
 
-use crate::expression::ExecutionContext;
-use crate::function::blob::{releasing, text_of as text_of_value};
-use crate::psql::routine::{Condition, Handler, Raise};
+use crate::routine::{Condition, Handler, Raise};
 
 /// Longest message of an exception, in bytes (Firebird: XCP_MESSAGE_LENGTH).
 const MESSAGE_BYTES_MAX: usize = 1_023;

@@ -1,21 +1,20 @@
 //! EXECUTE STATEMENT: text that is parsed, bound and run while the routine runs.
 
+use farbird_budget::{Reservation, prepared_bytes};
+use farbird_execute::{Cursor, modify};
+use farbird_expression::{BoundExpression, ExecutionContext};
+use farbird_function::blob::{self, releasing};
+use farbird_plan::bind::{self, Access, Action, Environment, NoVariables, Prepared};
+use farbird_session::{ColumnDescription, clock};
 use farbird_sql::ast::{self, StatementKind, StatementTransaction};
 use farbird_types::{Error, Result, Value, isc};
 
-use crate::api::ColumnDescription;
-use crate::bind::{self, Access, Action, Environment, NoVariables, Prepared};
-use crate::budget::{Reservation, prepared_bytes};
-use crate::clock;
-use crate::execute::{Cursor, modify};
-use crate::expression::{BoundExpression, ExecutionContext};
-use crate::function::blob::{self, releasing};
-use crate::psql::compile::{CompiledStatement, compile_statement};
-use crate::psql::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
-use crate::psql::execution::Execution;
-use crate::psql::routine::DynamicStatement;
-use crate::psql::trace::CallFrame;
-use crate::psql::{authority, autonomous, named_parameters};
+use crate::compile::{CompiledStatement, compile_statement};
+use crate::dynamic_rows::{DynamicRows, RowSource, apart, at, check_columns};
+use crate::execution::Execution;
+use crate::routine::DynamicStatement;
+use crate::trace::CallFrame;
+use crate::{authority, autonomous, named_parameters};
 
 /// A text ready to run.
 struct Parsed {

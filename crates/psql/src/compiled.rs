@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use farbird_catalog::triggers::{TriggerMoment, triggers_at};
+use farbird_catalog::{Catalog, Relation, Routine, Trigger};
 use farbird_sql::ast::TriggerAction;
 use farbird_types::{Error, Result, isc};
 
-use crate::catalog::triggers::{TriggerMoment, triggers_at};
-use crate::catalog::{Catalog, Relation, Routine, Trigger};
-use crate::psql::cache::{Key, RoutineCache};
-use crate::psql::compile;
-use crate::psql::routine::CompiledRoutine;
+use crate::cache::{Key, RoutineCache};
+use crate::compile;
+use crate::routine::CompiledRoutine;
 
 pub(super) fn compiled_function(catalog: &Arc<Catalog>, function: &Routine) -> Result<Arc<CompiledRoutine>> {
     let key = Key::Function(function.id);

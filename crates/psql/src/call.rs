@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use farbird_catalog::triggers::TriggerMoment;
+use farbird_catalog::{Catalog, Relation, Routine};
+use farbird_expression::{ExecutionContext, ProcedureRows, Routines};
 use farbird_sql::ast::{DatabaseEvent, TriggerAction};
 use farbird_types::{Error, Result, Value, isc};
 
-use crate::catalog::triggers::TriggerMoment;
-use crate::catalog::{Catalog, Relation, Routine};
-use crate::expression::{ExecutionContext, ProcedureRows, Routines};
-use crate::psql::cache::{Key, RoutineCache};
-use crate::psql::compile;
-use crate::psql::compiled::{compiled_function, compiled_procedure, compiled_triggers, in_order};
-use crate::psql::execution::Execution;
-use crate::psql::procedure_call::call_local;
-use crate::psql::trace::{CallFrame, with_system_trigger};
+use crate::cache::{Key, RoutineCache};
+use crate::compile;
+use crate::compiled::{compiled_function, compiled_procedure, compiled_triggers, in_order};
+use crate::execution::Execution;
+use crate::procedure_call::call_local;
+use crate::trace::{CallFrame, with_system_trigger};
 
 /// PSQL as those below ask for it.
 pub struct Psql;

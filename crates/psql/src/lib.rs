@@ -27,8 +27,12 @@
 //!
 //! Source: Firebird 5 language reference, chapter Procedural SQL Statements; statuses and error stacks as Firebird 4
 //! gives them.
+//!
+//! Uses `execute` and what stands below it. Definitions in EXECUTE STATEMENT are asked of [`Above`](farbird_expression::Above); what
+//! floors below ask of routines is answered by [`Psql`].
+#![forbid(unsafe_code)]
 
-pub(crate) mod authority;
+pub mod authority;
 mod autonomous;
 mod cache;
 mod call;
@@ -54,8 +58,8 @@ pub use routine::CompiledRoutine;
 /// # Errors
 /// Those of compiling.
 pub fn check_procedure(
-    catalog: &std::sync::Arc<crate::catalog::Catalog>,
-    procedure: &crate::catalog::Routine,
+    catalog: &std::sync::Arc<farbird_catalog::Catalog>,
+    procedure: &farbird_catalog::Routine,
 ) -> farbird_types::Result<()> {
     compile::compile_procedure(catalog, procedure).map(drop)
 }
@@ -65,8 +69,8 @@ pub fn check_procedure(
 /// # Errors
 /// Those of compiling.
 pub fn check_function(
-    catalog: &std::sync::Arc<crate::catalog::Catalog>,
-    function: &crate::catalog::Routine,
+    catalog: &std::sync::Arc<farbird_catalog::Catalog>,
+    function: &farbird_catalog::Routine,
 ) -> farbird_types::Result<()> {
     compile::compile_function(catalog, function).map(drop)
 }
@@ -76,8 +80,8 @@ pub fn check_function(
 /// # Errors
 /// Those of compiling.
 pub fn check_trigger(
-    catalog: &std::sync::Arc<crate::catalog::Catalog>,
-    trigger: &crate::catalog::Trigger,
+    catalog: &std::sync::Arc<farbird_catalog::Catalog>,
+    trigger: &farbird_catalog::Trigger,
 ) -> farbird_types::Result<()> {
     let relation = trigger.relation.as_ref().and_then(|name| catalog.relation(name));
     // Whether NEW may be written is told when it is fired; BEFORE triggers may.

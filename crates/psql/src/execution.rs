@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
+use farbird_budget::{Reservation, heap_bytes};
+use farbird_execute::{Cursor, modify};
+use farbird_expression::{
+    BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment, on_new_stack,
+};
+use farbird_function::blob;
+use farbird_plan::SelectPlan;
+use farbird_plan::modification::ModifyPlan;
 use farbird_sql::ast::TriggerAction;
 use farbird_store::Savepoint;
 use farbird_types::{Error, Result, SqlType, Value, isc};
 
-use crate::budget::{Reservation, heap_bytes};
-use crate::execute::{Cursor, modify};
-use crate::expression::{
-    BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment, on_new_stack,
-};
-use crate::function::blob;
-use crate::plan::SelectPlan;
-use crate::plan::modification::ModifyPlan;
-use crate::psql::compile::CompiledStatement;
-use crate::psql::condition;
-use crate::psql::cursor::OpenCursor;
-use crate::psql::routine::{
+use crate::compile::CompiledStatement;
+use crate::condition;
+use crate::cursor::OpenCursor;
+use crate::routine::{
     CompiledRoutine, CursorDefinition, CursorSource, Instruction, ProcedureCall, RoutineKind, Scroll, Store,
 };
-use crate::psql::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
+use crate::trace::{CallFrame, has_stack, with_entry_stack, with_stack};
 
 /// Up to so many levels of routines are charged for nothing but long texts in their variables.
 const DEPTH_UNCHARGED: u32 = 8;

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use farbird_catalog::transaction::{Transaction, TransactionCatalog};
+use farbird_catalog::{CatalogChanges, Slots};
+use farbird_expression::ExecutionContext;
+use farbird_session::users::PreparedUsers;
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::TransactionOptions;
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
 
-use crate::catalog::{CatalogChanges, Slots};
-use crate::expression::ExecutionContext;
-use crate::psql::execution::{Execution, Stop};
-use crate::psql::{fire_database_triggers, has_database_triggers};
-use crate::transaction::{Transaction, TransactionCatalog};
-use crate::users::PreparedUsers;
+use crate::execution::{Execution, Stop};
+use crate::{fire_database_triggers, has_database_triggers};
 
 /// Begins a transaction with the parameters of the context's, but a snapshot of its own.
 pub(super) fn begin(context: &ExecutionContext<'_>) -> Result<Transaction> {

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::{Access, Routine};
+use farbird_expression::{BoundExpression, ExecutionContext};
+use farbird_plan::SelectPlan;
+use farbird_plan::modification::ModifyPlan;
 use farbird_sql::ast::{Position, StatementTransaction};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
-
-use crate::catalog::{Access, Routine};
-use crate::expression::{BoundExpression, ExecutionContext};
-use crate::plan::SelectPlan;
-use crate::plan::modification::ModifyPlan;
 
 /// A routine ready to run.
 #[derive(Debug)]

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::Routine;
+use farbird_expression::ExecutionContext;
 use farbird_types::{Result, Value};
 
-use crate::catalog::Routine;
-use crate::expression::ExecutionContext;
-use crate::psql::compiled::compiled_procedure;
-use crate::psql::execution::Execution;
-use crate::psql::routine::{CompiledRoutine, Procedure};
+use crate::compiled::compiled_procedure;
+use crate::execution::Execution;
+use crate::routine::{CompiledRoutine, Procedure};
 
 impl Execution {
     /// EXECUTE PROCEDURE; gives the outputs.
