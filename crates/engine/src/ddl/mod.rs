@@ -56,7 +56,7 @@ use editor::Editor;
 /// # Errors
 /// As Firebird 4 gives them, under `isc_no_meta_update` and the statement's own heading ("CREATE TABLE T failed").
 /// Everything the statement did is undone then.
-pub fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> Result<()> {
+pub(crate) fn execute(context: &mut ExecutionContext<'_>, statement: &DdlStatement) -> Result<()> {
     let transaction = context.transaction;
     let savepoint = transaction.store.savepoint();
     let mark = {

@@ -23,4 +23,4 @@ mod tables;
 mod type_numbers;
 
 pub(crate) use monitor::stop;
-pub use rows::rows;
+pub(crate) use rows::rows;

@@ -14,7 +14,7 @@ use crate::system::{access, code, constants, keys, monitor, statistics, tables};
 ///
 /// # Errors
 /// From making BLOBs, and from the user directory.
-pub fn rows(
+pub(crate) fn rows(
     context: &mut ExecutionContext<'_>,
     relation: &Relation,
     wanted: &[bool],
