@@ -154,6 +154,14 @@ fn queries_in_the_select_list_give_what_they_give_row_by_row() {
         found.sort();
         expected.sort();
         assert_eq!(found, expected, "query {number}: {query}");
+        // In aggregates too.
+        let total =
+            |values: &str| format!("select count(*), sum(s), count(t) from (select {values}) d (i, s, t)");
+        assert_eq!(
+            session.rows(&total(&query)),
+            session.rows(&total(&format!("first 100000 {query}"))),
+            "{query}"
+        );
         assert!(!found.is_empty() || from.contains("join"), "{query}");
     }
 }

@@ -89,7 +89,10 @@ pub(crate) fn plan(
         wanted: BTreeSet::new(),
         groups: Groups::Allowed,
     };
-    if is_flat && select.limits.is_empty() && select.block.windows.is_empty() {
+    // Behind a limit few rows are left.
+    let computes_all =
+        select.grouping.is_some() || select.limits.is_empty() && select.block.windows.is_empty();
+    if computes_all && !select.distinct {
         take_in_groups_of_items(select, &mut joins, &surroundings.catalog.statistics);
     }
     if is_flat {
@@ -156,10 +159,16 @@ pub(crate) fn plan(
     Ok(planned)
 }
 
-/// Makes members of the join of queries for each row in the select list and in ORDER BY.
+/// Makes members of the join of queries for each row in the select list and in ORDER BY, or in aggregates.
 fn take_in_groups_of_items(select: &mut BoundSelect, joins: &mut Joins, statistics: &Statistics) {
-    let mut values: Vec<&mut Expression> = select.items.iter_mut().map(|item| &mut item.expression).collect();
-    values.extend(select.order.iter_mut().map(|key| &mut key.value));
+    let mut values: Vec<&mut Expression> = Vec::new();
+    if select.grouping.is_some() {
+        let calls = select.block.aggregates.iter_mut();
+        values.extend(calls.flat_map(|call| call.arguments.iter_mut().chain(&mut call.filter)));
+    } else {
+        values.extend(select.items.iter_mut().map(|item| &mut item.expression));
+        values.extend(select.order.iter_mut().map(|key| &mut key.value));
+    }
     if values.iter().any(|value| value.is_volatile()) {
         return;
     }
