@@ -33,6 +33,8 @@ const PATTERN_FRACTION: f64 = 0.05;
 const SUBQUERY_FRACTION: f64 = 0.5;
 /// Part of the rows for which anything else holds.
 const OTHER_FRACTION: f64 = 0.33;
+/// Common values of two columns that are compared with each other, of each.
+const COMMON_COMPARED: usize = 32;
 /// Different values among which a text or number is taken to be, when nothing is known.
 const DISTINCT_UNKNOWN: f64 = 100.0;
 
@@ -204,7 +206,11 @@ impl<'a> Estimator<'a> {
                 false => 1.0 / self.distinct(this).max(1.0 / EQUAL_FRACTION),
             };
         }
-        1.0 / self.distinct(left).max(self.distinct(right))
+        let distinct = self.distinct(left).max(self.distinct(right));
+        match (self.column(left), self.column(right)) {
+            (Some((_, left)), Some((_, right))) => joined_fraction(left, right, distinct),
+            _ => 1.0 / distinct,
+        }
     }
 
     /// How many different values an expression has.
@@ -371,6 +377,22 @@ impl Bounds {
         let between = self.up_to.unwrap_or(all) - self.below.unwrap_or(0.0);
         between.clamp(0.0005, 1.0) * unknown
     }
+}
+
+/// Part of the pairs of rows in which two columns are equal. What is common on both sides makes most of the pairs.
+fn joined_fraction(left: &ColumnStatistics, right: &ColumnStatistics, distinct: f64) -> f64 {
+    let common = |column: &ColumnStatistics| column.common.len().min(COMMON_COMPARED);
+    let (mut pairs, mut of_left, mut of_right) = (0.0, 0.0, 0.0);
+    for (value, share) in left.common.iter().take(common(left)) {
+        let other = right.common.iter().take(common(right)).find(|(other, _)| is_equal(value, other));
+        if let Some((_, other)) = other {
+            pairs += share * other;
+            of_left += share;
+            of_right += other;
+        }
+    }
+    let others = |column: &ColumnStatistics, known: f64| (1.0 - column.null_fraction - known).max(0.0);
+    (pairs + others(left, of_left) * others(right, of_right) / distinct).clamp(0.0, 1.0)
 }
 
 /// Part of all rows that have a value which is not among the common ones.
