@@ -3,11 +3,12 @@
 //! A BLOB is opened, asked for its size, read and closed by requests of the origin's own, many at a time: what one needs to know for
 //! the next step comes with one flight for all of them.
 
-use farbird_types::BlobId;
+use farbird_types::{BlobId, isc};
 use farbird_wire::info::InfoReader;
 use farbird_wire::info::blob as tag;
 use farbird_wire::packet::{OpenBlob, Reply, Request, Segment};
 use farbird_wire::protocol::{Handle, segment_state};
+use farbird_wire::status::StatusVector;
 
 use super::conversation::{Conversation, information};
 use super::objects::Named;
@@ -235,18 +236,34 @@ impl Conversation {
                     self.give_up_blob(key);
                 }
             }
-            BlobStep::Segments => self.segments_came(key, is_success, response.object.0, &response.data),
+            BlobStep::Segments if is_success => self.segments_came(key, response.object.0, &response.data),
+            BlobStep::Segments => self.segments_failed(key, &response.status),
         }
     }
 
-    fn segments_came(&mut self, key: BlobKey, is_success: bool, state: u16, data: &[u8]) {
+    /// A BLOB cannot be read. What the program has read of it already cannot be taken back, and what is missing cannot be said: it
+    /// loses its connection, unless it has asked for that itself by op_cancel.
+    fn segments_failed(&mut self, key: BlobKey, status: &StatusVector) {
+        let Some(reading) = self.blobs.get_mut(&key) else { return };
+        reading.reads = reading.reads.saturating_sub(1);
+        let is_cancelled = status.error().is_some_and(|error| error.has(isc::CANCELLED));
+        if key.number == 0 && !reading.is_ended && !reading.is_paused {
+            if !is_cancelled {
+                self.end("a BLOB that is being pushed cannot be read");
+            }
+            // What was cancelled is asked for once more: the program meant something of its own.
+            return;
+        }
+        if !reading.is_ended {
+            self.give_up_blob(key);
+        }
+    }
+
+    fn segments_came(&mut self, key: BlobKey, state: u16, data: &[u8]) {
         let Some(reading) = self.blobs.get_mut(&key) else { return };
         reading.reads = reading.reads.saturating_sub(1);
         if reading.is_ended {
             return;
-        }
-        if !is_success {
-            return self.give_up_blob(key);
         }
         let segments = reading.take_segments(data, state);
         let content = content_bytes(&segments);
