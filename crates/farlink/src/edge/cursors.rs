@@ -27,6 +27,8 @@ pub(super) struct Rows {
     /// BLOBs that came before the rows that are to come next.
     blob_bytes: usize,
     end: Option<End>,
+    /// Whether the program was told that fetching has failed.
+    has_told_failure: bool,
     /// Bytes that the origin was allowed to send and the program has not taken.
     pub(super) granted: usize,
     /// Bytes taken since credit was given last.
@@ -62,6 +64,7 @@ impl Rows {
             chunks: VecDeque::new(),
             blob_bytes: 0,
             end: None,
+            has_told_failure: false,
             granted: 0,
             taken: 0,
             is_local: false,
@@ -89,9 +92,9 @@ impl Rows {
         self.end.is_some() && self.chunks.is_empty()
     }
 
-    /// Whether fetching has failed, and what came before is taken: what comes next only the server knows.
+    /// Whether the program was told that fetching has failed: what comes next only the server knows.
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.end, Some(End::Failed(_))) && self.chunks.is_empty()
+        self.has_told_failure
     }
 
     /// Gives the program up to `count` rows of what is here, and what ends the batch.
@@ -135,6 +138,7 @@ impl Rows {
         let mark = match &self.end {
             Some(End::Complete) if is_drained && given < count.max(1) => FetchResponse::END_OF_CURSOR,
             Some(End::Failed(response)) if is_drained && given < count.max(1) => {
+                self.has_told_failure = true;
                 out.extend_from_slice(response);
                 return Ok(Fetched::Done(given));
             }

@@ -162,6 +162,8 @@ struct Opening {
     window: u32,
     has_more_rows: bool,
     seen: HashSet<u64>,
+    /// Statements that were taken and are not done.
+    running: u32,
     is_resting: bool,
 }
 
@@ -302,7 +304,7 @@ impl Runner {
             if work.is_some() {
                 return work;
             }
-            let has_all = opening.window == 0 || !opening.has_more_rows;
+            let has_all = opening.running == 0 && (opening.window == 0 || !opening.has_more_rows);
             if has_all && !opening.is_resting {
                 opening.is_resting = true;
                 self.tells.push(Tell::AheadRests { outer: opening.cursor });
@@ -314,6 +316,9 @@ impl Runner {
     /// How a work went. Its rows are looked at for what is nested below it.
     pub fn done(&mut self, work: Work, ran: Ran) {
         let (outer, rule) = (work.outer, work.rule());
+        if let Some(opening) = self.openings.iter_mut().find(|opening| opening.cursor == outer) {
+            opening.running = opening.running.saturating_sub(1);
+        }
         let Ran::Result(result) = ran else {
             let Work { blr, message, .. } = work;
             self.tells.push(Tell::NotAhead { outer, rule, blr, parameters: message });
@@ -392,6 +397,7 @@ impl Opening {
             window: 0,
             has_more_rows: false,
             seen: HashSet::new(),
+            running: 0,
             is_resting: false,
         }
     }
@@ -470,6 +476,7 @@ impl Opening {
                 continue;
             }
             self.window -= 1;
+            self.running += 1;
             return Some(Work {
                 outer: self.cursor,
                 transaction: self.transaction,

@@ -259,7 +259,7 @@ fn random_programs_get_the_same_answers() {
     let began = Instant::now();
     let mut played = 0;
     for seed in seeds {
-        if number("FARBIRD_SEEDS").is_none() && began.elapsed() > Duration::from_secs(20) {
+        if number("FARBIRD_SEEDS").is_none() && began.elapsed() > Duration::from_secs(15) {
             break;
         }
         run(&direct, FILL);
@@ -268,8 +268,9 @@ fn random_programs_get_the_same_answers() {
             Player::new(seed, |generation| server.attach_with("direct.fdb", &tuned(generation))).play();
         let seen =
             Player::new(seed, |generation| world.attach("far.fdb", &tuned(generation)).unwrap()).play();
+        let expected_log = expected.join("\n");
         for (index, (seen, expected)) in seen.iter().zip(&expected).enumerate() {
-            assert_eq!(seen, expected, "FARBIRD_SEED={seed}, line {index}");
+            assert_eq!(seen, expected, "FARBIRD_SEED={seed}, line {index} of\n{expected_log}");
         }
         assert_eq!(seen.len(), expected.len(), "FARBIRD_SEED={seed}");
         played += 1;
