@@ -8,13 +8,14 @@ use farbird_catalog::layout::is_maintained;
 use farbird_catalog::{Index, Relation};
 use farbird_expression::{Expression, PatternKind};
 use farbird_sql::ast::ComparisonOperator;
-use farbird_types::{Collation, SqlType, Value};
+use farbird_types::{Collation, SqlType};
 
 use crate::bound::environment::Surroundings;
 use crate::bound::source::{Slot, SourceColumn};
 use crate::cost;
 use crate::estimate::{Estimator, RANGE_FRACTION};
 use crate::node::{Access, IndexRange, RangeKey};
+use crate::prefix::like_prefix;
 
 /// Most ranges of one scan: OR and IN beyond that read the whole table.
 const RANGES_MAX: usize = 1_500;
@@ -501,14 +502,6 @@ fn turned(operator: ComparisonOperator) -> ComparisonOperator {
         ComparisonOperator::GreaterOrEqual => ComparisonOperator::LessOrEqual,
         same => same,
     }
-}
-
-/// What a constant LIKE pattern begins with, before its first wildcard; nothing if it begins with one.
-pub(crate) fn like_prefix(pattern: &Expression) -> Option<Expression> {
-    let Expression::Constant(Value::Text(text)) = pattern else { return None };
-    let end = text.bytes().iter().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(text.bytes().len());
-    let prefix = text.bytes().get(..end).filter(|prefix| !prefix.is_empty())?;
-    Some(Expression::Constant(Value::Text(farbird_types::Text::new(prefix, text.character_set()))))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -13,9 +13,9 @@ use farbird_sql::ast::ComparisonOperator;
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 use farbird_types::{CastContext, Collation, Text, Value, arithmetic, compare, convert};
 
-use crate::access::like_prefix;
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::node::{Access, Node};
+use crate::prefix::like_prefix;
 
 /// Rows of a table of which nothing is known.
 const ROWS_UNKNOWN: f64 = 10.0;

@@ -13,6 +13,7 @@
 //! | `leaf` | one source read by itself |
 //! | `push` | conditions on derived tables, asked of what those are made of |
 //! | `access` | which index reads a table |
+//! | `prefix` | what patterns begin with |
 //! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
 //! | `subplan` | plans of queries inside expressions |
@@ -38,6 +39,7 @@ mod leaf;
 pub mod modification;
 mod node;
 mod order;
+mod prefix;
 mod push;
 mod rewrite;
 mod subplan;

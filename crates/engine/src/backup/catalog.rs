@@ -6,7 +6,7 @@ use farbird_store::backup::BackupRelation;
 use farbird_types::Result;
 
 use crate::api::reported_page_size;
-use crate::backup::RestoreOptions;
+use crate::backup::options::RestoreOptions;
 use crate::catalog::{
     Catalog, CatalogObject, CollationData, DatabaseProperties, OrderedMap, RelationKind, layout, new_guid,
 };

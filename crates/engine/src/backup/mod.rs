@@ -9,6 +9,8 @@
 //! - Neither touches the database that is backed up, or the backup that is restored.
 
 mod catalog;
+mod failure;
+mod options;
 mod pending_file;
 
 use std::io::{Read, Write};
@@ -28,9 +30,11 @@ use crate::database::Database;
 use crate::database::shown;
 use crate::engine::{Engine, open_file, store_error};
 use crate::users::NoUsers;
+use failure::io_error;
 
 pub use farbird_store::CancelFlag;
 pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
+pub use options::RestoreOptions;
 pub use pending_file::{PENDING_SUFFIX, PendingFile, pending_backup};
 
 /// What stands in a backup as its maker.
@@ -87,18 +91,6 @@ pub fn back_up_database(
         relations: catalog::relations(&catalog),
     };
     write_backup(&transaction, &contents, out, observer).map_err(|error| status(error, &database.path, name))
-}
-
-/// How a backup is restored.
-#[derive(Debug, Clone, Default)]
-pub struct RestoreOptions {
-    /// Replace a database that is there already, once the restored one is whole.
-    pub replace: bool,
-    /// The restored database takes no changes.
-    pub read_only: bool,
-    /// The page size that it reports; without one that of the database which was backed up. The file's own pages are
-    /// what they are (docs/store.md).
-    pub page_size: Option<u32>,
 }
 
 impl Engine {
@@ -217,10 +209,6 @@ fn status(error: BackupError, database: &Path, name: BackupName<'_>) -> Error {
 
 fn full(file: &str) -> Error {
     io_error("write", file, isc::IO_WRITE_ERR, &std::io::Error::other("no space left on the device"))
-}
-
-fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) -> Error {
-    Error::new(isc::IO_ERROR).with(operation).with(file).and(detail).and(isc::RANDOM).with(error.to_string())
 }
 
 /// Makes a backup of a database file that nobody has open, as its owner would.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use farbird_store::FileKind;
 use farbird_types::{Error, Result, isc};
 
-use super::io_error;
+use crate::backup::failure::io_error;
 use crate::database::shown;
 use crate::engine::exists;
 

@@ -10,14 +10,15 @@ use farbird_types::{Error, Result, isc};
 
 use crate::catalog::dependencies::dependencies;
 use crate::catalog::privileges::{self, DdlAction};
-use crate::catalog::{CatalogObject, Column, ConstraintKind, ObjectKind, Relation, Sequence, declared_type};
+use crate::catalog::{CatalogObject, Column, ConstraintKind, ObjectKind, Sequence, declared_type};
 use crate::ddl::column::{self, NewColumn, check_default, computed_type, digits_of};
 use crate::ddl::column_type::check_change;
 use crate::ddl::constraint::{self, NewConstraint, is_in_primary_key};
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
-use crate::ddl::table::{TableEdit, add_column_constraints, codec_name};
-use crate::ddl::{domain, error, reference, sequence};
+use crate::ddl::following::{follow_in_views, rebuild_indexes};
+use crate::ddl::table::{add_column_constraints, codec_name};
+use crate::ddl::table_edit::TableEdit;
+use crate::ddl::{constraint_parts, domain, error, reference, rights, sequence};
 
 /// ALTER TABLE.
 pub(super) fn alter(editor: &mut Editor<'_, '_>, ast: &AlterTable) -> Result<()> {
@@ -156,7 +157,7 @@ fn drop_own_constraints(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &
         let Some(place) = edit.relation.constraints.iter().position(|it| it.name == name) else { continue };
         let constraint = edit.relation.constraints.remove(place);
         if let Some(index) = constraint.index() {
-            constraint::remove_index(edit, index);
+            constraint_parts::remove_index(edit, index);
         }
     }
     Ok(())
@@ -335,55 +336,6 @@ fn check_type_is_free(edit: &TableEdit, column: &str) -> Result<()> {
             .is_some_and(|index| index.columns.iter().any(|it| it == column))
     });
     if held { Err(error::constraint_column_changed()) } else { Ok(()) }
-}
-
-/// Columns of views take their types from the columns they show: those follow.
-pub(super) fn follow_in_views(editor: &mut Editor<'_, '_>, table: &str, changed: &[Column]) -> Result<()> {
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let catalog = editor.catalog();
-    for view in catalog.relations.values().filter(|relation| relation.is_view()) {
-        let mut new = Relation::clone(view);
-        let mut followed = Vec::new();
-        for column in &mut new.columns {
-            let origin = column.view_origin.as_ref().filter(|(of, _)| of == table);
-            let Some(base) = origin.and_then(|(_, base)| changed.iter().find(|it| it.name == *base)) else {
-                continue;
-            };
-            column.sql_type = base.sql_type;
-            column.precision = base.precision;
-            column.segment_size = base.segment_size;
-            column.domain.clone_from(&base.domain);
-            followed.push(column.clone());
-        }
-        if !followed.is_empty() {
-            editor.put_relation(new)?;
-            // A view cannot show itself: this ends with the views that nobody looks at.
-            follow_in_views(editor, &view.name, &followed)?;
-        }
-    }
-    Ok(())
-}
-
-/// Keys of another type, or of another expression, are other keys: the column's indexes, and those that may compute with it,
-/// are made anew, in a space of their own.
-pub(super) fn rebuild_indexes(editor: &Editor<'_, '_>, edit: &mut TableEdit, column: &str) -> Result<()> {
-    let mut rebuilt = Vec::new();
-    for index in &mut edit.relation.indexes {
-        let computes = index.expression_source.is_some() || index.condition_source.is_some();
-        let holds = computes || index.columns.iter().any(|it| it == column);
-        if holds && !edit.new_indexes.contains(&index.name) {
-            let old = index.clone();
-            index.id = editor.counters().index_id()?;
-            rebuilt.push(old);
-        }
-    }
-    for old in rebuilt {
-        edit.new_indexes.push(old.name.clone());
-        edit.dropped_indexes.push(old);
-    }
-    Ok(())
 }
 
 fn change_computed(

@@ -13,8 +13,7 @@ use crate::catalog::layout::collation_of;
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{Catalog, CatalogObject, CollationDefinition, ObjectKind};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
+use crate::ddl::{error, rights};
 
 /// What a collation is made from.
 struct Base {

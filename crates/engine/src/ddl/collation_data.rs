@@ -6,7 +6,7 @@ use farbird_types::Result;
 
 use crate::catalog::{CatalogObject, CollationData, DatabaseProperties};
 use crate::ddl::editor::Editor;
-use crate::ddl::table::TableEdit;
+use crate::ddl::table_edit::TableEdit;
 use crate::expression::ExecutionContext;
 
 /// Makes the outdated indexes of a database anew, and notes this program's data in it.

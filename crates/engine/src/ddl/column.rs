@@ -13,7 +13,7 @@ use crate::catalog::dependencies::identifiers;
 use crate::catalog::{Column, DeclaredType, Identity, Relation, Sequence, declared_type};
 use crate::ddl::editor::Editor;
 use crate::ddl::error;
-use crate::ddl::table::TableEdit;
+use crate::ddl::table_edit::TableEdit;
 
 /// When a column is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

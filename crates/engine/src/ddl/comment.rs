@@ -11,18 +11,7 @@ use crate::catalog::{
     Relation, Role, Routine, Sequence, Trigger,
 };
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
-use crate::ddl::{error, user};
-
-/// The name under which errors about the comment are reported.
-pub(super) fn target_name(target: &CommentTarget) -> String {
-    match target {
-        CommentTarget::Database => String::new(),
-        CommentTarget::Object { name, .. } => name.to_string(),
-        CommentTarget::Column { relation, column } => format!("{relation}.{column}"),
-        CommentTarget::Parameter { routine, parameter, .. } => format!("{routine}.{parameter}"),
-    }
-}
+use crate::ddl::{error, rights, user};
 
 /// COMMENT ON. An empty text is none.
 pub(super) fn set(editor: &mut Editor<'_, '_>, ast: &Comment) -> Result<()> {

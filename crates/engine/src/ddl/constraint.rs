@@ -10,11 +10,10 @@ use farbird_store::{Projection, RelationScan, RowBatch};
 use farbird_types::{Result, SqlType};
 
 use crate::bind;
-use crate::catalog::{
-    Catalog, CatalogObject, Constraint, ConstraintKind, Index, IndexPurpose, Relation, layout,
-};
+use crate::catalog::{Catalog, CatalogObject, ConstraintKind, Index, IndexPurpose, Relation, layout};
+use crate::ddl::constraint_parts::{constraint_name, index_name, push, remove_index, trigger_name};
 use crate::ddl::editor::Editor;
-use crate::ddl::table::TableEdit;
+use crate::ddl::table_edit::TableEdit;
 use crate::ddl::{error, index, reference};
 
 /// A constraint as it was written, on a column or on a table.
@@ -135,37 +134,6 @@ fn add_check(
     Ok(())
 }
 
-/// A name for one of a constraint's triggers.
-pub(super) fn trigger_name(editor: &Editor<'_, '_>) -> Result<String> {
-    let catalog = editor.catalog();
-    editor
-        .counters()
-        .trigger_name(|name| catalog.triggers.contains_key(name) || catalog.has_constraint_trigger(name))
-}
-
-pub(super) fn push(edit: &mut TableEdit, name: String, kind: ConstraintKind, triggers: Vec<String>) {
-    edit.relation.constraints.push(Constraint { name, kind, triggers });
-}
-
-/// The constraint's name: the one written, if nobody has it, or a generated one.
-pub(super) fn constraint_name(
-    editor: &Editor<'_, '_>,
-    edit: &TableEdit,
-    name: Option<&Name>,
-) -> Result<String> {
-    let catalog = editor.catalog();
-    let before = edit.before.as_ref().map(|relation| relation.name.as_str());
-    let taken = |name: &str| {
-        edit.relation.constraint(name).is_some()
-            || catalog.constraint(name).is_some_and(|(relation, _)| before != Some(relation.name.as_str()))
-    };
-    match name {
-        Some(name) if taken(name.as_str()) => Err(error::constraint_exists(name.as_str())),
-        Some(name) => Ok(name.as_str().to_owned()),
-        None => editor.counters().constraint_name(taken),
-    }
-}
-
 /// Makes a unique index for a key; gives the names of constraint and index.
 fn add_key_index(
     editor: &mut Editor<'_, '_>,
@@ -194,23 +162,6 @@ fn add_key_index(
     edit.relation.indexes.push(index);
     edit.new_indexes.push(index_name.clone());
     Ok((name, index_name))
-}
-
-/// The name of a constraint's index: that of USING INDEX, the constraint's own, or a generated one.
-pub(super) fn index_name(
-    editor: &Editor<'_, '_>,
-    edit: &TableEdit,
-    constraint: Option<&Name>,
-    written: &ConstraintIndex,
-    purpose: IndexPurpose,
-) -> Result<String> {
-    let catalog = editor.catalog();
-    let taken = |name: &str| index::is_taken(&catalog, edit, name);
-    match written.name.as_ref().or(constraint) {
-        Some(name) if taken(name.as_str()) => Err(error::index_exists(name.as_str())),
-        Some(name) => Ok(name.as_str().to_owned()),
-        None => editor.counters().index_name(purpose, taken),
-    }
 }
 
 /// Columns of a primary key are NOT NULL: by themselves in a new table, else they must be already.
@@ -277,16 +228,4 @@ pub(super) fn drop_constraint(editor: &Editor<'_, '_>, edit: &mut TableEdit, nam
 /// Whether a column is part of the primary key.
 pub(super) fn is_in_primary_key(relation: &Relation, column: &str) -> bool {
     relation.primary_key().is_some_and(|index| index.columns.iter().any(|name| name == column))
-}
-
-/// Takes an index out of a table.
-pub(super) fn remove_index(edit: &mut TableEdit, name: &str) {
-    if let Some(place) = edit.relation.indexes.iter().position(|index| index.name == name) {
-        let index = edit.relation.indexes.remove(place);
-        if edit.new_indexes.contains(&index.name) {
-            edit.new_indexes.retain(|new| *new != index.name);
-        } else {
-            edit.dropped_indexes.push(index);
-        }
-    }
 }

@@ -8,9 +8,8 @@ use farbird_types::{CharacterSet, Error, Result, isc};
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, DatabaseProperties, ObjectKind};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
 use crate::ddl::table::codec_name;
+use crate::ddl::{error, rights};
 
 /// CREATE DATABASE inside of the database that it has made: Firebird's client library creates the file by itself and then
 /// sends the statement for what it did not understand of it.

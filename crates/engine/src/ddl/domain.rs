@@ -8,13 +8,12 @@ use farbird_types::{Error, Result, SqlType, isc};
 use crate::bind;
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, Column, Domain, ObjectKind, Relation, declared_type};
-use crate::ddl::alter_table::{follow_in_views, rebuild_indexes};
 use crate::ddl::column::{check_default, check_identity_type};
 use crate::ddl::column_type::check_change;
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
-use crate::ddl::table::TableEdit;
+use crate::ddl::following::{follow_in_views, rebuild_indexes};
+use crate::ddl::table_edit::TableEdit;
+use crate::ddl::{error, rights};
 
 /// Whether a domain's name is a column's own (`RDB$n`): users cannot make such.
 pub(super) fn is_implicit(name: &str) -> bool {

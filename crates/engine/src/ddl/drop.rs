@@ -10,8 +10,7 @@ use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{ConstraintKind, ObjectKind, Relation, Sequence, layout};
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
-use crate::ddl::{collation, error, index, reference, user};
+use crate::ddl::{collation, error, index, reference, rights, user};
 
 /// DROP.
 pub(super) fn drop(editor: &mut Editor<'_, '_>, ast: &DropObject) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The statuses of DDL, as Firebird 4 sends them (recorded from a server) with the codes of Firebird 5.
 
-use farbird_sql::ast::{DdlStatement, DefineMode, DropKind};
+use farbird_sql::ast::{CommentTarget, DdlStatement, DefineMode, DropKind};
 use farbird_types::error::StatusArgument;
 use farbird_types::{Error, isc};
 
@@ -612,9 +612,7 @@ fn heading(statement: &DdlStatement) -> Option<(u32, Option<String>)> {
             },
             None,
         )),
-        DdlStatement::Comment(it) => {
-            named(isc::DSQL_COMMENT_ON_FAILED, &super::comment::target_name(&it.target))
-        }
+        DdlStatement::Comment(it) => named(isc::DSQL_COMMENT_ON_FAILED, &target_name(&it.target)),
         DdlStatement::AlterDatabase(_) => Some((isc::DSQL_ALTER_DATABASE_FAILED, None)),
         DdlStatement::Drop(it) => drop_heading(it.kind).and_then(|code| named(code, &it.name)),
         _ => None,
@@ -637,4 +635,14 @@ fn drop_heading(kind: DropKind) -> Option<u32> {
         DropKind::Package => isc::DSQL_DROP_PACK_FAILED,
         _ => return None,
     })
+}
+
+/// The name under which errors about the comment are reported.
+pub(super) fn target_name(target: &CommentTarget) -> String {
+    match target {
+        CommentTarget::Database => String::new(),
+        CommentTarget::Object { name, .. } => name.to_string(),
+        CommentTarget::Column { relation, column } => format!("{relation}.{column}"),
+        CommentTarget::Parameter { routine, parameter, .. } => format!("{routine}.{parameter}"),
+    }
 }

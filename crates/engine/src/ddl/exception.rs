@@ -8,8 +8,7 @@ use farbird_types::Result;
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ExceptionDefinition, ObjectKind};
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
-use crate::ddl::{drop, error};
+use crate::ddl::{drop, error, rights};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE EXCEPTION.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineException) -> Result<()> {

@@ -10,14 +10,14 @@ use farbird_store::{
 use farbird_types::{Collation, Result, SqlType, Value, compare};
 
 use crate::bind;
+use crate::catalog::layout;
 use crate::catalog::layout::{can_be_maintained, collation_of};
 use crate::catalog::privileges::DdlAction;
-use crate::catalog::{Catalog, ConstraintKind, Index, ObjectKind, Relation, layout};
-use crate::ddl::constraint;
+use crate::catalog::{ConstraintKind, Index, ObjectKind, Relation};
+use crate::ddl::constraint_parts::{self, is_taken};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
-use crate::ddl::table::TableEdit;
+use crate::ddl::table_edit::TableEdit;
+use crate::ddl::{error, rights};
 
 /// Rows looked at between two checks for a cancel.
 pub(super) const ROWS_PER_BATCH: usize = 1024;
@@ -83,13 +83,6 @@ pub(super) fn create(editor: &mut Editor<'_, '_>, ast: &CreateIndex) -> Result<(
     edit.new_indexes.push(name.to_owned());
     edit.finish(editor)?;
     Ok(())
-}
-
-/// Whether an index of this name exists, or is about to.
-pub(super) fn is_taken(catalog: &Catalog, edit: &TableEdit, name: &str) -> bool {
-    let before = edit.before.as_ref().map(|relation| relation.name.as_str());
-    edit.relation.index(name).is_some()
-        || catalog.index(name).is_some_and(|(relation, _)| before != Some(relation.name.as_str()))
 }
 
 /// Checks that columns can be indexed.
@@ -227,7 +220,7 @@ pub(super) fn drop_index(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> 
         return Err(error::index_of_constraint());
     }
     let mut edit = TableEdit::of(relation);
-    constraint::remove_index(&mut edit, name);
+    constraint_parts::remove_index(&mut edit, name);
     edit.finish(editor)?;
     Ok(())
 }

@@ -25,12 +25,14 @@ mod column;
 mod column_type;
 mod comment;
 mod constraint;
+mod constraint_parts;
 mod database;
 mod domain;
 mod drop;
 mod editor;
 mod error;
 mod exception;
+mod following;
 mod index;
 mod privilege;
 mod reference;
@@ -39,15 +41,17 @@ mod role;
 mod routine;
 mod sequence;
 mod table;
+mod table_edit;
+mod table_finish;
 mod trigger;
 mod user;
 mod view;
 
+use editor::Editor;
 use farbird_sql::ast::DdlStatement;
 use farbird_types::Result;
 
 use crate::expression::ExecutionContext;
-use editor::Editor;
 
 /// Runs a DDL statement.
 ///

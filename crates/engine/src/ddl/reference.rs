@@ -7,16 +7,15 @@ use farbird_store::{IndexId as StoreIndex, LockLevel, Projection, RelationScan, 
 use farbird_types::{Error, ExactWidth, Result, SqlType, Value, isc};
 
 use crate::bind::{Access, AccessPrivilege};
-use crate::catalog::privileges;
 use crate::catalog::{
     Catalog, ConstraintKind, Index, IndexPurpose, ObjectKind, ReferentialAction, Relation, RelationKind,
-    layout,
+    layout, privileges,
 };
-use crate::ddl::constraint::{constraint_name, index_name, push, trigger_name};
+use crate::ddl::constraint_parts::{constraint_name, index_name, push, trigger_name};
 use crate::ddl::editor::{Editor, key_text};
 use crate::ddl::error;
 use crate::ddl::index::{self, ROWS_PER_BATCH};
-use crate::ddl::table::TableEdit;
+use crate::ddl::table_edit::TableEdit;
 
 /// Adds a foreign key with the index that serves it.
 pub(super) fn add(

@@ -8,8 +8,7 @@ use farbird_types::{Error, Result, isc};
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, Role, SystemPrivilege};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
+use crate::ddl::{error, rights};
 
 /// Names that a role cannot have.
 const RESERVED: [&str; 2] = ["NONE", "PUBLIC"];

@@ -16,9 +16,8 @@ use crate::catalog::{
 };
 use crate::ddl::column::check_default;
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
 use crate::ddl::table::check_name_is_free;
-use crate::ddl::{drop, error};
+use crate::ddl::{drop, error, rights};
 use crate::psql;
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE PROCEDURE.

@@ -9,8 +9,7 @@ use farbird_types::Result;
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, Sequence};
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
-use crate::ddl::{drop, error};
+use crate::ddl::{drop, error, rights};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE SEQUENCE, SET GENERATOR.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineSequence) -> Result<()> {

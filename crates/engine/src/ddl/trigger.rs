@@ -8,9 +8,8 @@ use farbird_types::{Error, Result, isc};
 use crate::catalog::privileges::DdlAction;
 use crate::catalog::{CatalogObject, ObjectKind, RelationKind, Trigger};
 use crate::ddl::editor::Editor;
-use crate::ddl::error;
-use crate::ddl::rights;
 use crate::ddl::routine::{body_of, definer_after, start_of};
+use crate::ddl::{error, rights};
 use crate::psql;
 
 /// RDB$TRIGGER_TYPE of the database's triggers is counted from here.

@@ -13,9 +13,8 @@ use crate::catalog::privileges::{self, DdlAction};
 use crate::catalog::{Catalog, Column, ObjectKind, Relation, RelationKind, ViewContext};
 use crate::ddl::column::digits_of;
 use crate::ddl::editor::Editor;
-use crate::ddl::rights;
 use crate::ddl::table::{check_name_is_free, new_relation};
-use crate::ddl::{drop, error};
+use crate::ddl::{drop, error, rights};
 
 /// CREATE | ALTER | CREATE OR ALTER | RECREATE VIEW.
 pub(super) fn define(editor: &mut Editor<'_, '_>, ast: &DefineView) -> Result<()> {
