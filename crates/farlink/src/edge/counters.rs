@@ -5,6 +5,8 @@ use std::collections::HashMap;
 /// What an answer of the edge's own has made unnecessary: one round trip each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Saved {
+    /// op_connect answered with a login prepared in advance.
+    Login,
     /// op_allocate_statement and op_prepare_statement, and questions about what was prepared.
     Prepare,
     /// The beginning of a transaction.
@@ -29,7 +31,8 @@ pub enum Saved {
 
 impl Saved {
     /// All of them.
-    pub const ALL: [Saved; 10] = [
+    pub const ALL: [Saved; 11] = [
+        Saved::Login,
         Saved::Prepare,
         Saved::Begin,
         Saved::End,
@@ -45,6 +48,7 @@ impl Saved {
     /// Its name, for people and metrics.
     pub fn name(self) -> &'static str {
         match self {
+            Saved::Login => "login",
             Saved::Prepare => "prepare",
             Saved::Begin => "begin",
             Saved::End => "end",

@@ -11,12 +11,13 @@ use farbird_wire::clumplet::{ClumpletReader, dpb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::UserIdentification;
-use farbird_wire::packet::{Accept, Attach, Connect, Reply, Request, Response};
+use farbird_wire::packet::{Accept, AcceptWithData, Attach, Connect, Reply, Request, Response};
 use farbird_wire::protocol::{
     ARCHITECTURE_GENERIC, CONNECTION_TYPE_MASK, ConnectionType, FLAG_COMPRESS, ProtocolVersion,
 };
 
 use super::Program;
+use super::counters::Saved;
 use super::replies::Effect;
 use crate::message::RequestId;
 
@@ -36,6 +37,34 @@ pub(super) struct Login {
     keys: Keys,
     /// The attach that is going on.
     attaching: Option<(Attach, Purpose)>,
+}
+
+/// What the server's answer to op_connect depends on, beside salt and server key of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Greeting {
+    /// Version, type with flags and weight of each offer.
+    offers: Vec<(u16, u16, u16)>,
+    plugin: Vec<u8>,
+    plugin_list: Vec<u8>,
+    crypt: u8,
+}
+
+impl Greeting {
+    /// That of a program that begins its login by SRP at once.
+    fn of(connect: &Connect, user: &UserIdentification) -> Option<Greeting> {
+        let plugin = user.plugin.clone().filter(|plugin| plugin.starts_with(b"Srp"))?;
+        user.specific_data.as_ref().filter(|data| !data.is_empty())?;
+        Some(Greeting {
+            offers: connect
+                .offers
+                .iter()
+                .map(|offer| (offer.version, offer.type_max, offer.weight))
+                .collect(),
+            plugin,
+            plugin_list: user.plugin_list.clone().unwrap_or_default(),
+            crypt: user.wire_crypt as u8,
+        })
+    }
 }
 
 /// What is attached.
@@ -88,12 +117,34 @@ impl Program {
                 offer.type_max &= !FLAG_COMPRESS;
             }
         }
-        let user = UserIdentification::parse(&connect.user_identification).ok().and_then(|user| user.login);
-        self.login.user = user.unwrap_or_default();
+        let identification = UserIdentification::parse(&connect.user_identification).ok();
+        let greeting = identification.as_ref().and_then(|user| Greeting::of(&connect, user));
+        self.login.user = identification.and_then(|user| user.login).unwrap_or_default();
         let packet = self.packet(&Request::Connect(connect));
-        self.open(packet);
-        self.login.is_waiting = true;
-        self.wait_for(RequestId::CONNECT, Some(Effect::Connect));
+        let prepared = greeting
+            .as_ref()
+            .and_then(|greeting| self.site.take_ticket(&self.login.user, greeting, self.now));
+        let Some((ticket, expected)) = prepared else {
+            self.open(packet, None);
+            self.login.is_waiting = true;
+            return self.wait_for(RequestId::CONNECT, Some(Effect::Connect { greeting }));
+        };
+        self.open(packet, Some(ticket));
+        let reply = self.connection_reply(Reply::ConditionalAccept(expected.clone()));
+        self.put(&reply);
+        self.is_urgent = true;
+        self.site.save(Saved::Login);
+        self.own.insert(RequestId::CONNECT, Effect::Greeted { expected: Box::new(expected) });
+        self.begin_compression();
+    }
+
+    /// The server's answer to an op_connect that was answered here. If it is another, because the user's password has changed
+    /// meanwhile, the proof that the program gives is worth nothing; the next connection goes the long way.
+    pub(super) fn greeted(&mut self, expected: &AcceptWithData, replies: &[Reply]) {
+        if !matches!(replies, [Reply::ConditionalAccept(accept)] if accept == expected) {
+            self.site.drop_tickets(&self.login.user);
+            self.end();
+        }
     }
 
     /// A step of the login.
@@ -172,8 +223,11 @@ impl Program {
     }
 
     /// The reply to op_connect; gives what the program gets.
-    pub(super) fn connected(&mut self, replies: Vec<Reply>) -> Vec<Reply> {
+    pub(super) fn connected(&mut self, greeting: Option<Greeting>, replies: Vec<Reply>) -> Vec<Reply> {
         self.login.is_waiting = false;
+        if let (Some(greeting), [Reply::ConditionalAccept(accept)]) = (greeting, &*replies) {
+            self.site.keep_greeting(greeting, accept);
+        }
         replies.into_iter().map(|reply| self.connection_reply(reply)).collect()
     }
 

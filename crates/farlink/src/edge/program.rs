@@ -17,7 +17,7 @@ use super::counters::Saved;
 use super::login::{Attachment, Login};
 use super::objects::Objects;
 use super::replies::Effect;
-use crate::message::{Ask, Channel, Cursor, RequestId, Tell, ToOrigin};
+use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
 use crate::speculation::Speculator;
 
 /// Bytes that may wait to be understood before the program is not read from any more.
@@ -133,6 +133,7 @@ impl Program {
     /// Bytes from the program, which may be changed. What is wrong with them ends the connection.
     pub fn receive(&mut self, bytes: &mut [u8], now: Duration) {
         self.now = now;
+        self.site.set_now(now);
         if self.ended {
             return;
         }
@@ -350,10 +351,10 @@ impl Program {
     }
 
     /// The conversation at the origin begins.
-    pub(super) fn open(&mut self, connect: Vec<u8>) {
+    pub(super) fn open(&mut self, connect: Vec<u8>, ticket: Option<Ticket>) {
         self.is_open = true;
         let (channel, peer) = (self.channel, self.peer.clone());
-        self.messages.push(ToOrigin::Open { channel, connect, peer, ticket: None });
+        self.messages.push(ToOrigin::Open { channel, connect, peer, ticket });
     }
 
     pub(super) fn ask(&mut self, ask: Ask) {

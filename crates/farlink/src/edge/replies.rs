@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder};
-use farbird_wire::packet::{Reply, Request, Response, StatementText};
+use farbird_wire::packet::{AcceptWithData, Reply, Request, Response, StatementText};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
 use super::blob_contents::Contents;
 use super::information;
+use super::login::Greeting;
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
 use super::program::Answer;
 use super::statement_cache::{Described, Key};
@@ -18,7 +19,9 @@ use crate::message::{Ask, BlobFacts, Cursor, End, Fingerprint, Relation, Request
 #[derive(Debug)]
 pub(super) enum Effect {
     /// op_connect.
-    Connect,
+    Connect { greeting: Option<Greeting> },
+    /// op_connect that was answered with a login prepared in advance.
+    Greeted { expected: Box<AcceptWithData> },
     /// A step of the login, the attaching included.
     Login,
     /// A transaction was to begin.
@@ -135,10 +138,14 @@ impl Program {
     fn apply(&mut self, effect: Effect, packets: &mut Vec<u8>) {
         let version = self.version();
         match effect {
-            Effect::Connect => {
+            Effect::Connect { greeting } => {
                 let Some(replies) = decoded(packets, &Request::Ping, version) else { return self.end() };
-                let replies = self.connected(replies);
+                let replies = self.connected(greeting, replies);
                 self.encode(&replies, packets);
+            }
+            Effect::Greeted { expected } => {
+                let replies = decoded(packets, &Request::Ping, version).unwrap_or_default();
+                self.greeted(&expected, &replies);
             }
             Effect::Login => {
                 let Some(replies) = decoded(packets, &Request::Ping, version) else { return self.end() };

@@ -1,14 +1,16 @@
 //! What the programs of one edge share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use farbird_wire::packet::Response;
+use farbird_wire::packet::{AcceptWithData, Response};
 
 use super::counters::{Counters, Saved, TextCounters};
+use super::login::Greeting;
 use super::statement_cache::{Described, Key, StatementCache};
 use super::{Limits, information};
-use crate::message::{CommitPoint, Relation, ToEdge};
+use crate::message::{CommitPoint, Relation, Ticket, ToEdge};
 use crate::speculation::Rules;
 
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
@@ -26,6 +28,12 @@ struct Shared {
     server: String,
     statements: StatementCache,
     information: HashMap<information::Key, Response>,
+    /// How the server has answered op_connect.
+    greetings: HashMap<Greeting, AcceptWithData>,
+    /// Logins prepared in advance, by user as typed, the oldest first: when they came, and salt and server key.
+    tickets: HashMap<Vec<u8>, VecDeque<(Duration, Ticket, Vec<u8>)>>,
+    /// The latest time that a program was given.
+    now: Duration,
     /// Numbers of databases whose server does not number them.
     files: HashMap<Vec<u8>, u32>,
     /// The newest commit that is known to have changed a relation of a database.
@@ -38,6 +46,14 @@ struct Shared {
     generation: u64,
 }
 
+/// Ways of programs to begin a connection that are remembered.
+const GREETINGS_MAX: usize = 100;
+/// Logins prepared for one user, and users that have some.
+const TICKETS_MAX: usize = 64;
+/// See above.
+const TICKET_USERS_MAX: usize = 1_000;
+/// How long a login prepared in advance is used: the server keeps it for an hour.
+const TICKET_LIFETIME: Duration = Duration::from_secs(50 * 60);
 /// Names of databases that are numbered. What programs attach beyond them has no descriptions kept.
 const FILES_MAX: usize = 1_000;
 
@@ -90,6 +106,8 @@ impl Site {
                 // Another server, perhaps, or the same after changes that nobody has told of.
                 shared.information.clear();
                 shared.newest.clear();
+                shared.greetings.clear();
+                shared.tickets.clear();
                 shared.invalidate(None);
             }
             ToEdge::Notice { database, commit, relations } => {
@@ -100,13 +118,50 @@ impl Site {
                 }
             }
             ToEdge::Invalidate { database } => self.shared().invalidate(Some(*database)),
-            ToEdge::On { .. } | ToEdge::Closed { .. } | ToEdge::Ticket { .. } => {}
+            ToEdge::Ticket { ticket, user, data } => self.shared().keep_ticket(*ticket, user, data),
+            ToEdge::On { .. } | ToEdge::Closed { .. } => {}
         }
     }
 
     /// Whether the server tells of commits and of what statements read; `None` until it is known.
     pub fn is_farbird(&self) -> Option<bool> {
         self.shared().is_farbird
+    }
+
+    /// Messages of the origin bear no time: they count as come when a program was last heard of, which is no later.
+    pub(super) fn set_now(&self, now: Duration) {
+        let known = &mut self.shared().now;
+        *known = now.max(*known);
+    }
+
+    /// A login prepared for a user, and the answer to op_connect with it.
+    pub(super) fn take_ticket(
+        &self,
+        user: &[u8],
+        greeting: &Greeting,
+        now: Duration,
+    ) -> Option<(Ticket, AcceptWithData)> {
+        let shared = &mut *self.shared();
+        let answer = shared.greetings.get(greeting)?;
+        let tickets = shared.tickets.get_mut(user)?;
+        while let Some((came, ticket, data)) = tickets.pop_front() {
+            if now.saturating_sub(came) < TICKET_LIFETIME {
+                return Some((ticket, AcceptWithData { data, ..answer.clone() }));
+            }
+        }
+        None
+    }
+
+    pub(super) fn drop_tickets(&self, user: &[u8]) {
+        self.shared().tickets.remove(user);
+    }
+
+    /// How the server has answered op_connect: with salt and key of the user.
+    pub(super) fn keep_greeting(&self, greeting: Greeting, answer: &AcceptWithData) {
+        let greetings = &mut self.shared().greetings;
+        if answer.keys.is_empty() && !answer.data.is_empty() && greetings.len() < GREETINGS_MAX {
+            greetings.insert(greeting, answer.clone());
+        }
     }
 
     /// The number of a database, if its server gives it none.
@@ -222,6 +277,18 @@ impl Site {
 }
 
 impl Shared {
+    fn keep_ticket(&mut self, ticket: Ticket, user: &str, data: &[u8]) {
+        let is_full = self.tickets.len() >= TICKET_USERS_MAX && !self.tickets.contains_key(user.as_bytes());
+        if is_full {
+            return;
+        }
+        let tickets = self.tickets.entry(user.as_bytes().to_vec()).or_default();
+        if tickets.len() >= TICKETS_MAX {
+            tickets.pop_front();
+        }
+        tickets.push_back((self.now, ticket, data.to_vec()));
+    }
+
     fn invalidate(&mut self, database: Option<u32>) {
         self.generation += 1;
         self.counters.statements_invalidated += self.statements.invalidate(database);

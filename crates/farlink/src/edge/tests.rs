@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use super::{Limits, Program, Saved, Site};
 use crate::message::{
-    Ask, BlobFacts, Channel, CommitPoint, Cursor, End, Relation, RequestId, Tell, ToEdge, ToOrigin,
+    Ask, BlobFacts, Channel, CommitPoint, Cursor, End, Relation, RequestId, Tell, Ticket, ToEdge, ToOrigin,
 };
 
 const NOW: Duration = Duration::ZERO;
@@ -779,4 +779,64 @@ proptest! {
         prop_assert!(played.machine.is_ended());
         prop_assert_eq!((site.memory().rows, site.memory().blobs), (0, 0));
     }
+}
+
+fn srp_connect() -> Request {
+    let Request::Connect(mut connect) = connect(false) else { unreachable!() };
+    let user = UserIdentification {
+        login: Some(b"SYSDBA".to_vec()),
+        plugin: Some(b"Srp256".to_vec()),
+        plugin_list: Some(b"Srp256,Srp".to_vec()),
+        specific_data: Some(b"A".to_vec()),
+        ..UserIdentification::default()
+    };
+    connect.user_identification = user.to_bytes();
+    Request::Connect(connect)
+}
+
+#[test]
+fn a_login_prepared_in_advance_answers_op_connect_and_is_checked() {
+    let site = site(true);
+    let answer = |data: &[u8]| {
+        Reply::ConditionalAccept(AcceptWithData {
+            accept: accept(ProtocolVersion::V13),
+            data: data.to_vec(),
+            plugin: b"Srp256".to_vec(),
+            authenticated: false,
+            keys: Vec::new(),
+        })
+    };
+    let played = |channel| Played::new(&site, channel, ProtocolVersion::V13);
+    let ticket = |number| ToEdge::Ticket {
+        ticket: Ticket(number),
+        user: "SYSDBA".to_owned(),
+        data: format!("salt and key {number}").into_bytes(),
+    };
+    site.message(&ticket(1));
+    // How the server answers such a program is not known yet.
+    let mut first = played(1);
+    first.says(&srp_connect());
+    assert_eq!(first.output, b"");
+    first.replies(RequestId::CONNECT, &[answer(b"salt and another")]);
+    assert_eq!(first.answers(1), [answer(b"salt and another")]);
+
+    site.message(&ticket(2));
+    for (number, told) in
+        [(1, &b"salt and key 1"[..]), (2, b"salt and another, since the password has changed")]
+    {
+        let mut second = played(2);
+        second.says(&srp_connect());
+        let expected = format!("salt and key {number}");
+        assert_eq!(second.answers(1), [answer(expected.as_bytes())]);
+        assert!(
+            matches!(&second.messages[..], [ToOrigin::Open { ticket: Some(Ticket(of)), .. }] if *of == number)
+        );
+        second.replies(RequestId::CONNECT, &[answer(told)]);
+        assert_eq!(second.machine.is_ended(), number == 2, "a wrong proof is not asked for");
+        assert_eq!(second.output, b"");
+    }
+    assert_eq!(site.counters().saved(Saved::Login), 2);
+    let mut third = played(3);
+    third.says(&srp_connect());
+    assert_eq!(third.output, b"", "each is used once");
 }

@@ -4,6 +4,7 @@
 //! are memory images. The program proves its password to the server by what is relayed as it stands.
 
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
+use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::packet::{Connect, Reply, Request};
 use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersion};
 
@@ -24,6 +25,14 @@ pub(super) fn for_server(packet: &[u8]) -> Option<Connect> {
         offer.type_max &= !FLAG_COMPRESS;
     }
     Some(connect)
+}
+
+/// The user whom an op_connect names, as typed, if the login that it begins is one that can be prepared in advance.
+pub fn user_of(packet: &[u8]) -> Option<String> {
+    let connect = for_server(packet)?;
+    let user = UserIdentification::parse(&connect.user_identification).ok()?;
+    user.plugin.filter(|plugin| plugin.starts_with(b"Srp"))?;
+    String::from_utf8(user.login?).ok()
 }
 
 /// The keys that a reply announces.

@@ -30,5 +30,6 @@ mod statements;
 mod translate;
 mod work;
 
+pub use connect::user_of;
 pub use conversation::Conversation;
 pub use limits::Limits;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use farbird_farlink::link::{Event, Link, LinkError};
 use farbird_farlink::message::{Ask, Channel, ToEdge, ToOrigin};
+use farbird_farlink::origin::user_of;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
@@ -165,6 +166,7 @@ impl Session {
             match message {
                 ToOrigin::Open { channel, connect, peer, ticket } => {
                     self.hub.taken(channel, charge);
+                    self.prepare_logins(&connect, ticket.is_some());
                     self.open(channel, connect, Introduction { peer, edge: self.name.clone(), ticket });
                 }
                 ToOrigin::On { channel, ask } => {
@@ -182,6 +184,21 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Gives the edge logins of the user who logs in now, for the next times: one for one, and one more for whom it had none.
+    fn prepare_logins(self: &Arc<Session>, connect: &[u8], is_prepared: bool) {
+        let Some(knowledge) = self.shared.options.knowledge.clone() else { return };
+        let Some(user) = user_of(connect) else { return };
+        let session = self.clone();
+        // Arithmetic on big numbers: not for an I/O thread.
+        tokio::task::spawn_blocking(move || {
+            for _ in 0..if is_prepared { 1 } else { 2 } {
+                let Some(issued) = knowledge.issue_ticket(&user) else { return };
+                let (ticket, data) = (issued.ticket, issued.data);
+                session.hub.send(&[ToEdge::Ticket { ticket, user: user.clone(), data }]);
+            }
+        });
     }
 
     fn open(self: &Arc<Session>, channel: Channel, connect: Vec<u8>, introduction: Introduction) {
