@@ -476,7 +476,7 @@ pub enum Tell {
         offset: u32,
         /// Segments, each with its little-endian 16-bit length, as op_get_segment gives them.
         segments: Vec<u8>,
-        /// Whether it ends here.
+        /// Whether it ends here. If it is then shorter than `information` has said, or nothing was said, it could not be read.
         is_last: bool,
     },
     /// A statement that was run ahead.

@@ -68,14 +68,37 @@ impl Contents {
         self.facts.is_some_and(|facts| facts.is_stream)
     }
 
-    /// Forgets what is before the place; nobody goes back in a segmented BLOB.
-    pub(super) fn forget_before(&mut self, place: &mut Place) {
+    /// Whether it could not be read to its end.
+    pub(super) fn is_broken(&self) -> bool {
+        let came = self.start + self.bytes.len();
+        self.is_whole && self.facts.is_none_or(|facts| came < facts.length as usize)
+    }
+
+    /// Whether the place is in what was forgotten.
+    pub(super) fn is_gone(&self, place: &Place) -> bool {
+        place.position < self.start
+    }
+
+    /// Begins again, with nothing here.
+    pub(super) fn restart(&mut self) {
+        *self = Contents { facts: self.facts, ..Contents::default() };
+    }
+
+    /// Forgets what is before the place; of a stream, where somebody may go back, only what is more than `kept_max`.
+    pub(super) fn forget_before(&mut self, place: &mut Place, kept_max: usize) {
+        let mut gone = (place.position.saturating_sub(self.start)).min(self.bytes.len());
+        if self.is_stream() {
+            self.lengths.clear();
+            gone = gone.saturating_sub(kept_max);
+            if gone < kept_max {
+                return;
+            }
+        }
+        self.bytes.drain(..gone);
+        self.start += gone;
         if self.is_stream() {
             return;
         }
-        let gone = (place.position.saturating_sub(self.start)).min(self.bytes.len());
-        self.bytes.drain(..gone);
-        self.start += gone;
         let segments = place.segment.min(self.lengths.len());
         self.lengths.drain(..segments);
         place.segment -= segments;
@@ -218,6 +241,23 @@ mod tests {
     }
 
     #[test]
+    fn of_a_stream_so_much_is_kept_for_going_back() {
+        let mut contents = contents(&[&[b'x'; 100], &[b'y'; 100]], true);
+        let mut place = Place::default();
+        contents.read(&mut place, 152);
+        contents.forget_before(&mut place, 50);
+        assert_eq!(contents.seek(&mut place, 0, 100), Some(Ok(100)));
+        assert!(!contents.is_gone(&place));
+        assert_eq!(contents.read(&mut place, 4), Some((0, b"\x02\0yy".to_vec())));
+        contents.seek(&mut place, 0, 99);
+        assert!(contents.is_gone(&place));
+        assert!(!contents.is_broken());
+        contents.restart();
+        contents.append(b"\x01\0x", true);
+        assert!(contents.is_broken(), "two hundred bytes were promised");
+    }
+
+    #[test]
     fn what_depends_on_what_has_not_come_waits() {
         let mut contents = Contents::default();
         contents.append(b"\x03\0abc\x04\0d", false);
@@ -225,7 +265,7 @@ mod tests {
         assert_eq!(contents.read(&mut place, 5), None, "whether it is a stream is not known");
         contents.facts = Some(BlobFacts { segments: 2, longest_segment: 4, length: 7, is_stream: false });
         assert_eq!(contents.read(&mut place, 5), Some((0, b"\x03\0abc".to_vec())));
-        contents.forget_before(&mut place);
+        contents.forget_before(&mut place, 0);
         assert_eq!(contents.read(&mut place, 9), None);
         contents.append(b"efg", true);
         assert_eq!(contents.read(&mut place, 9), Some((2, b"\x04\0defg".to_vec())));

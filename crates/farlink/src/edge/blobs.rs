@@ -74,9 +74,15 @@ impl Program {
         let credit = self.site.limits().opened_blob_bytes;
         let packet = self.packet(request);
         let told = u32::try_from(credit).unwrap_or(u32::MAX);
-        self.ask(Ask::OpenBlob { id, cursor, packet, credit: told });
-        let coming =
-            Coming { cursor, contents: Contents::default(), place: Place::default(), credit, came: 0 };
+        self.ask(Ask::OpenBlob { id, cursor, packet: packet.clone(), credit: told });
+        let coming = Coming {
+            cursor,
+            packet,
+            contents: Contents::default(),
+            place: Place::default(),
+            credit,
+            came: 0,
+        };
         let blob = Blob { transaction: transaction.0, kind: BlobKind::Coming(Box::new(coming)) };
         self.objects.set(handle, Object::Blob(Box::new(blob)));
         self.openings.insert(cursor, handle);
@@ -102,6 +108,7 @@ impl Program {
             Request::BlobInformation(information) => information.object,
             _ => return true,
         };
+        let kept_max = self.site.limits().opened_blob_bytes;
         let closed = || Response::error(&Error::new(isc::BAD_SEGSTR_HANDLE));
         let (response, credit) = match self.objects.blob(handle.0).map(|blob| &mut blob.kind) {
             Some(BlobKind::Held { contents, place }) => match answered(contents, place, request) {
@@ -109,11 +116,18 @@ impl Program {
                 // Held contents are whole.
                 None => (closed(), None),
             },
+            Some(BlobKind::Coming(coming)) if coming.contents.is_broken() => {
+                (Response::error(&Error::new(isc::BAD_SEGSTR_ID)), None)
+            }
             Some(BlobKind::Coming(coming)) => {
+                if coming.contents.is_gone(&coming.place) {
+                    self.reopen_blob(handle.0);
+                    return false;
+                }
                 let Some(response) = answered(&coming.contents, &mut coming.place, request) else {
                     return false;
                 };
-                coming.contents.forget_before(&mut coming.place);
+                coming.contents.forget_before(&mut coming.place, kept_max);
                 let is_due = coming.came >= coming.credit / 4 && !coming.contents.is_whole;
                 let credit = is_due.then(|| (coming.cursor, std::mem::take(&mut coming.came)));
                 (response, credit)
@@ -126,6 +140,23 @@ impl Program {
             self.give_credit(cursor, bytes);
         }
         true
+    }
+
+    /// The program has gone back to what was forgotten: it comes again, from the BLOB's start.
+    fn reopen_blob(&mut self, handle: u16) {
+        let (id, cursor) = (self.new_request(), self.new_cursor());
+        let credit = u32::try_from(self.site.limits().opened_blob_bytes).unwrap_or(u32::MAX);
+        let Some(Blob { kind: BlobKind::Coming(coming), .. }) = self.objects.blob(handle) else { return };
+        let before = std::mem::replace(&mut coming.cursor, cursor);
+        coming.contents.restart();
+        coming.came = 0;
+        let packet = coming.packet.clone();
+        self.openings.remove(&before);
+        self.openings.insert(cursor, handle);
+        self.ask(Ask::CloseCursor { cursor: before });
+        self.ask(Ask::OpenBlob { id, cursor, packet, credit });
+        self.own.insert(id, Effect::BlobOpened { handle, cursor });
+        self.site.count(|counters| counters.trips += 1);
     }
 
     pub(super) fn close_blob(&mut self, request: &Request, handle: Handle) {

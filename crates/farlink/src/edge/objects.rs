@@ -124,6 +124,8 @@ pub(super) enum BlobKind {
 #[derive(Debug)]
 pub(super) struct Coming {
     pub(super) cursor: Cursor,
+    /// The op_open_blob, should it have to be read again from its start.
+    pub(super) packet: Vec<u8>,
     pub(super) contents: Contents,
     pub(super) place: Place,
     /// Bytes that were credited and have not come.

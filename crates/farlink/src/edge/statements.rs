@@ -193,6 +193,13 @@ impl Program {
             Some(Statement { cursor: CursorPlace::None, is_named: false, .. })
         );
         let has_transaction = self.objects.transaction(transaction).is_some();
+        if let Some(Statement { cursor: CursorPlace::Pushed(rows), .. }) = self.objects.statement(handle)
+            && rows.is_local
+        {
+            // The server has no such cursor, and would not know.
+            let open = farbird_types::Error::new(isc::SQLERR).with(-502).and(isc::DSQL_CURSOR_OPEN_ERR);
+            return self.answer(Response::error(&open), None);
+        }
         match described {
             Some(described)
                 if is_free
@@ -244,10 +251,10 @@ impl Program {
     }
 
     fn execute_relayed(&mut self, request: Request, transaction: u16, cursor_of: Option<u16>) {
-        let made = match self.objects.transaction(transaction) {
-            Some(_) => 0,
-            // It may begin a transaction.
-            None => self.objects.insert(Object::Other).unwrap_or_default(),
+        // SET TRANSACTION begins one.
+        let made = match transaction {
+            0 => self.objects.insert(Object::Other).unwrap_or_default(),
+            _ => 0,
         };
         let id = self.new_request();
         let packet = self.packet(&request);
