@@ -9,6 +9,7 @@ mod program;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,13 +20,19 @@ use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use crate::carry::{Clock, Hub};
 use crate::pairing::Keys;
+use crate::status::{self, Facts, ProgramFacts};
 use crate::transport::{Dialer, Transport};
 use crate::{GatewayError, stopped};
+
+/// Rules are written when there are others than so long ago, and at the end.
+const RULES_SAVED_EVERY: Duration = Duration::from_secs(60);
+/// No file of rules is longer.
+const RULES_BYTES_MAX: u64 = 64 << 20;
 
 /// Waits between attempts to reach the origin: at once, then longer and longer.
 const RETRY: [Duration; 6] = [
@@ -54,6 +61,10 @@ pub struct EdgeOptions {
     pub transaction_grace: Duration,
     /// How long programs may go on after [`Edge::shutdown`].
     pub shutdown_grace: Duration,
+    /// Where the status page is served, if anywhere.
+    pub status: Option<SocketAddr>,
+    /// Where the rules that programs have taught are kept.
+    pub rules: PathBuf,
     /// Limits of the link.
     pub link: Settings,
     /// Limits of what is kept for programs.
@@ -65,8 +76,10 @@ pub struct Edge {
     shared: Arc<Shared>,
     address: SocketAddr,
     stop: watch::Sender<bool>,
+    status_address: Option<SocketAddr>,
     accepting: JoinHandle<()>,
-    linking: JoinHandle<()>,
+    /// What ends when the edge does.
+    others: JoinSet<()>,
 }
 
 /// How an edge is.
@@ -90,10 +103,16 @@ enum Item {
     Over(&'static str),
 }
 
+/// A program, as others see it.
+struct Known {
+    inbox: mpsc::UnboundedSender<Item>,
+    facts: Arc<Mutex<ProgramFacts>>,
+}
+
 struct Shared {
     hub: Hub<ToOrigin, ToEdge>,
     site: Arc<Site>,
-    programs: Mutex<HashMap<Channel, mpsc::UnboundedSender<Item>>>,
+    programs: Mutex<HashMap<Channel, Known>>,
     channels: AtomicU32,
     programs_max: AtomicUsize,
     is_lost: watch::Sender<bool>,
@@ -129,14 +148,30 @@ impl Edge {
             options,
         });
         let stop = watch::Sender::new(false);
+        shared.load_rules();
+        let mut others = JoinSet::new();
+        let mut status_address = None;
+        if let Some(address) = shared.options.status {
+            let listen = |source| GatewayError::Listen { address, source };
+            let listener = TcpListener::bind(address).await.map_err(listen)?;
+            status_address = Some(listener.local_addr().map_err(listen)?);
+            let facts = shared.clone();
+            others.spawn(status::serve(listener, Arc::new(move || facts.facts())));
+        }
         let accepting = tokio::spawn(accept(shared.clone(), listener, stop.subscribe()));
-        let linking = tokio::spawn(shared.clone().keep_linked(dialer));
-        Ok(Edge { shared, address, stop, accepting, linking })
+        others.spawn(shared.clone().keep_linked(dialer));
+        others.spawn(shared.clone().keep_rules());
+        Ok(Edge { shared, address, stop, status_address, accepting, others })
     }
 
     /// Where programs connect.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the status page is.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status_address
     }
 
     /// What all programs share.
@@ -158,7 +193,7 @@ impl Edge {
     }
 
     /// Takes no more programs, gives those that are there their time, and leaves the link.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         drop(self.accepting.await);
         let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
@@ -167,7 +202,8 @@ impl Edge {
         }
         self.shared.tell_all(|| Item::Over("the edge is shut down"));
         self.shared.hub.leave("the edge is shut down").await;
-        self.linking.abort();
+        self.others.shutdown().await;
+        self.shared.save_rules();
     }
 }
 
@@ -191,6 +227,7 @@ impl Shared {
     fn begin(self: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
         let channel = Channel(self.channels.fetch_add(1, Ordering::Relaxed));
         let (sender, inbox) = mpsc::unbounded_channel();
+        let facts;
         {
             let mut programs = self.programs.lock();
             if programs.len() >= self.programs_max.load(Ordering::Relaxed) {
@@ -200,9 +237,11 @@ impl Shared {
                 );
                 return;
             }
-            programs.insert(channel, sender);
+            let shown = ProgramFacts { peer: peer.to_string(), ..ProgramFacts::default() };
+            facts = Arc::new(Mutex::new(shown));
+            programs.insert(channel, Known { inbox: sender, facts: facts.clone() });
         }
-        tokio::spawn(program::serve(self, stream, channel, peer, inbox));
+        tokio::spawn(program::serve(self, stream, channel, facts, inbox));
     }
 
     /// A program's task is done.
@@ -212,8 +251,59 @@ impl Shared {
     }
 
     fn tell_all(&self, item: impl Fn() -> Item) {
-        for inbox in self.programs.lock().values() {
-            let _ = inbox.send(item());
+        for program in self.programs.lock().values() {
+            let _ = program.inbox.send(item());
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        let rules = self.site.rules();
+        let total = rules.total();
+        let (known, active) = (rules.len(), rules.active());
+        drop(rules);
+        Facts {
+            origin: self.options.origin.clone(),
+            server: self.site.server(),
+            health: self.hub.health(),
+            counters: self.site.counters(),
+            programs: self.programs.lock().values().map(|program| program.facts.lock().clone()).collect(),
+            rules: (known, active),
+            ahead: (total.guessed, total.used),
+        }
+    }
+
+    /// Begins with what programs have taught before.
+    fn load_rules(&self) {
+        let path = &self.options.rules;
+        let bytes = match std::fs::metadata(path).map(|metadata| metadata.len()) {
+            Ok(length) if length <= RULES_BYTES_MAX => std::fs::read(path).unwrap_or_default(),
+            _ => return,
+        };
+        match self.site.rules().load(&bytes) {
+            Ok(()) => tracing::debug!("read rules from {}", path.display()),
+            // Programs teach them again.
+            Err(error) => tracing::warn!("goes on without the rules in {}: {error}", path.display()),
+        }
+    }
+
+    fn save_rules(&self) {
+        let path = &self.options.rules;
+        let bytes = self.site.rules().to_bytes();
+        let beside = path.with_extension("new");
+        let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+        if let Err(error) = written {
+            tracing::warn!("cannot keep rules in {}: {error}", path.display());
+        }
+    }
+
+    async fn keep_rules(self: Arc<Shared>) {
+        let mut saved = 0;
+        loop {
+            sleep(RULES_SAVED_EVERY).await;
+            let active = self.site.rules().active();
+            if std::mem::replace(&mut saved, active) != active {
+                self.save_rules();
+            }
         }
     }
 
@@ -290,9 +380,9 @@ impl Shared {
         while let Some((message, charge)) = self.hub.take_message() {
             self.site.message(&message);
             if let Some(channel) = message.channel()
-                && let Some(inbox) = self.programs.lock().get(&channel)
+                && let Some(program) = self.programs.lock().get(&channel)
             {
-                let _ = inbox.send(Item::Message(message, charge));
+                let _ = program.inbox.send(Item::Message(message, charge));
             }
         }
     }

@@ -17,6 +17,7 @@ pub mod edge;
 pub mod origin;
 pub mod pairing;
 pub mod settings;
+mod status;
 pub mod transport;
 
 use std::net::SocketAddr;

@@ -87,10 +87,26 @@ pub struct EdgeSettings {
     pub programs_max: Option<usize>,
     /// What is kept of statements, for all programs.
     pub statement_cache_mib: Option<usize>,
+    /// Rows that have come and no program has taken, of all programs.
+    pub row_memory_mib: Option<usize>,
+    /// BLOBs that have come, of all programs.
+    pub blob_memory_mib: Option<usize>,
+    /// Largest BLOB that comes with its row.
+    pub inline_blob_kib: Option<usize>,
+    /// Transactions begin and end at the server before the program is answered.
+    pub strict_transactions: Option<bool>,
+    /// Before a Firebird server: whether the text of a query is believed to show that it changes nothing.
+    pub texts_show_purity: Option<bool>,
+    /// Whether statements are run ahead by rules that were learned.
+    pub speculation: Option<bool>,
+    /// Before a Firebird server: how old an answer in READ COMMITTED may be that was run ahead; without it there is none.
+    pub read_committed_age_ms: Option<u64>,
     /// Without a link for so long, what is under way ends.
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
     pub shutdown_grace_seconds: Option<u64>,
+    /// Where the status page is served.
+    pub status: Option<SocketAddr>,
     /// The link.
     pub link: LinkSettings,
 }
@@ -128,6 +144,7 @@ impl EdgeSettings {
         settings.origin = over.origin.or(settings.origin);
         settings.transport = over.transport.or(settings.transport);
         settings.keys = over.keys.or(settings.keys);
+        settings.status = over.status.or(settings.status);
         Ok(settings)
     }
 
@@ -144,13 +161,6 @@ impl EdgeSettings {
         let missing = "say where the origin is: --origin HOST, or origin = \"HOST\" in the settings file";
         let origin = self.origin.clone().filter(|origin| !origin.is_empty());
         let origin = origin.ok_or(SettingsError::Value { setting: "origin", reason: missing.to_owned() })?;
-        let limits = edge::Limits::default();
-        let limits = match self.statement_cache_mib {
-            Some(mib) => {
-                edge::Limits { statement_bytes: bytes("statement-cache-mib", mib, 1, 65_536)?, ..limits }
-            }
-            None => limits,
-        };
         Ok(EdgeOptions {
             listen: self.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, FIREBIRD_PORT))),
             origin,
@@ -159,8 +169,38 @@ impl EdgeSettings {
             programs_max: self.programs_max(),
             transaction_grace: seconds(self.transaction_grace_seconds, 30),
             shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
+            status: self.status,
+            rules: keys_folder(self.keys.as_deref()).join("rules"),
             link: self.link.settings()?,
-            limits,
+            limits: self.limits()?,
+        })
+    }
+
+    fn limits(&self) -> Result<edge::Limits, SettingsError> {
+        let default = edge::Limits::default();
+        let mib = |setting, value: Option<usize>, default| match value {
+            Some(mib) => bytes(setting, mib, 1, 65_536),
+            None => Ok(default),
+        };
+        let blob_bytes = match self.inline_blob_kib {
+            // It must fit into one message with what is around it.
+            Some(kib) if kib > 16 << 10 => {
+                let reason = format!("{kib} is more than {}", 16 << 10);
+                return Err(SettingsError::Value { setting: "inline-blob-kib", reason });
+            }
+            Some(kib) => kib << 10,
+            None => default.blob_bytes,
+        };
+        Ok(edge::Limits {
+            statement_bytes: mib("statement-cache-mib", self.statement_cache_mib, default.statement_bytes)?,
+            edge_row_bytes: mib("row-memory-mib", self.row_memory_mib, default.edge_row_bytes)?,
+            edge_blob_bytes: mib("blob-memory-mib", self.blob_memory_mib, default.edge_blob_bytes)?,
+            blob_bytes,
+            strict_transactions: self.strict_transactions.unwrap_or(default.strict_transactions),
+            texts_show_purity: self.texts_show_purity.unwrap_or(default.texts_show_purity),
+            speculates: self.speculation.unwrap_or(default.speculates),
+            read_committed_age: self.read_committed_age_ms.map(Duration::from_millis),
+            ..default
         })
     }
 }
@@ -296,6 +336,8 @@ mod tests {
         assert_eq!((link.window, link.compression), (4 << 20, 0));
         assert!(edge("orgin = \"db\"").is_err());
         assert!(edge("transport = \"pigeon\"").is_err());
+        assert!(edge("inline-blob-kib = 99999").unwrap().limits().is_err());
+        assert!(edge("strict-transactions = true").unwrap().limits().unwrap().strict_transactions);
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
         }

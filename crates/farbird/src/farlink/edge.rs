@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// By what the other end is reached [default: auto].
     #[arg(long, env = "FARBIRD_EDGE_TRANSPORT", value_name = "HOW")]
     transport: Option<By>,
+    /// Where to serve a page that shows what it does, and /metrics for Prometheus. It shows statements: for your eyes.
+    #[arg(long, env = "FARBIRD_EDGE_STATUS", value_name = "ADDR:PORT")]
+    status: Option<SocketAddr>,
     /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
     keys: Option<PathBuf>,
@@ -63,6 +66,7 @@ impl Arguments {
                 By::Tcp => Transport::Tcp,
             }),
             keys: self.keys.clone(),
+            status: self.status,
             ..EdgeSettings::default()
         };
         Ok(EdgeSettings::load(self.config.as_deref(), over)?)
@@ -81,6 +85,9 @@ async fn serve(arguments: &Arguments, settings: &EdgeSettings) -> anyhow::Result
     let origin = options.origin.clone();
     let edge = Edge::start(options).await?;
     writeln!(std::io::stdout(), "farbird edge listens on {}, origin {origin}", edge.address())?;
+    if let Some(address) = edge.status_address() {
+        writeln!(std::io::stdout(), "status at http://{address}/")?;
+    }
     while matches!(signals.next().await, Asked::Reload) {
         match arguments.settings() {
             Ok(settings) => {

@@ -210,6 +210,9 @@ fn messages_arrive_once_and_in_order_whatever_is_cut() {
             world.connect();
         }
         for _ in 0..200 {
+            if got_up.len() == sent_up.len() && got_down.len() == sent_down.len() {
+                break;
+            }
             world.settle();
             got_down.extend(take_all(&mut world.edge));
             while let Some((message, charge)) = world.origin.take_message() {

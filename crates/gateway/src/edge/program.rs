@@ -1,11 +1,11 @@
 //! The task of one program.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::edge::Program;
 use farbird_farlink::message::{Channel, ToEdge};
+use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{Item, Shared};
+use crate::status::ProgramFacts;
 
 /// With so much that a program does not take, nothing more is made for it.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -28,16 +29,17 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     stream: TcpStream,
     channel: Channel,
-    peer: SocketAddr,
+    facts: Arc<Mutex<ProgramFacts>>,
     inbox: mpsc::UnboundedReceiver<Item>,
 ) {
+    let peer = facts.lock().peer.clone();
     let tuned = stream.set_nodelay(true).and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE));
     if let Err(error) = tuned {
         tracing::debug!("{peer}: {error}");
     }
     tracing::debug!("{peer} has connected, channel {}", channel.0);
-    let program = Program::new(shared.site.clone(), channel, peer.to_string());
-    let mut task = Task { shared, channel, program, output: Vec::new(), written: 0 };
+    let program = Program::new(shared.site.clone(), channel, peer.clone());
+    let mut task = Task { shared, channel, program, facts, output: Vec::new(), written: 0 };
     if *task.shared.is_lost.borrow() {
         task.program.link_lost();
     }
@@ -50,6 +52,8 @@ struct Task {
     shared: Arc<Shared>,
     channel: Channel,
     program: Program,
+    /// What the status page shows of it.
+    facts: Arc<Mutex<ProgramFacts>>,
     /// What the program is to be sent, of which `written` bytes are.
     output: Vec<u8>,
     written: usize,
@@ -74,7 +78,7 @@ impl Task {
                     Ok(written) => self.written(written),
                     Err(_) => self.program.disconnected(),
                 },
-                read = reader.read(&mut buffer), if may_make && has_room => match read {
+                read = reader.read(&mut buffer), if may_make && has_room && !self.program.is_full() => match read {
                     Ok(0) | Err(_) => self.program.disconnected(),
                     Ok(length) => self.program.receive(&mut buffer[..length], self.shared.hub.now()),
                 },
@@ -111,8 +115,19 @@ impl Task {
         }
     }
 
+    fn show(&self) {
+        let mut facts = self.facts.lock();
+        facts.waiting = self.program.waiting();
+        if facts.database.is_empty()
+            && let Some(database) = self.program.database()
+        {
+            database.clone_into(&mut facts.database);
+        }
+    }
+
     /// Takes from the machine what is for the origin and for the program.
     fn flush(&mut self) {
+        self.show();
         self.shared.hub.send(&self.program.take_messages());
         let output = self.program.take_output();
         if self.output.is_empty() {
