@@ -18,7 +18,6 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use parking_lot::RwLock;
 use ring::rand::SystemRandom;
@@ -137,12 +136,7 @@ pub struct Keys {
     name: String,
     pkcs8: Arc<Vec<u8>>,
     public: PublicKey,
-    trusted: Arc<RwLock<Trusted>>,
-}
-
-struct Trusted {
-    peers: Vec<Peer>,
-    read_at: Option<SystemTime>,
+    trusted: Arc<RwLock<Vec<Peer>>>,
 }
 
 impl Keys {
@@ -190,7 +184,7 @@ impl Keys {
             name: list.name.unwrap_or_else(machine_name),
             pkcs8: Arc::new(pkcs8),
             public: PublicKey(public),
-            trusted: Arc::new(RwLock::new(Trusted { peers: Vec::new(), read_at: None })),
+            trusted: Arc::default(),
         };
         keys.reload()?;
         Ok(keys)
@@ -261,39 +255,43 @@ impl Keys {
 
     /// Those that are trusted.
     pub fn peers(&self) -> Vec<Peer> {
-        self.trusted.read().peers.clone()
+        self.trusted.read().clone()
     }
 
     /// The end that has this key, if it is trusted.
     pub fn peer(&self, key: PublicKey) -> Option<Peer> {
-        self.trusted.read().peers.iter().find(|peer| peer.key == key).cloned()
+        self.trusted.read().iter().find(|peer| peer.key == key).cloned()
     }
 
-    /// Reads the list again if its file has changed. If it cannot be read nobody is trusted any longer: somebody may just
-    /// have been struck off it.
+    /// Reads the list again. If it cannot be read nobody is trusted any longer: somebody may just have been struck off it.
+    ///
+    /// The file is short, and read rather than asked when it was changed: two changes may bear the same time.
     ///
     /// # Errors
     /// [`PairingError`].
-    pub fn reload(&self) -> Result<bool, PairingError> {
-        let path = self.folder.join(PEERS_FILE);
-        let changed_at = std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok();
+    pub fn reload(&self) -> Result<(), PairingError> {
+        let peers = read_list(&self.folder).and_then(|list| self.read_peers(&list));
         let mut trusted = self.trusted.write();
-        if changed_at.is_some() && changed_at == trusted.read_at {
-            return Ok(false);
+        match peers {
+            Ok(peers) => *trusted = peers,
+            Err(error) => {
+                trusted.clear();
+                return Err(error);
+            }
         }
-        trusted.peers.clear();
-        trusted.read_at = None;
-        let list = read_list(&self.folder)?;
-        for entry in &list.peer {
+        Ok(())
+    }
+
+    fn read_peers(&self, list: &List) -> Result<Vec<Peer>, PairingError> {
+        let read = |entry: &Entry| {
             let key = from_hexadecimal(&entry.key).and_then(|bytes| bytes.try_into().ok());
             let key = key.ok_or_else(|| PairingError::Damaged {
-                path: path.clone(),
+                path: self.folder.join(PEERS_FILE),
                 reason: format!("the key of {} is no row of 64 hexadecimal digits", entry.name),
             })?;
-            trusted.peers.push(Peer { name: entry.name.clone(), key: PublicKey(key) });
-        }
-        trusted.read_at = changed_at;
-        Ok(true)
+            Ok(Peer { name: entry.name.clone(), key: PublicKey(key) })
+        };
+        list.peer.iter().map(read).collect()
     }
 }
 
@@ -500,8 +498,6 @@ mod tests {
         let (_folder, london, tokyo) = two();
         london.trust(&tokyo.line(), None).unwrap();
         std::fs::write(london.folder.join(PEERS_FILE), "[[peer]]\nname = 3").unwrap();
-        // Whatever the clock of the file system says of it.
-        london.trusted.write().read_at = None;
         assert!(london.reload().is_err());
         assert_eq!(london.peer(tokyo.public()), None);
     }
