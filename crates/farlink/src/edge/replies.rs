@@ -205,7 +205,8 @@ impl Program {
                 self.objects.set(handle, Object::Transaction(Box::new(transaction)));
             }
             (Effect::Compiled { handle, blr }, Some(_)) => {
-                if self.decoder.request_compiled(Handle(handle), &blr).is_err() {
+                let understood = self.decoder.request_compiled(Handle(handle), &blr);
+                if understood.is_err() {
                     self.end();
                 }
             }

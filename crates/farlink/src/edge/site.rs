@@ -30,8 +30,8 @@ struct Shared {
     information: HashMap<information::Key, Response>,
     /// How the server has answered op_connect.
     greetings: HashMap<Greeting, AcceptWithData>,
-    /// Logins prepared in advance, by user as typed, the oldest first: when they came, and salt and server key.
-    tickets: HashMap<Vec<u8>, VecDeque<(Duration, Ticket, Vec<u8>)>>,
+    /// Logins prepared in advance, by user as typed, the oldest first.
+    tickets: HashMap<Vec<u8>, VecDeque<PreparedLogin>>,
     /// The latest time that a program was given.
     now: Duration,
     /// Numbers of databases whose server does not number them.
@@ -56,6 +56,15 @@ const TICKET_USERS_MAX: usize = 1_000;
 const TICKET_LIFETIME: Duration = Duration::from_secs(50 * 60);
 /// Names of databases that are numbered. What programs attach beyond them has no descriptions kept.
 const FILES_MAX: usize = 1_000;
+
+/// A login prepared in advance.
+#[derive(Debug)]
+struct PreparedLogin {
+    came: Duration,
+    ticket: Ticket,
+    /// Salt and server key.
+    data: Vec<u8>,
+}
 
 /// Memory of an edge, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -144,7 +153,7 @@ impl Site {
         let shared = &mut *self.shared();
         let answer = shared.greetings.get(greeting)?;
         let tickets = shared.tickets.get_mut(user)?;
-        while let Some((came, ticket, data)) = tickets.pop_front() {
+        while let Some(PreparedLogin { came, ticket, data }) = tickets.pop_front() {
             if now.saturating_sub(came) < TICKET_LIFETIME {
                 return Some((ticket, AcceptWithData { data, ..answer.clone() }));
             }
@@ -286,7 +295,7 @@ impl Shared {
         if tickets.len() >= TICKETS_MAX {
             tickets.pop_front();
         }
-        tickets.push_back((self.now, ticket, data.to_vec()));
+        tickets.push_back(PreparedLogin { came: self.now, ticket, data: data.to_vec() });
     }
 
     fn invalidate(&mut self, database: Option<u32>) {
