@@ -315,13 +315,11 @@ impl Conversation {
                 pushing.batch.packets.extend_from_slice(&packet);
                 self.run_for_rows(cursor, &packet);
             }
-            Reply::FetchResponse(fetch) => {
-                if fetch.status == FETCH_END_OF_CURSOR {
-                    pushing.is_ended = true;
-                    pushing.batch.end = Some(End::Complete);
-                    pushing.seal();
-                    self.run_for_end(cursor);
-                }
+            Reply::FetchResponse(fetch) if fetch.status == FETCH_END_OF_CURSOR => {
+                pushing.is_ended = true;
+                pushing.batch.end = Some(End::Complete);
+                pushing.seal();
+                self.run_for_end(cursor);
             }
             reply @ Reply::Response(_) => {
                 let mut packet = Vec::new();

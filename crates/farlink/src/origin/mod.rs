@@ -27,6 +27,8 @@ mod line;
 mod objects;
 pub mod private;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod translate;
 mod work;
 

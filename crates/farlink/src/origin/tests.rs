@@ -1,0 +1,222 @@
+//! Conversations with a played server.
+
+use std::time::Duration;
+
+use farbird_types::{Error, isc};
+use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder, RequestDecoder};
+use farbird_wire::negotiation::{Choice, offers};
+use farbird_wire::packet::{Attach, BufferLength, Connect, Execute, Reply, Request, Response, StatementText};
+use farbird_wire::protocol::{Handle, ProtocolVersion};
+use farbird_wire::status::StatusVector;
+
+use super::{Conversation, Limits};
+use crate::message::{Ask, Channel, Fingerprint, RequestId, Tell, ToEdge};
+
+const VERSION: ProtocolVersion = ProtocolVersion::V13;
+
+/// A conversation, and the server's end of it.
+struct Played {
+    conversation: Conversation,
+    server: RequestDecoder,
+}
+
+impl Played {
+    /// Attached.
+    fn new() -> Played {
+        let connect = Request::Connect(Connect {
+            operation: 0,
+            version: 3,
+            architecture: 1,
+            file: b"a".to_vec(),
+            user_identification: Vec::new(),
+            offers: offers(ProtocolVersion::V10, VERSION, true),
+        });
+        let conversation = Conversation::new(Limits::default(), Channel(1), &packet(&connect), false);
+        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let [Request::Connect(connect)] = &played.asked()[..] else { panic!("no op_connect") };
+        assert!(connect.offers.iter().all(|offer| offer.type_max == 5), "compression is each hop's own");
+        let choice = Choice { version: VERSION, connection_type: 5, compress: false };
+        played.answer(&Reply::Accept(choice.into()));
+        played.server.set_version(VERSION);
+        let attach = Attach { database: Handle(0), file: b"a".to_vec(), parameters: Vec::new() };
+        played.relay(1, 0, &Request::Attach(attach));
+        assert_eq!(played.asked().len(), 1);
+        played.answer(&Reply::Response(Response::success()));
+        played.told();
+        played
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        self.conversation.ask(ask, Duration::ZERO);
+    }
+
+    fn relay(&mut self, id: u32, object: u16, request: &Request) {
+        self.ask(Ask::Relay { id: RequestId(id), object, packet: packet(request) });
+    }
+
+    fn quiet(&mut self, object: u16, request: &Request) {
+        self.ask(Ask::Quiet { object, packet: packet(request) });
+    }
+
+    /// What the server is asked; it holds answers back like a real one, so pings are answered at once.
+    fn asked(&mut self) -> Vec<Request> {
+        self.server.feed(&self.conversation.take_output());
+        let mut asked = Vec::new();
+        while let Some(request) = self.server.next_request().unwrap() {
+            asked.push(request);
+        }
+        asked
+    }
+
+    fn answer(&mut self, reply: &Reply) {
+        let mut bytes = Vec::new();
+        reply.encode(VERSION, &mut bytes);
+        self.conversation.receive(&mut bytes, Duration::ZERO);
+    }
+
+    fn told(&mut self) -> Vec<Tell> {
+        let tell = |message| match message {
+            ToEdge::On { tell, .. } => tell,
+            other => panic!("{other:?}"),
+        };
+        self.conversation.take_messages().into_iter().map(tell).collect()
+    }
+
+    /// The one reply that was told, which answers this request.
+    fn reply(&mut self, id: u32, request: &Request) -> Response {
+        let told = self.told();
+        let packets = told.iter().find_map(|tell| match tell {
+            Tell::Reply { id: of, packets } if *of == RequestId(id) => Some(packets),
+            _ => None,
+        });
+        let mut decoder = ReplyDecoder::new(DecoderLimits::default());
+        decoder.expect(request).unwrap();
+        decoder.feed(packets.unwrap_or_else(|| panic!("{told:?}")));
+        match decoder.next_reply().unwrap().unwrap().reply {
+            Reply::Response(response) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn packet(request: &Request) -> Vec<u8> {
+    let mut packet = Vec::new();
+    request.encode(VERSION, &mut packet);
+    packet
+}
+
+fn failed(code: u32) -> Reply {
+    let status = StatusVector::from_error(&Error::new(code));
+    Reply::Response(Response { status, ..Response::success() })
+}
+
+fn begin() -> Request {
+    Request::StartTransaction { database: Handle(0), tpb: vec![3] }
+}
+
+fn prepare(transaction: u16, statement: u16) -> Request {
+    Request::Prepare(StatementText {
+        transaction: Handle(transaction),
+        statement: Handle(statement),
+        dialect: 3,
+        sql: b"select 1 from t".to_vec(),
+        items: vec![21, 1],
+        buffer_length: BufferLength(100),
+        flags: 0,
+    })
+}
+
+fn execute(statement: u16, transaction: u16) -> Request {
+    Request::Execute(Execute {
+        statement: Handle(statement),
+        transaction: Handle(transaction),
+        input_blr: Vec::new(),
+        message_number: 0,
+        message: None,
+        timeout_ms: 0,
+        cursor_flags: 0,
+        inline_blob_bytes: 0,
+    })
+}
+
+/// Answers what makes a statement that the edge has described, with this description; gives what was asked after it.
+fn make_statement(played: &mut Played, description: &[u8]) -> Vec<Request> {
+    let asked = played.asked();
+    assert!(matches!(asked[0], Request::AllocateStatement(_)), "{asked:?}");
+    assert!(matches!(asked[1], Request::Ping), "a server holds that answer back: {asked:?}");
+    played.answer(&Reply::Response(Response::object(Handle(9))));
+    played.answer(&Reply::Response(Response::success()));
+    let [Request::Prepare(text)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
+    assert_eq!((text.transaction, text.statement), (Handle(8), Handle(9)), "handles of the server");
+    played.answer(&Reply::Response(Response::data(Handle(4), description.to_vec())));
+    played.asked()
+}
+
+/// A transaction with the edge's handle 1 and the server's 8, and a statement with the edge's handle 2 described from its cache.
+fn described() -> Played {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    assert_eq!(played.asked(), [begin()]);
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    played.quiet(2, &Request::AllocateStatement(Handle(0)));
+    played.ask(Ask::Prepared { packet: packet(&prepare(1, 2)), described: Fingerprint::of(b"one") });
+    assert_eq!(played.asked(), [], "it is prepared when it is needed");
+    played.relay(7, 0, &execute(2, 1));
+    played
+}
+
+#[test]
+fn a_statement_is_made_when_it_is_needed() {
+    let mut played = described();
+    assert_eq!(make_statement(&mut played, b"one"), [execute(9, 8)]);
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    assert_eq!(played.reply(7, &execute(2, 1)), Response::object(Handle(1)), "a handle of the edge");
+}
+
+#[test]
+fn a_statement_that_has_become_another_is_not_run() {
+    let mut played = described();
+    assert_eq!(make_statement(&mut played, b"two"), []);
+    let code = |response: Response| response.status.error().unwrap().gds_code();
+    assert_eq!(code(played.reply(7, &execute(2, 1))), isc::OBSOLETE_METADATA);
+    played.relay(8, 0, &execute(2, 1));
+    assert_eq!(code(played.reply(8, &execute(2, 1))), isc::OBSOLETE_METADATA);
+    // Prepared anew it is what it is.
+    played.relay(9, 0, &prepare(1, 2));
+    assert_eq!(played.asked().len(), 1);
+    played.answer(&Reply::Response(Response::data(Handle(4), b"two".to_vec())));
+    played.relay(10, 0, &execute(2, 1));
+    assert_eq!(played.asked(), [execute(9, 8)]);
+}
+
+#[test]
+fn what_depends_on_something_that_failed_fails_with_it() {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    let immediate = |transaction| match prepare(transaction, 0) {
+        Request::Prepare(text) => Request::ExecuteImmediate(text),
+        other => other,
+    };
+    played.relay(7, 0, &immediate(1));
+    assert_eq!(played.asked(), [begin()], "the statement waits for its transaction");
+    played.answer(&failed(isc::BAD_TPB_FORM));
+    assert_eq!(played.asked(), []);
+    let response = played.reply(7, &immediate(1));
+    assert_eq!(response.status.error().unwrap().gds_code(), isc::BAD_TPB_FORM);
+    // There is nothing to be rolled back.
+    let rollback = Request::Rollback(Handle(1));
+    played.relay(8, 0, &rollback);
+    assert_eq!(played.asked(), []);
+    assert!(played.reply(8, &rollback).status.is_success());
+}
+
+#[test]
+fn what_cannot_be_read_ends_the_conversation() {
+    let mut played = Played::new();
+    played.ask(Ask::Relay { id: RequestId(7), object: 0, packet: vec![0, 0, 0, 255] });
+    assert!(played.conversation.is_ended());
+    assert!(matches!(played.conversation.take_messages()[..], [ToEdge::Closed { .. }]));
+    let mut played = Played::new();
+    played.answer(&Reply::Response(Response::success()));
+    assert!(played.conversation.is_ended(), "nobody has asked");
+}
