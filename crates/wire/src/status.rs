@@ -3,9 +3,10 @@
 //! Uses [`crate::xdr`] and `farbird_types::Error`. Source: wire-protocol.md, 6.1 and 11.11.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
-use farbird_types::Error;
 use farbird_types::error::{StatusArgument, StatusItem};
+use farbird_types::{Error, isc};
 
 use crate::protocol::ProtocolVersion;
 use crate::xdr::{DecodeError, Reader, Stop, Writer};
@@ -197,13 +198,24 @@ fn string(writer: &mut Writer<'_>, kind: u32, text: &[u8]) {
     writer.counted(text.get(..STATUS_TEXT_BYTES_MAX).unwrap_or(text));
 }
 
+/// What the operating system says travels as a ready message behind one of these, as Firebird sends it.
+const IO_CODES: RangeInclusive<u32> = isc::IO_CREATE_ERR..=isc::IO_ACCESS_ERR;
+
 fn push_items(
     entries: &mut Vec<StatusEntry>,
     error: &Error,
     code: impl Fn(u32) -> StatusEntry,
     encode: &impl Fn(&str) -> Vec<u8>,
 ) {
+    let mut before = 0;
     for StatusItem { gds_code, arguments } in error.items() {
+        let follows_io_code = IO_CODES.contains(&std::mem::replace(&mut before, *gds_code));
+        if let (isc::RANDOM, true, [StatusArgument::Text(text)]) =
+            (*gds_code, follows_io_code, &arguments[..])
+        {
+            entries.push(StatusEntry::Interpreted(encode(text)));
+            continue;
+        }
         entries.push(code(*gds_code));
         entries.extend(arguments.iter().map(|argument| match argument {
             StatusArgument::Text(text) => StatusEntry::Text(encode(text)),
@@ -230,7 +242,7 @@ fn collect<'a>(entries: impl Iterator<Item = &'a StatusEntry>) -> Option<Error> 
             StatusEntry::Number(number) => error.map(|error| error.with(*number)),
             StatusEntry::Interpreted(text) => {
                 let text = String::from_utf8_lossy(text).into_owned();
-                Some(add(error, farbird_types::isc::RANDOM).with(text))
+                Some(add(error, isc::RANDOM).with(text))
             }
             StatusEntry::Unix(_)
             | StatusEntry::NextMach(_)
@@ -243,8 +255,6 @@ fn collect<'a>(entries: impl Iterator<Item = &'a StatusEntry>) -> Option<Error> 
 
 #[cfg(test)]
 mod tests {
-    use farbird_types::isc;
-
     use super::*;
 
     fn unique_violation() -> Error {
@@ -275,6 +285,21 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(StatusVector::read(&mut Reader::new(&bytes[..cut])), Err(Stop::NeedMore));
         }
+    }
+
+    #[test]
+    fn what_the_operating_system_says_is_a_ready_message() {
+        let error = Error::new(isc::IO_ERROR).with("open").with("x.fdb").and(isc::IO_OPEN_ERR);
+        let error = error.and(isc::RANDOM).with("No such file or directory");
+        let vector = StatusVector::from_error(&error);
+        assert_eq!(
+            vector.entries()[3..],
+            [
+                StatusEntry::Gds(isc::IO_OPEN_ERR),
+                StatusEntry::Interpreted(b"No such file or directory".to_vec())
+            ]
+        );
+        assert_eq!(vector.error(), Some(error));
     }
 
     #[test]
