@@ -190,7 +190,8 @@ impl Program {
             text.saved += 1;
         });
         let response = Response::object(Handle(transaction.0));
-        let Some(id) = place else { return self.answer_lazily(response, Some(Saved::Ahead)) };
+        // Not lazily: a driver waits for the answer to op_execute before it sends op_fetch.
+        let Some(id) = place else { return self.answer(response, Some(Saved::Ahead)) };
         self.site.save(Saved::Ahead);
         let mut opened = Vec::new();
         farbird_wire::packet::Reply::Response(response).encode(self.version(), &mut opened);
