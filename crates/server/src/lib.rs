@@ -27,4 +27,5 @@ mod session;
 mod throttle;
 mod version;
 
-pub use server::{FirstStart, Server, StartError};
+pub use security::FirstStart;
+pub use server::{Server, StartError};

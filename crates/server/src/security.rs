@@ -21,7 +21,6 @@ use farbird_wire::auth::srp::{SALT_BYTES, Verifier};
 use parking_lot::Mutex;
 
 use crate::location::SECURITY_DATABASE;
-use crate::server::FirstStart;
 
 /// The administrator.
 pub(crate) const SYSDBA: &str = "SYSDBA";
@@ -31,6 +30,13 @@ const PASSWORD_MISSING: u32 = 336_068_899;
 const PASSWORD_CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789A";
 /// Length of a generated password: 80 bits.
 const PASSWORD_LENGTH: usize = 16;
+
+/// What happened at the first start in a data folder.
+#[derive(Debug)]
+pub struct FirstStart {
+    /// SYSDBA's password, if it was generated.
+    pub generated_password: Option<String>,
+}
 
 /// Columns as Firebird's SRP user manager has them, so that an administrator recognises the table.
 const CREATE_TABLE: &str = "CREATE TABLE PLG$SRP (

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::farlink::{Desk, Farlink};
 use crate::location::Locations;
-use crate::security::SecurityDatabase;
+use crate::security::{FirstStart, SecurityDatabase};
 use crate::service::RunningServices;
 use crate::session::waiting::WaitingThreads;
 use crate::throttle::Throttle;
@@ -46,13 +46,6 @@ pub struct Server {
     farlink: Farlink,
     stop: watch::Sender<bool>,
     accepting: tokio::task::JoinHandle<()>,
-}
-
-/// What happened at the first start in a data folder.
-#[derive(Debug)]
-pub struct FirstStart {
-    /// SYSDBA's password, if it was generated.
-    pub generated_password: Option<String>,
 }
 
 /// Why the server cannot start.
