@@ -4,8 +4,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::settings::{LinkError, Settings};
 use super::traffic::{Class, Message};
-use super::{LinkError, Settings};
 use crate::frame::LANES;
 use crate::message::Channel;
 
