@@ -6,17 +6,17 @@
 //! program does not read, so that the origin runs out of credit for that channel.
 
 mod program;
+mod shared;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use farbird_farlink::edge::{Limits, Site};
-use farbird_farlink::link::{Event, Health, Link, Message, SessionId, Settings};
-use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
+use farbird_farlink::edge::Site;
+use farbird_farlink::link::{Event, Health, Link, Message, SessionId};
+use farbird_farlink::message::Channel;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
@@ -24,10 +24,14 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use crate::carry::{Clock, Hub};
-use crate::pairing::Keys;
+use crate::error::GatewayError;
 use crate::status::{self, Facts, ProgramFacts};
-use crate::transport::{Dialer, Transport};
-use crate::{GatewayError, stopped};
+use crate::stop::stopped;
+use crate::transport::Dialer;
+
+use shared::{Item, Known, Shared};
+
+pub use shared::EdgeOptions;
 
 /// Rules are written when there are others than so long ago, and at the end.
 const RULES_SAVED_EVERY: Duration = Duration::from_secs(60);
@@ -43,33 +47,6 @@ const RETRY: [Duration; 6] = [
     Duration::from_secs(2),
     Duration::from_secs(5),
 ];
-
-/// What an edge is to do.
-#[derive(Debug, Clone)]
-pub struct EdgeOptions {
-    /// Where programs connect.
-    pub listen: SocketAddr,
-    /// HOST or HOST:PORT of the origin.
-    pub origin: String,
-    /// By what it is reached.
-    pub transport: Transport,
-    /// Who this end is, and whom it trusts.
-    pub keys: Keys,
-    /// Programs at a time; further ones are turned away.
-    pub programs_max: usize,
-    /// Without a link for so long, what programs have under way ends.
-    pub transaction_grace: Duration,
-    /// How long programs may go on after [`Edge::shutdown`].
-    pub shutdown_grace: Duration,
-    /// Where the status page is served, if anywhere.
-    pub status: Option<SocketAddr>,
-    /// Where the rules that programs have taught are kept.
-    pub rules: PathBuf,
-    /// Limits of the link.
-    pub link: Settings,
-    /// Limits of what is kept for programs.
-    pub limits: Limits,
-}
 
 /// An edge that runs.
 pub struct Edge {
@@ -89,34 +66,6 @@ pub struct EdgeStatus {
     pub programs: usize,
     /// The link.
     pub link: Health,
-}
-
-/// What a program's task is told.
-enum Item {
-    /// A message on its channel, and what to give back when it is done with.
-    Message(ToEdge, u32),
-    /// The link has been gone for longer than programs are kept waiting.
-    LinkLost,
-    /// It is there again.
-    LinkRestored,
-    /// The channel is over.
-    Over(&'static str),
-}
-
-/// A program, as others see it.
-struct Known {
-    inbox: mpsc::UnboundedSender<Item>,
-    facts: Arc<Mutex<ProgramFacts>>,
-}
-
-struct Shared {
-    hub: Hub<ToOrigin, ToEdge>,
-    site: Arc<Site>,
-    programs: Mutex<HashMap<Channel, Known>>,
-    channels: AtomicU32,
-    programs_max: AtomicUsize,
-    is_lost: watch::Sender<bool>,
-    options: EdgeOptions,
 }
 
 impl Edge {
@@ -242,12 +191,6 @@ impl Shared {
             programs.insert(channel, Known { inbox: sender, facts: facts.clone() });
         }
         tokio::spawn(program::serve(self, stream, channel, facts, inbox));
-    }
-
-    /// A program's task is done.
-    fn ended(&self, channel: Channel) {
-        self.programs.lock().remove(&channel);
-        self.hub.forget(channel, false);
     }
 
     fn tell_all(&self, item: impl Fn() -> Item) {

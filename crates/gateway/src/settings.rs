@@ -12,10 +12,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::edge::EdgeOptions;
-use crate::origin::OriginOptions;
+use crate::error::GatewayError;
+use crate::origin::{Knowledge, OriginOptions};
 use crate::pairing::Keys;
 use crate::transport::{PORT, Transport};
-use crate::{GatewayError, origin::Knowledge};
+
+pub use crate::error::SettingsError;
 
 /// The folder of keys where none is said.
 pub const KEYS_FOLDER: &str = "farbird-farlink";
@@ -23,35 +25,6 @@ pub const KEYS_FOLDER: &str = "farbird-farlink";
 const FIREBIRD_PORT: u16 = 3050;
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-
-/// Why settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read the settings file {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The file is not what we expect.
-    #[error("the settings file {path} is not valid: {message}")]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong and where.
-        message: String,
-    },
-    /// A value is out of range, or missing.
-    #[error("the setting {setting} is not usable: {reason}")]
-    Value {
-        /// Its name.
-        setting: &'static str,
-        /// Why.
-        reason: String,
-    },
-}
 
 /// What both ends have in common.
 #[derive(Debug, Clone, Default, Deserialize)]

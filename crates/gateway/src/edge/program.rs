@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{Item, Shared};
+use super::shared::{Item, Shared};
 use crate::status::ProgramFacts;
 
 /// With so much that a program does not take, nothing more is made for it.

@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::session::{Item, Session};
-use super::{Introduction, Shared};
+use super::Introduction;
+use super::shared::{Item, Session, Shared};
 
 /// With so much that the server does not take, nothing more is made for it.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;

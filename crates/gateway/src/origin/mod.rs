@@ -8,6 +8,7 @@
 mod conversation;
 mod knowledge;
 mod session;
+mod shared;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,50 +16,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use farbird_farlink::link::{
-    GREETING_BYTES_MAX, Greeting, Hello, LinkError, OriginLink, SessionId, Settings,
-};
-use farbird_farlink::origin::Limits;
+use farbird_farlink::link::{GREETING_BYTES_MAX, Greeting, Hello, LinkError, OriginLink};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::pairing::{Keys, Peer, PublicKey};
+use crate::error::GatewayError;
+use crate::pairing::Peer;
+use crate::stop::stopped;
 use crate::transport::{Acceptor, Connection};
-use crate::{GatewayError, stopped};
+
+use shared::{Arrival, Shared};
 
 pub use farbird_farlink::message;
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
+pub use shared::OriginOptions;
 
 /// How long an edge may take to say hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What an origin is to do.
-#[derive(Clone)]
-pub struct OriginOptions {
-    /// Where edges connect.
-    pub listen: SocketAddr,
-    /// HOST:PORT of the server.
-    pub server: String,
-    /// Who this end is, and whom it trusts.
-    pub keys: Keys,
-    /// Sessions at a time, each of one edge; further ones are refused.
-    pub sessions_max: usize,
-    /// Programs at a time, of all edges; further ones are turned away.
-    pub programs_max: usize,
-    /// Without a link for so long, transactions that are open are rolled back.
-    pub transaction_grace: Duration,
-    /// How long programs may go on after [`Origin::shutdown`].
-    pub shutdown_grace: Duration,
-    /// Limits of the link.
-    pub link: Settings,
-    /// Limits of conversations.
-    pub limits: Limits,
-    /// The server's own word, if it is a Farbird server in this process.
-    pub knowledge: Option<Arc<dyn Knowledge>>,
-}
 
 /// An origin that runs.
 pub struct Origin {
@@ -75,22 +52,6 @@ pub struct OriginStatus {
     pub sessions: usize,
     /// Programs, of all of them.
     pub programs: usize,
-}
-
-/// An edge has connected.
-struct Arrival {
-    connection: Connection,
-    hello: Hello,
-    /// What came behind it.
-    unread: Vec<u8>,
-}
-
-struct Shared {
-    options: OriginOptions,
-    sessions: Mutex<HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>>,
-    programs: AtomicUsize,
-    programs_max: AtomicUsize,
-    stop: watch::Receiver<bool>,
 }
 
 impl Origin {

@@ -7,37 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::link::{Event, Link, LinkError};
-use farbird_farlink::message::{Ask, Channel, ToEdge, ToOrigin};
+use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
 use farbird_farlink::origin::user_of;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
-use super::{Arrival, Introduction, News, Shared, conversation};
+use super::shared::{Arrival, Item, Session, Shared};
+use super::{Introduction, conversation};
 use crate::carry::{Clock, End, Hub, revoked};
-use crate::stopped;
+use crate::stop::stopped;
 
 /// With so much that waits for an edge that is gone, it is waited for no longer.
 const WAITING_BYTES_MAX: usize = 256 << 20;
-
-/// What a conversation's task is told.
-pub(super) enum Item {
-    /// An ask, and what to give back when it is done with.
-    Ask(Ask, u32),
-    /// The edge has been gone for long: no transaction stays open.
-    EdgeLost,
-}
-
-/// A link and its conversations.
-pub(super) struct Session {
-    pub(super) shared: Arc<Shared>,
-    pub(super) hub: Hub<ToEdge, ToOrigin>,
-    name: String,
-    /// With a number, for a hostile edge may open a channel twice.
-    conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
-    opened: AtomicU64,
-    news: Mutex<Option<Box<dyn News>>>,
-}
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -233,14 +215,6 @@ impl Session {
 
     fn end_all(&self) {
         self.conversations.lock().clear();
-    }
-
-    /// Sends what conversations have made of the server's bytes, and before it the commits that may show in them.
-    pub(super) fn send(&self, messages: Vec<ToEdge>) {
-        let mut news = self.news.lock();
-        let mut all = news.as_mut().map(|news| news.take()).unwrap_or_default();
-        all.extend(messages);
-        self.hub.send(&all);
     }
 
     async fn tell_news(&self, woken: &Notify) {

@@ -14,16 +14,25 @@ use rustls::{
     ServerConfig, SignatureScheme,
 };
 
-use super::{PROTOCOL, TransportError};
+use super::connection::{Kind, PROTOCOL, TransportError};
 use crate::pairing::{Keys, PublicKey};
 
 /// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
 const ED25519_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// The key that the other end has shown.
-pub(super) fn public_key(shown: &CertificateDer<'_>) -> Option<PublicKey> {
+fn public_key(shown: &CertificateDer<'_>) -> Option<PublicKey> {
     let key = shown.as_ref().strip_prefix(&ED25519_HEAD)?;
     Some(PublicKey(key.try_into().ok()?))
+}
+
+/// Who stands at the other end, as TLS has proved.
+pub(super) fn proved(
+    certificates: Option<&[CertificateDer<'static>]>,
+    kind: Kind,
+) -> Result<PublicKey, TransportError> {
+    let key = certificates.and_then(|certificates| certificates.first()).and_then(|one| public_key(one));
+    key.ok_or_else(|| TransportError::Security(kind, "the peer has shown no key".to_owned()))
 }
 
 pub(super) fn client(keys: &Keys) -> Result<ClientConfig, TransportError> {

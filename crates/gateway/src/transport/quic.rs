@@ -11,7 +11,8 @@ use rustls::pki_types::CertificateDer;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::{CONNECT_TIMEOUT, Connection, Kind, TransportError, identity, proved};
+use super::connection::{CONNECT_TIMEOUT, Connection, Kind, TransportError};
+use super::identity::{self, proved};
 use crate::pairing::Keys;
 
 /// What may be under way in each direction: 1 Gbit/s over 200 ms, and then some.

@@ -11,8 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
+use super::connection::{CONNECT_TIMEOUT, Connection, Kind, TransportError};
+use super::identity::{self, proved};
 use super::quic::explained;
-use super::{CONNECT_TIMEOUT, Connection, Kind, TransportError, identity, proved};
 use crate::pairing::Keys;
 
 /// What waits in the kernel can no longer be overtaken: that much beyond what the network takes at once.

@@ -1,0 +1,88 @@
+//! What an origin's tasks share: all of them its options and its sessions, those of one link its session.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+
+use farbird_farlink::link::{Hello, SessionId, Settings};
+use farbird_farlink::message::{Ask, Channel, ToEdge, ToOrigin};
+use farbird_farlink::origin::Limits;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+
+use super::knowledge::{Knowledge, News};
+use crate::carry::Hub;
+use crate::pairing::{Keys, PublicKey};
+use crate::transport::Connection;
+
+/// What an origin is to do.
+#[derive(Clone)]
+pub struct OriginOptions {
+    /// Where edges connect.
+    pub listen: SocketAddr,
+    /// HOST:PORT of the server.
+    pub server: String,
+    /// Who this end is, and whom it trusts.
+    pub keys: Keys,
+    /// Sessions at a time, each of one edge; further ones are refused.
+    pub sessions_max: usize,
+    /// Programs at a time, of all edges; further ones are turned away.
+    pub programs_max: usize,
+    /// Without a link for so long, transactions that are open are rolled back.
+    pub transaction_grace: Duration,
+    /// How long programs may go on after [`super::Origin::shutdown`].
+    pub shutdown_grace: Duration,
+    /// Limits of the link.
+    pub link: Settings,
+    /// Limits of conversations.
+    pub limits: Limits,
+    /// The server's own word, if it is a Farbird server in this process.
+    pub knowledge: Option<Arc<dyn Knowledge>>,
+}
+
+/// An edge has connected.
+pub(super) struct Arrival {
+    pub(super) connection: Connection,
+    pub(super) hello: Hello,
+    /// What came behind it.
+    pub(super) unread: Vec<u8>,
+}
+
+pub(super) struct Shared {
+    pub(super) options: OriginOptions,
+    pub(super) sessions: Mutex<HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>>,
+    pub(super) programs: AtomicUsize,
+    pub(super) programs_max: AtomicUsize,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+/// What a conversation's task is told.
+pub(super) enum Item {
+    /// An ask, and what to give back when it is done with.
+    Ask(Ask, u32),
+    /// The edge has been gone for long: no transaction stays open.
+    EdgeLost,
+}
+
+/// A link and its conversations.
+pub(super) struct Session {
+    pub(super) shared: Arc<Shared>,
+    pub(super) hub: Hub<ToEdge, ToOrigin>,
+    pub(super) name: String,
+    /// With a number, for a hostile edge may open a channel twice.
+    pub(super) conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
+    pub(super) opened: AtomicU64,
+    pub(super) news: Mutex<Option<Box<dyn News>>>,
+}
+
+impl Session {
+    /// Sends what conversations have made of the server's bytes, and before it the commits that may show in them.
+    pub(super) fn send(&self, messages: Vec<ToEdge>) {
+        let mut news = self.news.lock();
+        let mut all = news.as_mut().map(|news| news.take()).unwrap_or_default();
+        all.extend(messages);
+        self.hub.send(&all);
+    }
+}
