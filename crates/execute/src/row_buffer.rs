@@ -84,7 +84,7 @@ impl RowBuffer {
     }
 
     /// How many rows there are.
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.rows.len() + self.spilled.as_ref().map_or(0, |spilled| spilled.borrow().len())
     }
 
@@ -118,7 +118,7 @@ impl BufferedRows {
     ///
     /// # Errors
     /// `io_error` if the file cannot be read.
-    pub fn next(&mut self) -> Result<Option<Vec<Value>>> {
+    pub fn next_row(&mut self) -> Result<Option<Vec<Value>>> {
         if let Some(row) = self.rows.next() {
             return Ok(Some(row));
         }
@@ -217,13 +217,13 @@ mod tests {
             }
             assert_eq!(buffer.get(number + 1).unwrap(), None);
         }
-        assert_eq!(buffer.len(), 3_000);
+        assert_eq!(buffer.row_count(), 3_000);
         assert!(budget.usage(Resource::Temporary).used > 0);
         let mut rows = buffer.into_rows();
         for number in 0..3_000 {
-            assert_eq!(rows.next().unwrap(), Some(row(number)));
+            assert_eq!(rows.next_row().unwrap(), Some(row(number)));
         }
-        assert_eq!(rows.next().unwrap(), None);
+        assert_eq!(rows.next_row().unwrap(), None);
         drop(rows);
         assert_eq!(budget.usage(Resource::Temporary).used, 0);
         assert_eq!(budget.usage(Resource::Memory).used, 0);

@@ -93,8 +93,7 @@ impl<'a> Frame<'a> {
             }
             Frame::Goodbye(reason) => {
                 out.push(GOODBYE);
-                let end = reason.floor_char_boundary(FRAGMENT_BYTES_MAX);
-                encode_bytes(reason[..end].as_bytes(), out);
+                encode_bytes(shortened(reason, FRAGMENT_BYTES_MAX).as_bytes(), out);
             }
         }
     }
@@ -166,6 +165,12 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         Ok(Some(bytes))
     }
+}
+
+/// A text's beginning of so many bytes at most, without a torn character.
+pub(crate) fn shortened(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

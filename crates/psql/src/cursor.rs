@@ -107,14 +107,14 @@ impl Passed {
         };
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, cursor, context)?;
-        self.position = target.min(self.rows.len() + 1);
+        self.position = target.min(self.rows.row_count() + 1);
         let Some(index) = self.position.checked_sub(1) else { return Ok(None) };
         Ok(self.rows.get(index)?.map(Cow::into_owned))
     }
 
     fn count(&mut self, cursor: &mut Cursor, context: &mut ExecutionContext<'_>) -> Result<i64> {
         self.read_until(usize::MAX, cursor, context)?;
-        Ok(i64::try_from(self.rows.len()).unwrap_or(i64::MAX))
+        Ok(i64::try_from(self.rows.row_count()).unwrap_or(i64::MAX))
     }
 
     fn read_until(
@@ -123,7 +123,7 @@ impl Passed {
         cursor: &mut Cursor,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
-        while self.rows.len() < position && !self.complete {
+        while self.rows.row_count() < position && !self.complete {
             match cursor.next_row(context)? {
                 None => self.complete = true,
                 Some(row) => self.rows.push(row)?,

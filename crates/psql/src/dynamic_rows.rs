@@ -38,7 +38,7 @@ impl DynamicRows {
                 Ok(Some(row))
             }
             RowSource::Routine(rows) => apart(context, |context| rows.next(context)),
-            RowSource::Rows(rows) => rows.next(),
+            RowSource::Rows(rows) => rows.next_row(),
         })
     }
 }

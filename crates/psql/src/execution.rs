@@ -704,8 +704,8 @@ fn modify_rows(
     if targets.is_empty() {
         return Ok(());
     }
-    let Some(row) = modified.returned.next()? else { return Ok(()) };
-    match modified.returned.next()? {
+    let Some(row) = modified.returned.next_row()? else { return Ok(()) };
+    match modified.returned.next_row()? {
         None => store(routine, &row, targets, context),
         Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
     }

@@ -39,7 +39,7 @@ impl ScrollBuffer {
             Scroll::Absolute(position) if position >= 0 => position,
             Scroll::Last | Scroll::Absolute(_) => {
                 self.read_until(usize::MAX, &mut next)?;
-                let count = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
+                let count = i64::try_from(self.rows.row_count()).unwrap_or(i64::MAX);
                 if let Scroll::Absolute(position) = to {
                     count.saturating_add(position).saturating_add(1)
                 } else {
@@ -49,7 +49,7 @@ impl ScrollBuffer {
         };
         let target = usize::try_from(target.max(0)).unwrap_or(usize::MAX);
         self.read_until(target, &mut next)?;
-        self.position = target.min(self.rows.len() + 1);
+        self.position = target.min(self.rows.row_count() + 1);
         let Some(index) = self.position.checked_sub(1) else { return Ok(None) };
         Ok(self.rows.get(index)?.map(Cow::into_owned))
     }
@@ -59,7 +59,7 @@ impl ScrollBuffer {
         position: usize,
         next: &mut impl FnMut() -> Result<Option<Vec<Value>>>,
     ) -> Result<()> {
-        while self.rows.len() < position && !self.complete {
+        while self.rows.row_count() < position && !self.complete {
             match next()? {
                 None => self.complete = true,
                 Some(row) => self.rows.push(row)?,

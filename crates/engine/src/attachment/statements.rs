@@ -380,7 +380,7 @@ impl Attachment {
         self.fetch_row(handle, Scroll::Last)?;
         let buffer = self.scroll_buffer(handle)?;
         buffer.position = position;
-        Ok(buffer.rows.len())
+        Ok(buffer.rows.row_count())
     }
 
     fn scroll_buffer(&mut self, handle: StatementHandle) -> Result<&mut ScrollBuffer> {
@@ -1041,7 +1041,7 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
                     return Ok(Outcome::Rows(modified.returned));
                 }
                 let mut rows = modified.returned;
-                match only_row(options.rows, &mut || rows.next())? {
+                match only_row(options.rows, &mut || rows.next_row())? {
                     Some(row) => Ok(Outcome::Row(row)),
                     None => Ok(Outcome::Rows(rows)),
                 }
@@ -1121,11 +1121,11 @@ fn finish(
             return Ok(Execution::Row(row));
         }
         Outcome::Rows(mut rows) if !has_cursor => {
-            let mut row = rows.next()?;
+            let mut row = rows.next_row()?;
             if let (Some(row), Some(prepared)) = (&mut row, &slot.prepared) {
                 prepared.blob_texts.mark(row);
             }
-            return match rows.next()? {
+            return match rows.next_row()? {
                 None => Ok(Execution::Row(row)),
                 Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
             };
@@ -1163,7 +1163,7 @@ fn next_row(
             Ok(Some(row))
         }
         RowSource::Routine(execution, _) => execution.resume(context),
-        RowSource::Finished(rows) => rows.next(),
+        RowSource::Finished(rows) => rows.next_row(),
     }
 }
 

@@ -69,7 +69,7 @@ impl Finished {
         let missing = || Error::internal("a row without a window's result");
         while !batch.is_full() && self.rows > 0 {
             self.rows -= 1;
-            let mut row = self.partition.next()?.ok_or_else(missing)?;
+            let mut row = self.partition.next_row()?.ok_or_else(missing)?;
             for of_call in &mut self.results {
                 row.push(of_call.next()?.ok_or_else(missing)?);
             }

@@ -31,14 +31,14 @@ impl Partition {
     pub(super) fn push(&mut self, row: Vec<Value>, is_new: bool) -> Result<()> {
         if is_new {
             self.memory.grow(room(&self.peers, 1) * size_of::<usize>())?;
-            extend_within(&mut self.peers, 1, [self.rows.len()]);
+            extend_within(&mut self.peers, 1, [self.rows.row_count()]);
         }
         self.rows.push(row)
     }
 
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.row_count()
     }
 
     /// The values of a row.

@@ -40,7 +40,7 @@ impl Results {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.full.len() * RESULTS_TOGETHER + self.latest.len()
+        self.full.row_count() * RESULTS_TOGETHER + self.latest.len()
     }
 
     /// The result of the row before.
@@ -63,7 +63,7 @@ impl HandedOut {
         if let Some(result) = self.current.next() {
             return Ok(Some(result));
         }
-        let Some(more) = self.rest.next()? else { return Ok(None) };
+        let Some(more) = self.rest.next_row()? else { return Ok(None) };
         self.current = more.into_iter();
         Ok(self.current.next())
     }

@@ -33,7 +33,7 @@ use outgoing::Outgoing;
 pub use settings::{LinkError, Settings};
 pub use traffic::{Class, Message};
 
-use crate::frame::{Frame, LANES};
+use crate::frame::{Frame, LANES, shortened};
 use crate::message::{Channel, ToEdge, ToOrigin};
 
 /// An edge's end.
@@ -143,7 +143,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
     ) -> Link<Out, In> {
         Link {
             settings,
-            name: name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned(),
+            name: shortened(name, NAME_BYTES_MAX).to_owned(),
             is_edge,
             session,
             is_begun: false,
@@ -187,7 +187,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
 
     /// What an origin says instead of accepting.
     pub fn refusal(reason: &str) -> Vec<u8> {
-        Greeting::Refused(reason[..reason.floor_char_boundary(NAME_BYTES_MAX)].to_owned()).encode()
+        Greeting::Refused(shortened(reason, NAME_BYTES_MAX).to_owned()).encode()
     }
 
     fn hello(&self, resumes: bool) -> Greeting {
@@ -243,7 +243,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
             pong: None,
             news_since: None,
         }));
-        let shorten = |text: &str| text[..text.floor_char_boundary(NAME_BYTES_MAX)].to_owned();
+        let shorten = |text: &str| shortened(text, NAME_BYTES_MAX).to_owned();
         let peer = format!("{} ({})", shorten(&hello.name), shorten(&hello.software));
         self.events.push_back(Event::Established { peer, is_resumed });
         self.health.is_established = true;
@@ -359,7 +359,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
     /// Says goodbye: the other end ends all channels at once. Its bytes are in [`Link::take_output`] next.
     pub fn leave(&mut self, reason: &str) {
         let mut plain = Vec::new();
-        Frame::Goodbye(&reason[..reason.floor_char_boundary(NAME_BYTES_MAX)]).encode(&mut plain);
+        Frame::Goodbye(shortened(reason, NAME_BYTES_MAX)).encode(&mut plain);
         let mut raw = std::mem::take(&mut self.raw);
         self.push_plain(&plain, &mut raw);
         self.raw = raw;
@@ -502,7 +502,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
             }
             Frame::Goodbye(reason) => {
                 self.begin_again(self.session);
-                Err(LinkError::Left(reason[..reason.floor_char_boundary(NAME_BYTES_MAX)].to_owned()))
+                Err(LinkError::Left(shortened(reason, NAME_BYTES_MAX).to_owned()))
             }
         }
     }

@@ -322,15 +322,15 @@ impl Outgoing {
         }
         let Some(outlet) = self.outlets.get(&channel) else { return };
         match outlet.queue.front() {
-            Some(next) => {
-                if !outlet.is_in_flight && outlet.sent_bytes - outlet.taken_bytes < self.channel_window {
-                    self.ready[next.class.lane()].insert(channel);
-                }
+            Some(next)
+                if !outlet.is_in_flight && outlet.sent_bytes - outlet.taken_bytes < self.channel_window =>
+            {
+                self.ready[next.class.lane()].insert(channel);
             }
             None if outlet.is_forgotten && !outlet.is_in_flight => {
                 self.outlets.remove(&channel);
             }
-            None => {}
+            _ => {}
         }
     }
 }

@@ -320,7 +320,7 @@ impl Rules {
     /// Programs fetch the rows of a statement, which is described so, by this BLR.
     pub(super) fn note_shape(&mut self, statement: &StatementText, described: Fingerprint, blr: &[u8]) {
         match self.shapes.get_mut(statement) {
-            Some((of, known)) if *of == described && **known == *blr => return,
+            Some((of, known)) if *of == described && **known == *blr => {}
             Some(known) => *known = (described, blr.into()),
             None if statement.length() > self.limits.text_bytes => {}
             None => {

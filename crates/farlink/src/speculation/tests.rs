@@ -480,8 +480,8 @@ fn the_same_statement_for_two_columns_is_two_rules() {
         world.restart();
         world.begin(1, SNAPSHOT);
         for sale in world.query(1, "sales", &[]) {
-            for column in 0..2 {
-                world.query(1, "items", &[(LONG, sale[column].clone())]);
+            for item in &sale[..2] {
+                world.query(1, "items", &[(LONG, item.clone())]);
             }
         }
         assert!(world.trips <= [6, 1, 1][run], "run {run}: {} trips", world.trips);

@@ -83,7 +83,7 @@ fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option
     let now = Duration::ZERO;
     for event in events {
         match event {
-            Event::Program(bytes) => edge.from_program(&bytes),
+            Event::Program(bytes) => edge.take_from_program(&bytes),
             Event::Server(mut bytes) => {
                 if let Some(origin) = &mut edge.origin {
                     origin.receive(&mut bytes, now);
@@ -169,7 +169,7 @@ impl Edge {
         }
     }
 
-    fn from_program(&mut self, bytes: &[u8]) {
+    fn take_from_program(&mut self, bytes: &[u8]) {
         self.requests.feed(bytes);
         loop {
             match self.requests.next_request() {

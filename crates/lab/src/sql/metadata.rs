@@ -1,5 +1,6 @@
 //! A database with very many tables: what CREATE TABLE, DROP TABLE, an attachment and the opening of its file take.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::bench::{Bench, in_words, milliseconds};
@@ -68,29 +69,39 @@ pub fn run(bench: &mut Bench<'_>, plan: Plan, file: Option<Box<dyn DatabaseFile>
     }
 }
 
+/// Definitions that follow each other, and the figure that they make; without a name none.
+struct Work {
+    name: &'static str,
+    title: &'static str,
+    tables: Range<u64>,
+    definition: fn(u64) -> String,
+}
+
 fn of_side(bench: &mut Bench<'_>, side: usize, plan: Plan) -> Result<()> {
     let name = bench.sides[side].name().to_owned();
     let tables = plan.tables;
-    let works: [(&str, &str, std::ops::Range<u64>, fn(u64) -> String); 4] = [
-        ("create first", "CREATE TABLE of ten columns, the first hundred", 0..SAMPLE.min(tables), create),
-        ("", "", SAMPLE.min(tables)..tables.saturating_sub(SAMPLE).max(SAMPLE.min(tables)), create),
-        (
-            "create last",
-            "CREATE TABLE of ten columns, the last hundred",
-            tables.saturating_sub(SAMPLE).max(SAMPLE.min(tables))..tables,
-            create,
-        ),
-        ("drop", "DROP TABLE, the last hundred", tables.saturating_sub(SAMPLE)..tables, drop_table),
+    let (first, last) = (SAMPLE.min(tables), tables.saturating_sub(SAMPLE).max(SAMPLE.min(tables)));
+    let made = |name, title, tables| Work { name, title, tables, definition: create };
+    let works = [
+        made("create first", "CREATE TABLE of ten columns, the first hundred", 0..first),
+        made("", "", first..last),
+        made("create last", "CREATE TABLE of ten columns, the last hundred", last..tables),
+        Work {
+            name: "drop",
+            title: "DROP TABLE, the last hundred",
+            tables: tables.saturating_sub(SAMPLE)..tables,
+            definition: drop_table,
+        },
     ];
     bench.observer.begin(&format!("{name}: {SECTION}"), tables);
-    for (work, title, range, definition) in works {
-        if work == "drop" {
+    for work in works {
+        if work.name == "drop" {
             attach(bench, side, &name)?;
         }
-        let mut figure = Figure::new(SECTION, work, title, &name);
-        for table in range {
+        let mut figure = Figure::new(SECTION, work.name, work.title, &name);
+        for table in work.tables {
             let patience = Patience { limit: Some(bench.limits.timeout), stop: bench.stop };
-            match bench.sides[side].run(&definition(table), &patience) {
+            match bench.sides[side].run(&(work.definition)(table), &patience) {
                 Ok(took) => figure.add(milliseconds(took)),
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),
                 Err(failure) => {
@@ -104,7 +115,7 @@ fn of_side(bench: &mut Bench<'_>, side: usize, plan: Plan) -> Result<()> {
                 return Err(Failure::Interrupted);
             }
         }
-        if !work.is_empty() && !figure.runs.is_empty() {
+        if !work.name.is_empty() && !figure.runs.is_empty() {
             // A single one may be lucky: of a hundred the median says more.
             figure.best = figure.median;
             bench.figures.push(figure);
