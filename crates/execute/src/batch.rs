@@ -195,6 +195,11 @@ impl Batch {
     }
 }
 
+/// A row's number as a value.
+pub(crate) fn row_number(row: RowId) -> Value {
+    Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,9 +241,4 @@ mod tests {
         rows.skip(1);
         assert_eq!(rows.rows().count(), 1);
     }
-}
-
-/// A row's number as a value.
-pub(crate) fn row_number(row: RowId) -> Value {
-    Value::integer(i64::try_from(row.0).unwrap_or(i64::MAX))
 }
