@@ -12,22 +12,13 @@ use farbird_wire::protocol::Handle;
 use super::Program;
 use super::counters::Saved;
 use super::cursors::Rows;
+use super::effect::Effect;
+use super::held::Held;
 use super::objects::CursorPlace;
 use super::program::Answer;
-use super::replies::Effect;
 use super::statement_cache::{Described, Shape};
 use crate::message::{AskAhead, Cursor, End, Execution, RequestId, Tell};
-use crate::speculation::{self, Awaited, Database, Facts, Speculator, StatementText, Verdict};
-
-/// An execution whose result is on its way.
-#[derive(Debug)]
-pub(super) struct Held {
-    execute: Execute,
-    described: Arc<Described>,
-    cursor: Cursor,
-    id: RequestId,
-    awaited: Awaited,
-}
+use crate::speculation::{self, Database, Facts, Speculator, StatementText, Verdict};
 
 /// What speculation must know of an execution.
 struct Known {

@@ -14,9 +14,9 @@ use farbird_wire::protocol::Handle;
 use super::Program;
 use super::blob_contents::{Contents, Place};
 use super::counters::Saved;
+use super::effect::{Effect, MadeBlob};
 use super::objects::{Blob, BlobKind, Coming, Object, Spare};
 use super::program::Answer;
-use super::replies::{Effect, MadeBlob};
 use crate::message::Ask;
 
 /// Whether a BLOB opened with this BPB is read as it is stored.

@@ -7,12 +7,12 @@ use farbird_wire::packet::{Execute, Information, Reply, Request, Response};
 use farbird_wire::protocol::Handle;
 
 use super::Program;
+use super::attachment::{Attachment, Purpose};
 use super::counters::Saved;
+use super::effect::Effect;
 use super::information;
-use super::login::{Attachment, Purpose};
 use super::objects::Object;
 use super::program::Answer;
-use super::replies::Effect;
 use crate::message::Ask;
 
 impl Program {

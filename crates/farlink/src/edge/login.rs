@@ -12,95 +12,14 @@ use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::packet::{Accept, AcceptWithData, Attach, Connect, Reply, Request, Response};
-use farbird_wire::protocol::{
-    ARCHITECTURE_GENERIC, CONNECTION_TYPE_MASK, ConnectionType, FLAG_COMPRESS, ProtocolVersion,
-};
+use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersion};
 
 use super::Program;
+use super::attachment::{Attachment, Purpose};
 use super::counters::Saved;
-use super::replies::Effect;
+use super::effect::Effect;
+use super::greeting::Greeting;
 use crate::message::RequestId;
-
-/// How far the login is.
-#[derive(Debug, Default)]
-pub(super) struct Login {
-    /// Whether nothing may be understood before the server has answered: layers may change with it.
-    pub(super) is_waiting: bool,
-    /// Versions that the program wants compressed.
-    compressed: Vec<u16>,
-    accept: Option<Accept>,
-    /// Who logs in, as it says with op_connect.
-    user: Vec<u8>,
-    /// The session key.
-    key: Option<Vec<u8>>,
-    /// What the server has announced.
-    keys: Keys,
-    /// The attach that is going on.
-    attaching: Option<(Attach, Purpose)>,
-}
-
-/// What the server's answer to op_connect depends on, beside salt and server key of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Greeting {
-    /// Version, type with flags and weight of each offer.
-    offers: Vec<(u16, u16, u16)>,
-    plugin: Vec<u8>,
-    plugin_list: Vec<u8>,
-    crypt: u8,
-}
-
-impl Greeting {
-    /// That of a program that begins its login by SRP at once.
-    fn of(connect: &Connect, user: &UserIdentification) -> Option<Greeting> {
-        let plugin = user.plugin.clone().filter(|plugin| plugin.starts_with(b"Srp"))?;
-        user.specific_data.as_ref().filter(|data| !data.is_empty())?;
-        Some(Greeting {
-            offers: connect
-                .offers
-                .iter()
-                .map(|offer| (offer.version, offer.type_max, offer.weight))
-                .collect(),
-            plugin,
-            plugin_list: user.plugin_list.clone().unwrap_or_default(),
-            crypt: user.wire_crypt as u8,
-        })
-    }
-}
-
-/// What is attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Database,
-    Service,
-}
-
-/// What a program is attached to.
-#[derive(Debug)]
-pub(super) struct Attachment {
-    pub(super) file: String,
-    pub(super) purpose: Purpose,
-    /// The database, as the origin names it.
-    pub(super) database: Option<u32>,
-    /// Whether beginning and ending transactions may do more than that.
-    pub(super) strict_transactions: bool,
-    /// What descriptions depend on beside the text.
-    pub(super) context: Arc<[u8]>,
-    /// Whether the session is still as it was attached: no SET BIND, SET ROLE and the like.
-    pub(super) is_plain: bool,
-}
-
-impl Login {
-    /// Whether a protocol is agreed upon.
-    pub(super) fn is_agreed(&self) -> bool {
-        self.accept.is_some()
-    }
-
-    /// Whether the program can take replies later than they are known.
-    pub(super) fn is_lazy(&self) -> bool {
-        let kind = self.accept.map_or(0, |accept| accept.connection_type & CONNECTION_TYPE_MASK);
-        kind == ConnectionType::LazySend as u16
-    }
-}
 
 impl Program {
     /// op_connect.

@@ -9,10 +9,11 @@
 //! |---|---|
 //! | `program` | the face; requests in, answers out in their order |
 //! | `login` | everything up to the attachment: layers, keys, what statements' descriptions depend on |
+//! | `attachment`, `greeting` | how far a login is, what is attached; how programs begin |
 //! | `dispatch` | which request is whose affair |
-//! | `replies` | what replies of the server change here |
+//! | `replies`, `effect` | what replies of the server change here |
 //! | `statements` | prepare, execute, fetch, free |
-//! | `ahead` | executions answered by what was run ahead ([`crate::speculation`]) |
+//! | `ahead`, `held` | executions answered by what was run ahead ([`crate::speculation`]) |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `objects` | handles |
@@ -23,11 +24,15 @@
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
 mod ahead;
+mod attachment;
 mod blob_contents;
 mod blobs;
 mod counters;
 mod cursors;
 mod dispatch;
+mod effect;
+mod greeting;
+mod held;
 mod information;
 mod limits;
 mod login;

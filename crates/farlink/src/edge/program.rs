@@ -12,11 +12,11 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::Site;
-use super::ahead::Held;
+use super::attachment::{Attachment, Login};
 use super::counters::Saved;
-use super::login::{Attachment, Login};
+use super::effect::Effect;
+use super::held::Held;
 use super::objects::Objects;
-use super::replies::Effect;
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
 use crate::speculation::Speculator;
 

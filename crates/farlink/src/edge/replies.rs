@@ -1,65 +1,15 @@
 //! What the origin tells: replies, rows, BLOBs, and what they change here.
 
-use std::sync::Arc;
-
 use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder};
-use farbird_wire::packet::{AcceptWithData, Reply, Request, Response, StatementText};
+use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
 use super::blob_contents::Contents;
-use super::information;
-use super::login::Greeting;
+use super::effect::{Effect, MadeBlob};
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
 use super::program::Answer;
-use super::statement_cache::{Described, Key};
 use crate::message::{Ask, BlobFacts, Cursor, End, Fingerprint, Relation, RequestId, Tell};
-
-/// What a reply changes here, beside being the program's answer.
-#[derive(Debug)]
-pub(super) enum Effect {
-    /// op_connect.
-    Connect { greeting: Option<Greeting> },
-    /// op_connect that was answered with a login prepared in advance.
-    Greeted { expected: Box<AcceptWithData> },
-    /// A step of the login, the attaching included.
-    Login,
-    /// A transaction was to begin.
-    Begun { handle: u16, tpb: Vec<u8> },
-    /// A transaction was to end.
-    Ended { transaction: u16 },
-    /// What a transaction has changed was to be committed or undone; it goes on.
-    Retained { transaction: u16 },
-    /// A statement was to be prepared.
-    Prepared { statement: u16, text: Box<StatementText>, key: Option<Box<Key>> },
-    /// Something was asked about a statement.
-    StatementInformation { described: Arc<Described>, items: Vec<u8>, room: u32 },
-    /// Something constant was asked about the database.
-    Information { key: Box<information::Key> },
-    /// A statement was to be executed: its transaction, the handle that a transaction which it begins has, whose cursor it opens.
-    Executed { request: Box<Request>, transaction: u16, made: u16, cursor_of: Option<u16> },
-    /// A cursor was to be opened whose rows are pushed.
-    Opened { statement: u16, cursor: Cursor },
-    /// A BLOB was to be opened whose contents come.
-    BlobOpened { handle: u16, cursor: Cursor },
-    /// A BLOB was to be opened at the server, or to be made.
-    BlobMade { handle: u16, transaction: u16, kind: MadeBlob },
-    /// A BLOB was to be made that nobody has asked for.
-    Spare { handle: u16, transaction: u16 },
-    /// Something was asked about an execution before the program asks it.
-    Foreseen { statement: u16 },
-    /// A BLR request was to be compiled.
-    Compiled { handle: u16, blr: Vec<u8> },
-    /// The database was to be detached.
-    Detached,
-}
-
-/// How a BLOB is to be worked with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MadeBlob {
-    Opened,
-    Written,
-}
 
 /// The packets of a reply that needs no memory to be understood.
 fn decoded(packets: &[u8], request: &Request, version: ProtocolVersion) -> Option<Vec<Reply>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use farbird_wire::packet::{AcceptWithData, Response};
 
 use super::counters::{Counters, Saved, TextCounters};
-use super::login::Greeting;
+use super::greeting::Greeting;
 use super::statement_cache::{Described, Key, StatementCache};
 use super::{Limits, information};
 use crate::message::{CommitPoint, Relation, Ticket, ToEdge};

@@ -11,9 +11,9 @@ use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement};
 use super::Program;
 use super::counters::Saved;
 use super::cursors::{Fetched, Rows};
+use super::effect::Effect;
 use super::objects::{CursorPlace, Foreseen, Object, Statement};
 use super::program::Answer;
-use super::replies::Effect;
 use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_stable_information, kind_of_text};
 use crate::message::{Ask, AskAhead, Cursor, Push, RequestId};
 

@@ -10,8 +10,8 @@ use farbird_wire::protocol::Handle;
 
 use super::Program;
 use super::counters::Saved;
+use super::effect::Effect;
 use super::objects::{BlobKind, CursorPlace, Object, Transaction};
-use super::replies::Effect;
 
 /// Whether a transaction of this TPB can be begun without asking: nothing in it can fail or wait.
 fn is_ordinary(bytes: &[u8]) -> bool {

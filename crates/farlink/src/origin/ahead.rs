@@ -11,7 +11,6 @@
 //! When there is nothing more to run, the statements are dropped and that transaction is ended: neither may hinder definitions, nor a
 //! detach. Errors are never told: what fails is told as not run.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use farbird_wire::clumplet::tpb;
@@ -21,10 +20,11 @@ use farbird_wire::message::{Message, MessageForm, MessageFormat, RowRun};
 use farbird_wire::packet::{Execute, Fetch, Output, Reply, Request, StatementText};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
 
-use super::conversation::{Conversation, information};
+use super::ahead_state::{AheadStep, Own, Running, Statement};
+use super::conversation::Conversation;
 use super::objects::{Named, Place};
 use super::private;
-use super::work::{Purpose, Work};
+use super::work::{Purpose, information};
 use crate::message::{Ask, AskAhead, CommitPoint, Cursor, Fingerprint, Relation};
 use crate::speculation::{self, Given, Isolation, Ran, Runner, RunnerLimits};
 
@@ -37,122 +37,11 @@ const ROWS_MAX: usize = 1_000;
 /// READ COMMITTED, read only, without waiting.
 const OWN_TPB: [u8; 5] = [tpb::VERSION3, tpb::READ_COMMITTED, tpb::REC_VERSION, tpb::READ, tpb::NOWAIT];
 
-/// Why a request of the runner was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AheadStep {
-    /// The origin's own transaction begins.
-    Begin,
-    /// A statement is made; its number.
-    Allocate(u32),
-    /// It is prepared.
-    Prepare(u32),
-    /// What does it read?
-    Reads(u32),
-    /// Where are the commits?
-    Commit,
-    /// The oldest run is executed.
-    Execute,
-    /// Its rows.
-    Fetch,
-}
-
-/// A transaction of the origin's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Own {
-    None,
-    Coming,
-    At(Handle),
-    /// It could not be begun.
-    Failed,
-}
-
-/// A statement of the runner.
-#[derive(Debug)]
-enum Statement {
-    /// It is being made and prepared; the text, and what it must be described as.
-    Coming { text: Box<StatementText>, described: Fingerprint, at: Handle },
-    /// It can be executed.
-    Ready { at: Handle, reads: Vec<Relation> },
-    /// It failed, is described otherwise or does more than read; its handle, if it has one.
-    Useless { at: Handle },
-}
-
-/// A run that has been sent.
-#[derive(Debug)]
-struct Running {
-    work: speculation::Work,
-    result: speculation::Ahead,
-    is_whole: bool,
-    has_failed: bool,
-}
-
-/// What a conversation holds for statements that are run ahead.
-#[derive(Debug)]
-pub(super) struct AheadState {
-    runner: Option<Runner>,
-    limits: RunnerLimits,
-    /// Asks of the edge so far.
-    asked: u32,
-    /// How the program's transactions see others' changes.
-    isolations: HashMap<u16, Isolation>,
-    statements: HashMap<u32, Statement>,
-    /// Numbers of statements by their op_prepare_statement.
-    numbers: HashMap<Vec<u8>, u32>,
-    next_number: u32,
-    own: Own,
-    /// What was sent and is not answered.
-    under_way: usize,
-    running: VecDeque<Running>,
-    /// What waits for its statement or its transaction.
-    pending: Option<speculation::Work>,
-}
-
 /// Whether a run can be sent.
 enum Readiness {
     Ready { statement: Handle, transaction: Handle, reads: Vec<Relation> },
     Wait,
     Never,
-}
-
-impl AheadState {
-    pub(super) fn new(limits: RunnerLimits) -> AheadState {
-        AheadState {
-            runner: None,
-            limits,
-            asked: 0,
-            isolations: HashMap::new(),
-            statements: HashMap::new(),
-            numbers: HashMap::new(),
-            next_number: 0,
-            own: Own::None,
-            under_way: 0,
-            running: VecDeque::new(),
-            pending: None,
-        }
-    }
-
-    /// The edge has asked something.
-    pub(super) fn count_ask(&mut self) {
-        self.asked = self.asked.saturating_add(1);
-    }
-
-    fn runner(&mut self, form: MessageForm) -> &mut Runner {
-        let limits = self.limits;
-        self.runner.get_or_insert_with(|| Runner::new(limits, form))
-    }
-}
-
-/// Whether a request is sent only when nothing runs ahead: it may change definitions, or end the attachment.
-pub(super) fn needs_rest(work: &Work) -> bool {
-    let (Work::Relay { request, .. } | Work::Quiet { request, .. }) = work else { return false };
-    matches!(
-        **request,
-        Request::ExecuteImmediate(_)
-            | Request::ExecuteImmediate2(_)
-            | Request::Ddl { .. }
-            | Request::Detach(_)
-            | Request::DropDatabase(_)
-    )
 }
 
 impl Conversation {

@@ -10,17 +10,17 @@ use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
 use farbird_wire::info::common;
 use farbird_wire::message::RunLimits;
 use farbird_wire::operation::Operation;
-use farbird_wire::packet::{BufferLength, Information, Reply, Request, Response};
+use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
-use super::ahead::{AheadState, needs_rest};
-use super::blobs::{BlobKey, BlobReading};
-use super::cursors::PushedCursor;
+use super::ahead_state::AheadState;
+use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
-use super::work::{Purpose, Sent, Work};
+use super::pushed_cursor::PushedCursor;
+use super::work::{Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
 use crate::message::{Ask, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
 
@@ -921,11 +921,6 @@ fn may_be_held(operation: Operation) -> bool {
             | Operation::BatchBlobStream
             | Operation::BatchSetBpb
     )
-}
-
-/// An information request.
-pub(super) fn information(object: Handle, items: Vec<u8>, room: u32) -> Information {
-    Information { object, incarnation: 0, items, buffer_length: BufferLength(room) }
 }
 
 /// The bytes of packets in an ask.

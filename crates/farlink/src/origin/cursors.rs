@@ -3,215 +3,21 @@
 //! Rows travel as they come: whatever one read of the server's line brought makes a message, and larger reads make several. BLOBs that
 //! a row names stand before it. The end, or the error with which fetching ended, comes behind the rows before it.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use farbird_types::Value;
-use farbird_wire::message::{MessageFormat, RowRun};
-use farbird_wire::packet::{Fetch, InlineBlob, Output, Reply, Request};
-use farbird_wire::protocol::{FETCH_END_OF_CURSOR, Handle, free_statement};
+use farbird_wire::message::RowRun;
+use farbird_wire::packet::{Fetch, Output, Reply, Request};
+use farbird_wire::protocol::{FETCH_END_OF_CURSOR, free_statement};
 
-use super::blobs::{self, BlobKey, BlobReading};
+use super::blob_reading::{BlobKey, BlobReading};
 use super::conversation::Conversation;
 use super::objects::{Named, Place};
+use super::pushed_cursor::Stage;
 use super::work::Purpose;
-use crate::message::{Cursor, End, Push, RequestId, Tell};
+use crate::message::{Cursor, End, RequestId, Tell};
 
-/// Fewest rows that are asked for at a time.
-const ROWS_MIN: usize = 10;
-/// Batches of one cursor that wait at the origin for their BLOBs or for credit, before no more rows are asked for.
-const HELD_MAX: usize = 4;
 /// Largest BLOB that a server sends inline.
 const INLINE_BYTES_MAX: u32 = 65_535;
-
-/// How far a cursor is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Its op_execute has not been sent.
-    Waiting,
-    /// Its op_execute has been sent. Rows may be asked for already if no other cursor of the statement can be open: else they might
-    /// be that one's.
-    Opening { is_certain: bool },
-    /// It is open.
-    Open,
-    /// Its transaction is being ended.
-    Paused,
-}
-
-/// A cursor that the edge has opened.
-#[derive(Debug)]
-pub(super) struct PushedCursor {
-    statement: u16,
-    transaction: u16,
-    stage: Stage,
-    /// How its rows are pushed; if it is not said, the program's own fetches are relayed.
-    pushing: Option<Pushing>,
-    /// Largest BLOB that the program wants inline.
-    inline_bytes: u32,
-}
-
-#[derive(Debug)]
-struct Pushing {
-    push: Push,
-    format: Arc<MessageFormat>,
-    blob_columns: Vec<usize>,
-    credit: i64,
-    /// Whether the server has been told the format.
-    has_format: bool,
-    /// op_fetch packets under way.
-    fetches: usize,
-    is_ended: bool,
-    /// What comes.
-    batch: Batch,
-    /// What waits for its BLOBs or for credit.
-    held: VecDeque<Batch>,
-    held_bytes: usize,
-    rows_seen: u64,
-    bytes_seen: u64,
-    /// Numbers the BLOBs that are read for rows.
-    blobs: u32,
-}
-
-/// Rows that travel in one message.
-#[derive(Debug, Default)]
-struct Batch {
-    packets: Vec<u8>,
-    rows: u32,
-    end: Option<End>,
-    /// BLOBs that came with the rows, to be told before them.
-    blobs: Vec<Tell>,
-    blob_bytes: usize,
-    /// BLOBs that came inline.
-    inline: BTreeSet<u64>,
-    /// BLOBs to be read.
-    wanted: Vec<u64>,
-    /// BLOBs being read.
-    reading: BTreeSet<u32>,
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.end.is_none() && self.blobs.is_empty()
-    }
-
-    fn bytes(&self) -> usize {
-        self.packets.len() + self.blob_bytes
-    }
-}
-
-impl PushedCursor {
-    /// A cursor that an op_execute opens; `None` if the request is none, or the rows have no format.
-    pub(super) fn new(named: &Named, request: &Request, push: Option<Push>) -> Option<PushedCursor> {
-        let execute = match request {
-            Request::Execute(execute) => execute,
-            Request::Execute2(execute) => &execute.execute,
-            _ => return None,
-        };
-        let mut pushed = PushedCursor {
-            statement: named.statement,
-            transaction: named.transaction,
-            stage: Stage::Waiting,
-            pushing: None,
-            inline_bytes: execute.inline_blob_bytes,
-        };
-        match push {
-            Some(push) => pushed.push(push).then_some(pushed),
-            None => Some(pushed),
-        }
-    }
-
-    /// Says how the rows are to be pushed; gives false if they have no format.
-    pub(super) fn push(&mut self, push: Push) -> bool {
-        let Ok(Some(format)) = MessageFormat::parse(&push.blr) else { return false };
-        let is_blob =
-            |(column, kind): (usize, &farbird_wire::message::MessageType)| kind.is_blob().then_some(column);
-        let blob_columns = match push.blob_bytes {
-            0 => Vec::new(),
-            _ => format.columns().enumerate().filter_map(is_blob).collect(),
-        };
-        self.pushing = Some(Pushing {
-            credit: i64::from(push.credit),
-            push,
-            format: Arc::new(format),
-            blob_columns,
-            has_format: false,
-            fetches: 0,
-            is_ended: false,
-            batch: Batch::default(),
-            held: VecDeque::new(),
-            held_bytes: 0,
-            rows_seen: 0,
-            bytes_seen: 0,
-            blobs: 0,
-        });
-        true
-    }
-
-    pub(super) fn credit(&mut self, bytes: u32) {
-        if let Some(pushing) = &mut self.pushing {
-            pushing.credit = pushing.credit.saturating_add(i64::from(bytes));
-        }
-    }
-
-    fn may_fetch(&self) -> bool {
-        matches!(self.stage, Stage::Open | Stage::Opening { is_certain: true })
-    }
-}
-
-impl Pushing {
-    /// Bytes that a row takes, as far as one knows.
-    fn row_bytes(&self) -> usize {
-        match self.bytes_seen.checked_div(self.rows_seen) {
-            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).max(1),
-            None => (self.format.length() as usize / 2).max(16),
-        }
-    }
-
-    fn rows_per_fetch(&self, bytes: usize, most: u16) -> u16 {
-        let rows = (2 * bytes / self.row_bytes()).max(ROWS_MIN);
-        u16::try_from(rows).unwrap_or(most).min(most)
-    }
-
-    /// Whether credit is left for rows that have not been asked for.
-    fn wants_rows(&self, ahead: usize, bytes: usize) -> bool {
-        let asked_for = self.fetches.saturating_mul(2 * bytes);
-        let promised =
-            i64::try_from(self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(asked_for));
-        !self.is_ended
-            && self.fetches < ahead
-            && self.held.len() < HELD_MAX
-            && self.credit > promised.unwrap_or(i64::MAX)
-    }
-
-    fn seal(&mut self) {
-        if !self.batch.is_empty() {
-            let batch = std::mem::take(&mut self.batch);
-            self.held_bytes += batch.bytes();
-            self.held.push_back(batch);
-        }
-    }
-
-    fn take_rows(&mut self, run: &RowRun) {
-        self.rows_seen += run.len() as u64;
-        self.bytes_seen += run.wire().len() as u64;
-        self.batch.packets.extend_from_slice(run.wire());
-        self.batch.rows = self.batch.rows.saturating_add(u32::try_from(run.len()).unwrap_or(u32::MAX));
-        if self.blob_columns.is_empty() {
-            return;
-        }
-        for row in run.rows() {
-            for column in &self.blob_columns {
-                let Some(Value::Blob(blob)) = row.value(*column).map(|value| value.to_value()) else {
-                    continue;
-                };
-                if blob.0 != 0 && !self.batch.inline.contains(&blob.0) && !self.batch.wanted.contains(&blob.0)
-                {
-                    self.batch.wanted.push(blob.0);
-                }
-            }
-        }
-    }
-}
 
 impl Conversation {
     /// BLR of a cursor's rows; empty if it is not known.
@@ -456,33 +262,5 @@ impl Conversation {
     pub(super) fn stop_pushing(&mut self, transaction: u16) {
         self.cursors.retain(|_, pushed| pushed.stage == Stage::Waiting || pushed.transaction != transaction);
         self.drop_blobs(transaction);
-    }
-}
-
-impl Pushing {
-    /// A BLOB that came before its row: to the program if it asked for such, else to the edge.
-    fn inline_blob(
-        &mut self,
-        mut blob: InlineBlob,
-        cursor: Cursor,
-        transaction: u16,
-        program_bytes: u32,
-        version: farbird_wire::protocol::ProtocolVersion,
-    ) {
-        self.batch.inline.insert(blob.blob.0);
-        if blob.data.len() <= program_bytes as usize {
-            blob.transaction = Handle(transaction);
-            Reply::InlineBlob(blob).encode(version, &mut self.batch.packets);
-            return;
-        }
-        self.batch.blob_bytes += blob.data.len();
-        self.batch.blobs.push(Tell::Blob {
-            cursor,
-            blob: blob.blob.0,
-            information: blobs::facts(&blob.information),
-            offset: 0,
-            segments: blob.data,
-            is_last: true,
-        });
     }
 }

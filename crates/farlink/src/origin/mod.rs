@@ -12,12 +12,14 @@
 //! | `connect` | op_connect and what answers it |
 //! | `translate` | replies in the edge's handles |
 //! | `statements` | statements that are prepared when they are first needed |
-//! | `cursors` | rows pushed as they come |
-//! | `blobs` | BLOBs pushed before their rows, or by themselves |
-//! | `ahead` | statements run ahead for the rows of cursors |
+//! | `cursors`, `pushed_cursor` | rows pushed as they come |
+//! | `blobs`, `blob_reading` | BLOBs pushed before their rows, or by themselves |
+//! | `ahead`, `ahead_state` | statements run ahead for the rows of cursors |
 //! | `private` | what a Farbird server tells an origin beside Firebird's protocol |
 
 mod ahead;
+mod ahead_state;
+mod blob_reading;
 mod blobs;
 mod connect;
 mod conversation;
@@ -26,6 +28,7 @@ mod limits;
 mod line;
 mod objects;
 pub mod private;
+mod pushed_cursor;
 mod statements;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! What waits to be sent to the server, and what was sent and is not answered.
 
 use farbird_wire::operation::Operation;
-use farbird_wire::packet::Request;
+use farbird_wire::packet::{BufferLength, Information, Request};
 use farbird_wire::protocol::Handle;
 
-use super::ahead::AheadStep;
-use super::blobs::{BlobKey, BlobStep};
+use super::ahead_state::AheadStep;
+use super::blob_reading::{BlobKey, BlobStep};
 use super::objects::Named;
 use crate::message::{AskAhead, Cursor, Fingerprint, RequestId};
 
@@ -63,4 +63,22 @@ pub(super) struct Sent {
     pub(super) purpose: Purpose,
     /// The replies so far, in the edge's handles.
     pub(super) packets: Vec<u8>,
+}
+
+/// Whether a request is sent only when nothing runs ahead: it may change definitions, or end the attachment.
+pub(super) fn needs_rest(work: &Work) -> bool {
+    let (Work::Relay { request, .. } | Work::Quiet { request, .. }) = work else { return false };
+    matches!(
+        **request,
+        Request::ExecuteImmediate(_)
+            | Request::ExecuteImmediate2(_)
+            | Request::Ddl { .. }
+            | Request::Detach(_)
+            | Request::DropDatabase(_)
+    )
+}
+
+/// An information request.
+pub(super) fn information(object: Handle, items: Vec<u8>, room: u32) -> Information {
+    Information { object, incarnation: 0, items, buffer_length: BufferLength(room) }
 }

@@ -1,0 +1,60 @@
+//! How far a program's login is, and what the program is attached to.
+
+use std::sync::Arc;
+
+use farbird_wire::crypt::keys::Keys;
+use farbird_wire::packet::{Accept, Attach};
+use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
+
+/// How far the login is.
+#[derive(Debug, Default)]
+pub(super) struct Login {
+    /// Whether nothing may be understood before the server has answered: layers may change with it.
+    pub(super) is_waiting: bool,
+    /// Versions that the program wants compressed.
+    pub(super) compressed: Vec<u16>,
+    pub(super) accept: Option<Accept>,
+    /// Who logs in, as it says with op_connect.
+    pub(super) user: Vec<u8>,
+    /// The session key.
+    pub(super) key: Option<Vec<u8>>,
+    /// What the server has announced.
+    pub(super) keys: Keys,
+    /// The attach that is going on.
+    pub(super) attaching: Option<(Attach, Purpose)>,
+}
+
+impl Login {
+    /// Whether a protocol is agreed upon.
+    pub(super) fn is_agreed(&self) -> bool {
+        self.accept.is_some()
+    }
+
+    /// Whether the program can take replies later than they are known.
+    pub(super) fn is_lazy(&self) -> bool {
+        let kind = self.accept.map_or(0, |accept| accept.connection_type & CONNECTION_TYPE_MASK);
+        kind == ConnectionType::LazySend as u16
+    }
+}
+
+/// What is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Database,
+    Service,
+}
+
+/// What a program is attached to.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) file: String,
+    pub(super) purpose: Purpose,
+    /// The database, as the origin names it.
+    pub(super) database: Option<u32>,
+    /// Whether beginning and ending transactions may do more than that.
+    pub(super) strict_transactions: bool,
+    /// What descriptions depend on beside the text.
+    pub(super) context: Arc<[u8]>,
+    /// Whether the session is still as it was attached: no SET BIND, SET ROLE and the like.
+    pub(super) is_plain: bool,
+}

@@ -1,0 +1,233 @@
+//! A cursor whose rows are pushed: what has come of it, and whether more is to be asked for.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use farbird_types::Value;
+use farbird_wire::message::{MessageFormat, RowRun};
+use farbird_wire::packet::{InlineBlob, Reply, Request};
+use farbird_wire::protocol::Handle;
+
+use super::blob_reading;
+use super::objects::Named;
+use crate::message::{Cursor, End, Push, Tell};
+
+/// Fewest rows that are asked for at a time.
+const ROWS_MIN: usize = 10;
+/// Batches of one cursor that wait at the origin for their BLOBs or for credit, before no more rows are asked for.
+const HELD_MAX: usize = 4;
+
+/// How far a cursor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its op_execute has not been sent.
+    Waiting,
+    /// Its op_execute has been sent. Rows may be asked for already if no other cursor of the statement can be open: else they might
+    /// be that one's.
+    Opening { is_certain: bool },
+    /// It is open.
+    Open,
+    /// Its transaction is being ended.
+    Paused,
+}
+
+/// A cursor that the edge has opened.
+#[derive(Debug)]
+pub(super) struct PushedCursor {
+    pub(super) statement: u16,
+    pub(super) transaction: u16,
+    pub(super) stage: Stage,
+    /// How its rows are pushed; if it is not said, the program's own fetches are relayed.
+    pub(super) pushing: Option<Pushing>,
+    /// Largest BLOB that the program wants inline.
+    pub(super) inline_bytes: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Pushing {
+    pub(super) push: Push,
+    pub(super) format: Arc<MessageFormat>,
+    pub(super) blob_columns: Vec<usize>,
+    pub(super) credit: i64,
+    /// Whether the server has been told the format.
+    pub(super) has_format: bool,
+    /// op_fetch packets under way.
+    pub(super) fetches: usize,
+    pub(super) is_ended: bool,
+    /// What comes.
+    pub(super) batch: Batch,
+    /// What waits for its BLOBs or for credit.
+    pub(super) held: VecDeque<Batch>,
+    pub(super) held_bytes: usize,
+    pub(super) rows_seen: u64,
+    pub(super) bytes_seen: u64,
+    /// Numbers the BLOBs that are read for rows.
+    pub(super) blobs: u32,
+}
+
+/// Rows that travel in one message.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) packets: Vec<u8>,
+    pub(super) rows: u32,
+    pub(super) end: Option<End>,
+    /// BLOBs that came with the rows, to be told before them.
+    pub(super) blobs: Vec<Tell>,
+    pub(super) blob_bytes: usize,
+    /// BLOBs that came inline.
+    pub(super) inline: BTreeSet<u64>,
+    /// BLOBs to be read.
+    pub(super) wanted: Vec<u64>,
+    /// BLOBs being read.
+    pub(super) reading: BTreeSet<u32>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.end.is_none() && self.blobs.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.packets.len() + self.blob_bytes
+    }
+}
+
+impl PushedCursor {
+    /// A cursor that an op_execute opens; `None` if the request is none, or the rows have no format.
+    pub(super) fn new(named: &Named, request: &Request, push: Option<Push>) -> Option<PushedCursor> {
+        let execute = match request {
+            Request::Execute(execute) => execute,
+            Request::Execute2(execute) => &execute.execute,
+            _ => return None,
+        };
+        let mut pushed = PushedCursor {
+            statement: named.statement,
+            transaction: named.transaction,
+            stage: Stage::Waiting,
+            pushing: None,
+            inline_bytes: execute.inline_blob_bytes,
+        };
+        match push {
+            Some(push) => pushed.push(push).then_some(pushed),
+            None => Some(pushed),
+        }
+    }
+
+    /// Says how the rows are to be pushed; gives false if they have no format.
+    pub(super) fn push(&mut self, push: Push) -> bool {
+        let Ok(Some(format)) = MessageFormat::parse(&push.blr) else { return false };
+        let is_blob =
+            |(column, kind): (usize, &farbird_wire::message::MessageType)| kind.is_blob().then_some(column);
+        let blob_columns = match push.blob_bytes {
+            0 => Vec::new(),
+            _ => format.columns().enumerate().filter_map(is_blob).collect(),
+        };
+        self.pushing = Some(Pushing {
+            credit: i64::from(push.credit),
+            push,
+            format: Arc::new(format),
+            blob_columns,
+            has_format: false,
+            fetches: 0,
+            is_ended: false,
+            batch: Batch::default(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            rows_seen: 0,
+            bytes_seen: 0,
+            blobs: 0,
+        });
+        true
+    }
+
+    pub(super) fn credit(&mut self, bytes: u32) {
+        if let Some(pushing) = &mut self.pushing {
+            pushing.credit = pushing.credit.saturating_add(i64::from(bytes));
+        }
+    }
+
+    pub(super) fn may_fetch(&self) -> bool {
+        matches!(self.stage, Stage::Open | Stage::Opening { is_certain: true })
+    }
+}
+
+impl Pushing {
+    /// Bytes that a row takes, as far as one knows.
+    fn row_bytes(&self) -> usize {
+        match self.bytes_seen.checked_div(self.rows_seen) {
+            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).max(1),
+            None => (self.format.length() as usize / 2).max(16),
+        }
+    }
+
+    pub(super) fn rows_per_fetch(&self, bytes: usize, most: u16) -> u16 {
+        let rows = (2 * bytes / self.row_bytes()).max(ROWS_MIN);
+        u16::try_from(rows).unwrap_or(most).min(most)
+    }
+
+    /// Whether credit is left for rows that have not been asked for.
+    pub(super) fn wants_rows(&self, ahead: usize, bytes: usize) -> bool {
+        let asked_for = self.fetches.saturating_mul(2 * bytes);
+        let promised =
+            i64::try_from(self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(asked_for));
+        !self.is_ended
+            && self.fetches < ahead
+            && self.held.len() < HELD_MAX
+            && self.credit > promised.unwrap_or(i64::MAX)
+    }
+
+    pub(super) fn seal(&mut self) {
+        if !self.batch.is_empty() {
+            let batch = std::mem::take(&mut self.batch);
+            self.held_bytes += batch.bytes();
+            self.held.push_back(batch);
+        }
+    }
+
+    pub(super) fn take_rows(&mut self, run: &RowRun) {
+        self.rows_seen += run.len() as u64;
+        self.bytes_seen += run.wire().len() as u64;
+        self.batch.packets.extend_from_slice(run.wire());
+        self.batch.rows = self.batch.rows.saturating_add(u32::try_from(run.len()).unwrap_or(u32::MAX));
+        if self.blob_columns.is_empty() {
+            return;
+        }
+        for row in run.rows() {
+            for column in &self.blob_columns {
+                let Some(Value::Blob(blob)) = row.value(*column).map(|value| value.to_value()) else {
+                    continue;
+                };
+                if blob.0 != 0 && !self.batch.inline.contains(&blob.0) && !self.batch.wanted.contains(&blob.0)
+                {
+                    self.batch.wanted.push(blob.0);
+                }
+            }
+        }
+    }
+
+    /// A BLOB that came before its row: to the program if it asked for such, else to the edge.
+    pub(super) fn inline_blob(
+        &mut self,
+        mut blob: InlineBlob,
+        cursor: Cursor,
+        transaction: u16,
+        program_bytes: u32,
+        version: farbird_wire::protocol::ProtocolVersion,
+    ) {
+        self.batch.inline.insert(blob.blob.0);
+        if blob.data.len() <= program_bytes as usize {
+            blob.transaction = Handle(transaction);
+            Reply::InlineBlob(blob).encode(version, &mut self.batch.packets);
+            return;
+        }
+        self.batch.blob_bytes += blob.data.len();
+        self.batch.blobs.push(Tell::Blob {
+            cursor,
+            blob: blob.blob.0,
+            information: blob_reading::facts(&blob.information),
+            offset: 0,
+            segments: blob.data,
+            is_last: true,
+        });
+    }
+}
