@@ -281,7 +281,7 @@ pub struct AskAhead {
     /// How many statements may be run without further credit ([`Ask::AheadCredit`]), those below included. Only that of the
     /// first statement of an opening counts.
     pub window: u32,
-    /// What to run for each of its rows in turn. The last field: what is before it is read as one ([`AheadHead`]).
+    /// What to run for each of its rows in turn. The last field: what is before it is read as one (`AheadHead`).
     pub ahead: Vec<AskAhead>,
 }
 

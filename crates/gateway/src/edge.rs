@@ -1,9 +1,9 @@
 //! The edge's tasks: one for each program, one that keeps the link.
 //!
 //! # Queues
-//! program's socket -> [`Program`] -> link -> origin, and back. A task stops reading its program's socket while the program does
-//! not take what it was answered, or while much of it waits for the link; it takes nothing from the link while the
-//! program does not read, so that the origin runs out of credit for that channel.
+//! program's socket -> [`farbird_farlink::edge::Program`] -> link -> origin, and back. A task stops reading its program's socket
+//! while the program does not take what it was answered, or while much of it waits for the link; it takes nothing from
+//! the link while the program does not read, so that the origin runs out of credit for that channel.
 
 mod program;
 mod shared;
