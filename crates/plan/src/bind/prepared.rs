@@ -124,9 +124,9 @@ pub struct Prepared {
 /// What running a statement does.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Opens a cursor: [`crate::execute::Cursor::open`].
+    /// Opens a cursor: `execute::Cursor::open`.
     Select(Arc<SelectPlan>),
-    /// Changes rows: [`crate::execute::modify()`].
+    /// Changes rows: `execute::modify`.
     Modify(Arc<ModifyPlan>),
 }
 
