@@ -68,7 +68,8 @@ pub struct EdgeSettings {
     pub inline_blob_kib: Option<usize>,
     /// Transactions begin and end at the server before the program is answered.
     pub strict_transactions: Option<bool>,
-    /// Before a Firebird server: whether the text of a query is believed to show that it changes nothing.
+    /// Before a Firebird server: whether the text of a query is believed to show that it changes nothing, and a commit of nothing to
+    /// succeed.
     pub texts_show_purity: Option<bool>,
     /// Whether statements are run ahead by rules that were learned.
     pub speculation: Option<bool>,
@@ -118,6 +119,7 @@ impl EdgeSettings {
         settings.transport = over.transport.or(settings.transport);
         settings.keys = over.keys.or(settings.keys);
         settings.status = over.status.or(settings.status);
+        settings.texts_show_purity = over.texts_show_purity.or(settings.texts_show_purity);
         Ok(settings)
     }
 
@@ -310,6 +312,8 @@ mod tests {
         assert!(edge("orgin = \"db\"").is_err());
         assert!(edge("transport = \"pigeon\"").is_err());
         assert!(edge("inline-blob-kib = 99999").unwrap().limits().is_err());
+        assert!(!edge("").unwrap().limits().unwrap().texts_show_purity);
+        assert!(edge("texts-show-purity = true").unwrap().limits().unwrap().texts_show_purity);
         assert!(edge("strict-transactions = true").unwrap().limits().unwrap().strict_transactions);
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");

@@ -34,6 +34,14 @@ pub(crate) struct Arguments {
     /// By what the other end is reached [default: auto].
     #[arg(long, env = "FARBIRD_EDGE_TRANSPORT", value_name = "HOW")]
     transport: Option<By>,
+    /// Before a Firebird server: believe the texts of queries. Without it nothing is run ahead there, and each commit is asked for.
+    ///
+    /// A Firebird server does not tell what a query does: SELECT * FROM P reads a table, or calls a procedure that writes. Give this
+    /// option only if no procedure that can be selected from without parameters, and no view or computed column, changes anything, and
+    /// no triggers run on transactions; otherwise procedures may run that no program has called. A Farbird server tells, and needs no
+    /// such word.
+    #[arg(long)]
+    texts_show_purity: bool,
     /// Where to serve a page that shows what it does, and /metrics for Prometheus. It shows statements: for your eyes.
     #[arg(long, env = "FARBIRD_EDGE_STATUS", value_name = "ADDR:PORT")]
     status: Option<SocketAddr>,
@@ -67,6 +75,7 @@ impl Arguments {
             }),
             keys: self.keys.clone(),
             status: self.status,
+            texts_show_purity: self.texts_show_purity.then_some(true),
             ..EdgeSettings::default()
         };
         Ok(EdgeSettings::load(self.config.as_deref(), over)?)

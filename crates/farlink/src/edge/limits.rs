@@ -36,8 +36,9 @@ pub struct Limits {
     pub counted_texts: usize,
     /// Transactions begin and end at the server before the program is answered.
     pub strict_transactions: bool,
-    /// Before a Firebird server: whether a query is taken to change nothing if its text calls nothing that could. A procedure without
-    /// parameters looks like a table there.
+    /// Before a Firebird server: whether a query is taken to change nothing if its text calls nothing that could, and a commit of
+    /// nothing is taken to succeed. Wrong where a query reads a procedure without parameters that writes, which looks like a table, or
+    /// where triggers run on commits: no server tells of either, so somebody must have said that there are none.
     pub texts_show_purity: bool,
     /// Whether statements are run ahead by rules that were learned.
     pub speculates: bool,
@@ -64,7 +65,7 @@ impl Default for Limits {
             requests_waiting: 1_000,
             counted_texts: 1_000,
             strict_transactions: false,
-            texts_show_purity: true,
+            texts_show_purity: false,
             speculates: true,
             read_committed_age: None,
             speculation: speculation::Limits::default(),

@@ -358,6 +358,40 @@ fn a_transaction_ends_here_if_it_is_known_to_have_changed_nothing() {
     played.answers(1);
 }
 
+/// `p` may be a procedure that writes: no Firebird server says which it is.
+#[test]
+fn before_a_firebird_server_texts_are_believed_only_if_somebody_said_so() {
+    for texts_show_purity in [false, true] {
+        let site = Site::new(Limits { texts_show_purity, ..Limits::default() });
+        site.message(&ToEdge::Welcome { is_farbird: false, server: "played".to_owned() });
+        let mut played = Played::attached(&site, 1);
+        for is_executed in [true, false] {
+            played.says(&begin());
+            played.prepares(1, 2, "select * from p", 1);
+            if is_executed {
+                played.says(&execute(1, 2));
+                let id = played.relayed();
+                played.replies(id, &[made(1)]);
+                played.answers(1);
+            }
+            played.asked();
+            played.says(&Request::Commit(Handle(1)));
+            if texts_show_purity {
+                assert!(matches!(&played.asked()[..], [Ask::Quiet { .. }]));
+            } else {
+                let id = played.relayed();
+                assert_eq!(played.output, b"", "a trigger on commits may refuse it");
+                played.replies(id, &[done()]);
+            }
+            assert!(played.response().status.is_success());
+            played.says(&free(2, 2));
+            played.output.clear();
+            site.message(&ToEdge::Invalidate { database: 7 });
+            played.asked();
+        }
+    }
+}
+
 #[test]
 fn rows_are_pushed_as_they_were_fetched_last_time() {
     let site = site(true);

@@ -80,7 +80,11 @@ impl Program {
             false => Effect::Ended { transaction: handle.0 },
             true => Effect::Retained { transaction: handle.0 },
         });
-        if !ends_here || self.is_strict() {
+        // A rollback cannot fail; a trigger on commits may refuse one.
+        let is_commit = matches!(request, Request::Commit(_) | Request::CommitRetaining(_));
+        let may_be_refused =
+            is_commit && self.site.is_farbird() == Some(false) && !self.site.limits().texts_show_purity;
+        if !ends_here || may_be_refused || self.is_strict() {
             return self.relay(request, 0, effect);
         }
         self.quietly(request, 0);

@@ -79,7 +79,7 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 
 impl World {
     pub(crate) fn new(server: SocketAddr, link: Link) -> World {
-        let site = edge::Site::new(edge::Limits::default());
+        let site = edge::Site::new(edge::Limits { texts_show_purity: true, ..edge::Limits::default() });
         let mut inner = Inner {
             now: Duration::ZERO,
             link,
