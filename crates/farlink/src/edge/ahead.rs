@@ -17,7 +17,7 @@ use super::held::Held;
 use super::objects::CursorPlace;
 use super::program::Answer;
 use super::statement_cache::{Described, Shape};
-use crate::message::{AskAhead, Cursor, End, Execution, RequestId, Tell};
+use crate::message::{Ask, AskAhead, Cursor, End, Execution, RequestId, Tell};
 use crate::speculation::{self, Database, Facts, Speculator, StatementText, Verdict};
 
 /// What speculation must know of an execution.
@@ -111,7 +111,21 @@ impl Program {
 
     fn resume_held(&mut self) {
         let Some(held) = self.held.take() else { return };
-        let Some(known) = self.known(&held.execute, &held.described) else { return };
+        // Without speculation there is nothing to wait for: it is asked for, or the program would wait for ever.
+        let (verdict, asks) = self.resumed(&held).unwrap_or_else(|| (Verdict::Ask(Vec::new()), Vec::new()));
+        match verdict {
+            Verdict::Answer(answer) => {
+                self.answer_ahead(&held.execute, &held.described, held.cursor, answer, Some(held.id));
+            }
+            Verdict::Await(_) => self.held = Some(held),
+            Verdict::Ask(ahead) => self.open_held(*held, ahead),
+        }
+        asks.into_iter().for_each(|ask| self.ask(ask));
+    }
+
+    /// What becomes of an execution that waits, after something was told; `None` without speculation.
+    fn resumed(&mut self, held: &Held) -> Option<(Verdict, Vec<Ask>)> {
+        let known = self.known(&held.execute, &held.described)?;
         self.heed_definitions();
         let site = Arc::clone(&self.site);
         let now = self.now;
@@ -120,31 +134,14 @@ impl Program {
         let age_max = site.limits().read_committed_age;
         let database = Database { has_notices, newest: &newest, age_max };
         let asked = known.execute(held.cursor, &held.execute);
-        let verdict = self
-            .speculate(|speculator, rules| speculator.resume(rules, &held.awaited, &asked, &database, now));
-        let Some((verdict, asks)) = verdict else { return };
-        let Held { execute, described, cursor, id, awaited } = *held;
-        match verdict {
-            Verdict::Answer(answer) => self.answer_ahead(&execute, &described, cursor, answer, Some(id)),
-            Verdict::Await(_) => {
-                self.held = Some(Box::new(Held { execute, described, cursor, id, awaited }));
-            }
-            Verdict::Ask(ahead) => self.open_held(execute, &described, id, cursor, ahead),
-        }
-        asks.into_iter().for_each(|ask| self.ask(ask));
+        self.speculate(|speculator, rules| speculator.resume(rules, &held.awaited, &asked, &database, now))
     }
 
     /// Asks for an execution whose place among the answers is taken.
-    fn open_held(
-        &mut self,
-        execute: Execute,
-        described: &Arc<Described>,
-        id: RequestId,
-        cursor: Cursor,
-        ahead: Vec<AskAhead>,
-    ) {
+    fn open_held(&mut self, held: Held, ahead: Vec<AskAhead>) {
+        let Held { execute, described, cursor, id, .. } = held;
         let statement = execute.statement.0;
-        self.send_opening(execute, described, id, cursor, ahead);
+        self.send_opening(execute, &described, id, cursor, ahead);
         self.site.count(|counters| counters.trips += 1);
         let place = self
             .answers

@@ -21,6 +21,8 @@ use crate::message::{
     Ask, BlobFacts, Channel, CommitPoint, Cursor, End, Relation, RequestId, Tell, Ticket, ToEdge, ToOrigin,
 };
 
+mod ahead;
+
 const NOW: Duration = Duration::ZERO;
 const SQL: &str = "select a from t";
 /// A description: a statement of this kind, nothing else.
