@@ -34,28 +34,19 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve databases to Firebird drivers.
+    // Without comments of their own: they would hide those of the arguments from `--help`.
     Serve(serve::Arguments),
     Edge(farlink::edge::Arguments),
     Origin(farlink::origin::Arguments),
     Pair(farlink::pair::Arguments),
-    /// Run SQL on a database file or on a server: a shell, a script or one command.
     Sql(shell::Arguments),
-    /// Put the rows of a CSV, JSON lines or Parquet file into a table.
     Import(import::Arguments),
-    /// Write a table, or the rows of a query, to a file.
     Export(export::Arguments),
-    /// Copy a database as of one moment, while others work in it.
     Backup(backup::Arguments),
-    /// Make a database of a backup.
     Restore(restore::Arguments),
-    /// Check a database: is everything in it sound?
     Check(check::Arguments),
-    /// Give a database file's free space back to the operating system.
     Shrink(shrink::Arguments),
-    /// Measure Farbird, alone or beside other databases.
     Bench(bench::Arguments),
-    /// Try programs over a long link without leaving this machine.
     Lab(lab::Arguments),
 }
 
@@ -81,6 +72,30 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("farbird: {error:#}");
             ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn help_says_more_than_the_list_of_commands() {
+        let mut command = Arguments::command();
+        for (name, more) in [
+            ("serve", "The first start makes the data folder"),
+            ("edge", "farbird edge --origin HOST"),
+            ("backup", "Nobody waits for it"),
+            ("restore", "TARGET.incomplete"),
+        ] {
+            let help = command.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+            assert!(help.contains(more), "{name}: {help}");
+        }
+        for command in command.get_subcommands() {
+            assert!(command.get_about().is_some(), "{} has no line in the list", command.get_name());
         }
     }
 }
