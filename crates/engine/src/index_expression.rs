@@ -59,6 +59,7 @@ impl IndexExpression {
             catalog: Arc::new(Catalog::empty()),
             character_set: CharacterSet::UTF8,
             dialect: 3,
+            first_rows: false,
         };
         let expression = farbird_sql::parse_expression(source, &farbird_sql::ParseOptions::default())?;
         let relation = Arc::new(relation.clone());
@@ -158,6 +159,8 @@ impl World {
                 original_time_zone: clock::DEFAULT_ZONE,
                 statement_timeout: None,
                 default_statement_timeout: None,
+                first_rows: None,
+                default_first_rows: false,
                 bindings: Default::default(),
             }),
             context_variables: Mutex::new(BTreeMap::new()),

@@ -110,7 +110,12 @@ fn environment(attachment: &Attachment, statistics: Option<&str>) -> Environment
     if let Some(text) = statistics {
         catalog.statistics = Statistics::from_source(Arc::new(Given::read(text, &catalog)));
     }
-    Environment { catalog: Arc::new(catalog), character_set: CharacterSet::UTF8, dialect: 3 }
+    Environment {
+        catalog: Arc::new(catalog),
+        character_set: CharacterSet::UTF8,
+        dialect: 3,
+        first_rows: false,
+    }
 }
 
 fn plan(environment: &Environment, sql: &str) -> String {

@@ -14,7 +14,7 @@ use crate::bound::environment::Surroundings;
 use crate::bound::source::{Slot, SourceColumn};
 use crate::cost;
 use crate::estimate::{Estimator, RANGE_FRACTION};
-use crate::node::{Access, IndexRange, RangeKey};
+use crate::node::{Access, AccessHint, IndexRange, RangeKey};
 use crate::prefix::like_prefix;
 
 /// Most ranges of one scan: OR and IN beyond that read the whole table.
@@ -45,6 +45,8 @@ pub(crate) struct AccessPlanner<'a> {
     pub(crate) slots: &'a [Slot],
     /// Whether a source's columns are at hand when the table is read.
     pub(crate) available: &'a dyn Fn(usize) -> bool,
+    /// What a PLAN clause says of it.
+    pub(crate) hint: Option<&'a AccessHint>,
 }
 
 /// A part of an index key.
@@ -79,7 +81,13 @@ impl AccessPlanner<'_> {
         let found = rows * self.estimator.selectivity(conditions);
         let natural = AccessChoice { access: Access::Natural, rows, cost: cost::scan(rows, found) };
         let candidates = self.candidates(conditions).into_iter();
-        candidates.fold(natural, |best, choice| if choice.cost < best.cost { choice } else { best })
+        let cheaper = |best: AccessChoice, choice: AccessChoice| {
+            if choice.cost < best.cost { choice } else { best }
+        };
+        match self.hint {
+            None => candidates.fold(natural, cheaper),
+            Some(_) => candidates.reduce(cheaper).unwrap_or(natural),
+        }
     }
 
     /// Every way to read the table by an index or by the number of its row.
@@ -87,15 +95,50 @@ impl AccessPlanner<'_> {
         if let Some(choice) = self.by_row(conditions) {
             return vec![choice];
         }
-        let indexes = self.relation.indexes.iter();
         let mut choices: Vec<AccessChoice> =
-            indexes.filter_map(|index| self.by_index(index, conditions)).collect();
+            self.offered().filter_map(|index| self.by_index(index, conditions)).collect();
         for condition in conditions {
             if let Expression::Or(parts) = condition {
                 choices.extend(self.by_alternatives(parts));
             }
         }
         choices
+    }
+
+    /// The indexes that may be used.
+    fn offered(&self) -> impl Iterator<Item = &Index> {
+        let is_allowed = |index: &&Index| self.hint.is_none_or(|hint| hint.allows(&index.name));
+        self.relation.indexes.iter().filter(is_allowed)
+    }
+
+    /// Those of a PLAN clause that say nothing of these conditions, or whose order is not that of an access. As in Firebird
+    /// an index counts as used that serves one alternative of an OR, and one that is not needed beside others.
+    pub(crate) fn unused(&self, access: &Access, conditions: &[Expression]) -> Vec<String> {
+        let Some(hint) = self.hint else { return Vec::new() };
+        let is_followed = |name: &str| match access {
+            Access::Index { ranges, ordered: Some(_) } => ranges.iter().any(|range| range.name == name),
+            _ => false,
+        };
+        let order = hint.order().filter(|name| !is_followed(name)).into_iter();
+        let finding = hint.indexes().iter().map(String::as_str).filter(|name| !self.serves(name, conditions));
+        let mut unused: Vec<String> = order.chain(finding).map(str::to_owned).collect();
+        // Firebird names those of other tables first, then the others as the table has them.
+        let place = |name: &String| self.relation.indexes.iter().position(|index| index.name == *name);
+        unused.sort_by_key(place);
+        unused
+    }
+
+    fn serves(&self, name: &str, conditions: &[Expression]) -> bool {
+        let Some(index) = self.relation.index(name) else { return false };
+        let serves_alternative = |condition: &Expression| {
+            let Expression::Or(parts) = condition else { return false };
+            parts.iter().any(|part| {
+                let mut conjuncts = Vec::new();
+                part.clone().into_conjuncts(&mut conjuncts);
+                self.by_index(index, &conjuncts).is_some()
+            })
+        };
+        self.by_index(index, conditions).is_some() || conditions.iter().any(serves_alternative)
     }
 
     /// Reading single rows by RDB$DB_KEY or number.
@@ -286,9 +329,7 @@ impl AccessPlanner<'_> {
             let mut conjuncts = Vec::new();
             part.clone().into_conjuncts(&mut conjuncts);
             let best = self
-                .relation
-                .indexes
-                .iter()
+                .offered()
                 .filter_map(|index| self.by_index(index, &conjuncts))
                 .min_by(|left, right| left.cost.total_cmp(&right.cost))?;
             let Access::Index { ranges, .. } = best.access else { return None };

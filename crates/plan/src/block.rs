@@ -16,17 +16,21 @@ use farbird_types::{Result, Value};
 use crate::bound::column::{NamedColumn, NamedValue};
 use crate::bound::environment::Surroundings;
 use crate::bound::query::{Block, BoundLimit, BoundSelect, BoundWindow, OutputColumn};
-use crate::bound::source::{FromTree, Slot, SourceColumn, SourceKind};
+use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::hint;
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::node::{
-    Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project, RowNumberColumn, Sort,
-    SortKey, Window,
+    AccessHint, Aggregate, AggregateCall, Count, Distinct, JoinKey, Limit, Lock, Node, Project,
+    RowNumberColumn, Sort, SortKey, Window,
 };
 use crate::rewrite::joins::{GroupedQuery, Groups, Joins};
 use crate::rewrite::{GroupedOutline, Replaced};
 
 /// Rows that a limit asks for whose value is not known yet.
 const ROWS_ASKED_FOR: f64 = 100.0;
+
+/// Rows that OPTIMIZE FOR FIRST ROWS hurries to. Firebird's cost model looks at one.
+const HURRIED_ROWS: f64 = 1.0;
 
 /// WITH LOCK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,12 +103,15 @@ pub(crate) fn plan(
         select.order.truncate(joins.deciding_keys(&select.order));
     }
     let select = &outline.select;
+    let order_of_groups = order_of_groups(select);
     let wanted_order = match &extreme {
         Some(key) => std::slice::from_ref(key),
+        None if !order_of_groups.is_empty() => order_of_groups.as_slice(),
         None if is_flat && select.block.windows.is_empty() => select.order.as_slice(),
         None => &[],
     };
-    let first_rows = is_flat && !select.limits.is_empty() || extreme.is_some();
+    // Groups and distinct rows are all made before the first of them comes.
+    let first_rows = is_flat && select.first_rows.unwrap_or(!select.limits.is_empty()) || extreme.is_some();
     joins.wanted = wanted_slots(select, wanted_order);
     let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
     let as_bound = joins.clone();
@@ -112,10 +119,17 @@ pub(crate) fn plan(
     let mut plan_joins = |joins: &mut Joins| {
         let needed = joins.needed();
         let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, surroundings, frame);
+        planner.join_as_told(&select.block.join_hints);
         if extreme.is_some() {
             planner.for_extreme();
         } else if first_rows {
-            planner.for_first_rows(rows_asked_for(&select.limits));
+            planner.for_first_rows(rows_asked_for(&select.limits).min(match select.first_rows {
+                Some(_) => HURRIED_ROWS,
+                None => f64::INFINITY,
+            }));
+        }
+        if select.first_rows == Some(false) {
+            planner.for_all_rows();
         }
         if extreme.is_some() && !joins.conditions.is_empty() {
             // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
@@ -154,9 +168,26 @@ pub(crate) fn plan(
         .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
         .collect();
     move_to_positions(&mut outline.select, &position_of);
-    let mut planned = finish(outline.select, node, ordered && extreme.is_none(), numbered);
+    let is_told_from_around = outline.select.block.is_told_from_around;
+    let is_ordered = ordered && extreme.is_none() && order_of_groups.is_empty();
+    let mut planned = finish(outline.select, node, is_ordered, numbered);
     planned.cost = cost;
+    // What is asked around a derived table may use the indexes yet that are named there.
+    if !is_told_from_around {
+        hint::refuse_unused(&planned.root)?;
+    }
     Ok(planned)
+}
+
+/// The order of the groups, if a PLAN clause has a table read in the order of an index.
+fn order_of_groups(select: &BoundSelect) -> Vec<SortKey> {
+    let is_followed = |source: &Source| source.hint.as_ref().is_some_and(|hint| hint.order().is_some());
+    let keys = select.grouping.iter().flatten();
+    let keys = keys.filter(|_| select.block.sources.iter().any(is_followed)).map(|key| SortKey {
+        value: key.value.clone(),
+        part: KeyPart { collation: key.collation, descending: false, nulls: NullsPosition::Lowest },
+    });
+    keys.collect()
 }
 
 /// Makes members of the join of queries for each row in the select list and in ORDER BY, or in aggregates.
@@ -403,7 +434,9 @@ fn count_only(select: &BoundSelect) -> Option<Node> {
     let FromTree::Source(0) = select.tree else { return None };
     let [source] = select.block.sources.as_slice() else { return None };
     let SourceKind::Table(relation) = &source.kind else { return None };
+    // No index counts all rows: one that a PLAN clause names is refused where a scan is planned.
     if !is_plain
+        || source.hint.as_ref().is_some_and(|hint| **hint != AccessHint::Natural)
         || item.expression != Expression::Column(0)
         || relation.kind == farbird_catalog::RelationKind::System
     {
@@ -516,6 +549,7 @@ pub(crate) fn plan_rows(
     joins.rewrite(in_order, &surroundings.catalog.statistics);
     let needed = joins.needed();
     let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, surroundings, frame);
+    planner.join_as_told(&block.join_hints);
     if !limits.is_empty() {
         planner.for_first_rows(rows_asked_for(&limits));
     }
@@ -551,6 +585,7 @@ pub(crate) fn plan_rows(
         true => node,
         false => Node::Project(Arc::new(Project { input: node, items })),
     };
+    hint::refuse_unused(&node)?;
     Ok(PlannedRows { node, positions })
 }
 

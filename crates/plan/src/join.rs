@@ -4,7 +4,7 @@
 //! an index finds by the rows so far is read once for each of them where that is cheaper; else the smaller side is kept in
 //! memory and looked up by hash.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use farbird_catalog::{Relation, RelationKind};
@@ -15,7 +15,7 @@ use farbird_types::{Collation, Result, SqlType};
 
 use crate::access::{AccessChoice, AccessPlanner, access_expressions};
 use crate::bound::environment::Surroundings;
-use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, SourceKind};
 use crate::cost;
 use crate::estimate::Estimator;
 use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
@@ -61,14 +61,20 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) extreme: bool,
     /// How many rows will be asked for, if not all.
     pub(super) first_rows: Option<f64>,
+    /// Whether all rows are wanted, as OPTIMIZE FOR ALL ROWS says.
+    pub(super) all_rows: bool,
+    /// In which order PLAN clauses have sources joined.
+    pub(super) join_hints: &'a [JoinHint],
+    /// The indexes of PLAN clauses that are not used, by source.
+    pub(super) unused: HashMap<usize, Vec<String>>,
 }
 
 /// Conditions that are still to be put somewhere.
-struct Pending(Vec<Option<(Expression, BTreeSet<usize>)>>);
+pub(super) struct Pending(Vec<Option<(Expression, BTreeSet<usize>)>>);
 
 impl Pending {
     /// Takes those that hold for these sources.
-    fn take(&mut self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+    pub(super) fn take(&mut self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
         let mut taken = Vec::new();
         for place in &mut self.0 {
             if place.as_ref().is_some_and(|(_, sources)| wanted(sources)) {
@@ -79,7 +85,7 @@ impl Pending {
     }
 
     /// Those that hold for these sources, copied.
-    fn matching(&self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
+    pub(super) fn matching(&self, mut wanted: impl FnMut(&BTreeSet<usize>) -> bool) -> Vec<Expression> {
         self.0
             .iter()
             .flatten()
@@ -90,16 +96,16 @@ impl Pending {
 }
 
 /// A member of a group of inner joins.
-struct GroupMember<'t> {
+pub(super) struct GroupMember<'t> {
     /// What it is; of EXISTS and its like, the query inside.
-    tree: &'t FromTree,
-    own: BTreeSet<usize>,
+    pub(super) tree: &'t FromTree,
+    pub(super) own: BTreeSet<usize>,
     /// Sources that must come before.
-    needs: BTreeSet<usize>,
+    pub(super) needs: BTreeSet<usize>,
     /// Of EXISTS and its like: the conditions, and whether rows are wanted that meet none of its rows.
-    dropping: Option<(Vec<Expression>, bool)>,
+    pub(super) dropping: Option<(Vec<Expression>, bool)>,
     /// Its plan, if it is not read by index or in row order like a table.
-    planned: Option<Planned>,
+    pub(super) planned: Option<Planned>,
 }
 
 /// How an item is joined to what is left of it.
@@ -130,7 +136,15 @@ impl<'a> JoinPlanner<'a> {
             walks_for_order: true,
             extreme: false,
             first_rows: None,
+            all_rows: false,
+            join_hints: &[],
+            unused: HashMap::new(),
         }
+    }
+
+    /// Sources are to be joined as PLAN clauses say.
+    pub(crate) fn join_as_told(&mut self, hints: &'a [JoinHint]) {
+        self.join_hints = hints;
     }
 
     /// The order is asked for the first value only: equal ones may come in any order.
@@ -142,6 +156,11 @@ impl<'a> JoinPlanner<'a> {
     /// No more rows than this will be asked for.
     pub(crate) fn for_first_rows(&mut self, rows: f64) {
         self.first_rows = Some(rows);
+    }
+
+    /// All rows are wanted: an index is walked for its order only if that is cheaper than to sort.
+    pub(crate) fn for_all_rows(&mut self) {
+        self.all_rows = true;
     }
 
     /// The part of so many rows that will be asked for.
@@ -195,6 +214,7 @@ impl<'a> JoinPlanner<'a> {
         let mut pending = self.pending(conditions);
         let late = self.pending(late);
         let members = self.members(items, &mut pending, order)?;
+        let members = self.joined_as_told(members, &mut pending, order)?;
         let steps = self.steps(&members, &pending, order);
         // Hash joins give an order up.
         let keeps_order = steps.iter().skip(1).all(|step| step.method == Method::Nested);
@@ -425,7 +445,7 @@ impl<'a> JoinPlanner<'a> {
         }
     }
 
-    fn link(&self, condition: &Expression, members: u64) -> Link {
+    pub(super) fn link(&self, condition: &Expression, members: u64) -> Link {
         let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
         else {
             return Link { members, fraction: ACROSS_FRACTION, hashable: false, filters: false, equal: None };
@@ -536,11 +556,12 @@ impl<'a> JoinPlanner<'a> {
             estimator: &self.estimator,
             slots: self.slots,
             available,
+            hint: self.hint(source),
         }
     }
 
     /// The member that a group begins with.
-    fn first(
+    pub(super) fn first(
         &mut self,
         member: GroupMember<'_>,
         pending: &mut Pending,
@@ -561,7 +582,7 @@ impl<'a> JoinPlanner<'a> {
     }
 
     /// Joins one more member to what is joined already.
-    fn join_next(
+    pub(super) fn join_next(
         &mut self,
         left: Planned,
         member: GroupMember<'_>,
@@ -675,13 +696,15 @@ impl<'a> JoinPlanner<'a> {
         };
         let built_left = read + cost::hash_join(left.rows, rows, joined);
         // Without an order that is asked for: rows without a partner come last.
-        if hashable && !left.ordered && built_left < best.0 {
+        if hashable && !left.ordered && built_left < best.0 && self.hint(*source).is_none() {
             best = (built_left, Method::BuildJoined);
         }
         let mut conditions = local.clone();
         conditions.extend(across.iter().cloned());
         let lookup = self.lookup(*source, &left.sources, &conditions);
-        if lookup.is_some_and(|lookup| cost::nested_loop(left.rows, lookup.cost, joined) < best.0) {
+        let is_told = self.hint(*source).is_some();
+        if lookup.is_some_and(|lookup| is_told || cost::nested_loop(left.rows, lookup.cost, joined) < best.0)
+        {
             best.1 = Method::Nested;
         }
         Joining { kind, method: best.1, local, across }
@@ -739,7 +762,7 @@ impl<'a> JoinPlanner<'a> {
     }
 
     /// Joins by hash. `kind` says what becomes of the left side's rows, `method` which side is built.
-    fn hash_join(
+    pub(super) fn hash_join(
         &self,
         left: Planned,
         right: Planned,

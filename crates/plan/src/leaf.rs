@@ -10,10 +10,10 @@ use farbird_store::{Projection, ScanDirection};
 use farbird_types::key::NullsPosition;
 use farbird_types::{SqlType, collation};
 
-use crate::access::{AccessChoice, access_expressions_mut, empty_range};
+use crate::access::{AccessChoice, AccessPlanner, access_expressions_mut, empty_range};
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
-use crate::node::{Access, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
+use crate::node::{Access, AccessHint, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
 use crate::{cost, push};
 
 impl JoinPlanner<'_> {
@@ -26,6 +26,7 @@ impl JoinPlanner<'_> {
     ) -> (Option<Access>, Vec<(usize, Expression)>) {
         let Some(choice) = self.lookup(source, available, conditions) else { return (None, Vec::new()) };
         let mut access = choice.access;
+        self.note_unused(source, &access, available, conditions);
         let mut captures = Vec::new();
         for expression in access_expressions_mut(&mut access) {
             self.by_register(expression, &mut captures);
@@ -55,6 +56,7 @@ impl JoinPlanner<'_> {
             Some((choice, ordered)) => (Some(choice.access), ordered, choice.cost),
             None => (None, false, 0.0),
         };
+        self.note_unused(source, access.as_ref().unwrap_or(&Access::Natural), &BTreeSet::new(), &conditions);
         let (mut planned, captures) = self.leaf_with(source, access, conditions);
         planned.ordered = ordered;
         planned.cost += cost;
@@ -71,6 +73,10 @@ impl JoinPlanner<'_> {
         let relation = self.stored_table(source)?;
         let planner = self.access_planner(source, relation, &|_| false);
         let best = planner.choose(conditions);
+        if let Some(told) = self.hint(source).and_then(AccessHint::order) {
+            let followed = self.followed_as_told(source, relation, &planner, conditions, order, told);
+            return Some(followed.map_or((best, false), |choice| (choice, true)));
+        }
         if order.is_empty() {
             return Some((best, false));
         }
@@ -90,9 +96,12 @@ impl JoinPlanner<'_> {
         if let Some(choice) = ordered {
             return Some((choice, true));
         }
-        let mut best = best;
-        let is_ordered = self.follow_order(source, &mut best.access, order);
-        Some((best, is_ordered))
+        let mut walked = best.clone();
+        let is_ordered = self.follow_order(source, &mut walked.access, order);
+        if is_ordered && self.all_rows && self.is_dearer(source, &walked, sorted_cost) {
+            return Some((best, false));
+        }
+        Some((walked, is_ordered))
     }
 
     pub(super) fn leaf_with(
@@ -206,6 +215,7 @@ impl JoinPlanner<'_> {
             row_number: row_number.is_some(),
             access: access.unwrap_or(Access::Natural),
             path: source.path.clone(),
+            told: self.told(number),
         };
         (Node::Table(Arc::new(scan)), slots)
     }
@@ -218,7 +228,7 @@ impl JoinPlanner<'_> {
         let Some((columns, descending)) = self.order_columns(source, relation, order) else { return false };
         let direction = if descending { ScanDirection::Descending } else { ScanDirection::Ascending };
         match access {
-            Access::Natural if !self.walks_for_order => false,
+            Access::Natural if !self.walks_for_order || self.hint(source).is_some() => false,
             Access::Natural => {
                 let index = relation.indexes.iter().find(|index| {
                     is_maintained(relation, index)
@@ -243,6 +253,42 @@ impl JoinPlanner<'_> {
             }
             Access::RowKeys(_) | Access::RowNumber(_) => false,
         }
+    }
+
+    /// Whether walking a whole index costs more than something else.
+    fn is_dearer(&self, source: usize, walked: &AccessChoice, other: f64) -> bool {
+        let (Access::Index { ranges, .. }, Some(relation)) = (&walked.access, self.stored_table(source))
+        else {
+            return false;
+        };
+        let index = ranges.first().and_then(|range| relation.index(&range.name));
+        let order = index.map_or(0.0, |index| self.estimator.order(source, relation, index));
+        cost::index(1.0, self.estimator.rows(source), order) > other
+    }
+
+    /// Reading a table in the order of the index that a PLAN clause names, if that is the order asked for.
+    fn followed_as_told(
+        &self,
+        source: usize,
+        relation: &Relation,
+        planner: &AccessPlanner<'_>,
+        conditions: &[Expression],
+        order: &[SortKey],
+        told: &str,
+    ) -> Option<AccessChoice> {
+        let index = relation.index(told).filter(|index| {
+            is_maintained(relation, index) && index.condition_source.is_none() && !order.is_empty()
+        })?;
+        let mut ranges: Vec<AccessChoice> = planner.by_index(index, conditions).into_iter().collect();
+        let rows = self.estimator.rows(source);
+        let access = Access::Index { ranges: vec![empty_range(index)], ordered: None };
+        ranges.push(AccessChoice { access, rows, cost: cost::index(1.0, rows, 0.0) });
+        let descending = order.first().is_some_and(|key| key.part.descending);
+        ranges.into_iter().find_map(|mut choice| {
+            let follows =
+                index.descending == descending && self.follow_order(source, &mut choice.access, order);
+            follows.then_some(choice)
+        })
     }
 
     /// The columns of ORDER BY, if they are all of one table and go one way, with NULL as the lowest value.

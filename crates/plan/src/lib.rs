@@ -11,6 +11,7 @@
 //! | `join` | joins: from a FROM clause to nodes |
 //! | `order` | the order of joins and how each is done |
 //! | `leaf` | one source read by itself |
+//! | `hint` | what PLAN clauses say, done |
 //! | `push` | conditions on derived tables, asked of what those are made of |
 //! | `access` | which index reads a table |
 //! | `prefix` | what patterns begin with |
@@ -34,6 +35,7 @@ mod block;
 mod bound;
 mod cost;
 mod estimate;
+mod hint;
 mod join;
 mod leaf;
 pub mod modification;

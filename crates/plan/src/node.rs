@@ -93,6 +93,62 @@ pub struct TableScan {
     pub access: Access,
     /// Its names in the query: those of the views it stands in, then its own alias.
     pub path: Vec<String>,
+    /// What a PLAN clause says of it.
+    pub told: Option<Told>,
+}
+
+/// What a PLAN clause says of a table, and what has come of that.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// How it is to be read.
+    pub hint: Arc<AccessHint>,
+    /// The indexes among those that nothing uses: if any are left in a finished plan the clause is refused.
+    pub unused: Vec<String>,
+}
+
+/// How a PLAN clause has a table read. Indexes by their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccessHint {
+    /// NATURAL: by no index.
+    Natural,
+    /// INDEX: by no others.
+    Index(Vec<String>),
+    /// ORDER: in the order of an index, and by no others than that and these.
+    Order {
+        /// Whose order.
+        index: String,
+        /// INDEX behind it.
+        indexes: Vec<String>,
+    },
+}
+
+impl AccessHint {
+    /// Whether an index may be used.
+    pub fn allows(&self, name: &str) -> bool {
+        match self {
+            AccessHint::Natural => false,
+            AccessHint::Index(names) => names.iter().any(|known| known == name),
+            AccessHint::Order { index, indexes } => {
+                index == name || indexes.iter().any(|known| known == name)
+            }
+        }
+    }
+
+    /// The index whose order is followed.
+    pub fn order(&self) -> Option<&str> {
+        match self {
+            AccessHint::Order { index, .. } => Some(index),
+            _ => None,
+        }
+    }
+
+    /// The indexes that find rows.
+    pub fn indexes(&self) -> &[String] {
+        match self {
+            AccessHint::Natural => &[],
+            AccessHint::Index(indexes) | AccessHint::Order { indexes, .. } => indexes,
+        }
+    }
 }
 
 /// How a table is read.

@@ -14,7 +14,7 @@ use crate::bound::environment::Surroundings;
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::estimate::Estimator;
 use crate::join::may_fail;
-use crate::node::{Access, Aggregate, Distinct, Filter, Node, Project, Sort, TableScan, Union, Window};
+use crate::node::{Access, Aggregate, Distinct, Filter, Node, Project, Sort, TableScan, Told, Union, Window};
 
 /// A plan with conditions on its rows, asked as far down as they may be.
 pub(super) fn filtered(node: Node, conditions: Vec<Expression>, surroundings: Surroundings<'_>) -> Node {
@@ -145,7 +145,7 @@ fn by_index(
     if scan.row_number {
         slots.push(Slot { source: 0, column: SourceColumn::RowNumber });
     }
-    let sources = [Source { kind: SourceKind::Table(scan.relation.clone()), path: scan.path.clone() }];
+    let sources = [Source::new(SourceKind::Table(scan.relation.clone()), scan.path.clone())];
     let estimator = Estimator::new(&sources, &slots, &surroundings.catalog.statistics);
     let planner = AccessPlanner {
         source: 0,
@@ -154,11 +154,16 @@ fn by_index(
         estimator: &estimator,
         slots: &slots,
         available: &|_| false,
+        hint: scan.told.as_ref().map(|told| told.hint.as_ref()),
     };
     let choice = planner.choose(conditions);
     if matches!(choice.access, Access::Natural) {
         return None;
     }
+    let told = scan
+        .told
+        .as_ref()
+        .map(|told| Told { hint: told.hint.clone(), unused: planner.unused(&choice.access, conditions) });
     let TableScan { relation, layout, columns, width, row_number, path, .. } = scan.as_ref();
     Some(Arc::new(TableScan {
         relation: relation.clone(),
@@ -168,6 +173,7 @@ fn by_index(
         row_number: *row_number,
         access: choice.access,
         path: path.clone(),
+        told,
     }))
 }
 

@@ -302,7 +302,7 @@ fn in_expression(expression: &Expression, visit: &mut dyn FnMut(&Subquery)) {
     expression.for_each_child(&mut |child| in_expression(child, visit));
 }
 
-fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
+pub(crate) fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
     match node {
         Node::Single
         | Node::Table(_)

@@ -90,6 +90,7 @@ fn prepare(statement: &DynamicStatement, context: &mut ExecutionContext<'_>) -> 
         catalog: context.transaction.current_catalog(),
         character_set: context.session.options.character_set,
         dialect,
+        first_rows: context.session.settings.lock().hurries_to_first_rows(),
     };
     Ok((Parsed { _memory: memory, statement: parsed, environment }, inputs))
 }

@@ -57,6 +57,8 @@ pub struct Config {
     pub login_timeout: Duration,
     /// Longest a statement may run; `None`: as long as it likes.
     pub statement_timeout: Option<Duration>,
+    /// Whether queries hurry to their first rows where neither they nor SET OPTIMIZE say.
+    pub optimize_for_first_rows: bool,
     /// How long running statements may go on after SIGTERM before they are cancelled.
     pub shutdown_grace: Duration,
     /// How rows are packed where neither table nor database says.
@@ -134,6 +136,7 @@ struct RawConfig {
     connections_max: Option<usize>,
     login_timeout_seconds: Option<u64>,
     statement_timeout_seconds: Option<u64>,
+    optimize_for_first_rows: Option<bool>,
     shutdown_grace_seconds: Option<u64>,
     storage_codec: Option<String>,
     statement_memory_mib: Option<u64>,
@@ -207,6 +210,7 @@ impl Config {
             connections_max: raw.connections_max.unwrap_or(10_000),
             login_timeout: Duration::from_secs(raw.login_timeout_seconds.unwrap_or(60)),
             statement_timeout: raw.statement_timeout_seconds.filter(|s| *s > 0).map(Duration::from_secs),
+            optimize_for_first_rows: raw.optimize_for_first_rows.unwrap_or(false),
             shutdown_grace: Duration::from_secs(raw.shutdown_grace_seconds.unwrap_or(10)),
             codec: match raw.storage_codec {
                 None => StoreOptions::default().codec,

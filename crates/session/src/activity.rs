@@ -56,8 +56,19 @@ pub struct SessionSettings {
     pub statement_timeout: Option<Duration>,
     /// The server's own timeout, in force whatever the session sets.
     pub default_statement_timeout: Option<Duration>,
+    /// SET OPTIMIZE: whether queries hurry to their first rows.
+    pub first_rows: Option<bool>,
+    /// The server's own choice, where SET OPTIMIZE says nothing.
+    pub default_first_rows: bool,
     /// SET BIND.
     pub bindings: Bindings,
+}
+
+impl SessionSettings {
+    /// Whether queries that say nothing themselves hurry to their first rows.
+    pub fn hurries_to_first_rows(&self) -> bool {
+        self.first_rows.unwrap_or(self.default_first_rows)
+    }
 }
 
 /// What a session is doing, as MON$ tables show it.

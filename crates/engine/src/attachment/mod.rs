@@ -75,6 +75,8 @@ impl Attachment {
                 original_time_zone: zone,
                 statement_timeout: None,
                 default_statement_timeout: None,
+                first_rows: None,
+                default_first_rows: false,
                 bindings: Default::default(),
             }),
             options,
@@ -110,6 +112,11 @@ impl Attachment {
     /// A timeout for statements that set none themselves and whose session sets none.
     pub fn set_default_statement_timeout(&self, timeout: Option<std::time::Duration>) {
         self.session.settings.lock().default_statement_timeout = timeout;
+    }
+
+    /// Whether queries hurry to their first rows where neither they nor SET OPTIMIZE say.
+    pub fn set_default_first_rows(&self, first_rows: bool) {
+        self.session.settings.lock().default_first_rows = first_rows;
     }
 
     /// The database's file: with its folder for administrators, its name alone for others.

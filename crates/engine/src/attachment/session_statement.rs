@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use farbird_sql::ast::{SessionStatement, Timeout, TimeoutUnit};
+use farbird_sql::ast::{OptimizeFor, SessionStatement, Timeout, TimeoutUnit};
 use farbird_types::{Error, Result, ZoneId, isc};
 
 use crate::attachment::Attachment;
@@ -41,8 +41,11 @@ pub(super) fn execute(attachment: &mut Attachment, statement: &SessionStatement)
             let catalog = attachment.database().catalog();
             session.settings.lock().bindings.set(&*catalog, from, to)?;
         }
-        // These say how the server may go about its work; nothing that a client sees follows from them.
-        SessionStatement::SetOptimize(_) | SessionStatement::SetDebugOption { .. } => {}
+        SessionStatement::SetOptimize(mode) => {
+            session.settings.lock().first_rows = mode.map(|mode| mode == OptimizeFor::FirstRows);
+        }
+        // It says how the server may go about its work; nothing that a client sees follows from it.
+        SessionStatement::SetDebugOption { .. } => {}
         SessionStatement::SetSessionIdleTimeout(_)
         | SessionStatement::SetDecFloatRound(_)
         | SessionStatement::SetDecFloatTraps(_) => return Err(Error::new(isc::WISH_LIST)),
@@ -66,6 +69,7 @@ fn reset(attachment: &mut Attachment) -> Result<()> {
     settings.role = original.filter(|role| may_take_role(&catalog, &session.options.user, role));
     settings.time_zone = settings.original_time_zone;
     settings.statement_timeout = None;
+    settings.first_rows = None;
     settings.bindings.reset();
     drop(settings);
     session.context_variables.lock().clear();

@@ -506,6 +506,7 @@ impl Attachment {
             catalog: Arc::clone(&catalog),
             character_set: self.session.options.character_set,
             dialect,
+            first_rows: self.session.settings.lock().hurries_to_first_rows(),
         };
         let mut cursors = Vec::new();
         let (body, description) = match &tree.kind {

@@ -43,6 +43,7 @@ impl<'e, 'a> Editor<'e, 'a> {
             catalog: self.catalog(),
             character_set: options.character_set,
             dialect: options.dialect,
+            first_rows: false,
         }
     }
 

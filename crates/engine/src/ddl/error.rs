@@ -437,6 +437,9 @@ pub(super) fn describe(statement: &DdlStatement, error: Error) -> Error {
     if complete.contains(&first) || on_user_data || is_found_at_commit(statement, &error) {
         return error;
     }
+    if is_found_in_blr(&error) {
+        return beside_routine(statement, error);
+    }
     if is_found_while_reading(statement, &error) {
         return under_heading(statement, error);
     }
@@ -462,6 +465,22 @@ fn is_found_at_commit(statement: &DdlStatement, error: &Error) -> bool {
         DdlStatement::DefineTrigger(_) => error.gds_code() == isc::READ_ONLY_FIELD,
         DdlStatement::DefineUser(_) => error.gds_code() == isc::MISS_PRVLG,
         _ => false,
+    }
+}
+
+/// Whether Firebird meets the error when it reads the BLR of a definition: names that only its engine knows, and plans.
+fn is_found_in_blr(error: &Error) -> bool {
+    let of_plans =
+        [isc::INDEX_UNUSED, isc::NO_STREAM_PLAN, isc::STREAM_TWICE, isc::STREAM_NOT_FOUND, isc::VIEW_ALIAS];
+    error.gds_code() == isc::INVALID_BLR || of_plans.contains(&error.gds_code())
+}
+
+/// Adds, as Firebird 5 does, whose BLR it was: of triggers and views it does not say.
+fn beside_routine(statement: &DdlStatement, error: Error) -> Error {
+    match statement {
+        DdlStatement::DefineProcedure(it) => error.and(isc::BAD_PROC_BLR).with(it.signature.name.to_string()),
+        DdlStatement::DefineFunction(it) => error.and(isc::BAD_FUN_BLR).with(it.signature.name.to_string()),
+        _ => error,
     }
 }
 

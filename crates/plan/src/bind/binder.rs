@@ -11,7 +11,7 @@ use crate::bind::namespace::{CommonTableScope, Namespace};
 use crate::bind::prepared::VariableScope;
 use crate::bound::column::Origin;
 use crate::bound::environment::Environment;
-use crate::bound::query::Block;
+use crate::bound::query::{Block, ToldTable};
 use crate::bound::shape::{ParameterType, Shape};
 
 /// Deepest nesting of views, computed columns and subqueries: they can be defined through each other.
@@ -106,6 +106,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) aggregate_depth: usize,
     /// Type of VALUE, while a domain's CHECK is bound.
     pub(crate) domain_value: Option<SqlType>,
+    /// The tables of the query in FROM that is bound next, as far as a PLAN clause around it names them.
+    pub(crate) told_inside: Vec<ToldTable>,
 }
 
 impl<'a> Binder<'a> {
@@ -130,6 +132,7 @@ impl<'a> Binder<'a> {
             aggregated: Vec::new(),
             aggregate_depth: 0,
             domain_value: None,
+            told_inside: Vec::new(),
         }
     }
 

@@ -29,6 +29,7 @@ impl Binder<'_> {
         let tree = farbird_sql::parse_query(source, &self.parse_options())?;
         let inside = std::mem::replace(&mut self.inside_definition, true);
         let owner_of = self.owner_of.replace(relation.name.clone());
+        self.tell_inside(alias, Some(&relation.name));
         let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
         self.inside_definition = inside;
         self.owner_of = owner_of;
@@ -57,6 +58,7 @@ impl Binder<'_> {
     ) -> Result<FromTree> {
         let alias = derived.alias.as_ref().map_or(String::new(), |alias| alias.as_str().to_owned());
         let hidden = std::mem::replace(&mut self.namespace().hidden, !derived.lateral);
+        self.tell_inside(&alias, None);
         let select =
             self.deeper(|binder| binder.in_new_block(false, |binder| binder.bind_parts(&derived.query)));
         self.namespace().hidden = hidden;
@@ -103,6 +105,7 @@ impl Binder<'_> {
             return Ok(FromTree::Source(source));
         }
         let hidden = std::mem::replace(&mut self.namespace().hidden, true);
+        self.tell_inside(alias, None);
         let select = self.deeper(|binder| {
             binder.in_new_block(false, |binder| {
                 if table.recursive {
@@ -232,8 +235,16 @@ impl Binder<'_> {
             if !alias.is_empty() {
                 path.insert(0, alias.to_owned());
             }
-            self.add_source(source.kind, path)?;
+            let number = self.add_source(source.kind, path)?;
+            if let Some(known) = self.block().sources.get_mut(number) {
+                known.hint = source.hint;
+            }
         }
+        for mut hint in inner.join_hints {
+            hint.move_sources(offset);
+            self.block().join_hints.push(hint);
+        }
+        self.block().is_told |= inner.is_told;
         let slots: Vec<usize> =
             inner.slots.iter().map(|slot| self.block().slot(slot.source + offset, slot.column)).collect();
         let moved = |position: usize| slots.get(position).copied().unwrap_or(position);

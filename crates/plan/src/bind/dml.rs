@@ -74,6 +74,7 @@ pub(crate) fn bind_update(
 }
 
 fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared> {
+    binder.note_plan(update.plan.as_ref());
     let changed = binder.changed_table(&update.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&update.rows, &changed)?;
@@ -82,6 +83,7 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     let limits = binder.bind_optional_rows(update.limit.as_ref())?;
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Update);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    binder.resolve_plan(update.plan.as_ref(), false)?;
     let (source, width) = binder.plan_rows(outline, &mut assignments)?;
     let (old, new) = (Some(RowSlot::at(0)), RowSlot::at(width));
     let returning = Returned { old, new: Some(new), ..Returned::of(&changed, new) };
@@ -105,6 +107,7 @@ pub(crate) fn bind_delete(
 }
 
 fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared> {
+    binder.note_plan(delete.plan.as_ref());
     let changed = binder.changed_table(&delete.table, ast::TriggerAction::Delete)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
@@ -112,6 +115,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let limits = binder.bind_optional_rows(delete.limit.as_ref())?;
     binder.rows_are_changed(&changed, &target, AccessPrivilege::Delete);
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    binder.resolve_plan(delete.plan.as_ref(), false)?;
     let (source, _) = binder.plan_rows(outline, &mut [])?;
     let old = RowSlot::at(0);
     let returning = Returned { old: Some(old), new: None, ..Returned::of(&changed, old) };
@@ -130,6 +134,7 @@ pub(crate) fn bind_update_or_insert(
 }
 
 fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInsert) -> Result<Prepared> {
+    binder.note_plan(statement.plan.as_ref());
     let changed = binder.changed_table(&statement.table, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let written = ast::InsertSource::Values(statement.values.clone());
@@ -177,6 +182,7 @@ fn update_or_insert_once(binder: &mut Binder<'_>, statement: &ast::UpdateOrInser
         binder.access(ObjectKind::Relation, &changed.name, Some(column), AccessPrivilege::Update);
     }
     let outline = RowsOutline { tree: &changed.tree, conditions, order, limits, row: changed.outline_row() };
+    binder.resolve_plan(statement.plan.as_ref(), false)?;
     let (source, width) = binder.plan_rows(outline, &mut [])?;
     let old = Some(RowSlot { offset: 0, presence: Some(slot_count(&changed.relation)) });
     let new = RowSlot::at(width);
@@ -196,6 +202,7 @@ pub(crate) fn bind_merge(
 }
 
 fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
+    binder.note_plan(merge.plan.as_ref());
     let changed = binder.changed_table(&merge.target, ast::TriggerAction::Update)?;
     let target = Arc::new(binder.target_of(&changed)?);
     let not_matched = merge.clauses.iter().any(|clause| clause.rows == ast::MergeRows::NotMatchedByTarget);
@@ -237,6 +244,7 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
         limits: Vec::new(),
         row: changed.outline_row(),
     };
+    binder.resolve_plan(merge.plan.as_ref(), false)?;
     let mut loose = Vec::from_iter(missing);
     let (source, width, others) = binder.plan_merge(outline, &changed, &mut clauses, &mut loose, others)?;
     // The row that RETURNING looks at: see `MergePlan`.

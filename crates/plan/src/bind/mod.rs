@@ -15,6 +15,7 @@
 //! | `alone` | expressions that stand by themselves |
 //! | `expression`, `literal`, `predicate`, `function`, `unifying` | values and predicates |
 //! | `inference` | types of parameters |
+//! | `plan_clause` | the tables and indexes that PLAN names |
 //! | `grouping` | aggregates and window functions |
 //! | `dml` | statements that change rows |
 //! | `changed`, `returning` | the table or view they change, and what they give back |
@@ -38,6 +39,7 @@ pub(crate) mod inference;
 mod label;
 mod literal;
 mod namespace;
+mod plan_clause;
 mod predicate;
 mod prepared;
 pub(crate) mod query;

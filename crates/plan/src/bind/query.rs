@@ -61,6 +61,8 @@ fn bind_select_once(
             farbird_catalog::AccessPrivilege::Lock,
         );
     }
+    let told = select.optimize_for.map(|mode| mode == ast::OptimizeFor::FirstRows);
+    bound.first_rows = told.or(environment.first_rows.then_some(true));
     let (root, row_numbers) = binder.plan_top(bound, options, lock)?;
     let plan = crate::text::short(&root);
     let explained_plan = crate::text::explained(&root);
@@ -188,6 +190,7 @@ impl Binder<'_> {
             });
         }
         self.block().named_windows = select.windows.clone();
+        self.note_plan(select.plan.as_ref());
         let tree = self.bind_from(&select.from)?;
         let mut conditions = Vec::new();
         self.block().aggregates_allowed = AggregatesAllowed::Where;
@@ -226,6 +229,7 @@ impl Binder<'_> {
             false => None,
         };
         self.block().opaque = None;
+        self.resolve_plan(select.plan.as_ref(), grouped || select.distinct)?;
         if let Some(limit) = limit {
             limits.push(self.bind_rows(limit)?);
         }
@@ -239,6 +243,7 @@ impl Binder<'_> {
             distinct: select.distinct,
             order,
             limits,
+            first_rows: None,
         })
     }
 
@@ -469,11 +474,13 @@ impl Binder<'_> {
             let volatile =
                 select.block.volatile || select.items.iter().any(|item| item.expression.is_volatile());
             let columns = select.items.clone();
-            let unnested = crate::rewrite::unnested(&select).filter(|_| !volatile);
+            // What a PLAN clause says of the query holds for it alone.
+            let may_move = !volatile && !select.block.is_told;
+            let unnested = crate::rewrite::unnested(&select).filter(|_| may_move);
             // Registers of blocks further out are written by others: captures do not tell of them.
             let takes_all_itself = outermost.saturating_add(1) >= own_block;
             let grouped =
-                Some(&select).filter(|_| takes_all_itself && !volatile).and_then(crate::rewrite::grouped);
+                Some(&select).filter(|_| takes_all_itself && may_move).and_then(crate::rewrite::grouped);
             let captures = select.block.captures.clone();
             let outline = Outline::new(select);
             let around = surroundings(binder.environment);
@@ -484,7 +491,7 @@ impl Binder<'_> {
             let plan = planned.root;
             let unnested = unnested.or_else(|| {
                 let types = columns.iter().map(|column| column.column_type.sql_type).collect();
-                let stands_alone = !volatile && !correlated && captures.is_empty();
+                let stands_alone = may_move && !correlated && captures.is_empty();
                 stands_alone.then(|| crate::rewrite::derived(plan.clone(), types)).flatten()
             });
             let repeatable = !volatile && takes_all_itself && binder.variables_used == variables_used;

@@ -257,7 +257,7 @@ impl Binder<'_> {
         if block.sources.len() >= SOURCES_MAX {
             return Err(dsql(sqlcode::SYNTAX).and(isc::DSQL_TOO_OLD_ODS));
         }
-        block.sources.push(Source { kind, path });
+        block.sources.push(Source::new(kind, path));
         Ok(block.sources.len() - 1)
     }
 

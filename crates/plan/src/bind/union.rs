@@ -25,6 +25,7 @@ impl Binder<'_> {
     ) -> Result<BoundSelect> {
         let mut members = Vec::new();
         union_members(body, &mut members);
+        self.refuse_names_inside()?;
         let mut bound = Vec::with_capacity(members.len());
         // Aggregates over columns from outside leave the members as they leave any other query.
         self.block().aggregates_allowed = AggregatesAllowed::Yes;
@@ -80,6 +81,7 @@ impl Binder<'_> {
             distinct: false,
             order,
             limits,
+            first_rows: None,
         })
     }
 

@@ -16,6 +16,8 @@ pub struct Environment {
     pub character_set: CharacterSet,
     /// SQL dialect, 1 or 3.
     pub dialect: u8,
+    /// Whether queries hurry to their first rows that do not say (OPTIMIZE FOR).
+    pub first_rows: bool,
 }
 
 impl Environment {

@@ -1,5 +1,7 @@
 //! A query, bound but not planned: what the binder hands to the planner.
 
+use std::sync::Arc;
+
 use farbird_expression::Expression;
 use farbird_sql::ast;
 use farbird_types::ColumnType;
@@ -7,8 +9,8 @@ use farbird_types::ColumnType;
 use crate::bound::column::Origin;
 use crate::bound::opaque::OpaqueColumns;
 use crate::bound::shape::Shape;
-use crate::bound::source::{FromTree, Slot, Source, SourceColumn};
-use crate::node::{AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFunction};
+use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn};
+use crate::node::{AccessHint, AggregateCall, FrameBound, JoinKey, SortKey, WindowCall, WindowFunction};
 
 /// A column of a query's result.
 #[derive(Debug, Clone)]
@@ -59,6 +61,8 @@ pub(crate) struct BoundSelect {
     pub(crate) order: Vec<SortKey>,
     /// FIRST and SKIP, ROWS, OFFSET and FETCH: the inner ones first.
     pub(crate) limits: Vec<BoundLimit>,
+    /// OPTIMIZE FOR: whether to hurry to the first rows. Nothing is said: if there is a limit.
+    pub(crate) first_rows: Option<bool>,
 }
 
 impl BoundSelect {
@@ -98,6 +102,25 @@ pub(crate) struct Block {
     pub(crate) aggregates_allowed: AggregatesAllowed,
     /// Whether something in it has side effects or gives another value each time.
     pub(crate) volatile: bool,
+    /// Whether it has a PLAN clause, or one around it names a table of its own: it is done as it is written.
+    pub(crate) is_told: bool,
+    /// Whether a PLAN clause around it names a table of its own: conditions from around may use the indexes of that.
+    pub(crate) is_told_from_around: bool,
+    /// In which order PLAN clauses have its sources joined: those of derived tables that were taken in, then its own.
+    pub(crate) join_hints: Vec<JoinHint>,
+    /// While FROM is bound: the tables that PLAN clauses name.
+    pub(crate) told_tables: Vec<ToldTable>,
+}
+
+/// A table that a PLAN clause names.
+#[derive(Debug, Clone)]
+pub(crate) struct ToldTable {
+    /// Its names as seen from the block; none if it is the only table of the view that the block is.
+    pub(crate) path: Vec<String>,
+    /// How it is read.
+    pub(crate) access: Arc<AccessHint>,
+    /// The view in whose query the block stands, if the clause stands around that.
+    pub(crate) view: Option<String>,
 }
 
 /// Where in a block binding stands, as far as aggregates are concerned.

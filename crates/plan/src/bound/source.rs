@@ -7,7 +7,7 @@ use farbird_catalog::{Relation, Routine};
 use farbird_expression::Expression;
 use farbird_types::SqlType;
 
-use crate::node::Node;
+use crate::node::{AccessHint, Node};
 
 /// Where rows of a block come from.
 #[derive(Debug, Clone)]
@@ -16,6 +16,44 @@ pub(crate) struct Source {
     pub(crate) kind: SourceKind,
     /// Its names in plans: those of the views it stands in, then its own alias.
     pub(crate) path: Vec<String>,
+    /// How a PLAN clause has it read.
+    pub(crate) hint: Option<Arc<AccessHint>>,
+}
+
+impl Source {
+    /// A source that no PLAN clause says anything of.
+    pub(crate) fn new(kind: SourceKind, path: Vec<String>) -> Source {
+        Source { kind, path, hint: None }
+    }
+}
+
+/// The order in which a PLAN clause has sources joined.
+#[derive(Debug, Clone)]
+pub(crate) enum JoinHint {
+    /// A source, by its number.
+    Source(usize),
+    /// Each is joined to those before.
+    Join(Vec<JoinHint>),
+}
+
+impl JoinHint {
+    /// Gives each source another number.
+    pub(crate) fn move_sources(&mut self, by: usize) {
+        match self {
+            JoinHint::Source(source) => *source += by,
+            JoinHint::Join(parts) => parts.iter_mut().for_each(|part| part.move_sources(by)),
+        }
+    }
+
+    /// Its sources.
+    pub(crate) fn sources(&self, out: &mut BTreeSet<usize>) {
+        match self {
+            JoinHint::Source(source) => {
+                out.insert(*source);
+            }
+            JoinHint::Join(parts) => parts.iter().for_each(|part| part.sources(out)),
+        }
+    }
 }
 
 /// The kinds of sources.

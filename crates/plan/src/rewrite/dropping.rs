@@ -59,7 +59,7 @@ pub(crate) fn derived(plan: Node, types: Vec<SqlType>) -> Option<UnnestedQuery> 
     let item_type = *types.first()?;
     let kind = SourceKind::Derived { plan, captures: Vec::new(), types };
     let joins = Joins {
-        sources: vec![Source { kind, path: Vec::new() }],
+        sources: vec![Source::new(kind, Vec::new())],
         slots: vec![Slot { source: 0, column: SourceColumn::Field(0) }],
         tree: FromTree::Source(0),
         conditions: Vec::new(),

@@ -45,7 +45,10 @@ impl Joins {
             self.take_in_groups_of_conditions(statistics);
         }
         outer_to_inner::apply(self);
-        unused_outer::apply(self);
+        // A table that a PLAN clause names is read.
+        if self.sources.iter().all(|source| source.hint.is_none()) {
+            unused_outer::apply(self);
+        }
         common_conjuncts::apply(self);
         alternatives::apply(self);
         if !in_order {

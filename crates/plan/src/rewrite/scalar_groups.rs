@@ -111,6 +111,7 @@ pub(crate) fn grouped(select: &BoundSelect) -> Option<GroupedOutline> {
         distinct: false,
         order: Vec::new(),
         limits: Vec::new(),
+        first_rows: None,
     };
     Some(GroupedOutline {
         select: grouping,
@@ -224,7 +225,7 @@ impl Joins {
             captures: Vec::new(),
             types: query.types.clone(),
         };
-        self.sources.push(Source { kind, path: Vec::new() });
+        self.sources.push(Source::new(kind, Vec::new()));
         let fields = (0..query.types.len()).map(SourceColumn::Field);
         self.slots.extend(fields.map(|column| Slot { source, column }));
         let keys = around.len();

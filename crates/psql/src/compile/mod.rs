@@ -113,13 +113,18 @@ fn compile_call(
     Ok(compiler.finish_call(parameters, columns))
 }
 
-/// What routines of the catalog are compiled with: literals are of the database's character set.
+/// What routines of the catalog are compiled with, once for all attachments: literals are of the database's character set.
 fn stored_environment(catalog: &Arc<Catalog>) -> Environment {
     let character_set = match catalog.database.default_character_set {
         CharacterSet::NONE => CharacterSet::UTF8,
         other => other,
     };
-    Environment { catalog: Arc::clone(catalog), character_set, dialect: catalog.database.dialect }
+    Environment {
+        catalog: Arc::clone(catalog),
+        character_set,
+        dialect: catalog.database.dialect,
+        first_rows: false,
+    }
 }
 
 fn parse_body(source: &str, environment: &Environment) -> Result<ast::RoutineBody> {

@@ -584,6 +584,7 @@ impl Worker {
             _ => self.shared.engine.attach(&path, options, users)?,
         };
         attachment.set_default_statement_timeout(self.shared.config.statement_timeout);
+        attachment.set_default_first_rows(self.shared.config.optimize_for_first_rows);
         if !parameters.set_bind.is_empty() {
             attachment.set_initial_bindings(&parameters.set_bind)?;
         }
