@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use farbird_gateway::origin::Origin;
-use farbird_gateway::settings::OriginSettings;
+use farbird_gateway::settings::{OriginSettings, StatusAddress};
 use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
 use tracing_subscriber::EnvFilter;
@@ -62,6 +62,9 @@ pub(crate) struct Arguments {
     /// Folder of the farlink's keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR", requires = "farlink")]
     farlink_keys: Option<PathBuf>,
+    /// Where to serve a page that shows the farlink's edges, and /metrics for Prometheus: a port (of this machine only) or an address.
+    #[arg(long, env = "FARBIRD_ORIGIN_STATUS", value_name = "[ADDR:]PORT", requires = "farlink")]
+    farlink_status: Option<StatusAddress>,
     /// Settings file of the origin (TOML; see docs/farlink.md).
     #[arg(long, env = "FARBIRD_ORIGIN_CONFIG", value_name = "FILE", requires = "farlink")]
     farlink_config: Option<PathBuf>,
@@ -74,6 +77,7 @@ impl Arguments {
         let over = OriginSettings {
             listen: Some(listen),
             keys: self.farlink_keys.clone(),
+            status: self.farlink_status,
             ..OriginSettings::default()
         };
         Ok(Some(OriginSettings::load(self.farlink_config.as_deref(), over)?))
@@ -153,6 +157,9 @@ async fn start_origin(server: &Server, settings: OriginSettings) -> anyhow::Resu
     let settings = OriginSettings { server: Some(address.to_string()), ..settings };
     let origin = Origin::start(settings.options(Some(Arc::new(OwnServer(server.farlink()))))?).await?;
     writeln!(std::io::stdout(), "its farlink listens on {}", origin.address())?;
+    if let Some(address) = origin.status_address() {
+        writeln!(std::io::stdout(), "its farlink's status at http://{address}/")?;
+    }
     Ok(origin)
 }
 

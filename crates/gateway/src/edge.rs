@@ -7,17 +7,19 @@
 
 mod program;
 mod shared;
+mod shown;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use farbird_farlink::edge::Site;
+use farbird_farlink::edge::{Program, Site, Standing};
 use farbird_farlink::link::{Event, Health, Link, Message, SessionId};
 use farbird_farlink::message::Channel;
 use parking_lot::Mutex;
+use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -25,16 +27,18 @@ use tokio::time::sleep;
 
 use crate::carry::{Clock, Hub};
 use crate::error::GatewayError;
-use crate::status::{self, Facts, ProgramFacts};
+use crate::link_state::LinkState;
+use crate::status;
 use crate::stop::stopped;
 use crate::transport::Dialer;
 
 use shared::{Item, Known, Shared};
+use shown::EdgeShown;
 
 pub use shared::EdgeOptions;
 
-/// Rules are written when there are others than so long ago, and at the end.
-const RULES_SAVED_EVERY: Duration = Duration::from_secs(60);
+/// Bytes that a program of the same process may send before they are taken, and the other way.
+const INSIDE_BYTES: usize = 256 << 10;
 /// No file of rules is longer.
 const RULES_BYTES_MAX: u64 = 64 << 20;
 
@@ -75,41 +79,21 @@ impl Edge {
     /// [`GatewayError`]: the address cannot be listened at, or the keys cannot be used. That the origin cannot be reached is none: it
     /// is tried again and again.
     pub async fn start(options: EdgeOptions) -> Result<Edge, GatewayError> {
-        let dialer = Dialer::new(&options.origin, options.transport, &options.keys)?;
-        if options.keys.peers().is_empty() {
-            return Err(GatewayError::Unpaired);
-        }
         let listening = TcpListener::bind(options.listen).await;
         let listen = |source| GatewayError::Listen { address: options.listen, source };
         let listener = listening.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let mut session = [0; 16];
-        getrandom::fill(&mut session).map_err(|_| GatewayError::Random)?;
-        let clock = Clock::new();
-        let link = Link::edge(options.link.clone(), options.keys.name(), SessionId(session), clock.now());
-        let shared = Arc::new(Shared {
-            hub: Hub::new(link, clock),
-            site: Site::new(options.limits),
-            programs: Mutex::new(HashMap::new()),
-            channels: AtomicU32::new(1),
-            programs_max: AtomicUsize::new(options.programs_max),
-            is_lost: watch::Sender::new(false),
-            options,
-        });
+        let (shared, mut others) = Shared::start(options)?;
         let stop = watch::Sender::new(false);
-        shared.load_rules();
-        let mut others = JoinSet::new();
         let mut status_address = None;
         if let Some(address) = shared.options.status {
             let listen = |source| GatewayError::Listen { address, source };
             let listener = TcpListener::bind(address).await.map_err(listen)?;
             status_address = Some(listener.local_addr().map_err(listen)?);
-            let facts = shared.clone();
-            others.spawn(status::serve(listener, Arc::new(move || facts.facts())));
+            let names = status::Names(shared.options.status_names.clone());
+            others.spawn(status::serve(listener, names, Arc::new(EdgeShown(shared.clone()))));
         }
         let accepting = tokio::spawn(accept(shared.clone(), listener, stop.subscribe()));
-        others.spawn(shared.clone().keep_linked(dialer));
-        others.spawn(shared.clone().keep_rules());
         Ok(Edge { shared, address, stop, status_address, accepting, others })
     }
 
@@ -156,6 +140,71 @@ impl Edge {
     }
 }
 
+/// An edge inside of a program: it listens nowhere, and connections of the same process are served.
+pub struct InnerEdge {
+    shared: Arc<Shared>,
+    others: JoinSet<()>,
+}
+
+impl InnerEdge {
+    /// Reaches for the origin for as long as it lives. [`EdgeOptions::listen`] and [`EdgeOptions::status`] count for nothing.
+    ///
+    /// # Errors
+    /// [`GatewayError`]: the keys cannot be used.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, which must run as long as it.
+    pub fn start(options: EdgeOptions) -> Result<InnerEdge, GatewayError> {
+        let (shared, others) = Shared::start(options)?;
+        Ok(InnerEdge { shared, others })
+    }
+
+    /// A connection, as if with the server: what is written to it are packets of Firebird's protocol. `None` if there are too many.
+    /// `name` is what the server shows as the client's address.
+    ///
+    /// # Panics
+    /// As [`InnerEdge::start`].
+    pub fn connect(&self, name: &str) -> Option<DuplexStream> {
+        let (near, far) = tokio::io::duplex(INSIDE_BYTES);
+        let (reader, writer) = tokio::io::split(far);
+        let begun = self.shared.begin(name.to_owned())?;
+        let Begun { program, channel, standing, inbox } = begun;
+        tokio::spawn(program::serve(self.shared.clone(), program, channel, reader, writer, standing, inbox));
+        Some(near)
+    }
+
+    /// What all connections share.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.shared.site
+    }
+
+    /// How the link is.
+    pub fn health(&self) -> Health {
+        self.shared.hub.health()
+    }
+
+    /// The connection with the origin, and the news of it.
+    pub fn link(&self) -> watch::Receiver<LinkState> {
+        self.shared.link.subscribe()
+    }
+
+    /// Leaves the link: connections that are open are lost.
+    pub async fn leave(mut self) {
+        self.shared.tell_all(|| Item::Over("the link is left"));
+        self.shared.hub.leave("the program ends").await;
+        self.others.shutdown().await;
+        self.shared.save_rules();
+    }
+}
+
+/// A program that has connected and is to be served.
+struct Begun {
+    program: Program,
+    channel: Channel,
+    standing: Arc<Mutex<Standing>>,
+    inbox: mpsc::UnboundedReceiver<Item>,
+}
+
 async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
     loop {
         let accepted = tokio::select! {
@@ -163,7 +212,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Rec
             () = stopped(&mut stop) => return,
         };
         match accepted {
-            Ok((stream, peer)) => shared.clone().begin(stream, peer),
+            Ok((stream, peer)) => serve_socket(&shared, stream, peer),
             Err(error) => {
                 tracing::warn!("cannot take a connection: {error}");
                 sleep(Duration::from_millis(100)).await;
@@ -172,46 +221,72 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Rec
     }
 }
 
+fn serve_socket(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    let peer = peer.to_string();
+    program::tune(&stream, &peer);
+    let Some(begun) = shared.begin(peer) else { return };
+    let Begun { program, channel, standing, inbox } = begun;
+    let (reader, writer) = stream.into_split();
+    tokio::spawn(program::serve(shared.clone(), program, channel, reader, writer, standing, inbox));
+}
+
 impl Shared {
-    fn begin(self: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    /// What an edge is without those that connect to it, and its tasks.
+    fn start(options: EdgeOptions) -> Result<(Arc<Shared>, JoinSet<()>), GatewayError> {
+        let dialer = Dialer::new(&options.origin, options.transport, &options.keys)?;
+        if options.keys.peers().is_empty() {
+            return Err(GatewayError::Unpaired);
+        }
+        let mut session = [0; 16];
+        getrandom::fill(&mut session).map_err(|_| GatewayError::Random)?;
+        let clock = Clock::new();
+        let link = Link::edge(options.link.clone(), options.keys.name(), SessionId(session), clock.now());
+        let shared = Arc::new(Shared {
+            hub: Hub::new(link, clock),
+            site: Site::new(options.limits),
+            programs: Mutex::new(HashMap::new()),
+            gone: Mutex::new(VecDeque::new()),
+            link: watch::Sender::new(LinkState::default()),
+            channels: AtomicU32::new(1),
+            programs_max: AtomicUsize::new(options.programs_max),
+            is_lost: watch::Sender::new(false),
+            options,
+        });
+        shared.load_rules();
+        let mut others = JoinSet::new();
+        others.spawn(shared.clone().keep_linked(dialer));
+        others.spawn(shared.clone().keep_rules());
+        Ok((shared, others))
+    }
+
+    /// A program has connected; `None` if there are too many.
+    fn begin(&self, peer: String) -> Option<Begun> {
         let channel = Channel(self.channels.fetch_add(1, Ordering::Relaxed));
         let (sender, inbox) = mpsc::unbounded_channel();
-        let facts;
-        {
-            let mut programs = self.programs.lock();
-            if programs.len() >= self.programs_max.load(Ordering::Relaxed) {
-                tracing::warn!(
-                    "{peer} was turned away: there are {} programs, which is the limit",
-                    programs.len()
-                );
-                return;
-            }
-            let shown = ProgramFacts { peer: peer.to_string(), ..ProgramFacts::default() };
-            facts = Arc::new(Mutex::new(shown));
-            programs.insert(channel, Known { inbox: sender, facts: facts.clone() });
+        let mut programs = self.programs.lock();
+        if programs.len() >= self.programs_max.load(Ordering::Relaxed) {
+            tracing::warn!(
+                "{peer} was turned away: there are {} programs, which is the limit",
+                programs.len()
+            );
+            return None;
         }
-        tokio::spawn(program::serve(self, stream, channel, facts, inbox));
+        let program = Program::new(self.site.clone(), channel, peer.clone());
+        let standing = Arc::new(Mutex::new(Standing::default()));
+        let known = Known {
+            inbox: sender,
+            peer,
+            since: self.hub.now(),
+            standing: standing.clone(),
+            record: program.record(),
+        };
+        programs.insert(channel, known);
+        Some(Begun { program, channel, standing, inbox })
     }
 
     fn tell_all(&self, item: impl Fn() -> Item) {
         for program in self.programs.lock().values() {
             let _ = program.inbox.send(item());
-        }
-    }
-
-    fn facts(&self) -> Facts {
-        let rules = self.site.rules();
-        let total = rules.total();
-        let (known, active) = (rules.len(), rules.active());
-        drop(rules);
-        Facts {
-            origin: self.options.origin.clone(),
-            server: self.site.server(),
-            health: self.hub.health(),
-            counters: self.site.counters(),
-            programs: self.programs.lock().values().map(|program| program.facts.lock().clone()).collect(),
-            rules: (known, active),
-            ahead: (total.guessed, total.used),
         }
     }
 
@@ -232,7 +307,8 @@ impl Shared {
     fn save_rules(&self) {
         let path = &self.options.rules;
         let bytes = self.site.rules().to_bytes();
-        let beside = path.with_extension("new");
+        // Several processes may have the same folder.
+        let beside = path.with_extension(format!("new-{}", std::process::id()));
         let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
         if let Err(error) = written {
             tracing::warn!("cannot keep rules in {}: {error}", path.display());
@@ -242,7 +318,7 @@ impl Shared {
     async fn keep_rules(self: Arc<Shared>) {
         let mut saved = 0;
         loop {
-            sleep(RULES_SAVED_EVERY).await;
+            sleep(self.options.rules_saved_every).await;
             let active = self.site.rules().active();
             if std::mem::replace(&mut saved, active) != active {
                 self.save_rules();
@@ -260,16 +336,21 @@ impl Shared {
                     Ok(connection) => {
                         let (kind, address) = (connection.kind, connection.address);
                         tracing::info!("connected with {} ({address}) by {kind}", dialer.host());
+                        self.link.send_modify(|state| state.connected(&connection, self.hub.now()));
                         self.hub.with_link(|link| link.connected(self.hub.now()));
                         let before = self.hub.health().messages;
                         let end =
                             self.hub.carry(connection, &[], &self.options.keys, || self.deliver()).await;
                         tracing::warn!("the link is lost: {end}");
+                        self.link.send_modify(|state| state.lost(end.to_string()));
                         if self.hub.health().messages != before {
                             attempt = 0;
                         }
                     }
-                    Err(error) => tracing::warn!("cannot reach the origin {}: {error}", dialer.host()),
+                    Err(error) => {
+                        tracing::warn!("cannot reach the origin {}: {error}", dialer.host());
+                        self.link.send_modify(|state| state.failed(error.to_string()));
+                    }
                 }
             }
         });

@@ -15,6 +15,7 @@
 mod carry;
 pub mod edge;
 mod error;
+mod link_state;
 pub mod origin;
 pub mod pairing;
 pub mod settings;
@@ -23,3 +24,4 @@ mod stop;
 pub mod transport;
 
 pub use error::GatewayError;
+pub use link_state::LinkState;

@@ -23,6 +23,8 @@ pub use crate::error::SettingsError;
 pub const KEYS_FOLDER: &str = "farbird-farlink";
 /// Firebird's port.
 const FIREBIRD_PORT: u16 = 3050;
+/// Rules are written when there are others than so long ago, and at the end.
+const RULES_SAVED_EVERY: Duration = Duration::from_secs(60);
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -79,8 +81,10 @@ pub struct EdgeSettings {
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
     pub shutdown_grace_seconds: Option<u64>,
-    /// Where the status page is served.
-    pub status: Option<SocketAddr>,
+    /// Where the status page is served: a port (of this machine only) or an address.
+    pub status: Option<StatusAddress>,
+    /// By which names the status page may be asked for, beside addresses and `localhost`.
+    pub status_names: Vec<String>,
     /// The link.
     pub link: LinkSettings,
 }
@@ -103,8 +107,47 @@ pub struct OriginSettings {
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
     pub shutdown_grace_seconds: Option<u64>,
+    /// Where the status page is served: a port (of this machine only) or an address.
+    pub status: Option<StatusAddress>,
+    /// By which names the status page may be asked for, beside addresses and `localhost`.
+    pub status_names: Vec<String>,
     /// The link.
     pub link: LinkSettings,
+}
+
+/// Where a status page is served: a port means this machine only, everything else is said with its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusAddress(pub SocketAddr);
+
+impl std::str::FromStr for StatusAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StatusAddress, String> {
+        let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+        let here = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        match port {
+            Ok(port) => Ok(StatusAddress(here(port))),
+            Err(_) => text
+                .parse()
+                .map(StatusAddress)
+                .map_err(|_| format!("{text} is neither a port nor ADDRESS:PORT")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for StatusAddress {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<StatusAddress, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Port(u16),
+            Text(String),
+        }
+        match Written::deserialize(from)? {
+            Written::Port(port) => Ok(StatusAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))),
+            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        }
+    }
 }
 
 impl EdgeSettings {
@@ -144,8 +187,10 @@ impl EdgeSettings {
             programs_max: self.programs_max(),
             transaction_grace: seconds(self.transaction_grace_seconds, 30),
             shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
-            status: self.status,
+            status: self.status.map(|status| status.0),
+            status_names: self.status_names.clone(),
             rules: keys_folder(self.keys.as_deref()).join("rules"),
+            rules_saved_every: RULES_SAVED_EVERY,
             link: self.link.settings()?,
             limits: self.limits()?,
         })
@@ -190,6 +235,7 @@ impl OriginSettings {
         settings.listen = over.listen.or(settings.listen);
         settings.server = over.server.or(settings.server);
         settings.keys = over.keys.or(settings.keys);
+        settings.status = over.status.or(settings.status);
         Ok(settings)
     }
 
@@ -218,6 +264,8 @@ impl OriginSettings {
             programs_max: self.programs_max(),
             transaction_grace: seconds(self.transaction_grace_seconds, 30),
             shutdown_grace: seconds(self.shutdown_grace_seconds, 10),
+            status: self.status.map(|status| status.0),
+            status_names: self.status_names.clone(),
             link: self.link.settings()?,
             limits: origin::Limits::default(),
             knowledge,
@@ -318,6 +366,17 @@ mod tests {
         for wrong in ["window-mib = 0", "compression-level = 99", "ping-seconds = 9\nsilence-seconds = 9"] {
             assert!(edge(&format!("[link]\n{wrong}")).unwrap().link.settings().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_status_page_is_for_this_machine_unless_an_address_is_said() {
+        let status = |text: &str| edge(text).map(|settings| settings.status.unwrap().0.to_string()).ok();
+        assert_eq!(status("status = 8080").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(status("status = \"8080\"").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(status("status = \":8080\"").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(status("status = \"0.0.0.0:8080\"").as_deref(), Some("0.0.0.0:8080"));
+        assert_eq!(status("status = \"example.com:8080\""), None);
+        assert_eq!(status("status = 80800"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use farbird_gateway::edge::Edge;
-use farbird_gateway::settings::EdgeSettings;
+use farbird_gateway::settings::{EdgeSettings, StatusAddress};
 use farbird_gateway::transport::Transport;
 
 use super::{Asked, Signals, runtime};
@@ -42,9 +42,10 @@ pub(crate) struct Arguments {
     /// such word.
     #[arg(long)]
     texts_show_purity: bool,
-    /// Where to serve a page that shows what it does, and /metrics for Prometheus. It shows statements: for your eyes.
-    #[arg(long, env = "FARBIRD_EDGE_STATUS", value_name = "ADDR:PORT")]
-    status: Option<SocketAddr>,
+    /// Where to serve a page that shows what it does, and /metrics for Prometheus: a port (of this machine only) or an address. It shows
+    /// statements: for your eyes.
+    #[arg(long, env = "FARBIRD_EDGE_STATUS", value_name = "[ADDR:]PORT")]
+    status: Option<StatusAddress>,
     /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
     keys: Option<PathBuf>,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use farbird_gateway::origin::Origin;
-use farbird_gateway::settings::OriginSettings;
+use farbird_gateway::settings::{OriginSettings, StatusAddress};
 
 use super::{Asked, Signals, runtime};
 
@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     /// Where edges connect, by UDP and TCP; only those that are paired get in [default: 0.0.0.0:3052].
     #[arg(long, env = "FARBIRD_ORIGIN_LISTEN", value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
+    /// Where to serve a page that shows its edges, and /metrics for Prometheus: a port (of this machine only) or an address.
+    #[arg(long, env = "FARBIRD_ORIGIN_STATUS", value_name = "[ADDR:]PORT")]
+    status: Option<StatusAddress>,
     /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
     keys: Option<PathBuf>,
@@ -44,6 +47,7 @@ impl Arguments {
             listen: self.listen,
             server: self.server.clone(),
             keys: self.keys.clone(),
+            status: self.status,
             ..OriginSettings::default()
         };
         Ok(OriginSettings::load(self.config.as_deref(), over)?)
@@ -62,6 +66,9 @@ async fn serve(arguments: &Arguments, settings: &OriginSettings) -> anyhow::Resu
     let server = options.server.clone();
     let origin = Origin::start(options).await?;
     writeln!(std::io::stdout(), "farbird origin listens on {}, server {server}", origin.address())?;
+    if let Some(address) = origin.status_address() {
+        writeln!(std::io::stdout(), "status at http://{address}/")?;
+    }
     tracing::info!(
         "before a Firebird server: no commit notices, and where it demands encryption no relayed logins"
     );

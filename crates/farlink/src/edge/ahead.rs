@@ -100,6 +100,9 @@ impl Program {
     /// Takes what concerns statements run ahead.
     pub(super) fn told_ahead(&mut self, tell: Tell) {
         let now = self.now;
+        if let Tell::Ahead { packets, .. } = &tell {
+            self.recorder.received(packets.len(), false);
+        }
         self.speculate(|speculator, rules| speculator.tell(rules, tell, now));
         self.resume_held();
     }
@@ -142,7 +145,7 @@ impl Program {
         let Held { execute, described, cursor, id, .. } = held;
         let statement = execute.statement.0;
         self.send_opening(execute, &described, id, cursor, ahead);
-        self.site.count(|counters| counters.trips += 1);
+        self.count_trip();
         let place = self
             .answers
             .iter_mut()
@@ -177,10 +180,11 @@ impl Program {
             text.executions += 1;
             text.saved += 1;
         });
+        self.recorder.ahead();
         let response = Response::object(Handle(transaction.0));
         // Not lazily: a driver waits for the answer to op_execute before it sends op_fetch.
         let Some(id) = place else { return self.answer(response, Some(Saved::Ahead)) };
-        self.site.save(Saved::Ahead);
+        self.save(Saved::Ahead);
         let mut opened = Vec::new();
         farbird_wire::packet::Reply::Response(response).encode(self.version(), &mut opened);
         let place = self

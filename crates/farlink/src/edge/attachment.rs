@@ -48,6 +48,8 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) struct Attachment {
     pub(super) file: String,
+    /// The program, as it calls itself, with its number.
+    pub(super) process: String,
     pub(super) purpose: Purpose,
     /// The database, as the origin names it.
     pub(super) database: Option<u32>,

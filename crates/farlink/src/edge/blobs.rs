@@ -156,7 +156,7 @@ impl Program {
         self.ask(Ask::CloseCursor { cursor: before });
         self.ask(Ask::OpenBlob { id, cursor, packet, credit });
         self.own.insert(id, Effect::BlobOpened { handle, cursor });
-        self.site.count(|counters| counters.trips += 1);
+        self.count_trip();
     }
 
     pub(super) fn close_blob(&mut self, request: &Request, handle: Handle) {

@@ -21,6 +21,7 @@ impl Program {
         for handle in handles(&mut request).into_iter().flatten() {
             *handle = self.objects.resolve(*handle);
         }
+        self.recorder.came(&request, self.now);
         let is_attached =
             self.attachment.as_ref().is_some_and(|attachment| attachment.purpose == Purpose::Database);
         match request {

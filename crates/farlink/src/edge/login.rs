@@ -21,6 +21,9 @@ use super::effect::Effect;
 use super::greeting::Greeting;
 use crate::message::RequestId;
 
+/// Longest name of a program that is shown.
+const PROCESS_NAME_CHARACTERS_MAX: usize = 60;
+
 impl Program {
     /// op_connect.
     pub(super) fn connect(&mut self, mut connect: Connect) {
@@ -133,6 +136,7 @@ impl Program {
         let context = context(self.version(), &self.login.user, attach);
         self.attachment = Some(Attachment {
             file,
+            process: process(attach),
             purpose: *purpose,
             database,
             strict_transactions: strict,
@@ -234,6 +238,30 @@ impl Program {
             }
             other => other,
         }
+    }
+}
+
+/// The name and the number of the program, as far as it tells them.
+fn process(attach: &Attach) -> String {
+    let (mut name, mut number) = (String::new(), String::new());
+    for item in ClumpletReader::dpb(&attach.parameters).into_iter().flatten().map_while(Result::ok) {
+        match item.tag {
+            dpb::PROCESS_NAME => {
+                let path = String::from_utf8_lossy(item.data);
+                let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
+                name = last.chars().take(PROCESS_NAME_CHARACTERS_MAX).collect();
+            }
+            dpb::PROCESS_ID => {
+                let bytes = item.data.iter().take(4).rev();
+                let id = bytes.fold(0_u32, |id, byte| id << 8 | u32::from(*byte));
+                number = format!("{id}");
+            }
+            _ => {}
+        }
+    }
+    match (name.is_empty(), number.is_empty()) {
+        (false, false) => format!("{name} ({number})"),
+        _ => name,
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `blob_contents` | contents of a BLOB, and reading in them |
 //! | `statement_cache` | descriptions of statements |
 //! | `information` | questions whose answers cannot change |
+//! | `record` | what a program did lately, for a status page |
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
 mod ahead;
@@ -38,6 +39,7 @@ mod limits;
 mod login;
 mod objects;
 mod program;
+mod record;
 mod replies;
 mod site;
 mod statement_cache;
@@ -50,4 +52,5 @@ mod tests;
 pub use counters::{Counters, Saved, TextCounters};
 pub use limits::Limits;
 pub use program::Program;
+pub use record::{AnsweredBy, ENTRIES_MAX, Entry, Record, Standing, Sums, Verb};
 pub use site::{Memory, Site};

@@ -10,6 +10,7 @@ use farbird_wire::protocol::{HANDLES_MAX, Handle};
 
 use super::blob_contents::{Contents, Place};
 use super::cursors::Rows;
+use super::record::Standing;
 use super::statement_cache::Described;
 use crate::message::{Cursor, Fingerprint, Relation, RequestId};
 
@@ -223,6 +224,28 @@ impl Objects {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u16, &mut Object)> {
         let numbered = (0..).zip(self.places.iter_mut());
         numbered.filter_map(|(handle, object)| Some((handle, object.as_mut()?)))
+    }
+}
+
+impl Objects {
+    /// What is open, for those who look on.
+    pub(super) fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
+        for object in self.places.iter().flatten() {
+            match object {
+                Object::Transaction(transaction) => {
+                    standing.transactions += 1;
+                    standing.changing += usize::from(transaction.wrote);
+                }
+                Object::Statement(statement) => {
+                    standing.statements += 1;
+                    standing.cursors += usize::from(!matches!(statement.cursor, CursorPlace::None));
+                }
+                Object::Blob(_) => standing.blobs += 1,
+                Object::Other => {}
+            }
+        }
+        standing
     }
 }
 

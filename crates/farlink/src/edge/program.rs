@@ -17,6 +17,7 @@ use super::counters::Saved;
 use super::effect::Effect;
 use super::held::Held;
 use super::objects::Objects;
+use super::record::{Record, Recorder, Standing};
 use crate::message::{Ask, Channel, Cursor, RequestId, Tell, Ticket, ToOrigin};
 use crate::speculation::Speculator;
 
@@ -59,6 +60,8 @@ pub struct Program {
     /// BLOBs made in the transaction before.
     pub(super) blobs_before: usize,
     pub(super) now: Duration,
+    /// Keeps what it did lately, for those who look on.
+    pub(super) recorder: Recorder,
     /// What is run ahead for it, and what that gave.
     pub(super) speculator: Option<Box<Speculator>>,
     /// An execution whose result is on its way.
@@ -117,6 +120,7 @@ impl Program {
             blob_bytes: 0,
             blobs_before: 0,
             now: Duration::ZERO,
+            recorder: Recorder::default(),
             speculator: None,
             held: None,
             definitions: 0,
@@ -154,6 +158,7 @@ impl Program {
         }
         self.take(tell);
         self.advance();
+        self.recorder.answered(self.answers.len(), self.now);
         self.work();
     }
 
@@ -238,6 +243,24 @@ impl Program {
         self.answers.len()
     }
 
+    /// What it did lately.
+    pub fn record(&self) -> Arc<Record> {
+        self.recorder.record()
+    }
+
+    /// What it has open, and who it is.
+    pub fn standing(&self) -> Standing {
+        let mut standing = self.objects.standing();
+        if let Some(attachment) = &self.attachment {
+            standing.database.clone_from(&attachment.file);
+            standing.process.clone_from(&attachment.process);
+        }
+        standing.user = String::from_utf8_lossy(&self.login.user).into_owned();
+        standing.waiting = self.answers.len();
+        (standing.row_bytes, standing.blob_bytes) = (self.granted_rows, self.blob_bytes);
+        standing
+    }
+
     pub(super) fn version(&self) -> ProtocolVersion {
         self.decoder.version()
     }
@@ -258,7 +281,9 @@ impl Program {
                         self.site.count(|counters| counters.requests += 1);
                         self.requests += 1;
                         self.request(request);
+                        self.recorder.taken(self.answers.len(), self.now);
                         self.advance();
+                        self.recorder.answered(self.answers.len(), self.now);
                     }
                     Ok(None) => break,
                     Err(_) => return self.end(),
@@ -333,6 +358,7 @@ impl Program {
             return;
         }
         self.ended = true;
+        self.recorder.ended(self.now);
         self.held = None;
         self.speculate(|speculator, rules| speculator.finish(rules));
         self.speculator = None;
@@ -395,12 +421,24 @@ impl Program {
         self.quiet_bytes = 0;
         let is_waiting = self.answers.iter().any(|answer| matches!(answer, Answer::Asked { .. }));
         if !is_waiting {
-            self.site.count(|counters| counters.trips += 1);
+            self.count_trip();
         }
         self.answers.push_back(Answer::Asked { id, effect, packets: None });
         if self.is_lost {
             self.break_connection();
         }
+    }
+
+    /// The program waits for the origin because of its last request.
+    pub(super) fn count_trip(&mut self) {
+        self.site.count(|counters| counters.trips += 1);
+        self.recorder.trip();
+    }
+
+    /// The program is spared a trip.
+    pub(super) fn save(&mut self, kind: Saved) {
+        self.site.save(kind);
+        self.recorder.saved();
     }
 
     /// Hands a request on that is answered here.
@@ -426,7 +464,7 @@ impl Program {
 
     pub(super) fn push_answer(&mut self, reply: &Reply, saved: Option<Saved>, is_lazy: bool) {
         if let Some(saved) = saved {
-            self.site.save(saved);
+            self.save(saved);
         }
         let mut packets = Vec::new();
         reply.encode(self.version(), &mut packets);

@@ -37,7 +37,10 @@ impl Program {
     /// Takes what the origin tells. What is for nobody any more is forgotten.
     pub(super) fn take(&mut self, tell: Tell) {
         match tell {
-            Tell::Reply { id, packets } => self.reply(id, packets),
+            Tell::Reply { id, packets } => {
+                self.recorder.received(packets.len(), true);
+                self.reply(id, packets);
+            }
             Tell::Key { key } => self.set_key(key),
             Tell::Attached { database, strict_transactions, .. } => {
                 self.attached(database, strict_transactions);
@@ -200,6 +203,7 @@ impl Program {
     fn rows(&mut self, cursor: Cursor, packets: Vec<u8>, end: Option<End>) {
         self.learn_rows(cursor, &packets);
         let statement = self.openings.get(&cursor).copied().unwrap_or_default();
+        self.recorder.pushed(statement, packets.len(), self.now);
         let Some(statement) = self.objects.statement(statement) else { return };
         if let CursorPlace::Pushed(rows) = &mut statement.cursor
             && rows.cursor == cursor
@@ -222,8 +226,9 @@ impl Program {
             coming.contents.facts = coming.contents.facts.or(facts);
             coming.contents.append(segments, is_last);
             coming.came += segments.len();
-            return;
+            return self.recorder.received(segments.len(), true);
         }
+        self.recorder.pushed(handle, segments.len(), self.now);
         let Some(statement) = self.objects.statement(handle) else { return };
         let CursorPlace::Pushed(rows) = &mut statement.cursor else { return };
         rows.add_blob(segments.len());

@@ -130,7 +130,7 @@ impl Program {
             Some(foreseen)
                 if is_about_execution && foreseen.items == information.items && foreseen.room == room =>
             {
-                self.site.save(Saved::Information);
+                self.save(Saved::Information);
                 match foreseen.packets {
                     Some(packets) => self.answers.push_back(Answer::Ready { packets, is_lazy: false }),
                     None => {
@@ -433,9 +433,9 @@ impl Program {
             {
                 rows.granted = granted;
             }
-            self.site.count(|counters| counters.trips += 1);
+            self.count_trip();
         } else {
-            self.site.save(Saved::Fetch);
+            self.save(Saved::Fetch);
             if let Some(described) = &described {
                 self.site.count_text(described, |text| text.saved += 1);
             }
@@ -469,6 +469,7 @@ impl Program {
             self.site.count_text(&described, |text| text.rows += given as u64);
         }
         self.site.count(|counters| counters.rows += given as u64);
+        self.recorder.rows(handle, given);
         if let Some(credit) = credit {
             self.give_credit(cursor, credit);
         }

@@ -66,7 +66,7 @@ pub enum Event {
 pub struct Health {
     /// Whether both ends are in touch.
     pub is_established: bool,
-    /// The last round trip measured by a ping.
+    /// The last round trip measured by a ping; until the first one, by the greetings.
     pub round_trip: Option<Duration>,
     /// Bytes sent and received, as they travelled.
     pub wire_bytes: (u64, u64),
@@ -76,6 +76,12 @@ pub struct Health {
     pub messages: (u64, u64),
     /// How often a session has gone on after a lost connection.
     pub resumed: u64,
+    /// Bytes of messages that may be under way to the other end, as it says.
+    pub window_bytes: u64,
+    /// Those that are.
+    pub under_way_bytes: u64,
+    /// Bytes of messages that wait to be sent.
+    pub queued_bytes: usize,
 }
 
 /// What the connection is at.
@@ -302,7 +308,8 @@ impl<Out: Message, In: Message> Link<Out, In> {
 
     /// How the link is.
     pub fn health(&self) -> Health {
-        self.health
+        let (under_way_bytes, window_bytes) = self.outgoing.under_way();
+        Health { under_way_bytes, window_bytes, queued_bytes: self.queued_in_all(), ..self.health }
     }
 
     /// Whether [`Link::take_output`] would give anything.
@@ -394,6 +401,10 @@ impl<Out: Message, In: Message> Link<Out, In> {
     }
 
     fn greeted(&mut self, unread: Vec<u8>, now: Duration) -> Result<(), LinkError> {
+        let said = match &self.state {
+            State::Greeting { since, .. } => *since,
+            _ => now,
+        };
         let Some((greeting, length)) = Greeting::decode(&unread)? else {
             if let State::Greeting { unread: kept, .. } = &mut self.state {
                 *kept = unread;
@@ -412,6 +423,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
                     self.session = hello.session;
                 }
                 self.establish(&hello, hello.resumes, now)?;
+                self.health.round_trip.get_or_insert(now.saturating_sub(said));
                 self.receive_frames(unread.get(length..).unwrap_or_default(), now)
             }
         }

@@ -115,6 +115,11 @@ impl Outgoing {
         self.first_bytes + self.outlets.get(&channel).map_or(0, |outlet| outlet.queued_bytes)
     }
 
+    /// Bytes of messages that are under way, and how many may be.
+    pub(super) fn under_way(&self) -> (u64, u64) {
+        (self.sent_bytes - self.taken_bytes, self.window)
+    }
+
     /// Bytes that wait, on all channels.
     pub(super) fn queued_in_all(&self) -> usize {
         self.first_bytes + self.outlets.values().map(|outlet| outlet.queued_bytes).sum::<usize>()

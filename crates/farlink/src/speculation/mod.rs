@@ -24,7 +24,7 @@ mod speculator;
 pub use learner::{Executed, Learner, Seen};
 pub use limits::{Limits, Tally};
 pub use results::{Answer, Found, Gone, Isolation, Key, Results, Sight, View};
-pub use rules::{Facts, Given, NotLoaded, Rules, StatementText, bound};
+pub use rules::{Facts, Given, Loop, NotLoaded, Rules, StatementText, bound};
 pub use runner::{Ahead, Ran, Runner, RunnerLimits, Work};
 pub use speculator::{Awaited, Database, Execute, Speculator, Verdict};
 

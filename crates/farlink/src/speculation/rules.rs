@@ -125,6 +125,27 @@ pub(super) struct Entry {
     met: u64,
 }
 
+/// A rule, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loop {
+    /// The database, as programs name it.
+    pub database: String,
+    /// The statement whose rows give the parameters; `None` if they only count up.
+    pub outer: Option<String>,
+    /// The statement that is executed for each of them.
+    pub inner: String,
+    /// Whether it is run ahead now.
+    pub is_active: bool,
+    /// How often it was met while it was learned.
+    pub hits: u32,
+    /// How often it must be met.
+    pub needed: u32,
+    /// Statements that may be run ahead of the program.
+    pub window: u32,
+    /// What has been done for the statement `inner`, by all rules that end in it.
+    pub tally: Tally,
+}
+
 /// All rules.
 #[derive(Debug)]
 pub struct Rules {
@@ -200,6 +221,21 @@ impl Rules {
     /// What has been done, by statement.
     pub fn tallies(&self) -> impl Iterator<Item = (&StatementText, &Tally)> {
         self.tallies.iter()
+    }
+
+    /// The rules for people, with what has been done for the statements that they end in.
+    pub fn loops(&self) -> Vec<Loop> {
+        let shown = |entry: &Entry| Loop {
+            database: String::from_utf8_lossy(&entry.inner.database).into_owned(),
+            outer: entry.outer.as_ref().map(StatementText::shown),
+            inner: entry.inner.shown(),
+            is_active: entry.standing == Standing::Active,
+            hits: entry.hits,
+            needed: entry.needed,
+            window: entry.window,
+            tally: self.tallies.get(&entry.inner).copied().unwrap_or_default(),
+        };
+        self.entries.values().map(shown).collect()
     }
 
     /// What has been done in all.

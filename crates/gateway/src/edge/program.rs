@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_farlink::edge::Program;
+use farbird_farlink::edge::{Program, Standing};
 use farbird_farlink::message::{Channel, ToEdge};
 use parking_lot::Mutex;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::shared::{Item, Shared};
-use crate::status::ProgramFacts;
 
 /// With so much that a program does not take, nothing more is made for it.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -21,29 +20,49 @@ const READ_BYTES: usize = 64 << 10;
 /// How long a program may take for its last bytes.
 const LAST_BYTES: Duration = Duration::from_secs(5);
 
+/// How soon the status page sees what a program has open.
+const SHOWN_EVERY: Duration = Duration::from_millis(500);
+
 /// A vanished machine is noticed though its program says nothing for hours.
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(20));
 
-pub(super) async fn serve(
-    shared: Arc<Shared>,
-    stream: TcpStream,
-    channel: Channel,
-    facts: Arc<Mutex<ProgramFacts>>,
-    inbox: mpsc::UnboundedReceiver<Item>,
-) {
-    let peer = facts.lock().peer.clone();
-    let tuned = stream.set_nodelay(true).and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE));
+/// Prepares the socket of a program.
+pub(super) fn tune(stream: &TcpStream, peer: &str) {
+    let tuned = stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&KEEPALIVE));
     if let Err(error) = tuned {
         tracing::debug!("{peer}: {error}");
     }
+}
+
+/// Serves a program until it is gone.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    program: Program,
+    channel: Channel,
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin,
+    standing: Arc<Mutex<Standing>>,
+    inbox: mpsc::UnboundedReceiver<Item>,
+) {
+    let peer = program.peer().to_owned();
     tracing::debug!("{peer} has connected, channel {}", channel.0);
-    let program = Program::new(shared.site.clone(), channel, peer.clone());
-    let mut task = Task { shared, channel, program, facts, output: Vec::new(), written: 0 };
+    let mut shown_every = interval(SHOWN_EVERY);
+    shown_every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut task = Task {
+        shared,
+        channel,
+        program,
+        standing,
+        shown_every,
+        has_news: true,
+        output: Vec::new(),
+        written: 0,
+    };
     if *task.shared.is_lost.borrow() {
         task.program.link_lost();
     }
-    task.run(stream, inbox).await;
+    task.run(reader, writer, inbox).await;
     task.shared.ended(channel);
     tracing::debug!("{peer} is gone, channel {}", channel.0);
 }
@@ -53,21 +72,29 @@ struct Task {
     channel: Channel,
     program: Program,
     /// What the status page shows of it.
-    facts: Arc<Mutex<ProgramFacts>>,
+    standing: Arc<Mutex<Standing>>,
+    shown_every: Interval,
+    /// Whether there may be something that is not shown yet.
+    has_news: bool,
     /// What the program is to be sent, of which `written` bytes are.
     output: Vec<u8>,
     written: usize,
 }
 
 impl Task {
-    async fn run(&mut self, stream: TcpStream, mut inbox: mpsc::UnboundedReceiver<Item>) {
-        let (mut reader, mut writer) = stream.into_split();
+    async fn run(
+        &mut self,
+        mut reader: impl AsyncRead + Unpin,
+        mut writer: impl AsyncWrite + Unpin,
+        mut inbox: mpsc::UnboundedReceiver<Item>,
+    ) {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             self.flush();
             if self.program.is_ended() {
                 let last = writer.write_all(&self.output[self.written..]);
                 drop(timeout(LAST_BYTES, last).await);
+                drop(timeout(LAST_BYTES, writer.shutdown()).await);
                 return;
             }
             let waiting = self.output.len() - self.written;
@@ -80,13 +107,17 @@ impl Task {
                 },
                 read = reader.read(&mut buffer), if may_make && has_room && !self.program.is_full() => match read {
                     Ok(0) | Err(_) => self.program.disconnected(),
-                    Ok(length) => self.program.receive(&mut buffer[..length], self.shared.hub.now()),
+                    Ok(length) => {
+                        self.has_news = true;
+                        self.program.receive(&mut buffer[..length], self.shared.hub.now());
+                    }
                 },
                 () = self.shared.hub.room(self.channel), if !has_room => {}
                 item = inbox.recv(), if may_make => match item {
                     Some(item) => self.told(item),
                     None => self.program.closed("the edge is shut down"),
                 },
+                _ = self.shown_every.tick(), if self.has_news => self.show(),
             }
         }
     }
@@ -95,6 +126,7 @@ impl Task {
         let now = self.shared.hub.now();
         match item {
             Item::Message(ToEdge::On { tell, .. }, charge) => {
+                self.has_news = true;
                 self.program.tell(tell, now);
                 self.shared.hub.taken(self.channel, charge);
             }
@@ -115,19 +147,14 @@ impl Task {
         }
     }
 
-    fn show(&self) {
-        let mut facts = self.facts.lock();
-        facts.waiting = self.program.waiting();
-        if facts.database.is_empty()
-            && let Some(database) = self.program.database()
-        {
-            database.clone_into(&mut facts.database);
-        }
+    /// What is open changes with what the program asks and with what it is told.
+    fn show(&mut self) {
+        self.has_news = self.program.waiting() > 0;
+        *self.standing.lock() = self.program.standing();
     }
 
     /// Takes from the machine what is for the origin and for the program.
     fn flush(&mut self) {
-        self.show();
         self.shared.hub.send(&self.program.take_messages());
         let output = self.program.take_output();
         if self.output.is_empty() {

@@ -1,21 +1,21 @@
 //! What an edge's tasks share: the link, the programs, the options.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
 
-use farbird_farlink::edge::{Limits, Site};
+use farbird_farlink::edge::{Limits, Record, Site, Standing};
 use farbird_farlink::link::Settings;
 use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use crate::carry::Hub;
+use crate::link_state::LinkState;
 use crate::pairing::Keys;
-use crate::status::ProgramFacts;
 use crate::transport::Transport;
 
 /// What an edge is to do.
@@ -37,8 +37,12 @@ pub struct EdgeOptions {
     pub shutdown_grace: Duration,
     /// Where the status page is served, if anywhere.
     pub status: Option<SocketAddr>,
+    /// By which names the status page may be asked for, beside addresses and `localhost`.
+    pub status_names: Vec<String>,
     /// Where the rules that programs have taught are kept.
     pub rules: PathBuf,
+    /// How soon after they have changed they are written.
+    pub rules_saved_every: Duration,
     /// Limits of the link.
     pub link: Settings,
     /// Limits of what is kept for programs.
@@ -60,13 +64,33 @@ pub(super) enum Item {
 /// A program, as others see it.
 pub(super) struct Known {
     pub(super) inbox: mpsc::UnboundedSender<Item>,
-    pub(super) facts: Arc<Mutex<ProgramFacts>>,
+    pub(super) peer: String,
+    pub(super) since: Duration,
+    /// What it has open, as of a moment ago.
+    pub(super) standing: Arc<Mutex<Standing>>,
+    pub(super) record: Arc<Record>,
 }
+
+/// A program that is gone, for the status page.
+pub(super) struct Gone {
+    pub(super) channel: Channel,
+    pub(super) peer: String,
+    pub(super) since: Duration,
+    pub(super) until: Duration,
+    pub(super) standing: Standing,
+    pub(super) record: Arc<Record>,
+}
+
+/// Programs that are gone and still shown; the one that went longest ago is forgotten first.
+const GONE_MAX: usize = 32;
 
 pub(super) struct Shared {
     pub(super) hub: Hub<ToOrigin, ToEdge>,
     pub(super) site: Arc<Site>,
     pub(super) programs: Mutex<HashMap<Channel, Known>>,
+    pub(super) gone: Mutex<VecDeque<Gone>>,
+    /// The connection with the origin.
+    pub(super) link: watch::Sender<LinkState>,
     pub(super) channels: AtomicU32,
     pub(super) programs_max: AtomicUsize,
     pub(super) is_lost: watch::Sender<bool>,
@@ -76,7 +100,15 @@ pub(super) struct Shared {
 impl Shared {
     /// A program's task is done.
     pub(super) fn ended(&self, channel: Channel) {
-        self.programs.lock().remove(&channel);
+        if let Some(known) = self.programs.lock().remove(&channel) {
+            let Known { peer, since, standing, record, .. } = known;
+            let (until, standing) = (self.hub.now(), standing.lock().clone());
+            let mut gone = self.gone.lock();
+            if gone.len() >= GONE_MAX {
+                gone.pop_front();
+            }
+            gone.push_back(Gone { channel, peer, since, until, standing, record });
+        }
         self.hub.forget(channel, false);
     }
 }

@@ -9,26 +9,31 @@ mod conversation;
 mod knowledge;
 mod session;
 mod shared;
+mod shown;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::link::{GREETING_BYTES_MAX, Greeting, Hello, LinkError, OriginLink};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::carry::Clock;
 use crate::error::GatewayError;
 use crate::pairing::Peer;
+use crate::status;
 use crate::stop::stopped;
 use crate::transport::{Acceptor, Connection};
 
 use shared::{Arrival, Shared};
+use shown::OriginShown;
 
 pub use farbird_farlink::message;
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
@@ -43,6 +48,9 @@ pub struct Origin {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
+    status_address: Option<SocketAddr>,
+    /// What ends when the origin does.
+    others: JoinSet<()>,
 }
 
 /// How an origin is.
@@ -68,13 +76,32 @@ impl Origin {
         let stop = watch::Sender::new(false);
         let shared = Arc::new(Shared {
             sessions: Mutex::new(HashMap::new()),
+            shown: Mutex::new(HashMap::new()),
+            begun: AtomicU64::new(0),
+            came: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            clock: Clock::new(),
             programs: AtomicUsize::new(0),
             programs_max: AtomicUsize::new(options.programs_max),
             options,
             stop: stop.subscribe(),
         });
         let accepting = tokio::spawn(accept(shared.clone(), acceptor));
-        Ok(Origin { shared, address, stop, accepting })
+        let mut others = JoinSet::new();
+        let mut status_address = None;
+        if let Some(address) = shared.options.status {
+            let listen = |source| GatewayError::Listen { address, source };
+            let listener = TcpListener::bind(address).await.map_err(listen)?;
+            status_address = Some(listener.local_addr().map_err(listen)?);
+            let names = status::Names(shared.options.status_names.clone());
+            others.spawn(status::serve(listener, names, Arc::new(OriginShown(shared.clone()))));
+        }
+        Ok(Origin { shared, address, stop, accepting, status_address, others })
+    }
+
+    /// Where the status page is.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status_address
     }
 
     /// Where edges connect.
@@ -99,7 +126,7 @@ impl Origin {
     }
 
     /// Takes no more edges, gives programs that are there their time, and leaves the links.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
         while self.shared.programs.load(Ordering::Relaxed) > 0 && tokio::time::Instant::now() < deadline {
             sleep(Duration::from_millis(20)).await;
@@ -111,6 +138,7 @@ impl Origin {
         while !self.shared.sessions.lock().is_empty() && tokio::time::Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
+        self.others.shutdown().await;
     }
 }
 
@@ -159,6 +187,7 @@ async fn greet(shared: Arc<Shared>, mut connection: Connection, peer: Peer) {
     match refusal {
         None => session::serve(shared, name, arrival, arrivals).await,
         Some(reason) => {
+            shared.refused.fetch_add(1, Ordering::Relaxed);
             tracing::warn!("{name} ({address}) was refused: {reason}");
             let (_reader, mut writer, keep) = arrival.connection.split();
             let said = async {

@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep};
 
 use super::shared::{Arrival, Item, Session, Shared};
 use super::{Introduction, conversation};
-use crate::carry::{Clock, End, Hub, revoked};
+use crate::carry::{End, Hub, revoked};
+use crate::link_state::LinkState;
 use crate::stop::stopped;
 
 /// With so much that waits for an edge that is gone, it is waited for no longer.
@@ -28,7 +29,7 @@ pub(super) async fn serve(
     arrivals: mpsc::Receiver<Arrival>,
 ) {
     let key = (arrival.connection.peer, arrival.hello.session);
-    let clock = Clock::new();
+    let clock = shared.clock;
     let options = &shared.options;
     let link = Link::origin(options.link.clone(), options.keys.name(), arrival.hello.session, clock.now());
     let woken = Arc::new(Notify::new());
@@ -40,16 +41,20 @@ pub(super) async fn serve(
         hub: Hub::new(link, clock),
         shared: shared.clone(),
         name,
+        link: Mutex::new(LinkState::default()),
         conversations: Mutex::new(HashMap::new()),
         opened: AtomicU64::new(0),
         news: Mutex::new(news),
     });
     session.say_welcome();
+    shared.begun.fetch_add(1, Ordering::Relaxed);
+    shared.shown.lock().insert(key, session.clone());
     tokio::select! {
         () = session.clone().keep(arrival, arrivals) => {}
         () = session.tell_news(&woken) => {}
     }
     session.end_all();
+    shared.shown.lock().remove(&key);
     shared.sessions.lock().remove(&key);
     tracing::info!("the session with {} is over", session.name);
 }
@@ -60,6 +65,7 @@ impl Session {
         let peer = first.connection.peer;
         let mut next = Some(first);
         while let Some(Arrival { connection, hello, unread }) = next.take() {
+            self.link.lock().connected(&connection, self.hub.now());
             let accepted = self.hub.with_link(|link| link.accept(&hello, self.hub.now()));
             if let Err(error) = accepted {
                 tracing::warn!("{}: {error}", self.name);
@@ -79,6 +85,7 @@ impl Session {
                     },
                 };
                 tracing::warn!("{}: the link is lost: {end}", self.name);
+                self.link.lock().lost(end.to_string());
                 if matches!(end, End::Revoked | End::Link(LinkError::Left(_) | LinkError::Misbehaved(_)))
                     || *stop.borrow()
                 {
@@ -185,9 +192,11 @@ impl Session {
 
     fn open(self: &Arc<Session>, channel: Channel, connect: Vec<u8>, introduction: Introduction) {
         let shared = &self.shared;
+        shared.came.fetch_add(1, Ordering::Relaxed);
         if shared.programs.fetch_add(1, Ordering::Relaxed) >= shared.programs_max.load(Ordering::Relaxed) {
             shared.programs.fetch_sub(1, Ordering::Relaxed);
             tracing::warn!("{}: {} was turned away: too many programs", self.name, introduction.peer);
+            shared.refused.fetch_add(1, Ordering::Relaxed);
             let reason = "the origin has too many programs already".to_owned();
             self.hub.send(&[ToEdge::Closed { channel, reason }]);
             return self.hub.forget(channel, false);

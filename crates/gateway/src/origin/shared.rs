@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use super::knowledge::{Knowledge, News};
-use crate::carry::Hub;
+use crate::carry::{Clock, Hub};
+use crate::link_state::LinkState;
 use crate::pairing::{Keys, PublicKey};
 use crate::transport::Connection;
 
@@ -34,6 +35,10 @@ pub struct OriginOptions {
     pub transaction_grace: Duration,
     /// How long programs may go on after [`super::Origin::shutdown`].
     pub shutdown_grace: Duration,
+    /// Where the status page is served, if anywhere.
+    pub status: Option<SocketAddr>,
+    /// By which names the status page may be asked for, beside addresses and `localhost`.
+    pub status_names: Vec<String>,
     /// Limits of the link.
     pub link: Settings,
     /// Limits of conversations.
@@ -53,6 +58,13 @@ pub(super) struct Arrival {
 pub(super) struct Shared {
     pub(super) options: OriginOptions,
     pub(super) sessions: Mutex<HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>>,
+    /// The same sessions for the status page.
+    pub(super) shown: Mutex<HashMap<(PublicKey, SessionId), Arc<Session>>>,
+    /// Sessions begun, programs come, and both turned away, since it began.
+    pub(super) begun: AtomicU64,
+    pub(super) came: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) clock: Clock,
     pub(super) programs: AtomicUsize,
     pub(super) programs_max: AtomicUsize,
     pub(super) stop: watch::Receiver<bool>,
@@ -71,6 +83,8 @@ pub(super) struct Session {
     pub(super) shared: Arc<Shared>,
     pub(super) hub: Hub<ToEdge, ToOrigin>,
     pub(super) name: String,
+    /// The connection with the edge.
+    pub(super) link: Mutex<LinkState>,
     /// With a number, for a hostile edge may open a channel twice.
     pub(super) conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
     pub(super) opened: AtomicU64,

@@ -1,0 +1,124 @@
+//! What an origin's status page says.
+
+use std::time::Duration;
+
+use farbird_farlink::link::Health;
+use serde_json::{Value, json};
+
+use super::edge::{link, micros};
+use super::metrics::Metrics;
+use crate::link_state::LinkState;
+
+/// How an origin is.
+pub(crate) struct OriginFacts {
+    pub(crate) name: String,
+    pub(crate) server: String,
+    pub(crate) is_farbird: bool,
+    pub(crate) now: Duration,
+    pub(crate) sessions: Vec<SessionFacts>,
+    pub(crate) sessions_max: usize,
+    pub(crate) programs: usize,
+    pub(crate) programs_max: usize,
+    /// Sessions that have begun.
+    pub(crate) begun: u64,
+    /// Programs that have come.
+    pub(crate) came: u64,
+    /// Edges and programs that were turned away.
+    pub(crate) refused: u64,
+    pub(crate) channel_window: u32,
+}
+
+/// A session with an edge.
+pub(crate) struct SessionFacts {
+    pub(crate) edge: String,
+    pub(crate) link: LinkState,
+    pub(crate) health: Health,
+    pub(crate) programs: usize,
+}
+
+impl OriginFacts {
+    pub(crate) fn state(&self) -> Value {
+        let sessions: Vec<Value> = self
+            .sessions
+            .iter()
+            .map(|session| {
+                json!({
+                    "edge": session.edge,
+                    "programs": session.programs,
+                    "link": link(&session.health, &session.link, self.channel_window),
+                })
+            })
+            .collect();
+        json!({
+            "end": "origin",
+            "name": self.name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "now_us": micros(self.now),
+            "server": self.server,
+            "is_farbird": self.is_farbird,
+            "sessions": sessions,
+            "sessions_max": self.sessions_max,
+            "begun": self.begun,
+            "connected": self.programs,
+            "programs_max": self.programs_max,
+            "came": self.came,
+            "refused": self.refused,
+        })
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut metrics = Metrics::new("farbird_origin");
+        metrics.gauge("sessions", "Sessions with edges.", self.sessions.len() as f64);
+        metrics.counter("sessions_total", "Sessions that have begun.", self.begun);
+        metrics.gauge("programs", "Programs that are connected through edges.", self.programs as f64);
+        metrics.counter("programs_total", "Programs that have come through edges.", self.came);
+        metrics.counter("refused_total", "Edges and programs that were turned away.", self.refused);
+        let up = self.sessions.iter().filter(|session| session.health.is_established).count();
+        metrics.gauge("links_up", "Edges whose link is up.", up as f64);
+        let sum =
+            |of: fn(&Health) -> u64| self.sessions.iter().map(|one| of(&one.health)).sum::<u64>() as f64;
+        let both: [(&[(&str, &str)], f64); 2] = [
+            (&[("direction", "sent")], sum(|health| health.wire_bytes.0)),
+            (&[("direction", "received")], sum(|health| health.wire_bytes.1)),
+        ];
+        let help = "Bytes of the links of the sessions that there are, as they travelled inside of TLS.";
+        metrics.family("session_bytes", "gauge", help, &both);
+        let help = "Bytes of messages that wait for edges.";
+        metrics.gauge("queued_bytes", help, sum(|health| health.queued_bytes as u64));
+        metrics.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::metrics::{checked, documented};
+
+    #[test]
+    fn metrics_are_valid_and_documented() {
+        let session = |is_established, sent| SessionFacts {
+            edge: "london \"1\"".to_owned(),
+            link: LinkState::default(),
+            health: Health { is_established, wire_bytes: (sent, 0), ..Health::default() },
+            programs: 1,
+        };
+        let facts = OriginFacts {
+            name: "tokyo".to_owned(),
+            server: "localhost:3050".to_owned(),
+            is_farbird: false,
+            now: Duration::ZERO,
+            sessions: vec![session(true, 5), session(false, 7)],
+            sessions_max: 100,
+            programs: 2,
+            programs_max: 1000,
+            begun: 2,
+            came: 3,
+            refused: 0,
+            channel_window: 1,
+        };
+        let metrics = facts.metrics();
+        assert_eq!(checked(&metrics), documented("farbird_origin"), "left: /metrics, right: docs/farlink.md");
+        assert!(metrics.contains("farbird_origin_links_up 1\n"), "{metrics}");
+        assert!(metrics.contains("farbird_origin_session_bytes{direction=\"sent\"} 12\n"), "{metrics}");
+    }
+}
