@@ -150,7 +150,12 @@ impl Task {
     /// What is open changes with what the program asks and with what it is told.
     fn show(&mut self) {
         self.has_news = self.program.waiting() > 0;
-        *self.standing.lock() = self.program.standing();
+        let mut shown = self.standing.lock();
+        let before = std::mem::replace(&mut *shown, self.program.standing());
+        // One that has detached is still known by what it was.
+        if shown.database.is_empty() {
+            (shown.database, shown.process) = (before.database, before.process);
+        }
     }
 
     /// Takes from the machine what is for the origin and for the program.
