@@ -79,6 +79,7 @@ impl Edge {
     /// [`GatewayError`]: the address cannot be listened at, or the keys cannot be used. That the origin cannot be reached is none: it
     /// is tried again and again.
     pub async fn start(options: EdgeOptions) -> Result<Edge, GatewayError> {
+        check_paired(&options)?;
         let listening = TcpListener::bind(options.listen).await;
         let listen = |source| GatewayError::Listen { address: options.listen, source };
         let listener = listening.map_err(listen)?;
@@ -221,6 +222,10 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Rec
     }
 }
 
+fn check_paired(options: &EdgeOptions) -> Result<(), GatewayError> {
+    if options.keys.peers().is_empty() { Err(GatewayError::Unpaired) } else { Ok(()) }
+}
+
 fn serve_socket(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     let peer = peer.to_string();
     program::tune(&stream, &peer);
@@ -234,9 +239,7 @@ impl Shared {
     /// What an edge is without those that connect to it, and its tasks.
     fn start(options: EdgeOptions) -> Result<(Arc<Shared>, JoinSet<()>), GatewayError> {
         let dialer = Dialer::new(&options.origin, options.transport, &options.keys)?;
-        if options.keys.peers().is_empty() {
-            return Err(GatewayError::Unpaired);
-        }
+        check_paired(&options)?;
         let mut session = [0; 16];
         getrandom::fill(&mut session).map_err(|_| GatewayError::Random)?;
         let clock = Clock::new();
