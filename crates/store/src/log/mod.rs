@@ -290,8 +290,12 @@ pub(crate) fn backend(file: std::fs::File) -> Result<FileBackend> {
 /// behind the last record.
 fn replay(base: &RedbSubstrate, room: &Room, end: u64) -> Result<(RecordNumber, u64)> {
     let mark = base.snapshot()?.get(Space::Meta, meta::LOG)?;
-    let Some(mark) = mark else { return Ok((RecordNumber::default(), 0)) };
+    let Some(mark) = mark else {
+        record::check_not_later(room, RecordNumber::default())?;
+        return Ok((RecordNumber::default(), 0));
+    };
     let merged = RecordNumber::from_bytes(&mark).ok_or_else(|| StoreError::corrupt("the mark of the log"))?;
+    record::check_not_later(room, merged)?;
     let mut latest = merged.begin();
     let mut position = 0;
     let mut replayed = 0;

@@ -204,6 +204,19 @@ pub(super) fn read(room: &Room, position: u64, number: RecordNumber) -> Result<O
     Ok(Some((batch, record.bytes.len().next_multiple_of(ALIGNMENT_BYTES) as u64)))
 }
 
+/// Makes sure that the tree, which has everything up to `merged`, is not older than the log: the first record of a
+/// generation is written when the checkpoint before it has reached the disk.
+///
+/// # Errors
+/// `Corrupt` if the log begins with a record of a later generation.
+pub(super) fn check_not_later(room: &Room, merged: RecordNumber) -> Result<()> {
+    let is_later = |found: RecordNumber| found.generation > merged.generation;
+    if room.is_there() && read_whole(room, 0, is_later)?.is_some() {
+        return Err(StoreError::corrupt("the database is older than the commits in its log"));
+    }
+    Ok(())
+}
+
 /// Makes sure that the log ends at `position`, before `end`, because no more was acknowledged: a record that was written
 /// after the one which is missing had been synced, or a note of it, is a proof that this one was damaged later.
 ///

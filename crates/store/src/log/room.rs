@@ -99,6 +99,11 @@ impl Room {
         self.shared.capacity
     }
 
+    /// Whether the file has the room already.
+    pub(super) fn is_there(&self) -> bool {
+        self.shared.has_head.load(Ordering::Relaxed)
+    }
+
     /// Reads bytes of the room.
     pub(super) fn read(&self, position: u64, out: &mut [u8]) -> io::Result<()> {
         self.shared.file.read(self.place(position), out)

@@ -28,7 +28,7 @@ use super::fault;
 use super::leaf_tables::{RedbLeafTable, RedbLeaves, pack_single_entries};
 use super::leaves::{self, LeafScan, Limits};
 use super::overlay::Overlay;
-use super::pages::{CheckedPages, HeadState, SyncedHeader, damaged_page};
+use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
     Direction, Durability, Entries, KeyBounds, KeyChange, KeySpan, Reopened, Slice, Space, Substrate,
     SubstrateState, WriteBatch, is_empty_span,
@@ -237,7 +237,7 @@ fn open_database(
     if strict.head_is_damaged() {
         tracing::warn!("one of the two copies of the file's head is damaged; the other one is used");
     }
-    let database = match open_pages(&strict, cache_bytes) {
+    let database = match open_pages(&strict, Candidates::LatestOrBefore, cache_bytes) {
         // After a crash pages may be newer than their checksums: redb has to look at its own.
         Err(StoreError::Corrupt { .. }) => return recover_database(pages()?, cache_bytes, writable),
         opened => opened?,
@@ -247,8 +247,8 @@ fn open_database(
 
 /// Opens a database after a crash that has left pages which do not fit their checksums.
 fn recover_database(pages: CheckedPages, cache_bytes: usize, writable: bool) -> Result<Open> {
-    pages.begin_recovery();
-    let opened = open_pages(&pages, cache_bytes);
+    let candidates = pages.begin_recovery();
+    let opened = open_pages(&pages, candidates, cache_bytes);
     let database = opened.map_err(|error| match (error, pages.suspects().first()) {
         (StoreError::Corrupt { what }, Some(page)) => {
             StoreError::Corrupt { what: format!("{}; {what}", damaged_page(*page)) }
@@ -259,7 +259,7 @@ fn recover_database(pages: CheckedPages, cache_bytes: usize, writable: bool) -> 
     Ok(Open { database, pages, writable })
 }
 
-fn open_pages(pages: &CheckedPages, cache_bytes: usize) -> Result<Database> {
+fn open_pages(pages: &CheckedPages, candidates: Candidates, cache_bytes: usize) -> Result<Database> {
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
     builder.set_repair_callback({
@@ -268,7 +268,12 @@ fn open_pages(pages: &CheckedPages, cache_bytes: usize) -> Result<Database> {
             let percent = (100.0 * session.progress()).round();
             tracing::info!(percent, "the database was not closed: comparing the checksums of its pages");
             // Between the first and the second look redb goes back by a commit.
-            if (0.2..0.5).contains(&session.progress()) {
+            if !(0.2..0.5).contains(&session.progress()) {
+                return;
+            }
+            if candidates == Candidates::Latest {
+                session.abort();
+            } else {
                 tracing::warn!("the last commit had not reached the disk whole; the one before it is taken");
                 pages.forget_suspects();
             }
@@ -282,6 +287,9 @@ pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
     match error.into() {
         redb::Error::Io(error) => error.into(),
         redb::Error::DatabaseAlreadyOpen => StoreError::InUse,
+        redb::Error::RepairAborted => {
+            StoreError::corrupt("what the last commit wrote was damaged after it had reached the disk")
+        }
         redb::Error::Corrupted(what) => StoreError::Corrupt { what },
         redb::Error::PreviousIo => StoreError::Poisoned,
         redb::Error::DatabaseClosed => StoreError::Reopened,

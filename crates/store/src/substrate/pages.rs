@@ -32,6 +32,10 @@
 //! sync, so a crash may leave pages that are newer than their checksum. If an open meets one, redb is made to look at
 //! everything: such pages are handed out and remembered ([`CheckedPages::begin_recovery`]); those that it accepted are then taken as sound
 //! ([`CheckedPages::end_recovery`]). A sector is written whole or not at all, or its twin is used.
+//!
+//! A commit in two phases, as all of ours are, was on the disk whole before the header led to it: of such a one no crash
+//! leaves a part, so a page of it that fits no checksum was damaged later. redb must not go back to the commit before then:
+//! what was acknowledged since would be lost without a word.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -75,6 +79,9 @@ const REDB_FLAGS: usize = 9;
 const REDB_FLAG_SECOND_SLOT: u8 = 1;
 const REDB_FLAG_RECOVERY: u8 = 2;
 const REDB_FLAG_TWO_PHASES: u8 = 4;
+/// Place of the first of redb's two commit slots in its header, and their size; a slot ends with its checksum.
+const REDB_SLOTS: usize = 64;
+const REDB_SLOT_BYTES: usize = 128;
 
 /// Bytes of data pages of one of redb's regions.
 const REGION_BYTES: u64 = 4 << 30;
@@ -118,6 +125,15 @@ struct State {
     groups: BTreeMap<u64, Group>,
     /// While redb opens: pages that did not fit their checksum, with the checksum of what they hold.
     suspects: Option<HashMap<u64, u64>>,
+}
+
+/// Which commits may be what a file holds after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Candidates {
+    /// The latest one was on the disk whole.
+    Latest,
+    /// The latest one, or the one before if that is not whole.
+    LatestOrBefore,
 }
 
 /// redb's header as of a sync: leads to nothing but what was synced then, since redb never writes over what it needs.
@@ -202,13 +218,19 @@ impl CheckedPages {
     }
 
     /// As [`CheckedPages::collect_suspects`]; and the header tells redb to compare its own checksums of everything that it
-    /// reaches, before it takes anything for what it says.
-    pub(crate) fn begin_recovery(&self) {
+    /// reaches, before it takes anything for what it says. Gives which commits redb may take.
+    pub(crate) fn begin_recovery(&self) -> Candidates {
         self.collect_suspects();
         let mut state = self.state.lock();
-        if let Some(flags) = state.header.get_mut(REDB_FLAGS) {
-            *flags = (*flags | REDB_FLAG_RECOVERY) & !REDB_FLAG_TWO_PHASES;
+        let flags = state.header[REDB_FLAGS];
+        state.header[REDB_FLAGS] = (flags | REDB_FLAG_RECOVERY) & !REDB_FLAG_TWO_PHASES;
+        if flags & REDB_FLAG_TWO_PHASES == 0 {
+            return Candidates::LatestOrBefore;
         }
+        // Without its checksum redb does not prefer the other slot, which may be newer: a commit that was not finished.
+        let other = usize::from(flags & REDB_FLAG_SECOND_SLOT == 0);
+        state.header[REDB_SLOTS + (other + 1) * REDB_SLOT_BYTES - 1] ^= 0xFF;
+        Candidates::Latest
     }
 
     /// Forgets what was remembered: redb has rejected the commit that these pages belong to.
