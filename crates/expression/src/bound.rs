@@ -1,9 +1,13 @@
 //! Expressions that stand for themselves, each in a frame of its own: conditions and values of PSQL, defaults, CHECKs.
 
-use farbird_types::{Error, Result, Value, convert, isc};
+use std::sync::Arc;
+
+use farbird_types::{ColumnType, Error, Result, Value, convert, isc};
 
 use crate::context::{ExecutionContext, Frame};
+use crate::frame_size::FrameSize;
 use crate::tree::{BoundExpression, DomainConstraint, Expression};
+use crate::whole::WholeProgram;
 
 impl DomainConstraint {
     /// Fails unless a value is allowed.
@@ -28,6 +32,12 @@ impl DomainConstraint {
 }
 
 impl BoundExpression {
+    /// An expression in a frame of its own, with the type of its values.
+    pub fn new(expression: Expression, column_type: ColumnType, frame: FrameSize) -> BoundExpression {
+        let program = WholeProgram::of(&expression).map(Arc::new);
+        BoundExpression { expression: Arc::new(expression), column_type, frame, program }
+    }
+
     /// Its value, on no row.
     ///
     /// # Errors
@@ -41,6 +51,11 @@ impl BoundExpression {
     /// # Errors
     /// Those of the expression.
     pub fn evaluate_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
+        if let Some(program) = &self.program
+            && let Some(value) = program.value(row, &context.parameters)
+        {
+            return Ok(value);
+        }
         self.in_frame(context, |expression, context| expression.evaluate(row, context))
     }
 
@@ -57,6 +72,11 @@ impl BoundExpression {
     /// # Errors
     /// Those of the expression.
     pub fn truth_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
+        if let Some(program) = &self.program
+            && let Some(truth) = program.truth(row, &context.parameters)
+        {
+            return Ok(Some(truth));
+        }
         self.in_frame(context, |expression, context| expression.truth(row, context))
     }
 

@@ -10,6 +10,7 @@
 //! | `evaluate` | values of expressions |
 //! | `predicate` | truth of expressions, three-valued |
 //! | `bound` | expressions with frames of their own |
+//! | `whole` | programs for arithmetic and comparisons of numbers that fit 64 bits |
 //! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
 //! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `subquery` | queries inside expressions: what they take from the row around them |
@@ -40,6 +41,7 @@ mod static_type;
 mod subquery;
 mod tree;
 mod visit;
+mod whole;
 
 pub use context::{
     Above, Definitions, ExecutionContext, Frame, ProcedureRows, RoutineState, Routines, RunningSubquery,

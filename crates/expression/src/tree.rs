@@ -13,6 +13,7 @@ use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::{Collation, ColumnType, SqlType, Value};
 
 use crate::frame_size::FrameSize;
+use crate::whole::WholeProgram;
 use farbird_catalog::Routine;
 use farbird_function::{ScalarFunction, Signature};
 
@@ -351,6 +352,8 @@ pub struct BoundExpression {
     pub column_type: ColumnType,
     /// What its frame needs.
     pub frame: FrameSize,
+    /// Its quick way, if it has one.
+    pub(crate) program: Option<Arc<WholeProgram>>,
 }
 
 impl Expression {

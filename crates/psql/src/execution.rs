@@ -640,6 +640,10 @@ fn charged_bytes(value: &Value) -> usize {
 /// `virmemexh` past the statement's memory.
 fn assign(context: &mut ExecutionContext<'_>, slot: usize, value: Value) -> Result<()> {
     let Some(variable) = context.parameters.get_mut(slot) else { return Ok(()) };
+    if !matches!((&*variable, &value), (Value::Text(_), _) | (_, Value::Text(_))) {
+        *variable = value;
+        return Ok(());
+    }
     let (before, after) = (charged_bytes(variable), charged_bytes(&value));
     match (&mut context.variables, after.checked_sub(before)) {
         (_, Some(0)) | (None, None) => {}

@@ -24,11 +24,7 @@ pub(crate) fn bind_alone(
     if let Some(target) = target {
         bound = bound.converted(target);
     }
-    let expression = BoundExpression {
-        expression: Arc::new(bound.expression),
-        column_type: bound.column_type,
-        frame: binder.frame,
-    };
+    let expression = BoundExpression::new(bound.expression, bound.column_type, binder.frame);
     Ok((expression, binder.accesses.into_iter().collect()))
 }
 
@@ -46,11 +42,7 @@ pub(crate) fn bind_row_expression(
     if let Some(target) = target {
         bound = bound.converted(target);
     }
-    let expression = BoundExpression {
-        expression: Arc::new(bound.expression),
-        column_type: bound.column_type,
-        frame: binder.frame,
-    };
+    let expression = BoundExpression::new(bound.expression, bound.column_type, binder.frame);
     Ok((expression, binder.accesses.into_iter().collect()))
 }
 
@@ -63,11 +55,8 @@ pub(crate) fn bind_domain_check(
     binder.inside_definition = true;
     binder.domain_value = Some(*domain_type);
     let condition = quantified_to_truth(binder.bind_condition(check)?, false);
-    let condition = BoundExpression {
-        expression: Arc::new(condition),
-        column_type: ColumnType { sql_type: SqlType::Boolean, nullable: true },
-        frame: binder.frame,
-    };
+    let truth = ColumnType { sql_type: SqlType::Boolean, nullable: true };
+    let condition = BoundExpression::new(condition, truth, binder.frame);
     Ok((condition, binder.accesses.into_iter().collect()))
 }
 

@@ -235,11 +235,11 @@ impl Binder<'_> {
             name: String::new(),
             relation: changed.name.clone(),
             triggers: triggers.map(str::to_owned),
-            condition: BoundExpression {
-                expression: Arc::new(check.clone()),
-                column_type: farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },
-                frame: self.frame,
-            },
+            condition: BoundExpression::new(
+                check.clone(),
+                farbird_types::ColumnType { sql_type: SqlType::Boolean, nullable: true },
+                self.frame,
+            ),
         }));
         Ok(target)
     }
