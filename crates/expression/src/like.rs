@@ -4,24 +4,25 @@
 //! where `_` or `%` ask for it. The time is bounded by the product of both lengths: only the last `%` is ever retried.
 
 use farbird_types::{CharacterSet, Error, Result, isc};
+use memchr::memmem::Finder;
 
 use farbird_session::Interrupt;
 
 /// A compiled LIKE pattern.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct LikePattern {
     parts: Vec<Part>,
     character_set: CharacterSet,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum Part {
     /// These bytes: one or more characters.
     Literal(Vec<u8>),
     /// `_`
     One,
-    /// `%`
-    Many,
+    /// `%`; what looks for the literal behind it, if that can be found by its bytes.
+    Many(Option<Finder<'static>>),
 }
 
 impl LikePattern {
@@ -47,10 +48,20 @@ impl LikePattern {
                 continue;
             }
             match character {
-                b"%" if parts.last() == Some(&Part::Many) => {}
-                b"%" => parts.push(Part::Many),
+                b"%" if matches!(parts.last(), Some(Part::Many(_))) => {}
+                b"%" => parts.push(Part::Many(None)),
                 b"_" => parts.push(Part::One),
                 other => literal(&mut parts, other),
+            }
+        }
+        if character_set.is_found_by_bytes() {
+            for place in 1..parts.len() {
+                let (before, behind) = parts.split_at_mut(place);
+                if let (Some(Part::Many(finder)), Some(Part::Literal(run))) =
+                    (before.last_mut(), behind.first())
+                {
+                    *finder = Some(Finder::new(run).into_owned());
+                }
             }
         }
         Ok(LikePattern { parts, character_set })
@@ -63,16 +74,24 @@ impl LikePattern {
     pub(crate) fn matches(&self, text: &[u8], interrupt: &Interrupt) -> Result<bool> {
         let mut place = 0;
         let mut part = 0;
-        // Where to go on if what follows the last `%` does not match: the part after it, one character further.
+        // Where to go on if what follows the last `%` does not match: at that `%`, one character further.
         let mut retry: Option<(usize, usize)> = None;
         loop {
             let advanced = match self.parts.get(part) {
-                Some(Part::Many) => {
+                Some(Part::Many(finder)) => {
                     if part + 1 == self.parts.len() {
                         return Ok(true);
                     }
-                    retry = Some((part + 1, place));
-                    Some(place)
+                    interrupt.check()?;
+                    let from = match finder {
+                        None => place,
+                        Some(finder) => match finder.find(text.get(place..).unwrap_or_default()) {
+                            Some(found) => place + found,
+                            None => return Ok(false),
+                        },
+                    };
+                    retry = Some((part, from));
+                    Some(from)
                 }
                 Some(Part::One) => self.next_character(text, place),
                 Some(Part::Literal(run)) => {
@@ -87,12 +106,10 @@ impl LikePattern {
                     place = next;
                     part += 1;
                 }
-                (None, Some((after, from))) => {
-                    interrupt.check()?;
+                (None, Some((many, from))) => {
                     let Some(next) = self.next_character(text, from) else { return Ok(false) };
-                    retry = Some((after, next));
                     place = next;
-                    part = after;
+                    part = many;
                 }
                 (None, None) => return Ok(false),
             }
@@ -148,6 +165,39 @@ mod tests {
         assert!(like("a#b", "a##b", Some("#")));
         let error = LikePattern::compile(b"a#b", Some(b"#"), CharacterSet::UTF8).unwrap_err();
         assert_eq!(error.gds_code(), isc::ESCAPE_INVALID);
+    }
+
+    /// All patterns and texts of few letters, beside a matching that tries everything.
+    #[test]
+    fn every_short_pattern_matches_what_it_says() {
+        fn says(text: &[char], pattern: &[char]) -> bool {
+            match pattern.split_first() {
+                None => text.is_empty(),
+                Some(('%', rest)) => (0..=text.len()).any(|skipped| says(&text[skipped..], rest)),
+                Some(('_', rest)) => !text.is_empty() && says(&text[1..], rest),
+                Some((letter, rest)) => text.first() == Some(letter) && says(&text[1..], rest),
+            }
+        }
+        let words = |letters: &[char], longest: usize| {
+            let mut words = vec![String::new()];
+            let mut from = 0;
+            for _ in 0..longest {
+                let until = words.len();
+                for word in from..until {
+                    letters.iter().for_each(|letter| words.push(format!("{}{letter}", words[word])));
+                }
+                from = until;
+            }
+            words
+        };
+        let texts = words(&['a', 'ä', 'b'], 4);
+        for pattern in words(&['a', 'ä', '%', '_'], 4) {
+            for text in &texts {
+                let [seen, wanted] =
+                    [text.as_str(), pattern.as_str()].map(|word| word.chars().collect::<Vec<_>>());
+                assert_eq!(like(text, &pattern, None), says(&seen, &wanted), "{text} like {pattern}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use farbird_types::{CharacterSet, Error, Result, SqlType, Text, Value, collation, isc};
+use memchr::memmem;
 
 use crate::compiled_pattern::{CompiledPattern, Like, Similar};
 use crate::context::ExecutionContext;
@@ -13,7 +14,6 @@ use crate::similar::SimilarPattern;
 use crate::tree::{Expression, PatternKind, PatternMatch};
 use farbird_function::argument;
 use farbird_function::blob::text_of;
-use farbird_session::Interrupt;
 
 impl PatternMatch {
     /// Whether the operand matches; `None` if any part is NULL.
@@ -41,7 +41,8 @@ impl PatternMatch {
             PatternKind::Containing => {
                 let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
                 let (operand, part) = (self.without_case(&operand), self.without_case(&part));
-                contains(&operand, &part, &context.session.interrupt).map(Some)
+                context.check_interrupt()?;
+                Ok(Some(memmem::find(&operand, &part).is_some()))
             }
             PatternKind::Like | PatternKind::Similar | PatternKind::SubstringSimilar => {
                 let compiled = self.compiled(pattern, escape, character_set, context)?;
@@ -157,18 +158,4 @@ impl PatternMatch {
 /// A text in the character set of the operand; texts of no character set are taken as they are.
 fn in_character_set(text: &Text, character_set: CharacterSet) -> Result<Text> {
     if character_set.is_bytes() { Ok(text.clone()) } else { text.transliterate(character_set) }
-}
-
-/// Whether `part` stands anywhere in `text`.
-fn contains(text: &[u8], part: &[u8], interrupt: &Interrupt) -> Result<bool> {
-    let Some((first, rest)) = part.split_first() else { return Ok(true) };
-    let mut text = text;
-    while let Some(place) = text.iter().position(|byte| byte == first) {
-        interrupt.check()?;
-        text = text.get(place + 1..).unwrap_or_default();
-        if text.starts_with(rest) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

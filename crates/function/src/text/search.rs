@@ -1,6 +1,7 @@
 //! POSITION, REPLACE: looking for a text inside another, as the collation sees it.
 
 use farbird_types::{CharacterSet, Collation, ColumnType, Result, SqlType, Value, isc};
+use memchr::memmem;
 
 use super::kinds::{any_null, joined, null_text, text_of_length, working_set};
 use super::part::argument_error;
@@ -10,8 +11,8 @@ use crate::context::Context;
 use crate::result_type::{same_as, text_chars_in, text_kind};
 use crate::{Argument, Call, argument};
 
-/// Selection of a text that are tried between two looks at the interrupt: each may take as long as the part is.
-const PLACES_BETWEEN_LOOKS: usize = 1 << 10;
+/// Places of a text that are tried between two looks at the interrupt.
+const PLACES_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// Each text takes the other's type; the start is INTEGER.
 pub(super) fn position_parameter(index: usize, arguments: &[Argument<'_>]) -> Option<ColumnType> {
@@ -102,14 +103,13 @@ pub(super) fn replace(context: &mut Context<'_>, call: &Call<'_>) -> Result<Valu
 /// # Errors
 /// The interrupt's: texts may be long BLOBs.
 fn find(set: CharacterSet, text: &[u8], part: &[u8], context: &Context<'_>) -> Result<Option<usize>> {
-    // In UTF-8 and in single-byte sets the bytes of a character never begin inside another.
-    if set.bytes_per_character() == 1 || set == CharacterSet::UTF8 || set == CharacterSet::UNICODE_FSS {
+    if set.is_found_by_bytes() {
         let places = (text.len() + 1).saturating_sub(part.len());
         for from in (0..places).step_by(PLACES_BETWEEN_LOOKS) {
             context.check_interrupt()?;
             let until = places.min(from + PLACES_BETWEEN_LOOKS);
             let searched = text.get(from..until + part.len() - 1).unwrap_or_default();
-            if let Some(found) = searched.windows(part.len()).position(|window| window == part) {
+            if let Some(found) = memmem::find(searched, part) {
                 return Ok(Some(from + found));
             }
         }

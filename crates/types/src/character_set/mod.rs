@@ -232,6 +232,11 @@ impl CharacterSet {
         length.min(bytes.len())
     }
 
+    /// Whether the bytes of a character never begin inside another one: then a text is found in another by its bytes.
+    pub fn is_found_by_bytes(self) -> bool {
+        self.bytes_per_character() == 1 || self.encoding() == Encoding::Utf8
+    }
+
     /// How many characters the bytes are: CHAR_LENGTH.
     pub fn char_length(self, bytes: &[u8]) -> usize {
         match self.encoding() {
@@ -246,6 +251,11 @@ impl CharacterSet {
     pub fn byte_offset(self, bytes: &[u8], characters: usize) -> usize {
         if self.bytes_per_character() == 1 {
             return characters.min(bytes.len());
+        }
+        // ASCII is one byte a character in all sets.
+        let as_bytes = bytes.get(..characters.min(bytes.len())).unwrap_or_default();
+        if as_bytes.is_ascii() {
+            return as_bytes.len();
         }
         self.characters(bytes).take(characters).map(<[u8]>::len).sum()
     }
