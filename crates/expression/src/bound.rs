@@ -7,7 +7,7 @@ use farbird_types::{ColumnType, Error, Result, Value, convert, isc};
 use crate::context::{ExecutionContext, Frame};
 use crate::frame_size::FrameSize;
 use crate::tree::{BoundExpression, DomainConstraint, Expression};
-use crate::whole::WholeProgram;
+use crate::whole_compile::program_of;
 
 impl DomainConstraint {
     /// Fails unless a value is allowed.
@@ -34,7 +34,7 @@ impl DomainConstraint {
 impl BoundExpression {
     /// An expression in a frame of its own, with the type of its values.
     pub fn new(expression: Expression, column_type: ColumnType, frame: FrameSize) -> BoundExpression {
-        let program = WholeProgram::of(&expression).map(Arc::new);
+        let program = program_of(&expression).map(Arc::new);
         BoundExpression { expression: Arc::new(expression), column_type, frame, program }
     }
 

@@ -8,9 +8,9 @@
 //! | `frame_size` | what they need of the frame that they run in |
 //! | `context` | what running statements have at hand: surroundings, state, and what they ask of those above |
 //! | `evaluate` | values of expressions |
-//! | `predicate` | truth of expressions, three-valued |
+//! | `predicate`, `comparison` | truth of expressions, three-valued |
 //! | `bound` | expressions with frames of their own |
-//! | `whole` | programs for arithmetic and comparisons of numbers that fit 64 bits |
+//! | `whole`, `whole_compile` | programs for arithmetic and comparisons of numbers that fit 64 bits |
 //! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
 //! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `subquery` | queries inside expressions: what they take from the row around them |
@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod bound;
+mod comparison;
 mod compiled_pattern;
 mod context;
 mod context_variable;
@@ -42,7 +43,9 @@ mod subquery;
 mod tree;
 mod visit;
 mod whole;
+mod whole_compile;
 
+pub use comparison::operator_holds;
 pub use context::{
     Above, Definitions, ExecutionContext, Frame, ProcedureRows, RoutineState, Routines, RunningSubquery,
     Subqueries, SystemTables,
@@ -51,7 +54,7 @@ pub use context_variable::{context_type, error_type};
 pub use evaluate::{evaluate_all, row_of_db_key};
 pub use frame_size::FrameSize;
 pub use nesting::{DEPTH_MAX, nested};
-pub use predicate::{is_distinct, operator_holds};
+pub use predicate::is_distinct;
 pub use restart::Restart;
 pub use stack::{StackSegment, on_new_stack};
 pub use tree::{

@@ -22,7 +22,7 @@ enum Part {
     /// `_`
     One,
     /// `%`; what looks for the literal behind it, if that can be found by its bytes.
-    Many(Option<Finder<'static>>),
+    Many(Option<Box<Finder<'static>>>),
 }
 
 impl LikePattern {
@@ -60,7 +60,7 @@ impl LikePattern {
                 if let (Some(Part::Many(finder)), Some(Part::Literal(run))) =
                     (before.last_mut(), behind.first())
                 {
-                    *finder = Some(Finder::new(run).into_owned());
+                    *finder = Some(Box::new(Finder::new(run).into_owned()));
                 }
             }
         }

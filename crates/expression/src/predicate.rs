@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use farbird_sql::ast::{ComparisonOperator, Truth};
+use farbird_sql::ast::Truth;
 use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
+use crate::comparison::operator_holds;
 use crate::context::ExecutionContext;
 use crate::subquery;
 use crate::tree::Expression;
@@ -141,18 +142,6 @@ fn in_list(
         }
     }
     Ok(if unknown { None } else { Some(false) })
-}
-
-/// Whether a comparison came out as the operator asks.
-pub fn operator_holds(operator: ComparisonOperator, order: Ordering) -> bool {
-    match operator {
-        ComparisonOperator::Equal => order.is_eq(),
-        ComparisonOperator::NotEqual => order.is_ne(),
-        ComparisonOperator::Less => order.is_lt(),
-        ComparisonOperator::LessOrEqual => order.is_le(),
-        ComparisonOperator::Greater => order.is_gt(),
-        ComparisonOperator::GreaterOrEqual => order.is_ge(),
-    }
 }
 
 /// Compares two operands; nothing is copied for columns, constants and parameters.

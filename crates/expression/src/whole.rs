@@ -1,8 +1,6 @@
 //! Programs for what loops of PSQL do most: arithmetic and comparisons of exact numbers that fit 64 bits.
 //!
-//! A program is made of an expression when it is bound, if nothing but constants, variables, columns, `+ - * /`, MOD, CAST,
-//! comparisons, AND, OR and NOT stands in it and no digits have to be moved between scales. It computes in plain registers, where
-//! the ordinary evaluation makes a [`Value`] at each step.
+//! A program computes in plain registers, where the ordinary evaluation makes a [`Value`] at each step. `whole_compile` makes it.
 //!
 //! # Promises
 //! - A program gives what the ordinary evaluation gives, or nothing: for NULL, values of other types and scales, overflows,
@@ -10,11 +8,9 @@
 //! - So errors are made in one place only, and not here.
 
 use farbird_sql::ast::ComparisonOperator;
-use farbird_types::arithmetic::ArithmeticOperator;
-use farbird_types::{ExactWidth, SqlType, Value};
+use farbird_types::{ExactWidth, Value};
 
-use crate::predicate::operator_holds;
-use crate::tree::Expression;
+use crate::comparison::operator_holds;
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
@@ -71,15 +67,6 @@ pub(crate) enum Condition {
 }
 
 impl WholeProgram {
-    /// The program of an expression, if it has one. What stands by itself (a constant, a variable) needs none.
-    pub(crate) fn of(expression: &Expression) -> Option<WholeProgram> {
-        if let Some(condition) = Condition::of(expression) {
-            return Some(WholeProgram::Condition(condition));
-        }
-        let (width, scale) = computed_type(expression)?;
-        Some(WholeProgram::Number { number: Number::of(expression, scale)?, width, scale })
-    }
-
     /// The value, if it is a number.
     #[inline]
     pub(crate) fn value(&self, row: &[Value], parameters: &[Value]) -> Option<Value> {
@@ -106,50 +93,6 @@ impl WholeProgram {
 }
 
 impl Number {
-    /// An expression as a number of this scale.
-    fn of(expression: &Expression, scale: i8) -> Option<Number> {
-        match expression {
-            Expression::Constant(Value::Integer { unscaled, scale: found }) if *found == scale => {
-                Some(Number::Constant(*unscaled))
-            }
-            Expression::Parameter(place) => Some(Number::Parameter { place: *place, scale }),
-            Expression::Column(place) => Some(Number::Column { place: *place, scale }),
-            Expression::Negate(operand) => Some(Number::Negated(Box::new(Number::of(operand, scale)?))),
-            Expression::Cast { operand, to: SqlType::Exact { width, scale: to, .. } } if *to == scale => {
-                let operand = Number::of(operand, scale)?;
-                let (lowest, highest) = width.range();
-                Some(match (i64::try_from(lowest), i64::try_from(highest)) {
-                    (Ok(lowest), Ok(highest)) if *width != ExactWidth::Int64 => {
-                        Number::Within { lowest, highest, operand: Box::new(operand) }
-                    }
-                    _ => operand,
-                })
-            }
-            Expression::Arithmetic { operator, left, right, .. } if computed_type(expression)?.1 == scale => {
-                let (operator, left_scale, right_scale) = match operator {
-                    ArithmeticOperator::Add => (Operator::Add, scale, scale),
-                    ArithmeticOperator::Subtract => (Operator::Subtract, scale, scale),
-                    ArithmeticOperator::Multiply => {
-                        let left = known_scale(left).or_else(|| Some(scale - known_scale(right)?));
-                        let left = left.or((scale == 0).then_some(0))?;
-                        (Operator::Multiply, left, scale.checked_sub(left)?)
-                    }
-                    // A divisor with decimal places takes digits of the dividend.
-                    ArithmeticOperator::Divide if scale == 0 => (Operator::Divide, 0, 0),
-                    ArithmeticOperator::Divide => return None,
-                };
-                let operands = (Number::of(left, left_scale)?, Number::of(right, right_scale)?);
-                Some(Number::Computed { operator, operands: Box::new(operands) })
-            }
-            Expression::Function { function, arguments, .. } if function.0.name == "MOD" && scale == 0 => {
-                let [left, right] = arguments.as_slice() else { return None };
-                let operands = Box::new((Number::of(left, 0)?, Number::of(right, 0)?));
-                Some(Number::Computed { operator: Operator::Modulo, operands })
-            }
-            _ => None,
-        }
-    }
-
     fn compute(&self, row: &[Value], parameters: &[Value]) -> Option<i64> {
         match self {
             Number::Constant(number) => Some(*number),
@@ -176,21 +119,6 @@ impl Number {
 }
 
 impl Condition {
-    fn of(expression: &Expression) -> Option<Condition> {
-        let all = |parts: &[Expression]| parts.iter().map(Condition::of).collect::<Option<Vec<_>>>();
-        match expression {
-            Expression::Comparison { operator, left, right, .. } => {
-                let scale = known_scale(left).or_else(|| known_scale(right)).unwrap_or(0);
-                let operands = (Number::of(left, scale)?, Number::of(right, scale)?);
-                Some(Condition::Compare { operator: *operator, operands: Box::new(operands) })
-            }
-            Expression::And(parts) => all(parts).map(Condition::All),
-            Expression::Or(parts) => all(parts).map(Condition::Any),
-            Expression::Not(operand) => Some(Condition::Not(Box::new(Condition::of(operand)?))),
-            _ => None,
-        }
-    }
-
     fn holds(&self, row: &[Value], parameters: &[Value]) -> Option<bool> {
         match self {
             Condition::Compare { operator, operands } => {
@@ -225,28 +153,5 @@ fn read(value: &Value, wanted: i8) -> Option<i64> {
         Value::Integer { unscaled, scale } if *scale == wanted => Some(*unscaled),
         Value::Int128 { unscaled, scale } if *scale == wanted => i64::try_from(*unscaled).ok(),
         _ => None,
-    }
-}
-
-/// Width and scale of the value of an expression that computes an exact number.
-fn computed_type(expression: &Expression) -> Option<(ExactWidth, i8)> {
-    let sql_type = match expression {
-        Expression::Arithmetic { result, .. } => result,
-        Expression::Cast { to, .. } => to,
-        Expression::Function { signature, .. } => &signature.result.sql_type,
-        _ => return None,
-    };
-    match sql_type {
-        SqlType::Exact { width, scale, .. } => Some((*width, *scale)),
-        _ => None,
-    }
-}
-
-/// The scale of an expression's values, where it shows.
-fn known_scale(expression: &Expression) -> Option<i8> {
-    match expression {
-        Expression::Constant(Value::Integer { scale, .. }) => Some(*scale),
-        Expression::Negate(operand) => known_scale(operand),
-        other => computed_type(other).map(|(_, scale)| scale),
     }
 }
