@@ -72,6 +72,8 @@ pub(crate) struct MergedColumn {
     pub(crate) column: NamedColumn,
     /// What it was made of, in FROM order: places of table and column. It is seen where the first one stands.
     pub(crate) members: Vec<(usize, usize)>,
+    /// COALESCE of them, which it is the same as where a query groups.
+    pub(crate) whole: Expression,
 }
 
 /// Common tables of one WITH.

@@ -19,7 +19,7 @@ use crate::bind::namespace::NamedTable;
 use crate::bind::prepared::{Action, Prepared, QueryDescription, QueryOptions, VariableScope};
 use crate::block::{LockWish, Outline};
 use crate::bound::environment::Environment;
-use crate::bound::opaque::OpaqueColumns;
+use crate::bound::opaque::{ColumnPlace, OpaqueColumns};
 use crate::bound::query::{AggregatesAllowed, BoundLimit, BoundSelect, OutputColumn};
 use crate::bound::shape::Shape;
 use crate::node::{Node, RowNumberColumn, SelectPlan, SortKey};
@@ -198,7 +198,9 @@ impl Binder<'_> {
             self.bind_condition(condition)?.into_conjuncts(&mut conditions);
         }
         self.block().aggregates_allowed = AggregatesAllowed::GroupBy;
-        let has_expressions = self.namespace().tables.iter().any(NamedTable::has_expressions);
+        let namespace = self.namespace();
+        let has_expressions =
+            !namespace.merged.is_empty() || namespace.tables.iter().any(NamedTable::has_expressions);
         if has_expressions && (!select.group_by.is_empty() || select.having.is_some()) {
             self.block().opaque = Some(OpaqueColumns::default());
         }
@@ -356,7 +358,10 @@ impl Binder<'_> {
         let mut shown = Vec::new();
         for (number, table) in namespace.tables.iter().enumerate() {
             shown.extend((0..table.columns.len()).filter_map(|column| {
-                let place = Some((number, column)).filter(|place| namespace.merged_with(*place).is_none());
+                let place = match namespace.merged_with((number, column)) {
+                    Some(_) => ColumnPlace::Merged(number, column),
+                    None => ColumnPlace::Own(number, column),
+                };
                 Some((namespace.unqualified(number, column)?.clone(), place))
             }));
         }
@@ -374,13 +379,14 @@ impl Binder<'_> {
             return Err(at(error, qualifier.position));
         };
         let mut places = table.columns.iter().enumerate();
-        places.try_for_each(|(place, column)| self.push_named(column, Some((number, place)), columns))
+        places
+            .try_for_each(|(place, column)| self.push_named(column, ColumnPlace::Own(number, place), columns))
     }
 
     fn push_named(
         &mut self,
         column: &crate::bound::column::NamedColumn,
-        place: Option<(usize, usize)>,
+        place: ColumnPlace,
         columns: &mut Vec<OutputColumn>,
     ) -> Result<()> {
         let block = self.namespace().block;

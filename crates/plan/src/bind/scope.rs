@@ -11,14 +11,15 @@ use crate::bind::binder::{AggregatedColumn, Binder, Bound};
 use crate::bind::error::{dsql, sqlcode, unknown_column};
 use crate::bind::namespace::{CommonTable, NamedTable, Namespace, RowKey, RowNumber, alias_of};
 use crate::bound::column::{NamedColumn, NamedValue, Origin};
+use crate::bound::opaque::ColumnPlace;
 use crate::bound::source::SourceColumn;
 
 /// A column that was found: the namespace, and what it is there.
 struct Found {
     block: usize,
     column: NamedColumn,
-    /// Its place among the namespace's tables and columns, unless it was merged of several.
-    place: Option<(usize, usize)>,
+    /// Its place among the namespace's tables and columns.
+    place: ColumnPlace,
 }
 
 impl Binder<'_> {
@@ -68,12 +69,15 @@ impl Binder<'_> {
                     }
                     found = Some((table, column, (number, place)));
                 }
-                if let Some((_, column, place)) = found {
-                    let is_merged = qualifier.is_none() && namespace.merged_with(place).is_some();
+                if let Some((_, column, (table, place))) = found {
+                    let is_merged = qualifier.is_none() && namespace.merged_with((table, place)).is_some();
                     return Ok(Some(Found {
                         block: namespace.block,
                         column: column.clone(),
-                        place: (!is_merged).then_some(place),
+                        place: match is_merged {
+                            true => ColumnPlace::Merged(table, place),
+                            false => ColumnPlace::Own(table, place),
+                        },
                     }));
                 }
                 // A qualifier that names a table here hides tables of that name further out.
@@ -161,21 +165,23 @@ impl Binder<'_> {
         &mut self,
         block: usize,
         column: &NamedColumn,
-        place: Option<(usize, usize)>,
+        place: ColumnPlace,
     ) -> Result<Bound> {
         let mut bound = self.named_value(block, column)?;
-        let derived = match (&column.value, place) {
-            (NamedValue::Source(..), _) | (_, None) => return Ok(bound),
-            (NamedValue::Computed { .. }, _) => false,
-            (NamedValue::Expression(_), Some((table, _))) => {
-                let namespace = self.namespaces.iter().rev().find(|namespace| namespace.block == block);
-                namespace.and_then(|namespace| namespace.tables.get(table)).is_some_and(|table| table.derived)
+        let namespace = self.namespaces.iter().rev().find(|namespace| namespace.block == block);
+        let same = match (&column.value, place) {
+            (NamedValue::Source(..), _) => return Ok(bound),
+            (_, ColumnPlace::Merged(table, column)) => {
+                namespace.and_then(|namespace| Some(namespace.merged_with((table, column))?.whole.clone()))
             }
+            (NamedValue::Computed { .. }, _) => None,
+            (NamedValue::Expression(_), ColumnPlace::Own(table, _)) => namespace
+                .and_then(|namespace| namespace.tables.get(table))
+                .filter(|table| table.derived)
+                .map(|_| bound.expression.clone()),
         };
-        if let Some(opaque) = self.blocks.get_mut(block).and_then(|block| block.opaque.as_mut())
-            && let Some(place) = place
-        {
-            bound.expression = opaque.refer(place, bound.expression, derived);
+        if let Some(opaque) = self.blocks.get_mut(block).and_then(|block| block.opaque.as_mut()) {
+            bound.expression = opaque.refer(place, bound.expression, same);
         }
         Ok(bound)
     }

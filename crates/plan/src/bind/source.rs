@@ -31,6 +31,12 @@ struct Operands {
     kind: ast::JoinKind,
 }
 
+/// A column on one side of a join, with what it was made of.
+struct Operand {
+    column: NamedColumn,
+    members: Vec<(usize, usize)>,
+}
+
 /// LEFT JOIN. What a view or a LATERAL on its right side asks of its rows is a condition of the join, the first one.
 fn left_join(left: FromTree, mut right: FromTree, mut on: Vec<Expression>) -> FromTree {
     if let FromTree::Group(items, conditions) = &mut right {
@@ -149,11 +155,12 @@ impl Binder<'_> {
         let right_value = self.named_value(block, &right.column)?;
         let types = [*left_value.sql_type(), *right_value.sql_type()];
         let sql_type = farbird_types::arithmetic::common_type(&types)?;
+        let whole = Expression::Coalesce(vec![
+            left_value.clone().converted(&sql_type).expression,
+            right_value.clone().converted(&sql_type).expression,
+        ]);
         let value = match operands.kind {
-            ast::JoinKind::Full | ast::JoinKind::Right => Expression::Coalesce(vec![
-                left_value.clone().converted(&sql_type).expression,
-                right_value.clone().converted(&sql_type).expression,
-            ]),
+            ast::JoinKind::Full | ast::JoinKind::Right => whole.clone(),
             // Where the left side has NULL there is no partner.
             _ => left_value.clone().converted(&sql_type).expression,
         };
@@ -166,6 +173,7 @@ impl Binder<'_> {
                 origin: Origin { field: String::from("COALESCE"), ..Origin::default() },
             },
             members: left.members.into_iter().chain(right.members).collect(),
+            whole,
         };
         let namespace = self.namespace();
         namespace
@@ -179,7 +187,7 @@ impl Binder<'_> {
     ///
     /// # Errors
     /// `dsql_ambiguous_field_name` if there are several.
-    fn operand_column(&mut self, name: &Name, tables: Range<usize>) -> Result<Option<MergedColumn>> {
+    fn operand_column(&mut self, name: &Name, tables: Range<usize>) -> Result<Option<Operand>> {
         let namespace = self.namespace();
         let mut found = None;
         for number in tables {
@@ -199,7 +207,7 @@ impl Binder<'_> {
                 Some(merged) => merged.members.clone(),
                 None => vec![(number, place)],
             };
-            found = Some(MergedColumn { column: column.clone(), members });
+            found = Some(Operand { column: column.clone(), members });
         }
         Ok(found)
     }

@@ -1,4 +1,5 @@
-//! Opaque columns: those of derived tables, views and computed columns while a query that groups is bound.
+//! Opaque columns: those of derived tables, views, computed columns and those that USING has merged, while a query that groups is
+//! bound.
 //!
 //! Such a column stands for an expression, which the query is planned with. Whether a query that groups may show it is
 //! decided by the column, though: two columns that happen to be the same constant are two columns, and one that is
@@ -20,19 +21,33 @@ pub(crate) struct OpaqueColumns {
 
 #[derive(Debug)]
 struct OpaqueColumn {
-    /// Table and column in the block's namespace.
-    place: (usize, usize),
+    place: ColumnPlace,
     value: Expression,
-    /// Whether it is one of a derived table: the same as its expression.
-    derived: bool,
+    /// The expression that it is the same as, if there is one.
+    same: Option<Expression>,
+}
+
+/// Where a column stands in the block's namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColumnPlace {
+    /// Table and column.
+    Own(usize, usize),
+    /// One of those that USING and NATURAL have merged, by the place of the first one.
+    Merged(usize, usize),
 }
 
 impl OpaqueColumns {
-    /// The number for a column, as an expression. `value` computes what it stands for.
-    pub(crate) fn refer(&mut self, place: (usize, usize), value: Expression, derived: bool) -> Expression {
+    /// The number for a column, as an expression. `value` computes what it stands for; `same` is what may be written in its
+    /// stead: the expression of a derived table's column, COALESCE of those that were merged.
+    pub(crate) fn refer(
+        &mut self,
+        place: ColumnPlace,
+        value: Expression,
+        same: Option<Expression>,
+    ) -> Expression {
         let known = self.columns.iter().position(|column| column.place == place);
         let number = known.unwrap_or_else(|| {
-            self.columns.push(OpaqueColumn { place, value, derived });
+            self.columns.push(OpaqueColumn { place, value, same });
             self.columns.len() - 1
         });
         Expression::Column(FIRST + number)
@@ -68,14 +83,14 @@ impl OpaqueColumns {
     }
 
     fn is_derived(&self, expression: &Expression) -> bool {
-        self.find(expression).is_some_and(|column| column.derived)
+        self.find(expression).is_some_and(|column| column.same.is_some())
     }
 
-    fn replace(&self, expression: &mut Expression, only_derived: bool) {
+    /// Puts what columns stand for in the places of their numbers, or what may be written in their stead.
+    fn replace(&self, expression: &mut Expression, as_written: bool) {
         expression.rewrite(&mut |part| {
-            self.find(part)
-                .filter(|column| column.derived || !only_derived)
-                .map(|column| column.value.clone())
+            let column = self.find(part)?;
+            if as_written { column.same.clone() } else { Some(column.value.clone()) }
         });
     }
 }
