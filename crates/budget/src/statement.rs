@@ -22,11 +22,15 @@ pub struct StatementBudget {
     account: Arc<Account>,
     memory: Mutex<Taken>,
     temporary: Mutex<Taken>,
+    /// Of a part: what it is a part of.
+    whole: Option<Arc<StatementBudget>>,
 }
 
 #[derive(Debug, Default)]
 struct Taken {
     usage: Usage,
+    /// All that was ever taken, whatever was given back meanwhile.
+    total: u64,
     /// What the account was asked for.
     counted: u64,
 }
@@ -34,12 +38,20 @@ struct Taken {
 impl Account {
     /// The budget of a statement.
     pub fn statement(self: &Arc<Self>) -> Arc<StatementBudget> {
-        let account = Arc::clone(self);
-        Arc::new(StatementBudget { account, memory: Mutex::default(), temporary: Mutex::default() })
+        StatementBudget::of(Arc::clone(self), None)
     }
 }
 
 impl StatementBudget {
+    fn of(account: Arc<Account>, whole: Option<Arc<StatementBudget>>) -> Arc<StatementBudget> {
+        Arc::new(StatementBudget { account, memory: Mutex::default(), temporary: Mutex::default(), whole })
+    }
+
+    /// A part of it, to see what somebody takes: whatever is taken of the part is taken of the whole, within its limits.
+    pub fn part(self: &Arc<Self>) -> Arc<StatementBudget> {
+        StatementBudget::of(Arc::clone(&self.account), Some(Arc::clone(self)))
+    }
+
     /// A statement that belongs to no server: what runs while nobody is attached. It has the usual limits.
     pub fn alone() -> Arc<StatementBudget> {
         Account::server(Limits::default()).statement()
@@ -50,6 +62,11 @@ impl StatementBudget {
         self.taken(resource).lock().usage
     }
 
+    /// All that it ever took, whatever it gave back meanwhile.
+    pub fn taken_in_all(&self, resource: Resource) -> u64 {
+        self.taken(resource).lock().total
+    }
+
     /// The account that it belongs to.
     pub fn account(&self) -> &Arc<Account> {
         &self.account
@@ -57,6 +74,9 @@ impl StatementBudget {
 
     /// How much memory somebody who can spill may have in all, if he has `held` now.
     pub(super) fn share(&self, held: u64) -> u64 {
+        if let Some(whole) = &self.whole {
+            return whole.share(held);
+        }
         let limit = self.account.limits.of(Level::Statement, Resource::Memory);
         let others = self.usage(Resource::Memory).used.saturating_sub(held);
         let rest = limit.saturating_sub(others).min(self.account.left(Resource::Memory).saturating_add(held));
@@ -68,6 +88,11 @@ impl StatementBudget {
     /// # Errors
     /// `virmemexh` or `out_of_temp_space` past the limit of the statement or the server; nothing is taken then.
     pub(super) fn take(&self, resource: Resource, bytes: u64) -> Result<()> {
+        if let Some(whole) = &self.whole {
+            whole.take(resource, bytes)?;
+            self.taken(resource).lock().add(bytes);
+            return Ok(());
+        }
         let mut taken = self.taken(resource).lock();
         let used = taken.usage.used.saturating_add(bytes);
         let limits = &self.account.limits;
@@ -83,8 +108,7 @@ impl StatementBudget {
             };
             taken.counted += got;
         }
-        taken.usage.used = used;
-        taken.usage.peak = taken.usage.peak.max(used);
+        taken.add(bytes);
         Ok(())
     }
 
@@ -92,6 +116,9 @@ impl StatementBudget {
     pub(super) fn give_back(&self, resource: Resource, bytes: u64) {
         let mut taken = self.taken(resource).lock();
         taken.usage.used = taken.usage.used.saturating_sub(bytes);
+        if let Some(whole) = &self.whole {
+            return whole.give_back(resource, bytes);
+        }
         let needed = taken.usage.used.saturating_sub(uncounted(resource)).next_multiple_of(CHUNK_BYTES);
         // What goes up and down around the border of a chunk keeps it.
         let kept = if taken.usage.used == 0 { 0 } else { needed + CHUNK_BYTES };
@@ -106,6 +133,14 @@ impl StatementBudget {
             Resource::Memory => &self.memory,
             Resource::Temporary => &self.temporary,
         }
+    }
+}
+
+impl Taken {
+    fn add(&mut self, bytes: u64) {
+        self.usage.used = self.usage.used.saturating_add(bytes);
+        self.usage.peak = self.usage.peak.max(self.usage.used);
+        self.total = self.total.saturating_add(bytes);
     }
 }
 

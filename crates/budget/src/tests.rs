@@ -122,3 +122,24 @@ fn a_temporary_file_is_charged_and_given_back() {
     assert_eq!(server.usage(Resource::Temporary).used, 0);
     assert_eq!(server.usage(Resource::Temporary).peak, 4 * MIB);
 }
+
+#[test]
+fn parts_show_what_each_takes_of_the_whole_and_share_its_limit() {
+    let server = Account::server(limits(MIB, 10 * MIB));
+    let whole = server.statement();
+    let (first, second) = (whole.part(), whole.part());
+    let mut of_first = first.reserve();
+    let mut of_second = second.reserve();
+    of_first.grow(700 << 10).unwrap();
+    assert!(of_second.grow(700 << 10).is_err(), "the whole has a limit, however many parts there are");
+    of_second.grow(100 << 10).unwrap();
+    of_first.clear();
+    of_second.grow(600 << 10).unwrap();
+    let peak = |budget: &StatementBudget| budget.usage(Resource::Memory).peak;
+    assert_eq!(peak(&first), 700 << 10);
+    assert_eq!(peak(&whole), 800 << 10);
+    assert_eq!(first.taken_in_all(Resource::Memory), 700 << 10);
+    drop((of_first, of_second));
+    assert_eq!(whole.usage(Resource::Memory).used, 0);
+    assert_eq!(second.usage(Resource::Memory).used, 0);
+}
