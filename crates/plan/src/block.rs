@@ -17,6 +17,8 @@ use crate::bound::column::{NamedColumn, NamedValue};
 use crate::bound::environment::Surroundings;
 use crate::bound::query::{Block, BoundLimit, BoundSelect, BoundWindow, OutputColumn};
 use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
+use crate::cost;
+use crate::estimate::Estimator;
 use crate::hint;
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::node::{
@@ -147,7 +149,7 @@ pub(crate) fn plan(
             planned = other;
         }
     }
-    let Planned { node, slots, ordered, cost, .. } = planned;
+    let Planned { node, slots, ordered, rows, cost, .. } = planned;
     let position_of = |slot: usize| slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT);
     let mut node = match &extreme {
         Some(SortKey { value: Expression::Column(slot), .. }) if ordered => {
@@ -167,10 +169,11 @@ pub(crate) fn plan(
         .into_iter()
         .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
         .collect();
+    let groups = expected_groups(&outline.select, &joins, rows, &surroundings.catalog.statistics);
     move_to_positions(&mut outline.select, &position_of);
     let is_told_from_around = outline.select.block.is_told_from_around;
     let is_ordered = ordered && extreme.is_none() && order_of_groups.is_empty();
-    let mut planned = finish(outline.select, node, is_ordered, numbered);
+    let mut planned = finish(outline.select, node, is_ordered, numbered, groups);
     planned.cost = cost;
     // What is asked around a derived table may use the indexes yet that are named there.
     if !is_told_from_around {
@@ -257,21 +260,37 @@ fn is_of_one_source(order: &[SortKey], slots: &[Slot]) -> bool {
     first.is_some() && order.iter().all(|key| source(key) == first)
 }
 
-/// Everything after the joins.
+/// How many groups there are of so many rows, or different rows; nothing if neither is asked for.
+fn expected_groups(select: &BoundSelect, joins: &Joins, rows: f64, statistics: &Statistics) -> Option<f64> {
+    let values: Vec<&Expression> = match &select.grouping {
+        Some(keys) => keys.iter().map(|key| &key.value).collect(),
+        None if select.distinct => select.items.iter().map(|item| &item.expression).collect(),
+        None => return None,
+    };
+    let estimator = Estimator::new(&joins.sources, &joins.slots, statistics);
+    let different = values.into_iter().map(|value| estimator.distinct(value)).product::<f64>();
+    Some(different.min(rows).max(1.0))
+}
+
+/// Everything after the joins. `groups` are expected.
 fn finish(
     select: BoundSelect,
     mut node: Node,
     ordered: bool,
     numbered: Vec<(String, Expression)>,
+    groups: Option<f64>,
 ) -> PlannedQuery {
     let BoundSelect { mut block, grouping, having, mut items, distinct, mut order, limits, .. } = select;
     if let Some(keys) = grouping {
+        let input = node.estimate();
         node = Node::Aggregate(Arc::new(Aggregate {
             input: node,
             keys,
             calls: std::mem::take(&mut block.aggregates),
+            estimate: None,
         }));
-        node = node.filtered(having);
+        let groups = groups.unwrap_or(input.rows);
+        node = node.expected(groups, input.cost + cost::group(input.rows, groups)).filtered(having);
     }
     node = add_windows(node, std::mem::take(&mut block.windows), &mut items, &mut order);
     let width = items.len();
@@ -286,8 +305,10 @@ fn finish(
         let keys = order_of_projection(order, &mut values);
         node = Node::Project(Arc::new(Project { input: node, items: values }));
         let collations = items.iter().map(|item| collation_of(&item.column_type.sql_type)).collect();
-        node = Node::Distinct(Arc::new(Distinct { input: node, collations }));
-        node = sorted(node, keys);
+        let input = node.estimate();
+        node = Node::Distinct(Arc::new(Distinct { input: node, collations, estimate: None }));
+        let rows = groups.unwrap_or(input.rows).min(input.rows);
+        node = sorted(node.expected(rows, input.cost + cost::sort(input.rows)), keys);
         return PlannedQuery { root: limited(node, limits), row_numbers, cost: 0.0 };
     }
     if !ordered {

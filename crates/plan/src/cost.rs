@@ -82,6 +82,11 @@ pub(crate) fn nested_plan(outer: f64, inner: f64) -> f64 {
     outer * (NESTED_START + inner * ROW_MADE)
 }
 
+/// Grouping so many rows.
+pub(crate) fn group(rows: f64, groups: f64) -> f64 {
+    rows * PROBE_ROW + groups * BUILD_ROW
+}
+
 /// Sorting.
 pub(crate) fn sort(rows: f64) -> f64 {
     let rows = rows.max(2.0);

@@ -232,6 +232,7 @@ impl<'a> JoinPlanner<'a> {
             };
             joined.rows = step.rows;
             joined.cost = step.cost + if is_alone { step.rows * of_queries_alone } else { 0.0 };
+            joined.node = joined.node.expected(joined.rows, joined.cost);
             let mut ready = pending.take(|sources| sources.is_subset(&joined.sources));
             let here = late.0.iter().flatten().zip(&late_places).filter(|(_, late)| **late == place);
             ready.extend(here.map(|((condition, _), _)| condition.clone()));
@@ -732,7 +733,9 @@ impl<'a> JoinPlanner<'a> {
         conditions
             .iter_mut()
             .for_each(|condition| condition.move_columns(&|slot| position(&planned.slots, slot)));
-        planned.node = planned.node.filtered(conditions);
+        if !conditions.is_empty() {
+            planned.node = planned.node.filtered(conditions).expected(planned.rows, planned.cost);
+        }
         planned
     }
 
@@ -753,12 +756,14 @@ impl<'a> JoinPlanner<'a> {
             captures,
             kind,
             condition,
+            estimate: None,
         }));
         let slots = if kind.drops_inner() { left.slots } else { pair };
         let mut sources = left.sources;
         sources.extend(right.sources);
         let rows = left.rows.max(right.rows);
-        Planned { node, slots, sources, ordered: left.ordered, rows, cost: left.cost + right.cost }
+        let cost = left.cost + right.cost;
+        Planned { node: node.expected(rows, cost), slots, sources, ordered: left.ordered, rows, cost }
     }
 
     /// Joins by hash. `kind` says what becomes of the left side's rows, `method` which side is built.
@@ -815,9 +820,10 @@ impl<'a> JoinPlanner<'a> {
             inner_keys,
             kind,
             condition,
+            estimate: None,
         }));
         // Past its memory it joins partition by partition, which gives the outer side's order up.
-        Planned { node, slots, sources, ordered: false, rows, cost }
+        Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
     }
 
     /// A value that is looked up or hashed before the other conditions of a join are evaluated. If it may fail, it is NULL,

@@ -23,15 +23,14 @@ impl JoinPlanner<'_> {
         source: usize,
         available: &BTreeSet<usize>,
         conditions: &[Expression],
-    ) -> (Option<Access>, Vec<(usize, Expression)>) {
-        let Some(choice) = self.lookup(source, available, conditions) else { return (None, Vec::new()) };
-        let mut access = choice.access;
-        self.note_unused(source, &access, available, conditions);
+    ) -> (Option<AccessChoice>, Vec<(usize, Expression)>) {
+        let Some(mut choice) = self.lookup(source, available, conditions) else { return (None, Vec::new()) };
+        self.note_unused(source, &choice.access, available, conditions);
         let mut captures = Vec::new();
-        for expression in access_expressions_mut(&mut access) {
+        for expression in access_expressions_mut(&mut choice.access) {
             self.by_register(expression, &mut captures);
         }
-        (Some(access), captures)
+        (Some(choice), captures)
     }
 
     /// Replaces a value that looks at rows by a register that gets it.
@@ -52,12 +51,11 @@ impl JoinPlanner<'_> {
         order: &[SortKey],
     ) -> (Planned, Vec<(usize, Expression)>) {
         let choice = self.read(source, &conditions, order);
-        let (access, ordered, cost) = match choice {
-            Some((choice, ordered)) => (Some(choice.access), ordered, choice.cost),
-            None => (None, false, 0.0),
-        };
-        self.note_unused(source, access.as_ref().unwrap_or(&Access::Natural), &BTreeSet::new(), &conditions);
-        let (mut planned, captures) = self.leaf_with(source, access, conditions);
+        let (choice, ordered) = choice.map_or((None, false), |(choice, ordered)| (Some(choice), ordered));
+        let cost = choice.as_ref().map_or(0.0, |choice| choice.cost);
+        let access = choice.as_ref().map_or(&Access::Natural, |choice| &choice.access);
+        self.note_unused(source, access, &BTreeSet::new(), &conditions);
+        let (mut planned, captures) = self.leaf_with(source, choice, conditions);
         planned.ordered = ordered;
         planned.cost += cost;
         (planned, captures)
@@ -107,15 +105,18 @@ impl JoinPlanner<'_> {
     pub(super) fn leaf_with(
         &mut self,
         number: usize,
-        access: Option<Access>,
+        access: Option<AccessChoice>,
         conditions: Vec<Expression>,
     ) -> (Planned, Vec<(usize, Expression)>) {
         let mut captures = Vec::new();
         let access_is_known = access.is_some();
+        let read = access.as_ref().map(|choice| (choice.rows, choice.cost));
         let (node, slots) = match self.sources.get(number) {
             None => (Node::Single, Vec::new()),
             Some(source) => match &source.kind {
-                SourceKind::Table(relation) => self.table(number, source, relation, access),
+                SourceKind::Table(relation) => {
+                    self.table(number, source, relation, access.map(|choice| choice.access))
+                }
                 SourceKind::Procedure(procedure, arguments) => {
                     let slots = self.slots_of(number);
                     let mut arguments = arguments.clone();
@@ -151,8 +152,11 @@ impl JoinPlanner<'_> {
             },
         };
         let rows = self.estimator.rows(number);
-        let found = (rows * self.estimator.selectivity(&conditions)).max(1.0);
+        let selectivity = self.estimator.selectivity(&conditions);
+        let found = (rows * selectivity).max(1.0);
         let cost = if access_is_known { 0.0 } else { cost::scan(rows, found) };
+        let (read_rows, read_cost) = read.unwrap_or((rows, cost));
+        let node = node.expected(read_rows, read_cost);
         let is_derived =
             self.sources.get(number).is_some_and(|source| matches!(source.kind, SourceKind::Derived { .. }));
         if is_derived {
@@ -165,7 +169,14 @@ impl JoinPlanner<'_> {
         }
         let leaf =
             Planned { node, slots, sources: BTreeSet::from([number]), ordered: false, rows: found, cost };
-        (self.filtered(leaf, conditions), captures)
+        let is_filtered = !conditions.is_empty();
+        let mut leaf = self.filtered(leaf, conditions);
+        if is_filtered {
+            // An index that looks at other tables has found fewer.
+            let left = if read_rows < found { read_rows * selectivity } else { found };
+            leaf.node = leaf.node.expected(left, read_cost);
+        }
+        (leaf, captures)
     }
 
     /// The used columns of a source: slot, and place in the source.
@@ -214,6 +225,7 @@ impl JoinPlanner<'_> {
             columns: Projection::of(field_ids),
             row_number: row_number.is_some(),
             access: access.unwrap_or(Access::Natural),
+            estimate: None,
             path: source.path.clone(),
             told: self.told(number),
         };

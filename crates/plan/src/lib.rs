@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `bind` | the binder: syntax trees to bound queries, names to positions |
 //! | `bound` | bound queries: what the binder hands to the planner |
-//! | `node` | plans: trees of operators |
+//! | `node`, `node_estimate`, `node_path` | plans: trees of operators, what is expected of them, and names in them |
 //! | `block` | one SELECT: from its bound clauses to nodes |
 //! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
 //! | `join` | joins: from a FROM clause to nodes |
@@ -18,7 +18,8 @@
 //! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
 //! | `subplan` | plans of queries inside expressions |
-//! | `text` | plans as Firebird writes them, short and explained |
+//! | `text`, `access_text` | plans as Firebird writes them, short and explained |
+//! | `explain` | plans for EXPLAIN, a line for each operator |
 //!
 //! # Promises
 //! - Planning looks at the catalog and its statistics only: it reads no rows and evaluates nothing.
@@ -30,16 +31,20 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod access_text;
 pub mod bind;
 mod block;
 mod bound;
 mod cost;
 mod estimate;
+mod explain;
 mod hint;
 mod join;
 mod leaf;
 pub mod modification;
 mod node;
+mod node_estimate;
+mod node_path;
 mod order;
 mod prefix;
 mod push;
@@ -47,5 +52,6 @@ mod rewrite;
 mod subplan;
 mod text;
 
+pub use explain::{ExplainLine, explain, plan_text, plan_text_of_value};
 pub use node::*;
 pub use subplan::{PlannedQuery, planned};

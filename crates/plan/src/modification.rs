@@ -43,6 +43,11 @@ impl ModifyPlan {
         };
         ModifyPlan { action, frame, returning, columns, is_one_change }
     }
+
+    /// As [`crate::identity`].
+    pub fn identity(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
 }
 
 /// What a statement does to rows.
@@ -58,6 +63,58 @@ pub enum ModifyAction {
     UpdateOrInsert(UpdateOrInsertPlan),
     /// MERGE.
     Merge(MergePlan),
+}
+
+impl ModifyAction {
+    /// Where the rows come from.
+    pub fn source(&self) -> &Node {
+        match self {
+            ModifyAction::Insert(insert) => &insert.source,
+            ModifyAction::Update(update) => &update.source,
+            ModifyAction::Delete(delete) => &delete.source,
+            ModifyAction::UpdateOrInsert(statement) => &statement.source,
+            ModifyAction::Merge(merge) => &merge.source,
+        }
+    }
+
+    /// The table that is changed.
+    pub fn target(&self) -> &Target {
+        match self {
+            ModifyAction::Insert(insert) => &insert.row.target,
+            ModifyAction::Update(update) => &update.target,
+            ModifyAction::Delete(delete) => &delete.target,
+            ModifyAction::UpdateOrInsert(statement) => &statement.insert.target,
+            ModifyAction::Merge(merge) => &merge.target,
+        }
+    }
+
+    /// What is assigned, and what clauses ask.
+    pub(crate) fn values(&self) -> Vec<&Expression> {
+        fn of(assignments: &[(usize, Expression)]) -> impl Iterator<Item = &Expression> {
+            assignments.iter().map(|(_, value)| value)
+        }
+        match self {
+            ModifyAction::Insert(insert) => of(&insert.row.assignments).collect(),
+            ModifyAction::Update(update) => of(&update.assignments).collect(),
+            ModifyAction::Delete(_) => Vec::new(),
+            ModifyAction::UpdateOrInsert(statement) => of(&statement.values)
+                .chain(of(&statement.assignments))
+                .chain(of(&statement.insert.assignments))
+                .collect(),
+            ModifyAction::Merge(merge) => {
+                let mut values: Vec<&Expression> = merge.source_missing.iter().collect();
+                for clause in &merge.clauses {
+                    values.extend(&clause.condition);
+                    match &clause.action {
+                        MergeActionPlan::Update(assignments) => values.extend(of(assignments)),
+                        MergeActionPlan::Insert(row) => values.extend(of(&row.assignments)),
+                        MergeActionPlan::Delete => {}
+                    }
+                }
+                values
+            }
+        }
+    }
 }
 
 /// INSERT. RETURNING looks at the new row.

@@ -35,6 +35,15 @@ pub struct RowNumberColumn {
     pub position: usize,
 }
 
+/// What the planner expects of a node: each time that it is opened, and whatever stands below it included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Rows that it hands out.
+    pub rows: f64,
+    /// What making them costs, in microseconds of one processor, more or less.
+    pub cost: f64,
+}
+
 /// An operator with its inputs.
 #[derive(Debug, Clone)]
 pub enum Node {
@@ -95,6 +104,8 @@ pub struct TableScan {
     pub path: Vec<String>,
     /// What a PLAN clause says of it.
     pub told: Option<Told>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// What a PLAN clause says of a table, and what has come of that.
@@ -235,6 +246,8 @@ pub struct Filter {
     pub input: Node,
     /// The condition.
     pub condition: Expression,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// Computes new rows.
@@ -260,6 +273,8 @@ pub struct NestedLoop {
     pub kind: NestedLoopKind,
     /// What must hold for a pair of rows.
     pub condition: Option<Expression>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// What a nested loop hands out.
@@ -298,6 +313,8 @@ pub struct HashJoin {
     pub kind: HashJoinKind,
     /// What else must hold for a pair of rows.
     pub condition: Option<Expression>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// What a hash join does with rows that have no partner.
@@ -388,6 +405,8 @@ pub struct Aggregate {
     pub keys: Vec<JoinKey>,
     /// The aggregates.
     pub calls: Vec<AggregateCall>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// A call of an aggregate function.
@@ -517,6 +536,8 @@ pub struct Distinct {
     pub input: Node,
     /// Order of texts per compared column.
     pub collations: Vec<farbird_types::Collation>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
 }
 
 /// Several inputs one after the other.
@@ -593,7 +614,36 @@ impl HashJoin {
     }
 }
 
+/// A number for a node, or for anything else that plans share, that nothing else has while it lives: where it stands in memory.
+pub fn identity<T>(shared: &Arc<T>) -> usize {
+    Arc::as_ptr(shared) as usize
+}
+
 impl Node {
+    /// As [`identity`]; 0 for one that is nothing but itself.
+    pub fn identity(&self) -> usize {
+        match self {
+            Node::Single => 0,
+            Node::Table(node) => identity(node),
+            Node::System(node) => identity(node),
+            Node::Procedure(node) => identity(node),
+            Node::Filter(node) => identity(node),
+            Node::Project(node) => identity(node),
+            Node::NestedLoop(node) => identity(node),
+            Node::HashJoin(node) => identity(node),
+            Node::Sort(node) => identity(node),
+            Node::Aggregate(node) => identity(node),
+            Node::Window(node) => identity(node),
+            Node::Distinct(node) => identity(node),
+            Node::Union(node) => identity(node),
+            Node::Limit(node) => identity(node),
+            Node::Recursive(node) => identity(node),
+            Node::WorkingRow(node) => identity(node),
+            Node::Count(node) => identity(node),
+            Node::Lock(node) => identity(node),
+        }
+    }
+
     /// Values per row.
     pub fn width(&self) -> usize {
         match self {
@@ -625,6 +675,6 @@ impl Node {
         if conditions.is_empty() {
             return self;
         }
-        Node::Filter(Arc::new(Filter { input: self, condition: Expression::all(conditions) }))
+        Node::Filter(Arc::new(Filter { input: self, condition: Expression::all(conditions), estimate: None }))
     }
 }

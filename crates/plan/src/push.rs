@@ -9,12 +9,14 @@ use std::sync::Arc;
 use farbird_expression::Expression;
 use farbird_types::Collation;
 
-use crate::access::AccessPlanner;
+use crate::access::{AccessChoice, AccessPlanner};
 use crate::bound::environment::Surroundings;
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::estimate::Estimator;
 use crate::join::may_fail;
-use crate::node::{Access, Aggregate, Distinct, Filter, Node, Project, Sort, TableScan, Told, Union, Window};
+use crate::node::{
+    Access, Aggregate, Distinct, Estimate, Filter, Node, Project, Sort, TableScan, Told, Union, Window,
+};
 
 /// A plan with conditions on its rows, asked as far down as they may be.
 pub(super) fn filtered(node: Node, conditions: Vec<Expression>, surroundings: Surroundings<'_>) -> Node {
@@ -45,7 +47,9 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
             let condition = over_keys(condition, &key)?;
             let input = below(&aggregate.input, condition)?;
             let Aggregate { keys, calls, .. } = aggregate.as_ref();
-            Some(Node::Aggregate(Arc::new(Aggregate { input, keys: keys.clone(), calls: calls.clone() })))
+            let estimate = rescaled(node, &aggregate.input, &input);
+            let (keys, calls) = (keys.clone(), calls.clone());
+            Some(Node::Aggregate(Arc::new(Aggregate { input, keys, calls, estimate })))
         }
         Node::Window(window) => {
             let key = |column: usize| {
@@ -68,7 +72,12 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
             };
             let condition = over_keys(condition, &key)?;
             let input = below(&distinct.input, condition)?;
-            Some(Node::Distinct(Arc::new(Distinct { input, collations: distinct.collations.clone() })))
+            let estimate = rescaled(node, &distinct.input, &input);
+            Some(Node::Distinct(Arc::new(Distinct {
+                input,
+                collations: distinct.collations.clone(),
+                estimate,
+            })))
         }
         Node::Project(project) => {
             if project.items.iter().any(Expression::is_volatile) {
@@ -92,10 +101,21 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
         // Groups that HAVING drops are not looked at; rows that WHERE drops may be, as in any table.
         Node::Filter(filter) if !may_fail(condition) && !filter.condition.is_volatile() => {
             let input = pushed(&filter.input, condition, surroundings)?;
-            Some(Node::Filter(Arc::new(Filter { input, condition: filter.condition.clone() })))
+            let estimate = rescaled(node, &filter.input, &input);
+            Some(Node::Filter(Arc::new(Filter { input, condition: filter.condition.clone(), estimate })))
         }
         _ => None,
     }
+}
+
+/// What is expected of a node whose input gives fewer rows now.
+fn rescaled(node: &Node, input: &Node, new_input: &Node) -> Option<Estimate> {
+    let (own, before, now) = (node.estimate(), input.estimate(), new_input.estimate());
+    let part = (now.rows / before.rows.max(1.0)).min(1.0);
+    Some(Estimate {
+        rows: (own.rows * part).max(1.0),
+        cost: (own.cost - before.cost).max(0.0) * part + now.cost,
+    })
 }
 
 /// A condition over the rows that it is about in the end.
@@ -123,16 +143,32 @@ fn at_bottom(node: &Node, condition: Expression, surroundings: Surroundings<'_>)
         _ => return None,
     };
     conditions.push(condition);
-    let scan = by_index(scan, &conditions, surroundings).unwrap_or_else(|| scan.clone());
-    Some(Node::Table(scan).filtered(conditions))
+    let Some((choice, found, told)) = best_access(scan, &conditions, surroundings) else {
+        return Some(Node::Table(scan.clone()).filtered(conditions));
+    };
+    let TableScan { relation, layout, columns, width, row_number, path, .. } = scan.as_ref();
+    let cost = choice.cost;
+    let scan = TableScan {
+        relation: relation.clone(),
+        layout: layout.clone(),
+        columns: columns.clone(),
+        width: *width,
+        row_number: *row_number,
+        access: choice.access,
+        path: path.clone(),
+        told,
+        estimate: Some(Estimate { rows: choice.rows, cost }),
+    };
+    Some(Node::Table(Arc::new(scan)).filtered(conditions).expected(found, cost))
 }
 
-/// A table read by an index, if that is cheaper by these conditions on its rows.
-fn by_index(
+/// How a table in row order is read best by these conditions, how many of its rows meet them, and what has come of a PLAN clause; nothing if indexes do not read
+/// it.
+fn best_access(
     scan: &Arc<TableScan>,
     conditions: &[Expression],
     surroundings: Surroundings<'_>,
-) -> Option<Arc<TableScan>> {
+) -> Option<(AccessChoice, f64, Option<Told>)> {
     if !matches!(scan.access, Access::Natural) || !scan.relation.is_stored() {
         return None;
     }
@@ -156,25 +192,13 @@ fn by_index(
         available: &|_| false,
         hint: scan.told.as_ref().map(|told| told.hint.as_ref()),
     };
+    let found = (estimator.rows(0) * estimator.selectivity(conditions)).max(1.0);
     let choice = planner.choose(conditions);
-    if matches!(choice.access, Access::Natural) {
-        return None;
-    }
-    let told = scan
-        .told
-        .as_ref()
-        .map(|told| Told { hint: told.hint.clone(), unused: planner.unused(&choice.access, conditions) });
-    let TableScan { relation, layout, columns, width, row_number, path, .. } = scan.as_ref();
-    Some(Arc::new(TableScan {
-        relation: relation.clone(),
-        layout: layout.clone(),
-        columns: columns.clone(),
-        width: *width,
-        row_number: *row_number,
-        access: choice.access,
-        path: path.clone(),
-        told,
-    }))
+    let told = scan.told.as_ref().map(|told| match choice.access {
+        Access::Natural => told.clone(),
+        _ => Told { hint: told.hint.clone(), unused: planner.unused(&choice.access, conditions) },
+    });
+    Some((choice, found, told))
 }
 
 /// A condition on keys in terms of what the keys are made of; nothing if it looks at anything else, or at what differs among

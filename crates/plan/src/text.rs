@@ -5,34 +5,59 @@
 
 use std::fmt::Write as _;
 
-use farbird_expression::{Expression, Subquery};
+use farbird_expression::{Expression, Subquery, SubqueryKind};
 
-use crate::node::{Access, FrameBound, HashJoinKind, NestedLoopKind, Node, TableScan, WindowFunction};
+use crate::access_text::{self, quoted};
+use crate::node::{
+    Access, FrameBound, HashJoin, HashJoinKind, IndexRange, NestedLoop, NestedLoopKind, Node, TableScan,
+    Window, WindowFunction,
+};
 use crate::subplan::planned;
 
-/// The short form: one line for each subquery, then one for the query itself. Empty if no table is read.
-pub(crate) fn short(root: &Node) -> String {
+/// Deeper bitmaps are shown side by side.
+const BITMAPS_NESTED_MAX: usize = 8;
+
+/// The short form: one line for each subquery, then one for the query itself. Empty if no table is read. `values` are computed
+/// besides, for each of its rows.
+pub(crate) fn short(root: &Node, values: &[&Expression]) -> String {
     let mut lines = Vec::new();
-    subqueries(root, &mut |subquery| lines.extend(planned(subquery).map(|query| line(&query.node))));
+    let mut add = |subquery: &Subquery| lines.extend(planned(subquery).map(|query| line(&query.node)));
+    values.iter().for_each(|value| in_expression(value, &mut add));
+    subqueries(root, &mut add);
     lines.push(line(root));
     lines.retain(|line| !line.is_empty());
     lines.join("\n")
 }
 
 /// The explained form: a tree, one operator a line.
-pub(crate) fn explained(root: &Node) -> String {
-    let mut text = String::new();
-    subqueries(root, &mut |subquery| {
-        let title = if subquery.captures.is_empty() { "Sub-query (invariant)" } else { "Sub-query" };
-        text.push_str(title);
+pub(crate) fn explained(root: &Node, values: &[&Expression]) -> String {
+    let mut texts = Vec::new();
+    let mut add = |subquery: &Subquery| {
+        let mut text = title(subquery).to_owned();
         if let Some(query) = planned(subquery) {
-            explain(&query.node, 1, &mut text);
+            let mut depth = 1;
+            if matches!(subquery.kind, SubqueryKind::Scalar) {
+                explain_line("Singularity Check", depth, &mut text);
+                depth += 1;
+            }
+            explain(&query.node, depth, &mut text);
         }
-        text.push('\n');
-    });
-    text.push_str("Select Expression");
+        texts.push(text);
+    };
+    values.iter().for_each(|value| in_expression(value, &mut add));
+    subqueries(root, &mut add);
+    let mut text = "Select Expression".to_owned();
     explain(root, 1, &mut text);
-    text
+    // A row of values is read from nowhere.
+    if !matches!(root, Node::Single) {
+        texts.push(text);
+    }
+    texts.join("\n")
+}
+
+/// What a subquery is called.
+pub(crate) fn title(subquery: &Subquery) -> &'static str {
+    if subquery.captures.is_empty() { "Sub-query (invariant)" } else { "Sub-query" }
 }
 
 fn line(root: &Node) -> String {
@@ -127,7 +152,8 @@ fn table(scan: &TableScan) -> String {
         Access::Natural => format!("{name} NATURAL"),
         Access::RowKeys(_) | Access::RowNumber(_) => format!("{name} INDEX ()"),
         Access::Index { ranges, ordered } => {
-            let names: Vec<&str> = ranges.iter().map(|range| range.name.as_str()).collect();
+            let shown = if access_text::is_list(ranges) { 1 } else { ranges.len() };
+            let names: Vec<&str> = ranges.iter().take(shown).map(|range| range.name.as_str()).collect();
             match (ordered, names.as_slice()) {
                 (Some(_), [index]) => format!("{name} ORDER {index}"),
                 _ => format!("{name} INDEX ({})", names.join(", ")),
@@ -137,10 +163,8 @@ fn table(scan: &TableScan) -> String {
 }
 
 fn explain(node: &Node, depth: usize, out: &mut String) {
-    let mut say = |text: &str| {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "\n{}-> {text}", "    ".repeat(depth));
-    };
+    let below = depth + 1;
+    let mut say = |text: &str| explain_line(text, depth, out);
     match node {
         Node::Single | Node::WorkingRow(_) => {}
         Node::Table(scan) => explain_table(scan, depth, out),
@@ -148,142 +172,214 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
         Node::Count(count) => {
             say("Aggregate");
             explain_line(
-                &format!("Table {} Count", quoted(&count.relation.name, &count.path)),
-                depth + 1,
+                &format!("Table {} Full Scan", quoted(&count.relation.name, &count.path)),
+                below,
                 out,
             );
         }
         Node::Procedure(scan) => say(&format!("Procedure {} Scan", quoted(&scan.procedure.name, &scan.path))),
         Node::Filter(filter) => {
             say("Filter");
-            explain(&filter.input, depth + 1, out);
+            explain(&filter.input, below, out);
         }
         Node::Project(project) => explain(&project.input, depth, out),
         Node::Limit(limit) => {
-            say(match (&limit.skip, &limit.first) {
-                (Some(_), None) => "Skip N Records",
-                (Some(_), Some(_)) => "First N Records after Skip",
-                _ => "First N Records",
-            });
-            explain(&limit.input, depth + 1, out);
+            let mut depth = depth;
+            let steps = [("First N Records", &limit.first), ("Skip N Records", &limit.skip)];
+            for (step, _) in steps.into_iter().filter(|(_, value)| value.is_some()) {
+                explain_line(step, depth, out);
+                depth += 1;
+            }
+            explain(&limit.input, depth, out);
         }
         Node::Lock(lock) => {
             say("Write Lock");
-            explain(&lock.input, depth + 1, out);
+            explain(&lock.input, below, out);
         }
         Node::Window(window) => {
             say("Window");
-            explain_line("Window Partition", depth + 1, out);
-            explain_line("Sort", depth + 2, out);
-            explain(&window.input, depth + 3, out);
+            explain_window(window, below, out);
         }
         Node::Sort(sort) => {
             say("Sort");
-            explain(&sort.input, depth + 1, out);
+            explain(&sort.input, below, out);
         }
         Node::Distinct(distinct) => {
             say("Unique Sort");
-            explain(&distinct.input, depth + 1, out);
+            explain(&distinct.input, below, out);
         }
         Node::Aggregate(aggregate) => {
             say("Aggregate");
             if aggregate.keys.is_empty() {
-                explain(&aggregate.input, depth + 1, out);
+                explain(first_of_order(&aggregate.input).unwrap_or(&aggregate.input), below, out);
             } else {
-                explain_line("Sort", depth + 1, out);
-                explain(&aggregate.input, depth + 2, out);
+                explain_line("Sort", below, out);
+                explain(&aggregate.input, below + 1, out);
             }
         }
+        // A row of values is joined with nothing.
+        Node::NestedLoop(join) if matches!(join.outer, Node::Single | Node::WorkingRow(_)) => {
+            explain_inner(join, depth, out);
+        }
         Node::NestedLoop(join) => {
-            say(match join.kind {
-                NestedLoopKind::Inner => "Nested Loop Join (inner)",
-                NestedLoopKind::Left => "Nested Loop Join (outer)",
-                NestedLoopKind::Semi => "Nested Loop Join (semi)",
-                NestedLoopKind::Anti => "Nested Loop Join (anti)",
-            });
-            explain(&join.outer, depth + 1, out);
-            explain(&join.inner, depth + 1, out);
+            say(nested_loop(join.kind));
+            explain_outer(join, below, out);
+            explain_inner(join, below, out);
         }
         Node::HashJoin(join) => {
-            let kind = match join.kind {
-                HashJoinKind::Inner => "inner",
-                HashJoinKind::Left | HashJoinKind::Right => "outer",
-                HashJoinKind::Semi | HashJoinKind::InnerSemi => "semi",
-                HashJoinKind::Anti | HashJoinKind::InnerAnti => "anti",
-                HashJoinKind::Full => "full",
-            };
-            say(&match join.outer_keys.is_empty() {
-                true => format!("Nested Loop Join ({kind})"),
-                false => format!("Hash Join ({kind})"),
-            });
-            explain(&join.outer, depth + 1, out);
-            explain_line("Record Buffer", depth + 1, out);
-            explain(&join.inner, depth + 2, out);
+            say(&hash_join(join));
+            explain(&join.outer, below, out);
+            explain_line("Record Buffer", below, out);
+            explain(&join.inner, below + 1, out);
         }
         Node::Union(union) => {
             say("Union");
-            union.inputs.iter().for_each(|input| explain(input, depth + 1, out));
+            union.inputs.iter().for_each(|input| explain(input, below, out));
         }
         Node::Recursive(recursive) => {
             say("Recursion");
-            explain(&recursive.anchor, depth + 1, out);
-            explain(&recursive.step, depth + 1, out);
+            explain(&recursive.anchor, below, out);
+            explain(&recursive.step, below, out);
         }
     }
 }
 
+/// What a nested loop is called.
+pub(crate) fn nested_loop(kind: NestedLoopKind) -> &'static str {
+    match kind {
+        NestedLoopKind::Inner => "Nested Loop Join (inner)",
+        NestedLoopKind::Left => "Nested Loop Join (outer)",
+        NestedLoopKind::Semi => "Nested Loop Join (semi)",
+        NestedLoopKind::Anti => "Nested Loop Join (anti)",
+    }
+}
+
+/// What a join by a table in memory is called.
+pub(crate) fn hash_join(join: &HashJoin) -> String {
+    let kind = match join.kind {
+        HashJoinKind::Inner => "inner",
+        HashJoinKind::Left | HashJoinKind::Right => "outer",
+        HashJoinKind::Semi | HashJoinKind::InnerSemi => "semi",
+        HashJoinKind::Anti | HashJoinKind::InnerAnti => "anti",
+        HashJoinKind::Full => "full",
+    };
+    match join.outer_keys.is_empty() {
+        true => format!("Nested Loop Join ({kind})"),
+        false => format!("Hash Join ({kind})"),
+    }
+}
+
+/// Inner joins of several tables are one list.
+fn explain_outer(join: &NestedLoop, depth: usize, out: &mut String) {
+    match &join.outer {
+        Node::NestedLoop(outer)
+            if (join.kind, outer.kind) == (NestedLoopKind::Inner, NestedLoopKind::Inner) =>
+        {
+            explain_outer(outer, depth, out);
+            explain_inner(outer, depth, out);
+        }
+        outer => explain(outer, depth, out),
+    }
+}
+
+/// The inner side, with what the join asks of its rows.
+fn explain_inner(join: &NestedLoop, depth: usize, out: &mut String) {
+    if join.condition.is_none() || matches!(join.inner, Node::Filter(_)) {
+        return explain(&join.inner, depth, out);
+    }
+    explain_line("Filter", depth, out);
+    explain(&join.inner, depth + 1, out);
+}
+
+/// Windows that look at each other's rows are one list.
+fn explain_window(window: &Window, depth: usize, out: &mut String) {
+    let mut depth = depth;
+    let mut say = |text: &str| {
+        explain_line(text, depth, out);
+        depth += 1;
+    };
+    if !window.partition.is_empty() || !window.order.is_empty() {
+        ["Window Partition", "Record Buffer", "Sort"].into_iter().for_each(&mut say);
+    }
+    match &window.input {
+        Node::Window(inner) => explain_window(inner, depth, out),
+        input => {
+            ["Window Partition", "Window Buffer", "Record Buffer"].into_iter().for_each(&mut say);
+            explain(input, depth, out);
+        }
+    }
+}
+
+/// The table that MIN and MAX read in the order of an index, up to its first value.
+fn first_of_order(node: &Node) -> Option<&Node> {
+    let Node::Limit(limit) = node else { return None };
+    let Node::Filter(filter) = &limit.input else { return None };
+    match &filter.input {
+        Node::Table(scan) => {
+            matches!(scan.access, Access::Index { ordered: Some(_), .. }).then_some(&filter.input)
+        }
+        _ => None,
+    }
+}
+
 fn explain_line(text: &str, depth: usize, out: &mut String) {
+    // Writing to a string cannot fail.
     let _ = write!(out, "\n{}-> {text}", "    ".repeat(depth));
 }
 
 fn explain_table(scan: &TableScan, depth: usize, out: &mut String) {
     let name = quoted(&scan.relation.name, &scan.path);
+    if matches!(scan.access, Access::Natural) {
+        return explain_line(&format!("Table {name} Full Scan"), depth, out);
+    }
+    explain_line(&format!("Table {name} Access By ID"), depth, out);
     match &scan.access {
-        Access::Natural => explain_line(&format!("Table {name} Full Scan"), depth, out),
-        Access::RowKeys(_) | Access::RowNumber(_) => {
-            explain_line(&format!("Table {name} Access By ID"), depth, out);
-            explain_line("DBKEY", depth + 1, out);
+        Access::Natural => {}
+        Access::RowKeys(_) | Access::RowNumber(_) => explain_line("DBKEY", depth + 1, out),
+        Access::Index { ranges, ordered: Some(_) } => {
+            let lines = ranges.iter().map(|range| access_text::range(&scan.relation, range, false));
+            lines.for_each(|line| explain_line(&line, depth + 1, out));
         }
-        Access::Index { ranges, ordered } => {
-            explain_line(&format!("Table {name} Access By ID"), depth, out);
-            let mut depth = depth + 1;
-            if ordered.is_none() {
-                if ranges.len() > 1 {
-                    explain_line("Bitmap Or", depth, out);
-                    depth += 1;
-                }
-                for range in ranges {
-                    explain_line("Bitmap", depth, out);
-                    explain_line(&index(range), depth + 1, out);
-                }
-                return;
-            }
-            ranges.iter().for_each(|range| explain_line(&index(range), depth, out));
-        }
-    }
-}
-
-fn index(range: &crate::node::IndexRange) -> String {
-    let has_bounds = range.lower.is_some() || range.upper.is_some();
-    let kind = match (range.unique, range.equal.is_empty(), has_bounds, &range.starting) {
-        (true, ..) => "Unique Scan".to_owned(),
-        (_, true, false, None) => "Full Scan".to_owned(),
-        (_, _, _, Some(_)) => "Range Scan (starts with)".to_owned(),
-        (_, _, true, _) => match (&range.lower, &range.upper) {
-            (Some(_), Some(_)) => "Range Scan (lower bound, upper bound)".to_owned(),
-            (Some(_), None) => "Range Scan (lower bound)".to_owned(),
-            _ => "Range Scan (upper bound)".to_owned(),
+        Access::Index { ranges, .. } => match access_text::is_list(ranges) {
+            true => explain_bitmaps(scan, ranges.get(..1).unwrap_or_default(), depth + 1, out),
+            false => explain_bitmaps(scan, ranges, depth + 1, out),
         },
-        _ => "Range Scan (full match)".to_owned(),
-    };
-    format!("Index \"{}\" {kind}", range.name)
+    }
 }
 
-fn quoted(name: &str, path: &[String]) -> String {
-    match path.last() {
-        Some(alias) if alias != name => format!("\"{name}\" as \"{}\"", path.join("\" \"")),
-        _ => format!("\"{name}\""),
+/// Two bitmaps are taken together at a time, up to a depth that can be read.
+fn explain_bitmaps(scan: &TableScan, ranges: &[IndexRange], depth: usize, out: &mut String) {
+    let one = |range: &IndexRange, depth: usize, out: &mut String| {
+        let listed = matches!(&scan.access, Access::Index { ranges, .. } if access_text::is_list(ranges));
+        explain_line("Bitmap", depth, out);
+        explain_line(&access_text::range(&scan.relation, range, listed), depth + 1, out);
+    };
+    match ranges {
+        [] => {}
+        [range] => one(range, depth, out),
+        ranges if ranges.len() > BITMAPS_NESTED_MAX => {
+            explain_line("Bitmap Or", depth, out);
+            ranges.iter().for_each(|range| one(range, depth + 1, out));
+        }
+        [before @ .., last] => {
+            explain_line("Bitmap Or", depth, out);
+            explain_bitmaps(scan, before, depth + 1, out);
+            one(last, depth + 1, out);
+        }
     }
+}
+
+/// Calls `visit` with each subquery of an expression that is the operator's own, not one of those inside of such.
+pub(crate) fn own_subqueries(node: &Node, visit: &mut dyn FnMut(&Subquery)) {
+    for_each_expression(node, &mut |expression| own_in_expression(expression, visit));
+}
+
+/// As [`own_subqueries`], of an expression.
+pub(crate) fn own_in_expression(expression: &Expression, visit: &mut dyn FnMut(&Subquery)) {
+    if let Expression::Subquery(subquery) = expression {
+        visit(subquery);
+    }
+    expression.for_each_child(&mut |child| own_in_expression(child, visit));
 }
 
 /// Calls `visit` with each subquery of a plan's expressions, inner ones first.

@@ -197,6 +197,7 @@ impl Binder<'_> {
             Ok(other) | Err(other) => {
                 let items = other.items.clone();
                 let (plan, captures) = self.plan_select(*other)?;
+                let plan = plan.called(alias);
                 let types = items.iter().map(|item| item.column_type.sql_type).collect();
                 let kind = SourceKind::Derived { plan, captures, types };
                 let source = self.add_source(kind, vec![alias.to_owned()])?;
@@ -235,7 +236,13 @@ impl Binder<'_> {
             if !alias.is_empty() {
                 path.insert(0, alias.to_owned());
             }
-            let number = self.add_source(source.kind, path)?;
+            let kind = match source.kind {
+                SourceKind::Derived { plan, captures, types } => {
+                    SourceKind::Derived { plan: plan.called(alias), captures, types }
+                }
+                kind => kind,
+            };
+            let number = self.add_source(kind, path)?;
             if let Some(known) = self.block().sources.get_mut(number) {
                 known.hint = source.hint;
             }

@@ -571,10 +571,10 @@ impl Binder<'_> {
         several: bool,
     ) -> Result<Prepared> {
         let parameters = self.described_parameters(self.parameter_count())?;
-        let (plan, explained_plan) = match source_of(&action) {
-            Some(source) => (crate::text::short(source), crate::text::explained(source)),
-            None => (String::new(), String::new()),
-        };
+        let values: Vec<&Expression> = action.values().into_iter().chain(&returning).collect();
+        let source = action.source();
+        let (plan, explained_plan) =
+            (crate::text::short(source, &values), crate::text::explained(source, &values));
         let has_rows = !returning.is_empty();
         let kind = match (has_rows, several) {
             (false, _) => kind,
@@ -592,19 +592,6 @@ impl Binder<'_> {
             explained_plan,
             accesses: std::mem::take(&mut self.accesses).into_iter().collect(),
         })
-    }
-}
-
-fn source_of(action: &ModifyAction) -> Option<&Node> {
-    match action {
-        ModifyAction::Insert(insert) => match &insert.source {
-            Node::Single => None,
-            source => Some(source),
-        },
-        ModifyAction::Update(update) => Some(&update.source),
-        ModifyAction::Delete(delete) => Some(&delete.source),
-        ModifyAction::UpdateOrInsert(statement) => Some(&statement.source),
-        ModifyAction::Merge(merge) => Some(&merge.source),
     }
 }
 

@@ -106,6 +106,7 @@ impl Binder<'_> {
                 inputs.push(Node::Distinct(Arc::new(crate::node::Distinct {
                     input,
                     collations: collations.clone(),
+                    estimate: None,
                 })));
             }
         }
