@@ -42,6 +42,7 @@ pub(crate) use farbird_catalog::transaction;
 pub(crate) use farbird_execute as execute;
 pub(crate) use farbird_expression as expression;
 pub(crate) use farbird_function as function;
+pub(crate) use farbird_plan as plan;
 pub(crate) use farbird_plan::bind;
 pub(crate) use farbird_psql as psql;
 pub use farbird_session as session;

@@ -1,7 +1,9 @@
 //! How plans become operators.
 //!
-//! An operator that has inputs is handed this function, since it stands below it: `build` knows all operators.
+//! An operator that has inputs is handed such a function, since it stands below it: `build` knows all operators. What is to be
+//! measured is made by another one, which puts a measuring operator around each: what is not measured pays nothing for that.
 
+use farbird_expression::ExecutionContext;
 use farbird_plan::Node;
 
 use crate::aggregate::AggregateOperator;
@@ -9,7 +11,8 @@ use crate::column_scan::ColumnScanOperator;
 use crate::column_source::ColumnSource;
 use crate::hash_join::HashJoinOperator;
 use crate::join::NestedLoopOperator;
-use crate::operator::{Operator, RowsBeforeErrors};
+use crate::measured::MeasuredOperator;
+use crate::operator::{Build, Operator, RowsBeforeErrors};
 use crate::row_source::{ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator};
 use crate::scan::{CountOperator, LockOperator, TableScanOperator};
 use crate::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
@@ -18,6 +21,23 @@ use crate::window::WindowOperator;
 
 /// Makes the operators of a plan. Nothing runs before [`Operator::open`].
 pub(crate) fn build(node: &Node) -> Box<dyn Operator> {
+    operator(node, build)
+}
+
+/// Makes the operators of a plan that is to run in a context, which may want them measured.
+pub(crate) fn build_for(context: &ExecutionContext<'_>, node: &Node) -> Box<dyn Operator> {
+    match context.measurements {
+        None => build(node),
+        Some(_) => build_measured(node),
+    }
+}
+
+/// As [`build`], with everything that is done measured.
+fn build_measured(node: &Node) -> Box<dyn Operator> {
+    Box::new(MeasuredOperator::new(node, operator(node, build_measured)))
+}
+
+fn operator(node: &Node, build: Build) -> Box<dyn Operator> {
     if let Some(source) = ColumnSource::of(node) {
         return Box::new(ColumnScanOperator::new(source));
     }

@@ -40,7 +40,7 @@ pub(crate) struct ColumnScanOperator {
 impl ColumnScanOperator {
     pub(crate) fn new(source: ColumnSource) -> ColumnScanOperator {
         ColumnScanOperator {
-            source,
+            source: source.with_operator(),
             place: 0,
             rows_next: None,
             column_rows_next: COLUMN_ROWS_FIRST,

@@ -17,6 +17,7 @@ use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true}
 use crate::batch::row_number;
 use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
+use crate::measured::ScanMeasure;
 use crate::vector::{Possible, Program, Rows};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
@@ -41,6 +42,9 @@ pub(crate) struct ColumnSource {
     selection: Vec<u32>,
     /// What the row behind the selected ones failed with.
     error: Option<Error>,
+    /// Whether its rows are not handed out by an operator of its own; and where is noted what it does, if somebody wants to know.
+    is_alone: bool,
+    measure: Option<Box<ScanMeasure>>,
 }
 
 /// A condition on the rows.
@@ -72,6 +76,8 @@ impl ColumnSource {
                 batch: ColumnBatch::new(),
                 selection: Vec::new(),
                 error: None,
+                is_alone: true,
+                measure: None,
             }),
             Node::Filter(filter) => {
                 let mut source = ColumnSource::of(&filter.input)?;
@@ -80,6 +86,12 @@ impl ColumnSource {
             }
             _ => None,
         }
+    }
+
+    /// Says that an operator hands its rows out, and is measured itself.
+    pub(crate) fn with_operator(mut self) -> ColumnSource {
+        self.is_alone = false;
+        self
     }
 
     /// As [`crate::operator::Operator::restrict`].
@@ -109,6 +121,8 @@ impl ColumnSource {
         for filter in &mut self.filters {
             filter.compiled = None;
         }
+        let filters = self.filters.iter().map(|filter| &filter.filter);
+        self.measure = ScanMeasure::open(&self.scan, filters, self.is_alone, context);
     }
 
     /// Goes to the next rows for which the conditions are true, among the next `rows_max`, and so on until there are
@@ -128,10 +142,16 @@ impl ColumnSource {
             let transaction = context.transaction;
             let (filters, restrictions) = (&self.filters, &self.restrictions);
             let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
-            if !scan
+            if let Some(measure) = &mut self.measure {
+                measure.begin();
+            }
+            let more = scan
                 .next_columns_unless(&transaction.store, rows_max, &mut self.batch, &mut skip)
-                .map_err(|error| transaction.status_of(error))?
-            {
+                .map_err(|error| transaction.status_of(error))?;
+            if let Some(measure) = &mut self.measure {
+                measure.scanned(self.batch.len(), scan.blocks());
+            }
+            if !more {
                 return Ok(false);
             }
             self.select(context)?;
@@ -191,7 +211,7 @@ impl ColumnSource {
     /// Selects the rows for which the conditions are true, up to the first for which one of them fails.
     fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.selection = (0..self.batch.len() as u32).collect();
-        for filter in &mut self.filters {
+        for (number, filter) in self.filters.iter_mut().enumerate() {
             let condition = &filter.filter.condition;
             if filter.compiled.is_none() && self.batch.len() >= COLUMN_ROWS_MIN {
                 filter.compiled = Some(CompiledFilter::of(condition, &self.types, context));
@@ -207,11 +227,15 @@ impl ColumnSource {
                 }
             };
             self.selection = selected.places;
+            if let Some(measure) = &mut self.measure {
+                measure.filtered(number, self.selection.len());
+            }
             // A condition that is tried later looks only at rows before the one that failed.
             if selected.error.is_some() {
                 self.error = selected.error;
             }
         }
+        let selected = self.selection.len();
         for (column, keys) in &self.restrictions {
             if self.selection.is_empty() {
                 break;
@@ -225,6 +249,9 @@ impl ColumnSource {
                 numbers.get(place).is_some_and(|number| keys.may_have(*number)) && !nulls.is_null(place)
             };
             self.selection.retain(may_have);
+        }
+        if let Some(measure) = &mut self.measure {
+            measure.without_partner(selected - self.selection.len());
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use farbird_store::ReadView;
 use farbird_types::{Result, Value};
 
 use crate::batch::{BATCH_ROWS_FIRST, BATCH_ROWS_MAX, Batch};
-use crate::build::build;
+use crate::build::{build, build_for};
 use crate::column_rows::ColumnRows;
 use crate::operator::{ByColumns, Operator};
 
@@ -58,6 +58,9 @@ impl Cursor {
 
     /// Opens it. Errors as [`Cursor::open`].
     pub fn start(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        if context.measurements.is_some() {
+            self.root = build_for(context, &self.plan.root);
+        }
         self.inside(context, |cursor, context| cursor.root.open(context))
     }
 

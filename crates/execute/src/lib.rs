@@ -8,6 +8,7 @@
 //! | `batch` | rows between operators |
 //! | `cursor` | an open query |
 //! | `operator`, `build` | the operators' common face, and how plans become operators |
+//! | `measured` | what operators do, measured |
 //! | `column_rows` | rows on their way out by columns |
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
@@ -52,6 +53,7 @@ mod join;
 mod join_table;
 mod key_filter;
 mod keyed_rows;
+mod measured;
 mod modify;
 mod operator;
 mod ordering;

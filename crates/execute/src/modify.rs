@@ -17,8 +17,9 @@ use farbird_store::RowId;
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::build::build;
+use crate::build::build_for;
 use crate::failure::{Change, Failure};
+use crate::measured;
 use crate::row_buffer::{BufferedRows, RowBuffer};
 use crate::row_change;
 use crate::row_id_set::RowIdSet;
@@ -38,6 +39,16 @@ pub struct Modified {
 /// # Errors
 /// Violated constraints, conflicts with other transactions, those of its expressions and triggers.
 pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
+    match context.measurements.clone() {
+        None => modify_whole(plan, context),
+        Some(measurements) => {
+            let modify = |context: &mut ExecutionContext<'_>| modify_whole(plan, context);
+            measured::modification(plan, &measurements, context, modify, |modified| modified.rows)
+        }
+    }
+}
+
+fn modify_whole(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
     let counts = context.counts;
     let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
     let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
@@ -145,7 +156,7 @@ fn for_each_row(
     if matches!(source, Node::Single) {
         return change(Vec::new(), context);
     }
-    let mut operator = build(source);
+    let mut operator = build_for(context, source);
     operator.open(context)?;
     let mut batch = Batch::new(source.width(), BATCH_ROWS_MAX);
     while operator.next(context, &mut batch)? {

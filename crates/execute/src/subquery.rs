@@ -13,7 +13,7 @@ use farbird_sql::ast::{ComparisonOperator, Quantifier};
 use farbird_types::{Collation, Error, Result, SqlType, Value, convert, isc};
 
 use crate::batch::{BATCH_ROWS_FIRST, Batch};
-use crate::build::build;
+use crate::build::build_for;
 use crate::operator::Operator;
 use crate::row_codec::append_row;
 use crate::value_set::{Membership, Pushed, ValueSet};
@@ -106,10 +106,10 @@ struct KeptValues {
 pub struct Operators;
 
 impl Subqueries for Operators {
-    fn start(&self, query: &Subquery) -> Result<Box<dyn RunningSubquery>> {
+    fn start(&self, query: &Subquery, context: &ExecutionContext<'_>) -> Result<Box<dyn RunningSubquery>> {
         let planned = planned(query).ok_or_else(|| Error::internal("a subquery without a plan"))?;
         Ok(Box::new(SubqueryState {
-            operator: build(&planned.node),
+            operator: build_for(context, &planned.node),
             batch: Batch::new(planned.node.width(), BATCH_ROWS_FIRST),
             kept: None,
             results: Results::default(),

@@ -20,6 +20,7 @@ use farbird_types::{CastContext, Error, Result, TimestampTz, Value};
 
 use crate::compiled_pattern::CompiledPattern;
 use crate::frame_size::FrameSize;
+use crate::measurement::Measurements;
 use crate::restart::Restart;
 use crate::stack::StackSegment;
 use crate::tree::Subquery;
@@ -52,6 +53,8 @@ pub struct ExecutionContext<'a> {
     pub variables: Option<Reservation>,
     /// Whether it may run again because of others' changes. [`Restart::Never`] unless whoever runs it says otherwise.
     pub restart: Restart,
+    /// Where plans that are opened note what they do, if somebody wants to know.
+    pub measurements: Option<Arc<Measurements>>,
 }
 
 /// What the context variables of PSQL read.
@@ -106,6 +109,7 @@ impl<'a> ExecutionContext<'a> {
             routine: RoutineState::default(),
             variables: None,
             restart: Restart::Never,
+            measurements: None,
         }
     }
 }
@@ -224,11 +228,11 @@ pub struct Above {
 
 /// Whoever runs the queries inside expressions.
 pub trait Subqueries: Sync {
-    /// Makes the operators of a subquery's plan. Nothing runs yet.
+    /// Makes the operators of a subquery's plan, for this context. Nothing runs yet.
     ///
     /// # Errors
     /// The plan is none of the planner's: a mistake of ours.
-    fn start(&self, query: &Subquery) -> Result<Box<dyn RunningSubquery>>;
+    fn start(&self, query: &Subquery, context: &ExecutionContext<'_>) -> Result<Box<dyn RunningSubquery>>;
 }
 
 /// A subquery of a running plan.

@@ -14,6 +14,7 @@
 //! | `context_variable` | CURRENT_USER, ROW_COUNT ... |
 //! | `pattern`, `compiled_pattern`, `like`, `similar` | LIKE, STARTING, CONTAINING, SIMILAR TO |
 //! | `subquery` | queries inside expressions: what they take from the row around them |
+//! | `measurement` | what the parts of running plans have done, if somebody asks |
 //! | `nesting`, `stack` | room for routines that call each other |
 //!
 //! # Promises
@@ -32,6 +33,7 @@ mod context_variable;
 mod evaluate;
 mod frame_size;
 mod like;
+mod measurement;
 mod nesting;
 mod pattern;
 mod predicate;
@@ -53,6 +55,7 @@ pub use context::{
 pub use context_variable::{context_type, error_type};
 pub use evaluate::{evaluate_all, row_of_db_key};
 pub use frame_size::FrameSize;
+pub use measurement::{Figures, Measured, Measurements, Scanned};
 pub use nesting::{DEPTH_MAX, nested};
 pub use predicate::is_distinct;
 pub use restart::Restart;

@@ -21,7 +21,7 @@ pub(crate) fn evaluate(query: &Subquery, row: &[Value], context: &mut ExecutionC
     // Taken out while it runs: the frame stays usable for what is inside.
     let mut running = match context.frame.subqueries.get_mut(query.place).and_then(Option::take) {
         Some(running) => running,
-        None => context.above.subqueries.start(query)?,
+        None => context.above.subqueries.start(query, context)?,
     };
     let result = running.value(query, captured, &operand, context);
     if let Some(place) = context.frame.subqueries.get_mut(query.place) {

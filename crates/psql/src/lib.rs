@@ -44,6 +44,7 @@ mod dynamic;
 mod dynamic_rows;
 mod execution;
 mod named_parameters;
+mod plans;
 mod procedure_call;
 mod routine;
 mod trace;
@@ -51,6 +52,7 @@ mod trace;
 pub use call::{Psql, fire_database_triggers, has_database_triggers};
 pub use compile::{CompiledStatement, compile_statement};
 pub use execution::Execution;
+pub use plans::RoutineStatement;
 pub use routine::CompiledRoutine;
 
 /// Compiles a procedure to see whether it can be: for CREATE and ALTER PROCEDURE.

@@ -9,6 +9,7 @@ mod blobs;
 mod client_cursors;
 mod collation_data;
 mod database_triggers;
+mod explain;
 mod known_blobs;
 mod scroll;
 mod session_statement;

@@ -16,6 +16,7 @@ use crate::api::{
 };
 use crate::attachment::blob_text::{self, BlobTexts};
 use crate::attachment::client_cursors::ClientCursors;
+use crate::attachment::explain::{self, Explained};
 use crate::attachment::known_blobs::Source;
 use crate::attachment::scroll::ScrollBuffer;
 use crate::attachment::table_sizes::TableSizes;
@@ -82,6 +83,7 @@ struct Prepared {
 
 enum Body {
     Plan(bind::Prepared),
+    Explained(Explained),
     Routine(psql::CompiledStatement),
     Ddl,
     Transaction,
@@ -521,29 +523,41 @@ impl Attachment {
                 let description = compiled.description.clone();
                 (Body::Routine(compiled), description)
             }
-            _ => {
-                let scope = ClientCursors::new(self, tree.parameter_count);
-                let bound = bind::bind_statement(&environment, &tree, &scope)?;
-                cursors = scope.used.into_inner();
-                let description = StatementDescription {
-                    kind: bound.kind,
-                    parameters: bound.parameters.clone(),
-                    columns: bound.columns.clone(),
-                    has_cursor: bound.has_cursor,
-                    plan: bound.plan.clone(),
-                    explained_plan: bound.explained_plan.clone(),
+            ast::StatementKind::Explain(explain) => {
+                let (statement, mut description) = match &explain.statement.kind {
+                    ast::StatementKind::ExecuteBlock(_) | ast::StatementKind::ExecuteProcedure(_) => {
+                        let compiled = psql::compile_statement(&environment, &explain.statement)?;
+                        let description = compiled.description.clone();
+                        (explain::Statement::Routine(compiled), description)
+                    }
+                    _ => {
+                        let (bound, description) =
+                            self.bind_plan(&environment, &explain.statement, &mut cursors)?;
+                        (explain::Statement::Plan(bound), description)
+                    }
                 };
+                description.kind = StatementKind::Select;
+                description.columns = explain::columns(explain.analyze);
+                description.has_cursor = true;
+                (Body::Explained(Explained { statement, analyze: explain.analyze }), description)
+            }
+            _ => {
+                let (bound, description) = self.bind_plan(&environment, &tree, &mut cursors)?;
                 (Body::Plan(bound), description)
             }
         };
         let accesses = match &body {
             Body::Plan(bound) => &bound.accesses[..],
             Body::Routine(compiled) => compiled.accesses(),
+            Body::Explained(explained) => match &explained.statement {
+                explain::Statement::Plan(bound) => &bound.accesses[..],
+                explain::Statement::Routine(compiled) => compiled.accesses(),
+            },
             Body::Ddl | Body::Transaction | Body::Session => &[],
         };
         authority::verify(&catalog, &Actor::of(&self.session), None, accesses)?;
         let sizes = match &body {
-            Body::Plan(_) => TableSizes::of(&catalog, accesses),
+            Body::Plan(_) | Body::Explained(_) => TableSizes::of(&catalog, accesses),
             _ => TableSizes::default(),
         };
         let is_blob =
@@ -567,6 +581,27 @@ impl Attachment {
             blob_texts,
             accesses,
         })
+    }
+
+    /// Binds a statement that has a plan of its own, and tells which cursors it refers to.
+    fn bind_plan(
+        &self,
+        environment: &Environment,
+        tree: &ast::Statement,
+        cursors: &mut Vec<(String, String)>,
+    ) -> Result<(bind::Prepared, StatementDescription)> {
+        let scope = ClientCursors::new(self, tree.parameter_count);
+        let bound = bind::bind_statement(environment, tree, &scope)?;
+        *cursors = scope.used.into_inner();
+        let description = StatementDescription {
+            kind: bound.kind,
+            parameters: bound.parameters.clone(),
+            columns: bound.columns.clone(),
+            has_cursor: bound.has_cursor,
+            plan: bound.plan.clone(),
+            explained_plan: bound.explained_plan.clone(),
+        };
+        Ok((bound, description))
     }
 
     /// Binds again if the catalog has changed since, or the tables are of another size.
@@ -1048,6 +1083,13 @@ fn run(prepared: &Prepared, context: &mut ExecutionContext<'_>, options: Execute
                 }
             }
         },
+        Body::Explained(explained) => {
+            let mut rows = explained.run(context)?;
+            match only_row(options.rows, &mut || rows.next_row())? {
+                Some(row) => Ok(Outcome::Row(row)),
+                None => Ok(Outcome::Rows(rows)),
+            }
+        }
         Body::Routine(_) => {
             let inputs = context.parameters.clone();
             let outcome = run_routine(prepared, context, options);

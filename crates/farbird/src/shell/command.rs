@@ -19,7 +19,7 @@ pub(super) enum Command {
     Output(Option<String>),
     /// What there is in the database.
     Show(Show),
-    /// The plan of a statement, without running it.
+    /// The plan of a statement; with ANALYZE in front of it what it did.
     Explain(String),
     /// Go on with another database.
     Connect(Connect),
@@ -71,6 +71,11 @@ pub(super) enum Set {
     Names(String),
     /// SQL DIALECT 3 and the like: what is so anyway.
     Nothing,
+}
+
+/// Whether a statement for the database is EXPLAIN.
+pub(super) fn is_explain(sql: &str) -> bool {
+    sql.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("EXPLAIN"))
 }
 
 /// Understands a statement as a command; `None` if it is one for the database.

@@ -32,7 +32,8 @@ SET TERM ^;             another terminator, for bodies of procedures and trigger
 \\z  \\du  \\l            grants, users, the database                    SHOW ...;  the same in isql's words
 \\x                      a line per column       \\f FORMAT   table, expanded, csv, json, markdown
 \\timing                 how long it takes       \\wire       what goes over the wire
-EXPLAIN SELECT ...;     the plan                SET PLAN;   the plan of each statement
+EXPLAIN SELECT ...;     the plan                EXPLAIN ANALYZE SELECT ...;  what it did: runs it
+SET PLAN;               the plan of each statement
 \\i FILE                 run a script            \\o FILE     results go to a file
 \\c DATABASE [USER]      another database        CONNECT 'name';  CREATE DATABASE 'name';  the same in isql's words
 \\bind 1 'text' null      parameters of the next statement, for its ?s

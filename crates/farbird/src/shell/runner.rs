@@ -330,11 +330,7 @@ impl<'s> Runner<'s> {
                 let sections = sections.map_err(Trouble::Words)?;
                 self.print_sections(&sections)?;
             }
-            Command::Explain(sql) => {
-                let plan = self.session.describe(&sql)?.plan;
-                let plan = if plan.is_empty() { "no plan" } else { plan.trim() };
-                self.print_words(&format!("{plan}\n"))?;
-            }
+            Command::Explain(statement) => self.explain(&statement)?,
             Command::Connect(connect) => {
                 self.session.commit()?;
                 self.wanted = Some(Wanted::Connect(connect));
@@ -365,6 +361,20 @@ impl<'s> Runner<'s> {
             Command::Set(set) => self.set(set)?,
         }
         Ok(Flow::Next)
+    }
+
+    /// EXPLAIN: a statement of Farbird's; of other servers the plan is asked for.
+    fn explain(&mut self, statement: &str) -> Result<(), Trouble> {
+        match self.run_sql(&format!("EXPLAIN {statement}")) {
+            Err(Trouble::Failure(Failure::Statement(error))) if is_unknown(&error) => {}
+            result => return result,
+        }
+        if statement.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("ANALYZE")) {
+            return Err(Trouble::Words("this server does not know EXPLAIN ANALYZE".to_owned()));
+        }
+        let plan = self.session.describe(statement)?.plan;
+        let plan = if plan.is_empty() { "no plan" } else { plan.trim() };
+        self.print_words(&format!("{plan}\n"))
     }
 
     fn set(&mut self, set: Set) -> Result<(), Trouble> {
@@ -519,7 +529,10 @@ impl<'s> Runner<'s> {
         let (session, settings) = (&mut *self.session, &self.kept.settings);
         let mut told = Told { kind: Kind::Other, rows: None, changed: None, cut: false };
         to_output(&mut self.kept.output, self.kept.is_person && settings.pager, |out| {
-            let mut printer = Printer::new(&settings.style, out);
+            let mut printer = match command::is_explain(sql) {
+                true => Printer::of_plan(&settings.style, out),
+                false => Printer::new(&settings.style, out),
+            };
             let mut limited = Limited { sink: &mut printer, left: settings.rows_max };
             match session.run(sql, &bound, count, &mut limited) {
                 Ok(ran) => (told.kind, told.changed) = (ran.kind, ran.changed),
@@ -636,6 +649,13 @@ impl Sink for Limited<'_> {
         }
         self.sink.row(values, blobs)
     }
+}
+
+/// Whether a server does not know the first word of a statement.
+fn is_unknown(error: &Error) -> bool {
+    let first = [StatusArgument::Number(1), StatusArgument::Number(1)];
+    let mut items = error.items().iter();
+    items.any(|item| item.gds_code == isc::DSQL_TOKEN_UNK_ERR && item.arguments.starts_with(&first))
 }
 
 /// Shows the line of a statement that an error names, with a mark under the place.

@@ -57,10 +57,12 @@ fn scripts_run_the_same_on_files_and_servers() {
             assert!(procedures.contains(expected), "{database}: {expected:?} in\n{procedures}");
         }
         assert!(printed("show database; show version; show sql dialect; show users;").contains("SYSDBA"));
-        assert!(
-            printed("explain select * from people where id = 1;").contains("PEOPLE INDEX ("),
-            "{database}"
-        );
+        let plan = printed("explain select * from people where id = 1;");
+        assert!(plan.contains("    Table \"PEOPLE\" Access By ID: Index "), "{database}:\n{plan}");
+        let analyzed = printed("explain analyze select count(*) from people where id > 0;");
+        let heads = ["expected rows", "loops", "own ms"];
+        assert!(heads.iter().all(|head| analyzed.contains(head)), "{database}:\n{analyzed}");
+        assert!(analyzed.starts_with(' ') && analyzed.contains("\n  Aggregate"), "{database}:\n{analyzed}");
     }
 }
 

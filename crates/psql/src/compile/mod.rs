@@ -61,13 +61,14 @@ fn compile_block(environment: &Environment, block: &ast::ExecuteBlock) -> Result
     compiler.body(&block.body)?;
     let routine = compiler.finish();
     let has_cursor = routine.suspends;
+    let (plan, explained_plan) = routine.plan_texts();
     let description = StatementDescription {
         kind: if has_cursor { StatementKind::Select } else { StatementKind::ExecuteProcedure },
         parameters,
         columns,
         has_cursor,
-        plan: String::new(),
-        explained_plan: String::new(),
+        plan,
+        explained_plan,
     };
     Ok(CompiledStatement { description, routine: Arc::new(routine) })
 }

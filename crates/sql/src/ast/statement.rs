@@ -44,6 +44,17 @@ pub enum StatementKind {
     Session(Box<SessionStatement>),
     /// CREATE, ALTER, DROP, GRANT ...
     Ddl(Box<DdlStatement>),
+    /// EXPLAIN.
+    Explain(Box<Explain>),
+}
+
+/// `EXPLAIN [ANALYZE] statement`: Farbird's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explain {
+    /// ANALYZE: the statement runs, and what its plan does is measured.
+    pub analyze: bool,
+    /// A statement that reads or changes rows, or calls a routine.
+    pub statement: Statement,
 }
 
 /// `table [[AS] alias]`: what a statement changes.

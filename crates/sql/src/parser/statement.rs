@@ -2,9 +2,9 @@
 
 use super::cursor::Parser;
 use crate::ast::{
-    AssignedValue, Assignment, BlockParameter, ChangedRows, ChangedTable, Delete, ExecuteBlock, Insert,
-    InsertSource, Merge, MergeAction, MergeClause, MergeRows, Name, Overriding, ParameterDeclaration,
-    Returning, StatementKind, Target, Update, UpdateOrInsert,
+    AssignedValue, Assignment, BlockParameter, ChangedRows, ChangedTable, Delete, ExecuteBlock, Explain,
+    Insert, InsertSource, Merge, MergeAction, MergeClause, MergeRows, Name, Overriding, ParameterDeclaration,
+    Returning, Statement, StatementKind, Target, Update, UpdateOrInsert,
 };
 use farbird_types::Result;
 
@@ -25,9 +25,28 @@ impl Parser<'_> {
             "ALTER" if self.keyword_ahead(1, "SESSION") => {
                 Ok(StatementKind::Session(Box::new(self.session_statement()?)))
             }
+            _ if self.at_word("EXPLAIN") => Ok(StatementKind::Explain(Box::new(self.explain()?))),
             _ if self.at_symbol("(") => Ok(StatementKind::Select(Box::new(self.select_statement()?))),
             _ => Ok(StatementKind::Ddl(Box::new(self.ddl_statement()?))),
         }
+    }
+
+    /// EXPLAIN and ANALYZE are no keywords: tables may be called so.
+    fn explain(&mut self) -> Result<Explain> {
+        self.take();
+        let analyze = self.at_word("ANALYZE");
+        if analyze {
+            self.take();
+        }
+        let is_explained = match self.keyword() {
+            Some("SELECT" | "WITH" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXECUTE") => true,
+            _ => self.at_symbol("("),
+        };
+        if !is_explained {
+            return Err(self.unexpected());
+        }
+        let kind = self.statement()?;
+        Ok(Explain { analyze, statement: Statement { kind, parameter_count: self.parameter_count() } })
     }
 
     /// UPDATE, or UPDATE OR INSERT.

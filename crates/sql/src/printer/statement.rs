@@ -22,6 +22,10 @@ impl Printer {
             StatementKind::Transaction(transaction) => self.transaction(transaction),
             StatementKind::Session(session) => self.session(session),
             StatementKind::Ddl(ddl) => self.ddl(ddl),
+            StatementKind::Explain(explain) => {
+                self.word(if explain.analyze { "EXPLAIN ANALYZE" } else { "EXPLAIN" });
+                self.statement(&explain.statement.kind);
+            }
         }
     }
 

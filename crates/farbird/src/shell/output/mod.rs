@@ -5,6 +5,7 @@ mod expanded;
 mod json;
 mod pager;
 mod table;
+mod tree;
 
 use std::io::Write;
 
@@ -116,6 +117,15 @@ impl<'a> Printer<'a> {
             Format::Markdown => Box::new(delimited::Markdown),
         };
         Printer { style, layout, out, columns: Vec::new(), rows: 0 }
+    }
+
+    /// A printer for what EXPLAIN gives.
+    pub(super) fn of_plan(style: &'a Style, out: &'a mut dyn Write) -> Printer<'a> {
+        let mut printer = Printer::new(style, out);
+        if style.format == Format::Table {
+            printer.layout = Box::new(tree::Tree::new(style));
+        }
+        printer
     }
 
     /// Rows so far.

@@ -1,0 +1,209 @@
+//! Measuring: what EXPLAIN ANALYZE shows of operators, and of statements that change rows.
+//!
+//! A measuring operator stands around each operator of a plan that is measured, and around none of any other. What a scan by columns
+//! does for several nodes at once it notes itself ([`ScanMeasure`]).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use farbird_budget::StatementBudget;
+use farbird_expression::{ExecutionContext, Measured, Measurements};
+use farbird_plan::modification::ModifyPlan;
+use farbird_plan::{Filter, Node, TableScan, identity};
+use farbird_store::ScannedBlocks;
+use farbird_types::Result;
+
+use crate::batch::Batch;
+use crate::column_rows::ColumnRows;
+use crate::key_filter::KeyFilter;
+use crate::operator::{ByColumns, Operator};
+
+/// Notes what an operator does, and has what it takes charged to it alone.
+pub(crate) struct MeasuredOperator {
+    node: usize,
+    operator: Box<dyn Operator>,
+    /// Where it is noted; known when it is opened.
+    measured: Option<Arc<Measured>>,
+}
+
+impl MeasuredOperator {
+    pub(crate) fn new(node: &Node, operator: Box<dyn Operator>) -> MeasuredOperator {
+        MeasuredOperator { node: node.identity(), operator, measured: None }
+    }
+
+    /// Runs it for so long as it takes, charged to it.
+    fn run<T>(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        run: impl FnOnce(&mut dyn Operator, &mut ExecutionContext<'_>) -> Result<(T, usize)>,
+    ) -> Result<T> {
+        let Some(measured) = &self.measured else {
+            return run(self.operator.as_mut(), context).map(|(result, _)| result);
+        };
+        let (result, time) =
+            timed(measured.budget(), context, |context| run(self.operator.as_mut(), context));
+        let rows = result.as_ref().map_or(0, |(_, rows)| *rows);
+        measured.note(|figures| {
+            figures.rows += rows as u64;
+            figures.time += time;
+        });
+        result.map(|(result, _)| result)
+    }
+}
+
+impl Operator for MeasuredOperator {
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        if self.measured.is_none() {
+            self.measured = context.measurements.as_ref().map(|all| all.part(self.node));
+        }
+        if let Some(measured) = &self.measured {
+            measured.note(|figures| figures.loops += 1);
+        }
+        self.run(context, |operator, context| operator.open(context).map(|()| ((), 0)))
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        self.run(context, |operator, context| operator.next(context, batch).map(|more| (more, batch.len())))
+    }
+
+    fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
+        self.operator.restrict(column, keys);
+    }
+
+    fn next_columns(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        rows: &mut ColumnRows,
+    ) -> Result<ByColumns> {
+        self.run(context, |operator, context| {
+            let found = operator.next_columns(context, rows_max, rows)?;
+            Ok((found, if found == ByColumns::Rows { rows.len() } else { 0 }))
+        })
+    }
+}
+
+/// Runs a statement that changes rows, and notes it under its plan's number. `rows` says how many it has changed.
+pub(crate) fn modification<T>(
+    plan: &ModifyPlan,
+    measurements: &Measurements,
+    context: &mut ExecutionContext<'_>,
+    modify: impl FnOnce(&mut ExecutionContext<'_>) -> Result<T>,
+    rows: impl FnOnce(&T) -> u64,
+) -> Result<T> {
+    let measured = measurements.part(plan.identity());
+    let (result, time) = timed(measured.budget(), context, modify);
+    let rows = result.as_ref().map_or(0, rows);
+    measured.note(|figures| {
+        figures.loops += 1;
+        figures.rows += rows;
+        figures.time += time;
+    });
+    result
+}
+
+/// Runs something, charged to a budget of its own, and says how long that took.
+fn timed<T>(
+    budget: &Arc<StatementBudget>,
+    context: &mut ExecutionContext<'_>,
+    run: impl FnOnce(&mut ExecutionContext<'_>) -> T,
+) -> (T, Duration) {
+    let outer = std::mem::replace(&mut context.values.budget, Arc::clone(budget));
+    let started = Instant::now();
+    let result = run(context);
+    let time = started.elapsed();
+    context.values.budget = outer;
+    (result, time)
+}
+
+/// Notes what a scan by columns does for the nodes that it stands for: a table, and filters over it, the innermost first.
+pub(crate) struct ScanMeasure {
+    table: Arc<Measured>,
+    filters: Vec<Arc<Measured>>,
+    /// Whether nobody else notes what the topmost of them hands out.
+    is_alone: bool,
+    /// What was known of the scan's blocks.
+    blocks: ScannedBlocks,
+    latest: Instant,
+    /// Since the rows at hand are being looked for.
+    time: Duration,
+}
+
+impl ScanMeasure {
+    /// A scan that is being opened; nothing if nobody wants to know.
+    pub(crate) fn open<'f>(
+        scan: &Arc<TableScan>,
+        filters: impl Iterator<Item = &'f Arc<Filter>>,
+        is_alone: bool,
+        context: &ExecutionContext<'_>,
+    ) -> Option<Box<ScanMeasure>> {
+        let measurements = context.measurements.as_ref()?;
+        let measure = ScanMeasure {
+            table: measurements.part(identity(scan)),
+            filters: filters.map(|filter| measurements.part(identity(filter))).collect(),
+            is_alone,
+            blocks: ScannedBlocks::default(),
+            latest: Instant::now(),
+            time: Duration::ZERO,
+        };
+        let inner = measure.filters.len() + usize::from(is_alone);
+        let nodes = std::iter::once(&measure.table).chain(&measure.filters);
+        nodes.take(inner).for_each(|node| node.note(|figures| figures.loops += 1));
+        Some(Box::new(measure))
+    }
+
+    /// Rows are looked for.
+    pub(crate) fn begin(&mut self) {
+        self.latest = Instant::now();
+        self.time = Duration::ZERO;
+    }
+
+    /// Rows of the table have been read, and blocks been passed over.
+    pub(crate) fn scanned(&mut self, rows: usize, blocks: ScannedBlocks) {
+        let before = std::mem::replace(&mut self.blocks, blocks);
+        self.table.note(|figures| {
+            let scanned = figures.scanned.get_or_insert_default();
+            scanned.rows += rows as u64;
+            scanned.blocks_read += blocks.read - before.read;
+            scanned.blocks_skipped += blocks.skipped - before.skipped;
+        });
+        self.handed_on(0, rows);
+    }
+
+    /// A filter has left so many rows of those before it.
+    pub(crate) fn filtered(&mut self, filter: usize, rows: usize) {
+        self.handed_on(filter + 1, rows);
+    }
+
+    /// Of the rows that were left so many have no partner.
+    pub(crate) fn without_partner(&mut self, rows: usize) {
+        self.table.note(|figures| {
+            figures.scanned.get_or_insert_default().without_partner += rows as u64;
+        });
+        let top = self.filters.last().unwrap_or(&self.table);
+        if self.is_alone {
+            top.note(|figures| figures.rows -= (rows as u64).min(figures.rows));
+        }
+    }
+
+    /// Notes for a node what it hands on, and that all up to it took until now; for the topmost one only if nobody else does.
+    fn handed_on(&mut self, node: usize, rows: usize) {
+        let now = Instant::now();
+        self.time += now - self.latest;
+        self.latest = now;
+        if node == self.filters.len() && !self.is_alone {
+            return;
+        }
+        let measured = match node.checked_sub(1) {
+            None => Some(&self.table),
+            Some(filter) => self.filters.get(filter),
+        };
+        let time = self.time;
+        if let Some(measured) = measured {
+            measured.note(|figures| {
+                figures.rows += rows as u64;
+                figures.time += time;
+            });
+        }
+    }
+}
