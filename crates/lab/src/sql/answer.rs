@@ -39,6 +39,11 @@ impl Answer {
         self.rows.push(row.collect());
     }
 
+    /// The cells of the rows.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[Option<String>]> {
+        self.rows.iter().map(Vec::as_slice)
+    }
+
     /// How many rows.
     pub fn len(&self) -> usize {
         self.rows.len()

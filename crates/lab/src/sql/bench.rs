@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Tolerance, USUAL};
+use super::estimates::{self, OperatorEstimate};
 use super::figure::{Figure, Outcome};
 use super::guard::{Patience, Stop};
 use super::side::{Dialect, Rows, Side, TableDefinition, Visitor};
@@ -28,6 +29,8 @@ pub struct Bench<'a> {
     pub(super) stop: &'a Stop,
     /// What came of it so far.
     pub figures: Vec<Figure>,
+    /// In place of that, if it is not measured how long statements take: what the planner expected, and what came of it.
+    pub estimates: Option<Vec<OperatorEstimate>>,
 }
 
 /// A table that is loaded, and its rows.
@@ -63,7 +66,14 @@ impl<'a> Bench<'a> {
         observer: &'a mut dyn Observer,
         stop: &'a Stop,
     ) -> Bench<'a> {
-        Bench { sides, limits, observer, stop, figures: Vec::new() }
+        Bench { sides, limits, observer, stop, figures: Vec::new(), estimates: None }
+    }
+
+    /// The same statements, of which Farbird is asked what it expects and what comes of it.
+    #[must_use]
+    pub fn for_estimates(mut self) -> Self {
+        self.estimates = Some(Vec::new());
+        self
     }
 
     /// As [`Bench::fill`]; the figures `load` and `indexes` are what it took for all tables.
@@ -143,6 +153,9 @@ impl<'a> Bench<'a> {
         variables: Variables<'_>,
         reference: Option<Reference>,
     ) -> Result<()> {
+        if self.estimates.is_some() {
+            return self.estimate(section, statement, variables);
+        }
         let mut figures: Vec<Option<(Figure, Option<Answer>)>> = self
             .sides
             .iter()
@@ -178,6 +191,25 @@ impl<'a> Bench<'a> {
         let mut figures: Vec<(Figure, Option<Answer>)> = figures.into_iter().flatten().collect();
         compare(&mut figures, &statement.order, reference);
         self.figures.extend(figures.into_iter().map(|(figure, _)| figure));
+        Ok(())
+    }
+}
+
+impl Bench<'_> {
+    /// Asks what the planner expects of a statement, and what comes of it.
+    fn estimate(
+        &mut self,
+        section: &'static str,
+        statement: &Statement,
+        variables: Variables<'_>,
+    ) -> Result<()> {
+        self.observer.begin(&format!("{section} {}: estimates", statement.name), self.sides.len() as u64);
+        for side in self.sides.iter_mut() {
+            let patience = Patience { limit: Some(self.limits.timeout), stop: self.stop };
+            let found = estimates::of_statement(side.as_mut(), section, statement, variables, &patience)?;
+            self.estimates.get_or_insert_default().extend(found);
+            self.observer.advance(1);
+        }
         Ok(())
     }
 }

@@ -19,6 +19,7 @@
 mod answer;
 mod bench;
 mod duckdb;
+mod estimates;
 mod figure;
 mod firebird;
 pub mod groups;
@@ -36,6 +37,7 @@ pub mod tpch;
 pub use answer::Answer;
 pub use bench::{Bench, Limits};
 pub use duckdb::DuckDbSide;
+pub use estimates::{Errors, OperatorEstimate};
 pub use figure::{Figure, Outcome, Percentiles, Unit};
 pub use firebird::FirebirdSide;
 pub use guard::Stop;

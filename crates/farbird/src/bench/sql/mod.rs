@@ -3,6 +3,7 @@
 //! The work itself is `farbird_lab::sql`'s; here sides are put together from the command line, and figures into a report.
 
 mod embedded;
+mod estimates;
 mod report;
 
 use std::path::PathBuf;
@@ -13,8 +14,8 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use farbird_lab::Failure;
 use farbird_lab::sql::{
-    Bench, DuckDbSide, Figure, FirebirdSide, Limits, Outcome, PostgresSide, Side, groups, joins, metadata,
-    mixed, points, psql, tpch,
+    Bench, DuckDbSide, Figure, FirebirdSide, Limits, OperatorEstimate, Outcome, PostgresSide, Side, groups,
+    joins, metadata, mixed, points, psql, tpch,
 };
 
 use super::articles::stage::{Databases, Stage, TargetArguments};
@@ -34,7 +35,8 @@ Examples:
   farbird bench sql tpch --scale 0.1 --queries 1,3,7 --html tpch.html
   farbird bench sql tpch joins --target own --target localhost:/tmp/sql.fdb --password-file password \\
                     --postgres postgres://postgres@127.0.0.1/postgres --duckdb python3
-  farbird bench sql groups --rows 5000000 --timeout 5m --runs 1")]
+  farbird bench sql groups --rows 5000000 --timeout 5m --runs 1
+  farbird bench sql tpch joins --estimates              how good the planner's estimates are")]
 pub(crate) struct Arguments {
     /// What is measured. All by default.
     #[arg(value_name = "SECTION", value_enum)]
@@ -72,6 +74,9 @@ pub(crate) struct Arguments {
     /// metadata: tables that are made [default: 1000].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(200..=1_000_000), help_heading = "Work")]
     tables: Option<u64>,
+    /// tpch, joins, groups: what Farbird's planner expects of each operator, beside what comes of it, in place of times.
+    #[arg(long, help_heading = "Work")]
+    estimates: bool,
     /// How often each statement is executed by each side. The best and the median are told.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Work")]
     runs: u16,
@@ -144,15 +149,30 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
     };
     cleared?;
+    let figures = match figures {
+        Measured::Figures(figures) => figures,
+        Measured::Estimates(operators) => {
+            show(&arguments.output, "estimates", &estimates::report(facts, &operators), &operators)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let is_good = figures.iter().all(|figure| matches!(figure.outcome, Outcome::Done | Outcome::TimedOut));
     show(&arguments.output, "sql", &report::report(arguments, facts, &figures), &figures)?;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// What came of it.
+enum Measured {
+    Figures(Vec<Figure>),
+    Estimates(Vec<OperatorEstimate>),
+}
+
 /// The sections that are chosen. An option that none of them obeys is refused.
 fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
     let all = Section::value_variants();
+    let with_estimates = [Section::Tpch, Section::Joins, Section::Groups];
     let chosen: Vec<Section> = match arguments.sections.as_slice() {
+        [] if arguments.estimates => with_estimates.to_vec(),
         [] => all.to_vec(),
         some => all.iter().copied().filter(|section| some.contains(section)).collect(),
     };
@@ -173,6 +193,12 @@ fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
         if is_given && !obeyed_by.iter().any(|section| chosen.contains(section)) {
             bail!("{option} says nothing about the sections that are chosen");
         }
+    }
+    if arguments.estimates && !chosen.iter().all(|section| with_estimates.contains(section)) {
+        bail!("--estimates is for tpch, joins and groups");
+    }
+    if arguments.estimates && (arguments.postgres.is_some() || arguments.duckdb.is_some()) {
+        bail!("--estimates are Farbird's own: no other database takes part");
     }
     Ok(chosen)
 }
@@ -211,11 +237,14 @@ fn measure(
     stage: &Stage,
     sides: &mut [Box<dyn Side>],
     watch: &mut Watch,
-) -> anyhow::Result<Vec<Figure>> {
+) -> anyhow::Result<Measured> {
     let stop = watch.stop();
     let limits = Limits { runs: usize::from(arguments.runs), timeout: arguments.timeout };
     let has_indexes = arguments.indexes != Some(Indexes::Off);
     let mut bench = Bench::new(sides, limits, watch, &stop);
+    if arguments.estimates {
+        bench = bench.for_estimates();
+    }
     for section in sections {
         match section {
             Section::Tpch => tpch::run(&mut bench, &tpch_plan(arguments))?,
@@ -253,7 +282,10 @@ fn measure(
             }
         }
     }
-    Ok(bench.figures)
+    Ok(match bench.estimates {
+        Some(estimates) => Measured::Estimates(estimates),
+        None => Measured::Figures(bench.figures),
+    })
 }
 
 fn tpch_plan(arguments: &Arguments) -> tpch::Plan {
