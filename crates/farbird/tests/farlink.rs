@@ -3,13 +3,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions, Value};
+use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions, Value, WireCrypt};
 use tempfile::TempDir;
 
 /// No step of these tests takes as long on any machine; a test that would wait for ever fails instead.
@@ -333,4 +334,102 @@ fn an_edge_that_is_told_to_stop_lets_programs_finish() {
     connection.close().unwrap();
     assert_eq!(edge.exit_code(), Some(0));
     server.wait_for_log("the session with london is over");
+}
+
+/// A server that knows nothing of the farlink, and `farbird origin` before it.
+fn origin_before(folder: &Path, settings: &str, arguments: &[&str]) -> (Running, Running) {
+    std::fs::write(folder.join("server.toml"), settings).unwrap();
+    let mut command = farbird(folder);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config", "server.toml"]);
+    let server = Running::start(command, "listens on");
+    let mut command = farbird(folder);
+    command.args(["origin", "--listen", "127.0.0.1:0", "--keys", "origin"]);
+    command.args(["--server", &server.address.to_string()]).args(arguments);
+    let origin = Running::start(command, "listens on");
+    (server, origin)
+}
+
+fn write_private(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// As Firebird 3 and later do unless they are told otherwise.
+#[test]
+fn a_server_that_demands_encryption_is_reached_with_credentials() {
+    let folder = paired();
+    let file = folder.path().join("credentials");
+    write_private(&file, "[users]\nsysdba = \"masterkey\"\nghost = \"boo\"\n");
+    let demands = "wire-encryption = \"required\"\n";
+    let (server, origin) = origin_before(folder.path(), demands, &["--credentials", "credentials"]);
+    let edge = edge(folder.path(), origin.address, &[]);
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let connect = |user: &str, password: &str, wire_crypt| {
+        Connection::attach(&place, &ConnectOptions { wire_crypt, ..ConnectOptions::new(user, password) })
+    };
+    let connection = create(&edge);
+    insert(&connection, 1);
+    // Programs encrypt as they like: what they have agreed upon is between them and the edge.
+    for wire_crypt in [WireCrypt::Required, WireCrypt::Enabled, WireCrypt::Disabled] {
+        let connection = connect("sysdba", "masterkey", wire_crypt).unwrap();
+        assert_eq!(count(&connection), Value::Integer { unscaled: 1, scale: 0 });
+    }
+    // The program must know the password; so must the server.
+    let direct = format!("127.0.0.1/{}:test.fdb", server.address.port());
+    let refused = Connection::attach(&direct, &ConnectOptions::new("sysdba", "wrong")).unwrap_err();
+    for (user, password) in [("sysdba", "wrong"), ("ghost", "boo"), ("ghost", "wrong")] {
+        let error = connect(user, password, WireCrypt::Enabled).unwrap_err();
+        assert_eq!(error.to_string(), refused.to_string(), "{user}");
+    }
+    // Whoever is not in the file logs in as ever, and hears from the server what it thinks of that.
+    write_private(&file, "[users]\nghost = \"boo\"\n");
+    origin.signal("-HUP");
+    origin.wait_for_log("read settings and trusted ends again");
+    let error = connect("sysdba", "masterkey", WireCrypt::Enabled).unwrap_err();
+    assert!(error.to_string().contains("encrypt"), "{error}");
+    // Those who are attached stay so.
+    insert(&connection, 2);
+
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    origin.signal("-HUP");
+    origin.wait_for_log("chmod 600");
+}
+
+/// A server that does not encrypt wants the login inside the attach.
+#[test]
+fn a_server_that_does_not_encrypt_is_reached_with_credentials() {
+    let folder = paired();
+    write_private(&folder.path().join("credentials"), "[users]\nSYSDBA = \"masterkey\"\n");
+    let never = "wire-encryption = \"disabled\"\n";
+    let (_server, origin) = origin_before(folder.path(), never, &["--credentials", "credentials"]);
+    let edge = edge(folder.path(), origin.address, &[]);
+    let connection = create(&edge);
+    insert(&connection, 1);
+    assert_eq!(count(&connection), Value::Integer { unscaled: 1, scale: 0 });
+}
+
+#[test]
+fn settings_are_read_again() {
+    let folder = paired();
+    let server = serve(folder.path());
+    let settings = |text: &str| std::fs::write(folder.path().join("edge.toml"), text).unwrap();
+    settings("programs-max = 5\n");
+    let edge = edge(folder.path(), server.address, &["--config", "edge.toml"]);
+    let connection = create(&edge);
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    settings("programs-max = 1\nstrict-transactions = true\nstatus = \"127.0.0.1:1\"\n");
+    edge.signal("-HUP");
+    edge.wait_for_log("`status` is another one now: that takes a new start");
+    edge.wait_for_log("read settings");
+    assert!(Connection::attach(&place, &options()).is_err(), "there is room for one program only");
+    insert(&connection, 1);
+    settings("programs-max = 5\nahead-wait-ms = -1\n");
+    edge.signal("-HUP");
+    edge.wait_for_log("goes on with the settings that it has");
+    settings("programs-max = 5\n");
+    edge.signal("-HUP");
+    let begun = Instant::now();
+    while Connection::attach(&place, &options()).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "there is room for no further program");
+    }
 }

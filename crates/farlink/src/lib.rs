@@ -21,4 +21,5 @@ pub mod frame;
 pub mod link;
 pub mod message;
 pub mod origin;
+mod purity;
 pub mod speculation;

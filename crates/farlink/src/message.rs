@@ -122,6 +122,9 @@ pub enum Ask {
         packet: Vec<u8>,
         /// How rows are to be pushed; `None` if nothing is known of how the program will fetch: then it asks.
         push: Option<Push>,
+        /// An op_info_sql that the program is expected to ask next, and its request: it goes to the server right behind the op_execute,
+        /// before any row is asked for.
+        question: Option<(RequestId, Vec<u8>)>,
         /// What to ask ahead for each of its rows.
         ahead: Vec<AskAhead>,
     },
@@ -261,6 +264,26 @@ pub struct Execution {
     pub inline_blob_bytes: u32,
 }
 
+/// A question about a statement: what an op_info_sql asks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Question {
+    /// The items.
+    pub items: Vec<u8>,
+    /// Room for the answer, in bytes.
+    pub room: u32,
+}
+
+/// The server's answers to a question about an execution that was run ahead: op_response packets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// What was asked.
+    pub question: Question,
+    /// The answer before any row was fetched.
+    pub opened: Vec<u8>,
+    /// The answer behind the last row.
+    pub ended: Vec<u8>,
+}
+
 /// A statement to be run for each row of another one. Nested [`AHEAD_DEPTH_MAX`] deep at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AskAhead {
@@ -276,6 +299,8 @@ pub struct AskAhead {
     pub parameters: Vec<Parameter>,
     /// What else its op_execute says.
     pub execution: Execution,
+    /// What programs ask about its executions.
+    pub question: Option<Question>,
     /// BLR of its rows, as the program's op_fetch gives it.
     pub output_blr: Vec<u8>,
     /// How many statements may be run without further credit ([`Ask::AheadCredit`]), those below included. Only that of the
@@ -294,6 +319,7 @@ struct AheadHead {
     input_blr: Vec<u8>,
     parameters: Vec<Parameter>,
     execution: Execution,
+    question: Option<Question>,
     output_blr: Vec<u8>,
     window: u32,
 }
@@ -338,9 +364,29 @@ impl<'de> Visitor<'de> for OneAhead {
         let ahead = fields
             .next_element_seed(NestedAhead { depth })?
             .ok_or_else(|| A::Error::invalid_length(1, &self))?;
-        let AheadHead { rule, prepare, described, input_blr, parameters, execution, output_blr, window } =
-            head;
-        Ok(AskAhead { rule, prepare, described, input_blr, parameters, execution, output_blr, window, ahead })
+        let AheadHead {
+            rule,
+            prepare,
+            described,
+            input_blr,
+            parameters,
+            execution,
+            question,
+            output_blr,
+            window,
+        } = head;
+        Ok(AskAhead {
+            rule,
+            prepare,
+            described,
+            input_blr,
+            parameters,
+            execution,
+            question,
+            output_blr,
+            window,
+            ahead,
+        })
     }
 }
 
@@ -504,6 +550,8 @@ pub enum Tell {
         packets: Vec<u8>,
         /// How many rows.
         rows: u32,
+        /// What the server says about the execution, if that was to be asked.
+        answered: Option<Answered>,
     },
     /// A statement was to be run ahead, and was not: it failed, was too large, or may do more than read. The program's own
     /// question is not to wait for it.
@@ -617,12 +665,15 @@ mod tests {
                     has_own_length: true,
                 }],
                 execution: Execution::default(),
+                question: Some(Question { items: vec![23], room: 100 }),
                 output_blr: vec![5],
                 window: 64,
                 ahead,
             }];
         }
-        let ask = Ask::Open { id: RequestId(1), cursor: Cursor(2), packet: vec![4], push: Some(push), ahead };
+        let question = Some((RequestId(5), vec![6]));
+        let (id, cursor, push) = (RequestId(1), Cursor(2), Some(push));
+        let ask = Ask::Open { id, cursor, packet: vec![4], push, question, ahead };
         ToOrigin::On { channel: Channel(7), ask }
     }
 

@@ -118,19 +118,23 @@ impl Edge {
         EdgeStatus { programs: self.shared.programs.lock().len(), link: self.shared.hub.health() }
     }
 
-    /// Looks at the list of trusted ends now rather than within a second, and takes another limit.
-    pub fn reload(&self, programs_max: usize) {
-        self.shared.programs_max.store(programs_max, Ordering::Relaxed);
+    /// Looks at the list of trusted ends now rather than within a second, and takes other settings but for where it listens, what it
+    /// is connected with, and its link: gives the names of those that differ and hold only after a new start.
+    pub fn reload(&self, options: &EdgeOptions) -> Vec<&'static str> {
+        self.shared.programs_max.store(options.programs_max, Ordering::Relaxed);
+        self.shared.site.set_limits(options.limits);
+        *self.shared.graces.lock() = options.graces();
         if let Err(error) = self.shared.options.keys.reload() {
             tracing::error!("nobody is trusted: {error}");
         }
+        options.fixed_changes(&self.shared.options)
     }
 
     /// Takes no more programs, gives those that are there their time, and leaves the link.
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         drop(self.accepting.await);
-        let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
+        let deadline = tokio::time::Instant::now() + self.shared.graces.lock().shutdown;
         while !self.shared.programs.lock().is_empty() && tokio::time::Instant::now() < deadline {
             sleep(Duration::from_millis(20)).await;
         }
@@ -253,6 +257,7 @@ impl Shared {
             channels: AtomicU32::new(1),
             programs_max: AtomicUsize::new(options.programs_max),
             is_lost: watch::Sender::new(false),
+            graces: Mutex::new(options.graces()),
             options,
         });
         shared.load_rules();
@@ -383,7 +388,7 @@ impl Shared {
         loop {
             sleep(STEP).await;
             gone = if self.hub.health().is_established { Duration::ZERO } else { gone + STEP };
-            let is_lost = gone >= self.options.transaction_grace;
+            let is_lost = gone >= self.graces.lock().transaction;
             if self.is_lost.send_replace(is_lost) != is_lost {
                 self.tell_all(|| if is_lost { Item::LinkLost } else { Item::LinkRestored });
             }

@@ -4,6 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::link::Settings;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::edge::EdgeOptions;
 use crate::error::GatewayError;
-use crate::origin::{Knowledge, OriginOptions};
+use crate::origin::{CredentialsByUser, Knowledge, OriginOptions, credentials};
 use crate::pairing::Keys;
 use crate::transport::{PORT, Transport};
 
@@ -77,6 +78,8 @@ pub struct EdgeSettings {
     pub speculation: Option<bool>,
     /// Before a Firebird server: how old an answer in READ COMMITTED may be that was run ahead; without it there is none.
     pub read_committed_age_ms: Option<u64>,
+    /// How long a program waits for a result that is said to be on its way, before it is asked for.
+    pub ahead_wait_ms: Option<u64>,
     /// Without a link for so long, what is under way ends.
     pub transaction_grace_seconds: Option<u64>,
     /// How long programs may go on at the end.
@@ -99,6 +102,8 @@ pub struct OriginSettings {
     pub server: Option<String>,
     /// The folder of keys.
     pub keys: Option<PathBuf>,
+    /// The file of passwords with which the origin logs in itself.
+    pub credentials: Option<PathBuf>,
     /// Edges at a time.
     pub sessions_max: Option<usize>,
     /// Programs at a time.
@@ -220,6 +225,7 @@ impl EdgeSettings {
             texts_show_purity: self.texts_show_purity.unwrap_or(default.texts_show_purity),
             speculates: self.speculation.unwrap_or(default.speculates),
             read_committed_age: self.read_committed_age_ms.map(Duration::from_millis),
+            ahead_wait: self.ahead_wait_ms.map_or(default.ahead_wait, Duration::from_millis),
             ..default
         })
     }
@@ -236,6 +242,7 @@ impl OriginSettings {
         settings.server = over.server.or(settings.server);
         settings.keys = over.keys.or(settings.keys);
         settings.status = over.status.or(settings.status);
+        settings.credentials = over.credentials.or(settings.credentials);
         Ok(settings)
     }
 
@@ -248,10 +255,7 @@ impl OriginSettings {
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub fn options(
-        &self,
-        knowledge: Option<std::sync::Arc<dyn Knowledge>>,
-    ) -> Result<OriginOptions, GatewayError> {
+    pub fn options(&self, knowledge: Option<Arc<dyn Knowledge>>) -> Result<OriginOptions, GatewayError> {
         let missing =
             "say where the server is: --server HOST:PORT, or server = \"HOST:PORT\" in the settings file";
         let server = self.server.clone().filter(|server| !server.is_empty());
@@ -268,6 +272,10 @@ impl OriginSettings {
             status_names: self.status_names.clone(),
             link: self.link.settings()?,
             limits: origin::Limits::default(),
+            credentials: Arc::new(match &self.credentials {
+                Some(path) => credentials::load(path)?,
+                None => CredentialsByUser::default(),
+            }),
             knowledge,
         })
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use farbird_gateway::edge::Edge;
+use farbird_gateway::edge::{Edge, EdgeOptions};
 use farbird_gateway::settings::{EdgeSettings, StatusAddress};
 use farbird_gateway::transport::Transport;
 
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Settings file (TOML; see docs/farlink.md). SIGHUP reads its limits again.
+    /// Settings file (TOML; see docs/farlink.md). SIGHUP reads it again.
     #[arg(long, env = "FARBIRD_EDGE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -89,6 +89,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(serve(arguments, &settings))
 }
 
+fn reloaded(arguments: &Arguments) -> anyhow::Result<EdgeOptions> {
+    Ok(arguments.settings()?.options()?)
+}
+
 async fn serve(arguments: &Arguments, settings: &EdgeSettings) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let options = settings.options()?;
@@ -99,9 +103,11 @@ async fn serve(arguments: &Arguments, settings: &EdgeSettings) -> anyhow::Result
         writeln!(std::io::stdout(), "status at http://{address}/")?;
     }
     while matches!(signals.next().await, Asked::Reload) {
-        match arguments.settings() {
-            Ok(settings) => {
-                edge.reload(settings.programs_max());
+        match reloaded(arguments) {
+            Ok(options) => {
+                for setting in edge.reload(&options) {
+                    tracing::warn!("`{setting}` is another one now: that takes a new start");
+                }
                 tracing::info!("read settings and trusted ends again");
             }
             Err(error) => tracing::error!("goes on with the settings that it has: {error:#}"),

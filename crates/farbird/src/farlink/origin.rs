@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use farbird_gateway::origin::Origin;
+use farbird_gateway::origin::{Origin, OriginOptions};
 use farbird_gateway::settings::{OriginSettings, StatusAddress};
 
 use super::{Asked, Signals, runtime};
@@ -36,7 +36,11 @@ pub(crate) struct Arguments {
     /// Folder of the keys, as `farbird pair` makes it [default: ./farbird-farlink].
     #[arg(long, env = "FARBIRD_FARLINK_KEYS", value_name = "DIR")]
     keys: Option<PathBuf>,
-    /// Settings file (TOML; see docs/farlink.md). SIGHUP reads its limits again.
+    /// File of users' passwords (TOML, readable for its owner only), before a server that wants the line encrypted: as these users the
+    /// origin logs in itself, and their programs prove the password to it.
+    #[arg(long, env = "FARBIRD_ORIGIN_CREDENTIALS", value_name = "FILE")]
+    credentials: Option<PathBuf>,
+    /// Settings file (TOML; see docs/farlink.md). SIGHUP reads it again.
     #[arg(long, env = "FARBIRD_ORIGIN_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -48,6 +52,7 @@ impl Arguments {
             server: self.server.clone(),
             keys: self.keys.clone(),
             status: self.status,
+            credentials: self.credentials.clone(),
             ..OriginSettings::default()
         };
         Ok(OriginSettings::load(self.config.as_deref(), over)?)
@@ -60,6 +65,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(serve(arguments, &settings))
 }
 
+fn reloaded(arguments: &Arguments) -> anyhow::Result<OriginOptions> {
+    Ok(arguments.settings()?.options(None)?)
+}
+
 async fn serve(arguments: &Arguments, settings: &OriginSettings) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let options = settings.options(None)?;
@@ -70,12 +79,15 @@ async fn serve(arguments: &Arguments, settings: &OriginSettings) -> anyhow::Resu
         writeln!(std::io::stdout(), "status at http://{address}/")?;
     }
     tracing::info!(
-        "before a Firebird server: no commit notices, and where it demands encryption no relayed logins"
+        "before a Firebird server: no commit notices; where it demands encryption, logins of those only whose passwords are in the \
+         file of credentials"
     );
     while matches!(signals.next().await, Asked::Reload) {
-        match arguments.settings() {
-            Ok(settings) => {
-                origin.reload(settings.programs_max());
+        match reloaded(arguments) {
+            Ok(options) => {
+                for setting in origin.reload(&options) {
+                    tracing::warn!("`{setting}` is another one now: that takes a new start");
+                }
                 tracing::info!("read settings and trusted ends again");
             }
             Err(error) => tracing::error!("goes on with the settings that it has: {error:#}"),

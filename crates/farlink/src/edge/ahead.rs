@@ -14,7 +14,7 @@ use super::counters::Saved;
 use super::cursors::Rows;
 use super::effect::Effect;
 use super::held::Held;
-use super::objects::CursorPlace;
+use super::objects::{CursorPlace, LocalExecution};
 use super::program::Answer;
 use super::statement_cache::{Described, Shape};
 use crate::message::{Ask, AskAhead, Cursor, End, Execution, RequestId, Tell};
@@ -63,7 +63,8 @@ impl Program {
     pub(super) fn execute_query(&mut self, execute: Execute, described: &Arc<Described>) {
         let cursor = self.new_cursor();
         let known = self.known(&execute, described);
-        let (Some(known), Some(_)) = (known, self.speculator()) else {
+        let may_repeat = self.site.is_farbird() != Some(false) || described.looks_timeless;
+        let (Some(known), Some(_), true) = (known, self.speculator(), may_repeat) else {
             let id = self.new_request();
             return self.open_cursor(execute, described, id, cursor, Vec::new());
         };
@@ -87,7 +88,8 @@ impl Program {
                 // Its place among the answers; its rows are fetched behind it.
                 self.answers.push_back(Answer::Asked { id, effect: None, packets: None });
                 let described = Arc::clone(described);
-                self.held = Some(Box::new(Held { execute, described, cursor, id, awaited }));
+                let until = now + self.site.limits().ahead_wait;
+                self.held = Some(Box::new(Held { execute, described, cursor, id, awaited, until }));
             }
             Verdict::Ask(ahead) => {
                 let id = self.new_request();
@@ -110,6 +112,18 @@ impl Program {
     /// Whether the program's next requests wait for what is on its way.
     pub(super) fn is_holding(&self) -> bool {
         self.held.is_some()
+    }
+
+    /// Asks for an execution whose result has not come in time.
+    pub(super) fn wait_no_longer(&mut self) {
+        let now = self.now;
+        let Some(held) = self.held.take_if(|held| held.until <= now) else { return };
+        let known = self.known(&held.execute, &held.described);
+        let ahead = known.and_then(|known| {
+            let asked = known.execute(held.cursor, &held.execute);
+            self.speculate(|speculator, rules| speculator.give_up(rules, &held.awaited, &asked))
+        });
+        self.open_held(*held, ahead.unwrap_or_default());
     }
 
     fn resume_held(&mut self) {
@@ -173,8 +187,17 @@ impl Program {
         rows.is_local = true;
         rows.add(answer.packets, Some(End::Complete));
         self.openings.insert(cursor, execute.statement.0);
+        let requests = self.requests;
         if let Some(statement) = self.objects.statement(execute.statement.0) {
             statement.cursor = CursorPlace::Pushed(Box::new(rows));
+            statement.executed_by = requests;
+            statement.foreseen = None;
+            statement.local = Some(Box::new(LocalExecution {
+                execute: execute.clone(),
+                answered: answer.answered,
+                output: None,
+                wanted_rows: 0,
+            }));
         }
         self.site.count_text(described, |text| {
             text.executions += 1;
@@ -238,6 +261,7 @@ impl Program {
                 timeout_ms: execute.timeout_ms,
                 inline_blob_bytes: execute.inline_blob_bytes,
             },
+            question: described.question(),
             output_blr: described.shape().map_or([].into(), |shape| shape.blr.as_slice().into()),
         };
         let blr = match &execute.message {

@@ -1,6 +1,7 @@
 //! An execution that waits for what was run ahead.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use farbird_wire::packet::Execute;
 
@@ -16,4 +17,6 @@ pub(super) struct Held {
     pub(super) cursor: Cursor,
     pub(super) id: RequestId,
     pub(super) awaited: Awaited,
+    /// When it is to be asked for.
+    pub(super) until: Duration,
 }

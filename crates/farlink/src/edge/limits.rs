@@ -44,6 +44,8 @@ pub struct Limits {
     pub speculates: bool,
     /// Before a server that tells of no commits: how old what was run ahead in READ COMMITTED may be. `None`: nothing is.
     pub read_committed_age: Option<Duration>,
+    /// How long a program waits for a result that is said to be on its way; then it is asked for.
+    pub ahead_wait: Duration,
     /// What speculation may take.
     pub speculation: speculation::Limits,
 }
@@ -68,6 +70,7 @@ impl Default for Limits {
             texts_show_purity: false,
             speculates: true,
             read_committed_age: None,
+            ahead_wait: Duration::from_secs(2),
             speculation: speculation::Limits::default(),
         }
     }

@@ -14,6 +14,7 @@
 //! | `replies`, `effect` | what replies of the server change here |
 //! | `statements` | prepare, execute, fetch, free |
 //! | `ahead`, `held` | executions answered by what was run ahead ([`crate::speculation`]) |
+//! | `questions` | what programs ask about statements |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `objects` | handles |
@@ -39,6 +40,7 @@ mod limits;
 mod login;
 mod objects;
 mod program;
+mod questions;
 mod record;
 mod replies;
 mod site;

@@ -6,13 +6,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use farbird_types::BlobId;
+use farbird_wire::packet::{Execute, Output};
 use farbird_wire::protocol::{HANDLES_MAX, Handle};
 
 use super::blob_contents::{Contents, Place};
 use super::cursors::Rows;
 use super::record::Standing;
 use super::statement_cache::Described;
-use crate::message::{Cursor, Fingerprint, Relation, RequestId};
+use crate::message::{Answered, Cursor, Fingerprint, Question, Relation, RequestId};
 
 /// What a handle stands for.
 #[derive(Debug)]
@@ -68,14 +69,26 @@ pub(super) struct Statement {
     pub(super) executed_by: u64,
     /// What was asked about that execution before the program asks it.
     pub(super) foreseen: Option<Foreseen>,
+    /// Its last execution, if the server has not seen it.
+    pub(super) local: Option<Box<LocalExecution>>,
+}
+
+/// An execution that was answered by what was run ahead.
+#[derive(Debug)]
+pub(super) struct LocalExecution {
+    pub(super) execute: Execute,
+    /// What the server says about it.
+    pub(super) answered: Option<Answered>,
+    /// Its rows, as the program fetches them, and how many it has asked for.
+    pub(super) output: Option<Output>,
+    pub(super) wanted_rows: u16,
 }
 
 /// A question that the program is expected to ask, asked already.
 #[derive(Debug)]
 pub(super) struct Foreseen {
     pub(super) id: RequestId,
-    pub(super) items: Vec<u8>,
-    pub(super) room: u32,
+    pub(super) question: Question,
     /// The reply, once it is here.
     pub(super) packets: Option<Vec<u8>>,
 }

@@ -150,6 +150,21 @@ impl Program {
         self.work();
     }
 
+    /// When something is to be done by itself, if anything is: then [`Program::wake`] is to be called.
+    pub fn wake_at(&self) -> Option<Duration> {
+        self.held.as_ref().map(|held| held.until)
+    }
+
+    /// Does what the time has come for.
+    pub fn wake(&mut self, now: Duration) {
+        self.now = now;
+        if !self.ended {
+            self.wait_no_longer();
+            self.advance();
+            self.work();
+        }
+    }
+
     /// What the origin tells on the channel.
     pub fn tell(&mut self, tell: Tell, now: Duration) {
         self.now = now;

@@ -26,7 +26,7 @@ fn decoded(packets: &[u8], request: &Request, version: ProtocolVersion) -> Optio
 }
 
 /// The op_response that a reply is.
-fn response(packets: &[u8], version: ProtocolVersion) -> Option<Response> {
+pub(super) fn response(packets: &[u8], version: ProtocolVersion) -> Option<Response> {
     match decoded(packets, &Request::Ping, version)?.pop()? {
         Reply::Response(response) => Some(response),
         _ => None,

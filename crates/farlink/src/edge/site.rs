@@ -1,7 +1,7 @@
 //! What the programs of one edge share.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use farbird_wire::packet::{AcceptWithData, Response};
@@ -16,7 +16,7 @@ use crate::speculation::Rules;
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
 #[derive(Debug)]
 pub struct Site {
-    limits: Limits,
+    limits: RwLock<Limits>,
     shared: Mutex<Shared>,
     rules: Mutex<Rules>,
 }
@@ -83,12 +83,17 @@ impl Site {
     /// A site that knows nothing yet.
     pub fn new(limits: Limits) -> Arc<Site> {
         let rules = Mutex::new(Rules::new(limits.speculation));
-        Arc::new(Site { limits, shared: Mutex::default(), rules })
+        Arc::new(Site { limits: RwLock::new(limits), shared: Mutex::default(), rules })
     }
 
     /// Its limits.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    pub fn limits(&self) -> Limits {
+        *self.limits.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets other limits. What programs hold beyond them they keep; what they hold of speculation keeps its limits.
+    pub fn set_limits(&self, limits: Limits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -218,7 +223,8 @@ impl Site {
     }
 
     pub(super) fn count_text(&self, described: &Described, change: impl FnOnce(&mut TextCounters)) {
-        self.shared().counters.text(&described.shown(), self.limits.counted_texts, change);
+        let texts_max = self.limits().counted_texts;
+        self.shared().counters.text(&described.shown(), texts_max, change);
     }
 
     pub(super) fn find_statement(&self, key: &Key) -> Option<Arc<Described>> {
@@ -232,8 +238,9 @@ impl Site {
     }
 
     pub(super) fn keep_statement(&self, key: Key, described: Arc<Described>) {
+        let bytes_max = self.limits().statement_bytes;
         let mut shared = self.shared();
-        let evicted = shared.statements.insert(key, described, self.limits.statement_bytes);
+        let evicted = shared.statements.insert(key, described, bytes_max);
         shared.counters.statements_evicted += evicted;
     }
 
@@ -255,9 +262,10 @@ impl Site {
 
     /// Allows an origin to send rows; gives how many bytes.
     pub(super) fn grant_rows(&self, wanted: usize) -> usize {
+        let limits = self.limits();
         let shared = &mut *self.shared();
-        let left = self.limits.edge_row_bytes.saturating_sub(shared.granted_row_bytes);
-        let granted = wanted.min(left).max(wanted.min(self.limits.cursor_bytes_least));
+        let left = limits.edge_row_bytes.saturating_sub(shared.granted_row_bytes);
+        let granted = wanted.min(left).max(wanted.min(limits.cursor_bytes_least));
         shared.granted_row_bytes += granted;
         granted
     }
@@ -269,8 +277,9 @@ impl Site {
 
     /// Makes room for a BLOB; false if there is none.
     pub(super) fn take_blob_room(&self, bytes: usize) -> bool {
+        let most = self.limits().edge_blob_bytes;
         let shared = &mut *self.shared();
-        let fits = shared.blob_bytes.saturating_add(bytes) <= self.limits.edge_blob_bytes;
+        let fits = shared.blob_bytes.saturating_add(bytes) <= most;
         if fits {
             shared.blob_bytes += bytes;
         } else {

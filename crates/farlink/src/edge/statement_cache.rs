@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use farbird_types::query_text::is_pure_query;
 use farbird_wire::info::{InfoReader, sql, statement_type};
 use farbird_wire::message::MessageFormat;
 use farbird_wire::packet::{Response, StatementText};
 
-use crate::message::{Fingerprint, Relation};
+use crate::message::{Fingerprint, Question, Relation};
+use crate::purity;
 
 /// Memory of an entry beside its text and description, about.
 const ENTRY_BYTES: usize = 400;
@@ -74,6 +74,8 @@ pub(super) struct Described {
     pub(super) kind: Kind,
     /// Whether the text calls nothing that could change something.
     pub(super) looks_pure: bool,
+    /// Whether the text asks for nothing that changes by itself.
+    pub(super) looks_timeless: bool,
     /// Whether executing it may open a cursor.
     pub(super) has_cursor: bool,
     /// Whether it may lock rows.
@@ -89,8 +91,8 @@ struct Learned {
     shape: Option<Arc<Shape>>,
     /// Replies to op_info_sql, by items and room.
     information: HashMap<(Vec<u8>, u32), Response>,
-    /// What programs ask right after an execution: items and room.
-    asked_after: Option<(Vec<u8>, u32)>,
+    /// What programs ask right after an execution.
+    question: Option<Question>,
 }
 
 /// Replies to op_info_sql that are kept for one statement.
@@ -108,7 +110,8 @@ impl Described {
             kind,
             has_cursor: statement_type_of(&response.data)
                 .is_none_or(|kind| matches!(kind, statement_type::SELECT | statement_type::SELECT_FOR_UPD)),
-            looks_pure: kind == Kind::Query && is_pure_query(&shown),
+            looks_pure: kind == Kind::Query && purity::changes_nothing(&shown, &word),
+            looks_timeless: purity::is_timeless(&shown),
             locks: has_word(&shown, "lock"),
             learned: Mutex::default(),
             text,
@@ -154,12 +157,12 @@ impl Described {
     }
 
     /// What programs ask right after an execution: how many rows it has changed, usually.
-    pub(super) fn asked_after(&self) -> Option<(Vec<u8>, u32)> {
-        self.learned().asked_after.clone()
+    pub(super) fn question(&self) -> Option<Question> {
+        self.learned().question.clone()
     }
 
-    pub(super) fn set_asked_after(&self, items: Vec<u8>, room: u32) {
-        self.learned().asked_after = Some((items, room));
+    pub(super) fn set_question(&self, question: Question) {
+        self.learned().question = Some(question);
     }
 
     /// The text, for people.

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use farbird_types::isc;
-use farbird_wire::packet::{
-    BufferLength, Execute, ExecuteImmediate2, Fetch, Information, Request, Response, StatementText,
-};
+use farbird_wire::packet::{Execute, ExecuteImmediate2, Fetch, Request, Response, StatementText};
 use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement};
 
 use super::Program;
 use super::counters::Saved;
 use super::cursors::{Fetched, Rows};
 use super::effect::Effect;
-use super::objects::{CursorPlace, Foreseen, Object, Statement};
+use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
-use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_stable_information, kind_of_text};
+use super::statement_cache::{Described, Key, Kind, Shape, first_word, kind_of_text};
 use crate::message::{Ask, AskAhead, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
@@ -96,84 +94,6 @@ impl Program {
         statement.described = Some(described);
     }
 
-    /// op_info_sql.
-    pub(super) fn statement_information(&mut self, information: Information) {
-        let room = information.buffer_length.0;
-        if self.answer_foreseen(&information) {
-            return;
-        }
-        let described = self.objects.statement(information.object.0).and_then(|statement| {
-            statement.described.clone().filter(|_| is_stable_information(&information.items))
-        });
-        let known = described.as_ref().and_then(|described| described.information(&information.items, room));
-        if let Some(mut response) = known {
-            if response.object != Handle(0) {
-                response.object = information.object;
-            }
-            return self.answer(response, Some(Saved::Prepare));
-        }
-        let effect = described.map(|described| Effect::StatementInformation {
-            described,
-            items: information.items.clone(),
-            room,
-        });
-        self.relay(&Request::StatementInformation(information), 0, effect);
-    }
-
-    /// Answers a question about the last execution that was asked with it; gives whether it was.
-    fn answer_foreseen(&mut self, information: &Information) -> bool {
-        let room = information.buffer_length.0;
-        let Some(statement) = self.objects.statement(information.object.0) else { return false };
-        // Nothing has come between that could change the answer.
-        let is_about_execution = statement.executed_by != 0 && statement.executed_by + 1 == self.requests;
-        match statement.foreseen.take() {
-            Some(foreseen)
-                if is_about_execution && foreseen.items == information.items && foreseen.room == room =>
-            {
-                self.save(Saved::Information);
-                match foreseen.packets {
-                    Some(packets) => self.answers.push_back(Answer::Ready { packets, is_lazy: false }),
-                    None => {
-                        self.own.remove(&foreseen.id);
-                        let (id, effect, packets) = (foreseen.id, None, None);
-                        self.answers.push_back(Answer::Asked { id, effect, packets });
-                    }
-                }
-                true
-            }
-            _ => {
-                if is_about_execution
-                    && !is_stable_information(&information.items)
-                    && let Some(described) = &statement.described
-                {
-                    described.set_asked_after(information.items.clone(), room);
-                }
-                false
-            }
-        }
-    }
-
-    /// Asks what programs ask after this statement's executions, together with the execution.
-    fn foresee(&mut self, handle: u16, described: &Described) {
-        let Some(statement) = self.objects.statement(handle) else { return };
-        statement.executed_by = self.requests;
-        statement.foreseen = None;
-        let Some((items, room)) = described.asked_after() else { return };
-        let id = self.new_request();
-        let information = Information {
-            object: Handle(handle),
-            incarnation: 0,
-            items: items.clone(),
-            buffer_length: BufferLength(room),
-        };
-        let packet = self.packet(&Request::StatementInformation(information));
-        self.ask(Ask::Relay { id, object: 0, packet });
-        self.own.insert(id, Effect::Foreseen { statement: handle });
-        if let Some(statement) = self.objects.statement(handle) {
-            statement.foreseen = Some(Foreseen { id, items, room, packets: None });
-        }
-    }
-
     /// Whether executing the statement is known to change nothing.
     fn is_pure(&self, described: &Described) -> bool {
         match self.site.is_farbird() {
@@ -245,8 +165,10 @@ impl Program {
             self.site.count_text(described, |text| text.executions += 1);
         }
         self.execute_relayed(request, transaction, may_open.then_some(statement));
-        if let Some(described) = described {
-            self.foresee(statement, described);
+        if let Some(described) = described
+            && let Some((id, packet)) = self.foresee(statement, described)
+        {
+            self.ask(Ask::Relay { id, object: 0, packet });
         }
     }
 
@@ -378,7 +300,8 @@ impl Program {
             self.push(&shape, rows.granted)
         });
         let packet = self.packet(&Request::Execute(execute));
-        self.ask(Ask::Open { id, cursor, packet, push, ahead });
+        let question = self.foresee(handle, described);
+        self.ask(Ask::Open { id, cursor, packet, push, question, ahead });
         self.openings.insert(cursor, handle);
         if let Some(statement) = self.objects.statement(handle) {
             statement.cursor = CursorPlace::Pushed(Box::new(rows));
@@ -400,6 +323,12 @@ impl Program {
         };
         if rows.has_failed() {
             return self.relay(&Request::Fetch(fetch), 0, None);
+        }
+        if let Some(local) = &mut statement.local {
+            local.wanted_rows = local.wanted_rows.saturating_add(fetch.count);
+            if fetch.output.format.is_some() || local.output.is_none() {
+                local.output = Some(fetch.output.clone());
+            }
         }
         let cursor = rows.cursor;
         let given = fetch

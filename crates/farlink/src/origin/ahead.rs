@@ -25,7 +25,7 @@ use super::conversation::Conversation;
 use super::objects::{Named, Place};
 use super::private;
 use super::work::{Purpose, information};
-use crate::message::{Ask, AskAhead, CommitPoint, Cursor, Fingerprint, Relation};
+use crate::message::{Answered, Ask, AskAhead, CommitPoint, Cursor, Fingerprint, Relation};
 use crate::speculation::{self, Given, Isolation, Ran, Runner, RunnerLimits};
 
 /// Statements under way at a time: as long as they take, a request of the program may wait.
@@ -281,8 +281,18 @@ impl Conversation {
             self.transmit_ahead(&Request::DatabaseInformation(commits), named, AheadStep::Commit);
         }
         let [execute, fetch, close] = &requests;
+        let question = work.question().map(|question| {
+            let asked = information(statement, question.items.clone(), question.room);
+            Request::StatementInformation(asked)
+        });
         self.transmit_ahead(execute, named, AheadStep::Execute);
+        if let Some(question) = &question {
+            self.transmit_ahead(question, named, AheadStep::Opened);
+        }
         self.transmit_ahead(fetch, named, AheadStep::Fetch);
+        if let Some(question) = &question {
+            self.transmit_ahead(question, named, AheadStep::Ended);
+        }
         // Its answer, which the server may hold back, says nothing.
         self.transmit(close, named, Purpose::Ignored);
         let result = speculation::Ahead {
@@ -293,6 +303,11 @@ impl Conversation {
             opened: Vec::new(),
             packets: Vec::new(),
             rows: 0,
+            answered: work.question().cloned().map(|question| Answered {
+                question,
+                opened: Vec::new(),
+                ended: Vec::new(),
+            }),
         };
         self.ahead.running.push_back(Running { work, result, is_whole: false, has_failed: false });
     }
@@ -326,9 +341,15 @@ impl Conversation {
             AheadStep::Allocate(number) => self.ahead_allocated(number, &reply),
             AheadStep::Prepare(number) => self.ahead_prepared(number, &reply),
             AheadStep::Reads(number) => self.ahead_reads(number, &reply),
-            AheadStep::Commit | AheadStep::Execute | AheadStep::Fetch => {
+            AheadStep::Commit
+            | AheadStep::Execute
+            | AheadStep::Opened
+            | AheadStep::Fetch
+            | AheadStep::Ended => {
                 self.ahead_ran(step, reply);
-                if step == AheadStep::Fetch && is_last {
+                let is_asked = self.ahead.running.front().is_some_and(|run| run.result.answered.is_some());
+                let last_step = if is_asked { AheadStep::Ended } else { AheadStep::Fetch };
+                if step == last_step && is_last {
                     self.ahead_over();
                 }
             }
@@ -417,6 +438,14 @@ impl Conversation {
                 running.has_failed |= !response.status.is_success();
                 response.object = transaction;
                 Reply::Response(response).encode(version, &mut running.result.opened);
+            }
+            (AheadStep::Opened | AheadStep::Ended, Reply::Response(response)) => {
+                running.has_failed |= !response.status.is_success();
+                if let Some(answered) = &mut running.result.answered {
+                    let packets =
+                        if step == AheadStep::Opened { &mut answered.opened } else { &mut answered.ended };
+                    Reply::Response(response).encode(version, packets);
+                }
             }
             (_, Reply::InlineBlob(mut blob)) => {
                 blob.transaction = transaction;

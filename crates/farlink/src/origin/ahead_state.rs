@@ -24,8 +24,12 @@ pub(super) enum AheadStep {
     Commit,
     /// The oldest run is executed.
     Execute,
+    /// What the server says about it before a row is fetched.
+    Opened,
     /// Its rows.
     Fetch,
+    /// What the server says about it behind its last row.
+    Ended,
 }
 
 /// A transaction of the origin's own.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
 use farbird_wire::info::common;
 use farbird_wire::message::RunLimits;
+use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::operation::Operation;
 use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, free_statement};
@@ -18,7 +19,9 @@ use super::ahead_state::AheadState;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
+use super::logging_in::LoggingIn;
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
+use super::own_login::{Credentials, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::PushedCursor;
 use super::work::{Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
@@ -46,6 +49,8 @@ pub struct Conversation {
     /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
     pub(super) described: Option<Fingerprint>,
     pub(super) ahead: AheadState,
+    /// A login that the origin performs itself.
+    pub(super) logging_in: Option<Box<LoggingIn>>,
     messages: Vec<ToEdge>,
 }
 
@@ -77,8 +82,53 @@ impl Conversation {
     /// A conversation that begins with the program's op_connect. With `is_farbird` the server is a Farbird server to which this
     /// conversation's connection has been announced: it is asked what only such a server knows.
     pub fn new(limits: Limits, channel: Channel, connect: &[u8], is_farbird: bool) -> Conversation {
+        let mut conversation = Conversation::empty(limits, channel, is_farbird);
+        match connect::for_server(connect) {
+            Some(connect) => {
+                let named = Named::default();
+                conversation.transmit(&Request::Connect(connect), named, Purpose::Relay(RequestId::CONNECT));
+            }
+            None => conversation.end("the edge sent something else than op_connect"),
+        }
+        conversation
+    }
+
+    /// As [`Conversation::new`], before a server that may be any. The origin logs in itself, as the user whom the program's op_connect
+    /// names, if the server has SRP; and the program must prove the same password to the origin.
+    pub fn with_login(
+        limits: Limits,
+        channel: Channel,
+        connect: &[u8],
+        credentials: Credentials,
+        random: &[u8; RANDOM_BYTES],
+    ) -> Conversation {
+        let mut conversation = Conversation::empty(limits, channel, false);
+        let understood = connect::for_server(connect).and_then(|connect| {
+            let user = UserIdentification::parse(&connect.user_identification).ok()?;
+            Some((connect, user))
+        });
+        let Some((connect, user)) = understood else {
+            conversation.end("the edge sent something else than op_connect");
+            return conversation;
+        };
+        let login = OwnLogin::new(credentials, random);
+        let request = Request::Connect(login.connect(&connect, &user));
+        let first = (user.plugin.unwrap_or_default(), user.specific_data.unwrap_or_default());
+        conversation.logging_in = Some(Box::new(LoggingIn {
+            login,
+            first,
+            server: None,
+            program: None,
+            is_program_in: false,
+            attach_items: Vec::new(),
+        }));
+        conversation.transmit(&request, Named::default(), Purpose::OwnLogin);
+        conversation
+    }
+
+    fn empty(limits: Limits, channel: Channel, is_farbird: bool) -> Conversation {
         let packet_bytes = limits.packet_bytes;
-        let mut conversation = Conversation {
+        Conversation {
             limits,
             channel,
             is_farbird,
@@ -94,16 +144,9 @@ impl Conversation {
             blobs: BTreeMap::new(),
             described: None,
             ahead: AheadState::new(limits.ahead),
+            logging_in: None,
             messages: Vec::new(),
-        };
-        match connect::for_server(connect) {
-            Some(connect) => {
-                let named = Named::default();
-                conversation.transmit(&Request::Connect(connect), named, Purpose::Relay(RequestId::CONNECT));
-            }
-            None => conversation.end("the edge sent something else than op_connect"),
         }
-        conversation
     }
 
     /// Takes what the edge asks.
@@ -217,9 +260,14 @@ impl Conversation {
     /// Understands what the edge asks, and puts it behind what waits.
     fn take(&mut self, ask: Ask) {
         let bytes = ask_bytes(&ask);
+        // Sent right behind, before anything of the origin's own is.
+        let mut behind = None;
         let work = match ask {
             Ask::Relay { id, object, packet } => {
-                let Some((request, named)) = self.understood(&packet, object) else { return };
+                let Some((mut request, named)) = self.understood(&packet, object) else { return };
+                if self.logging_in.is_some() && !self.takes_own_login(id, &mut request) {
+                    return;
+                }
                 match *request {
                     // An answer to what the server asks within another request.
                     Request::CryptKeyCallback(_) => return self.answer_callback(id, &request),
@@ -240,7 +288,7 @@ impl Conversation {
                 }
                 Work::Prepared { request, named, described }
             }
-            Ask::Open { id, cursor, packet, push, ahead } => {
+            Ask::Open { id, cursor, packet, push, question, ahead } => {
                 let Some((request, named)) = self.understood(&packet, 0) else { return };
                 if self.cursors.len() + self.blobs.len() >= self.limits.pushes {
                     return self.end("too many cursors are open");
@@ -248,7 +296,18 @@ impl Conversation {
                 let Some(pushed) = PushedCursor::new(&named, &request, push) else {
                     return self.end("the edge opened what is no cursor");
                 };
+                let question = match question {
+                    Some((id, packet)) => {
+                        let Some((request, named)) = self.understood(&packet, 0) else { return };
+                        if !matches!(*request, Request::StatementInformation(_)) {
+                            return self.end("the edge asked something else about an execution");
+                        }
+                        Some(Work::Relay { id, request, named })
+                    }
+                    None => None,
+                };
                 self.cursors.insert(cursor, pushed);
+                behind = question;
                 Work::Open { id, cursor, request, named, ahead }
             }
             Ask::Push { cursor, push } => {
@@ -290,6 +349,7 @@ impl Conversation {
         };
         self.waiting_bytes += bytes;
         self.waiting.push_back((work, bytes));
+        self.waiting.extend(behind.map(|work| (work, 0)));
         self.check_waiting();
     }
 
@@ -719,6 +779,20 @@ impl Conversation {
         let Some(sent) = self.sent.front_mut() else { return self.end("the server answered nothing") };
         let named = sent.named;
         let operation = sent.operation;
+        if matches!(sent.purpose, Purpose::OwnLogin) {
+            let is_answered = matches!(
+                (operation, &reply),
+                (Operation::Connect, Reply::Accept(_) | Reply::Reject | Reply::Response(_))
+            );
+            if !is_answered {
+                self.sent.pop_front();
+                return self.own_login_replied(reply);
+            }
+            // Without SRP there is nothing to be done here: the program logs in as it would.
+            sent.purpose = Purpose::Relay(RequestId::CONNECT);
+            self.logging_in = None;
+        }
+        let Some(sent) = self.sent.front_mut() else { return };
         if let Purpose::Fetch(cursor) = sent.purpose {
             if is_last {
                 self.sent.pop_front();
@@ -801,7 +875,7 @@ impl Conversation {
                 self.tell(Tell::Reply { id, packets });
                 self.cursor_opened(cursor, is_success);
             }
-            Purpose::Fetch(_) | Purpose::Ahead(_) | Purpose::Ignored => {}
+            Purpose::Fetch(_) | Purpose::Ahead(_) | Purpose::Ignored | Purpose::OwnLogin => {}
             Purpose::Allocate(statement) => self.statement_made(statement, reply, object),
             Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
             Purpose::Reads(statement) => self.reads_known(statement, reply),
@@ -828,8 +902,8 @@ impl Conversation {
                 Operation::Connect,
                 Reply::Accept(_) | Reply::AcceptWithData(_) | Reply::ConditionalAccept(_),
             ) => {
-                self.requests.set_version(self.line.version());
                 self.stage = Stage::LoggingIn;
+                self.requests.set_version(self.line.version());
             }
             (Operation::Connect, _) => {
                 // Refused: the program is told, and the server has closed or does.
@@ -844,11 +918,41 @@ impl Conversation {
             _ => {}
         }
         if was_connecting {
-            self.waiting_bytes = 0;
-            for ask in std::mem::take(&mut self.early) {
-                self.take(ask);
-            }
+            self.take_early();
         }
+    }
+
+    pub(super) fn take_early(&mut self) {
+        self.waiting_bytes = 0;
+        for ask in std::mem::take(&mut self.early) {
+            self.take(ask);
+        }
+    }
+
+    /// The server has agreed upon a protocol with the origin's own login.
+    pub(super) fn protocol_agreed(&mut self) {
+        self.requests.set_version(self.line.version());
+        self.stage = Stage::LoggingIn;
+    }
+
+    /// Takes a request of a program for which the origin logs in: gives whether it goes to the server.
+    fn takes_own_login(&mut self, id: RequestId, request: &mut Request) -> bool {
+        let is_in = self.logging_in.as_ref().is_none_or(|logging_in| logging_in.is_program_in);
+        match request {
+            Request::ContinueAuthentication(step) if !is_in => {
+                self.program_logs_in(id, step);
+                return false;
+            }
+            Request::Attach(attach) | Request::Create(attach) => {
+                if self.own_attach(attach) {
+                    return true;
+                }
+            }
+            _ if is_in => return true,
+            _ => {}
+        }
+        self.end("the program has not logged in");
+        false
     }
 
     fn ask_facts(&mut self) {
@@ -926,10 +1030,12 @@ fn may_be_held(operation: Operation) -> bool {
 /// The bytes of packets in an ask.
 fn ask_bytes(ask: &Ask) -> usize {
     let packet = match ask {
+        Ask::Open { packet, question, .. } => {
+            packet.len() + question.as_ref().map_or(0, |(_, packet)| packet.len())
+        }
         Ask::Relay { packet, .. }
         | Ask::Quiet { packet, .. }
         | Ask::Prepared { packet, .. }
-        | Ask::Open { packet, .. }
         | Ask::OpenBlob { packet, .. } => packet.len(),
         _ => 0,
     };

@@ -3,6 +3,7 @@
 //! Promises: nothing is reserved by what the server says; what it breaks is an error once and for all.
 
 use farbird_wire::counters::Counters;
+use farbird_wire::crypt::Cipher;
 use farbird_wire::decoder::{Answer, Limits as DecoderLimits, ReplyDecoder};
 use farbird_wire::layers::{Incoming, LayerError, Outgoing};
 use farbird_wire::message::{RowRun, RunLimits};
@@ -55,6 +56,14 @@ impl Line {
     pub(super) fn take_output(&mut self) -> Result<Vec<u8>, LayerError> {
         self.flush()?;
         Ok(std::mem::take(&mut self.output))
+    }
+
+    /// Encrypts what is sent behind what was sent, and decrypts what comes behind what has come.
+    pub(super) fn encrypt(&mut self, incoming: Cipher, outgoing: Cipher) -> Result<(), LayerError> {
+        self.flush()?;
+        self.outgoing.encrypt(outgoing);
+        self.incoming.encrypt(incoming);
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), LayerError> {

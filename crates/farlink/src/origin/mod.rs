@@ -10,6 +10,7 @@
 //! | `objects` | handles of the edge and of the server |
 //! | `line` | the bytes to and from the server: layers, packets |
 //! | `connect` | op_connect and what answers it |
+//! | `own_login`, `logging_in` | a login that the origin performs itself |
 //! | `translate` | replies in the edge's handles |
 //! | `statements` | statements that are prepared when they are first needed |
 //! | `cursors`, `pushed_cursor` | rows pushed as they come |
@@ -26,7 +27,9 @@ mod conversation;
 mod cursors;
 mod limits;
 mod line;
+mod logging_in;
 mod objects;
+mod own_login;
 pub mod private;
 mod pushed_cursor;
 mod statements;
@@ -38,3 +41,4 @@ mod work;
 pub use connect::user_of;
 pub use conversation::Conversation;
 pub use limits::Limits;
+pub use own_login::{Credentials, RANDOM_BYTES, login_of};

@@ -51,6 +51,8 @@ pub(super) enum Purpose {
     Blob(BlobKey, BlobStep),
     /// A statement is run ahead.
     Ahead(AheadStep),
+    /// A step of a login that the origin performs itself.
+    OwnLogin,
     /// Nobody asks what became of it.
     Ignored,
 }

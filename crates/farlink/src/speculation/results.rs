@@ -21,7 +21,7 @@ use farbird_wire::clumplet::tpb;
 use farbird_wire::message::{MessageFormat, MessageType};
 
 use super::rules::StatementText;
-use crate::message::{CommitPoint, Cursor, Execution, Fingerprint, Relation, Rule};
+use crate::message::{Answered, CommitPoint, Cursor, Execution, Fingerprint, Relation, Rule};
 
 /// How a transaction sees others' changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,8 @@ pub struct Answer {
     pub rule: Rule,
     /// For the rows of which cursor it was run.
     pub outer: Cursor,
+    /// What the server says about the execution, if that was asked.
+    pub answered: Option<Answered>,
 }
 
 /// What a result has seen.
@@ -250,6 +252,9 @@ impl Results {
             + 2 * (key.blr.len() + key.message.len() + key.output_blr.len())
             + answer.opened.len()
             + answer.packets.len()
+            + answer.answered.as_ref().map_or(0, |answered| {
+                answered.question.items.len() + answered.opened.len() + answered.ended.len()
+            })
             + sight.reads.len() * size_of::<Relation>();
         if bytes > self.bytes_max {
             return vec![Gone { rule, was_used: false }];
@@ -324,7 +329,8 @@ mod tests {
     }
 
     fn answer(bytes: usize) -> Answer {
-        Answer { opened: Vec::new(), packets: vec![0; bytes], rows: 1, rule: Rule(1), outer: Cursor(1) }
+        let (opened, packets) = (Vec::new(), vec![0; bytes]);
+        Answer { opened, packets, rows: 1, rule: Rule(1), outer: Cursor(1), answered: None }
     }
 
     fn sight(asked: u32, commit: u64) -> Sight {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conversion::{FITS, converted, of_single, same, single, successor, with_length_of};
 use super::limits::{Limits, Tally};
-use crate::message::{AskAhead, Execution, Fingerprint, Fit, Parameter, Rule, Source};
+use crate::message::{AskAhead, Execution, Fingerprint, Fit, Parameter, Question, Rule, Source};
 
 /// A statement's text with the database that it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,6 +52,8 @@ pub struct Facts {
     pub described: Fingerprint,
     /// What its op_execute says beside the parameters.
     pub execution: Execution,
+    /// What programs ask about its executions.
+    pub question: Option<Question>,
     /// BLR of its rows, as its op_fetch gives it; empty if it was not fetched from yet.
     pub output_blr: Arc<[u8]>,
 }
@@ -175,7 +177,7 @@ pub enum NotLoaded {
 type Saved = (Vec<Entry>, Vec<(StatementText, (Fingerprint, Arc<[u8]>))>);
 
 /// The first bytes of saved rules: the number at the end is the version.
-const HEADER: &[u8; 8] = b"FBRULES\x01";
+const HEADER: &[u8; 8] = b"FBRULES\x02";
 /// Most bytes of saved rules that are looked at.
 const SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Columns of a row that a parameter is compared with.
@@ -343,7 +345,9 @@ impl Rules {
             true => Arc::clone(&entry.facts.output_blr),
             false => Arc::clone(&facts.output_blr),
         };
-        entry.facts = Facts { output_blr, ..facts.clone() };
+        // A program anew does not know yet what it will ask.
+        let question = facts.question.clone().or_else(|| entry.facts.question.clone());
+        entry.facts = Facts { output_blr, question, ..facts.clone() };
         entry.blr = Arc::clone(&given.blr);
         entry.hits = entry.hits.saturating_add(1);
         if entry.hits >= entry.needed && entry.standing == Standing::Learning {
@@ -634,6 +638,7 @@ impl Entry {
             input_blr: self.blr.to_vec(),
             parameters,
             execution: self.facts.execution,
+            question: self.facts.question.clone(),
             output_blr: self.facts.output_blr.to_vec(),
             window: self.window,
             ahead: Vec::new(),

@@ -18,7 +18,8 @@ use farbird_wire::message::{MessageForm, MessageFormat};
 use super::rows::walk;
 use super::rules::bound;
 use crate::message::{
-    AskAhead, CommitPoint, Cursor, Execution, Fingerprint, GivenParameters, Relation, Rule, Tell,
+    Answered, AskAhead, CommitPoint, Cursor, Execution, Fingerprint, GivenParameters, Question, Relation,
+    Rule, Tell,
 };
 
 /// What running ahead may take of one conversation.
@@ -91,6 +92,11 @@ impl Work {
     pub fn output_blr(&self) -> &[u8] {
         &self.node.ask.output_blr
     }
+
+    /// What programs ask about its executions.
+    pub fn question(&self) -> Option<&Question> {
+        self.node.ask.question.as_ref()
+    }
 }
 
 /// How a statement went that was run ahead.
@@ -119,6 +125,8 @@ pub struct Ahead {
     pub packets: Vec<u8>,
     /// How many.
     pub rows: u32,
+    /// What the server says about the execution, if that was to be asked.
+    pub answered: Option<Answered>,
 }
 
 #[derive(Debug)]
@@ -335,7 +343,7 @@ impl Runner {
                 opening.wait_for_row(&work.node.below, rows, depth, limit)
             });
         }
-        let Ahead { transaction, asked, commit, reads, opened, packets, rows } = result;
+        let Ahead { transaction, asked, commit, reads, opened, packets, rows, answered } = result;
         let Work { blr, message, .. } = work;
         self.tells.push(Tell::Ahead {
             outer,
@@ -349,6 +357,7 @@ impl Runner {
             opened,
             packets,
             rows,
+            answered,
         });
     }
 

@@ -260,11 +260,16 @@ impl Speculator {
         if may_come && self.transactions.contains_key(&execute.transaction) {
             return (Verdict::Await(awaited.clone()), Vec::new());
         }
+        (Verdict::Ask(self.give_up(rules, awaited, execute)), Vec::new())
+    }
+
+    /// An execution waits for its result no longer: gives what is to be run ahead for its rows.
+    pub fn give_up(&mut self, rules: &mut Rules, awaited: &Awaited, execute: &Execute<'_>) -> Vec<AskAhead> {
         rules.count(execute.statement, |tally| tally.missed += 1);
         let isolation = self.transactions.get(&execute.transaction).and_then(|state| state.isolation);
         let ahead = isolation.map_or(Vec::new(), |isolation| self.ahead(rules, execute, isolation));
         self.learner.asked_with_opening(awaited.cursor, &ahead);
-        (Verdict::Ask(ahead), Vec::new())
+        ahead
     }
 
     /// Rows of a cursor came: op_fetch_response packets, and their BLR.
@@ -294,6 +299,7 @@ impl Speculator {
                 opened,
                 packets,
                 rows,
+                answered,
             } => {
                 self.learner.told(outer, rule, &blr, &parameters, true);
                 if let Some((statement, facts)) = self.asked_by.get(&rule) {
@@ -308,7 +314,8 @@ impl Speculator {
                         described: facts.described,
                     };
                     let sight = Sight { asked, commit, reads, came: now };
-                    let gone = self.results.store(key, Answer { opened, packets, rows, rule, outer }, sight);
+                    let answer = Answer { opened, packets, rows, rule, outer, answered };
+                    let gone = self.results.store(key, answer, sight);
                     self.count_gone(rules, &gone);
                 }
                 true

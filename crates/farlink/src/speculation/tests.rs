@@ -180,6 +180,7 @@ impl World {
                     opened: Vec::new(),
                     packets,
                     rows,
+                    answered: None,
                 }),
             };
             self.runner.done(work, ran);
@@ -221,6 +222,7 @@ impl World {
             prepare: name.as_bytes().into(),
             described: Fingerprint(1),
             execution: Execution::default(),
+            question: None,
             output_blr: if is_known { output.to_blr().into() } else { [].into() },
         };
         let statement = StatementText::new(b"db", name.as_bytes());
@@ -740,7 +742,7 @@ fn rules_survive_on_disk_and_damage_is_met_with_none() {
     let mut rules = Rules::new(Limits::default());
     assert_eq!(rules.load(b""), Err(NotLoaded::Damaged));
     let mut other = saved.clone();
-    other[7] = 2;
+    other[7] = u8::MAX;
     assert_eq!(rules.load(&other), Err(NotLoaded::OtherVersion));
     for at in 8..saved.len() {
         let mut damaged = saved.clone();
@@ -770,6 +772,7 @@ fn a_hostile_origin_makes_nothing_grow() {
             opened: Vec::new(),
             packets: vec![7; 1_000],
             rows: u32::MAX,
+            answered: None,
         };
         world.speculator.tell(&mut world.rules, tell, Duration::ZERO);
     }

@@ -248,7 +248,7 @@ impl Edge {
                 let (id, cursor) = (RequestId(self.next), Cursor(self.next));
                 let mut packet = Vec::new();
                 request.encode(self.version, &mut packet);
-                self.ask(Ask::Open { id, cursor, packet, push: None, ahead: Vec::new() });
+                self.ask(Ask::Open { id, cursor, packet, push: None, question: None, ahead: Vec::new() });
                 let rows = PushedRows { cursor: Some(cursor), ..PushedRows::default() };
                 self.rows.insert(execute.statement.0, rows);
                 self.statement_of.insert(cursor, execute.statement.0);

@@ -10,7 +10,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
 use super::shared::{Item, Shared};
 
@@ -100,6 +100,8 @@ impl Task {
             let waiting = self.output.len() - self.written;
             let may_make = waiting < OUTPUT_BYTES_MAX;
             let has_room = self.shared.hub.has_room(self.channel);
+            let now = self.shared.hub.now();
+            let rest = self.program.wake_at().map(|at| at.saturating_sub(now));
             tokio::select! {
                 written = writer.write(&self.output[self.written..]), if waiting > 0 => match written {
                     Ok(written) => self.written(written),
@@ -113,6 +115,9 @@ impl Task {
                     }
                 },
                 () = self.shared.hub.room(self.channel), if !has_room => {}
+                () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
+                    self.program.wake(self.shared.hub.now());
+                }
                 item = inbox.recv(), if may_make => match item {
                     Some(item) => self.told(item),
                     None => self.program.closed("the edge is shut down"),

@@ -94,7 +94,36 @@ pub(super) struct Shared {
     pub(super) channels: AtomicU32,
     pub(super) programs_max: AtomicUsize,
     pub(super) is_lost: watch::Sender<bool>,
+    /// What can be set while it runs.
+    pub(super) graces: Mutex<Graces>,
+    /// As it was started.
     pub(super) options: EdgeOptions,
+}
+
+/// How long things are waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Graces {
+    pub(super) transaction: Duration,
+    pub(super) shutdown: Duration,
+}
+
+impl EdgeOptions {
+    pub(super) fn graces(&self) -> Graces {
+        Graces { transaction: self.transaction_grace, shutdown: self.shutdown_grace }
+    }
+
+    /// Settings that differ from those of a running edge and cannot be changed in it.
+    pub(super) fn fixed_changes(&self, running: &EdgeOptions) -> Vec<&'static str> {
+        let changes = [
+            ("listen", self.listen != running.listen),
+            ("origin", self.origin != running.origin),
+            ("transport", self.transport != running.transport),
+            ("keys", self.rules != running.rules),
+            ("status", self.status != running.status),
+            ("[link]", self.link != running.link),
+        ];
+        changes.into_iter().filter_map(|(name, has_changed)| has_changed.then_some(name)).collect()
+    }
 }
 
 impl Shared {

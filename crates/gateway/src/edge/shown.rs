@@ -53,7 +53,7 @@ impl EdgeShown {
             channel_window: options.link.channel_window,
             counters: site.counters(),
             memory: site.memory(),
-            limits: *site.limits(),
+            limits: site.limits(),
             programs_max: self.0.programs_max.load(Ordering::Relaxed),
             programs: self.0.programs.lock().iter().map(|(channel, known)| shown(*channel, known)).collect(),
             gone: self.0.gone.lock().iter().rev().map(gone).collect(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::message::{Channel, ToEdge};
-use farbird_farlink::origin::Conversation;
+use farbird_farlink::origin::{Conversation, RANDOM_BYTES, login_of};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -32,12 +32,7 @@ pub(super) async fn serve(
     tracing::debug!("{peer} has connected, channel {}", channel.0);
     match reach(shared, introduction).await {
         Ok(stream) => {
-            let conversation = Conversation::new(
-                shared.options.limits,
-                channel,
-                connect,
-                shared.options.knowledge.is_some(),
-            );
+            let conversation = conversation(shared, channel, connect);
             let mut task = Task {
                 session,
                 channel,
@@ -56,6 +51,21 @@ pub(super) async fn serve(
         }
     }
     tracing::debug!("{peer} is gone, channel {}", channel.0);
+}
+
+/// The origin logs in itself as those whose passwords it has.
+fn conversation(shared: &Shared, channel: Channel, connect: &[u8]) -> Conversation {
+    let limits = shared.options.limits;
+    let has_knowledge = shared.options.knowledge.is_some();
+    let mut random = [0; RANDOM_BYTES];
+    let credentials = login_of(connect)
+        .filter(|_| !has_knowledge)
+        .and_then(|user| shared.changing.lock().credentials.get(&user).cloned())
+        .filter(|_| getrandom::fill(&mut random).is_ok());
+    match credentials {
+        Some(credentials) => Conversation::with_login(limits, channel, connect, credentials, &random),
+        None => Conversation::new(limits, channel, connect, has_knowledge),
+    }
 }
 
 async fn reach(shared: &Shared, introduction: Introduction) -> std::io::Result<TcpStream> {

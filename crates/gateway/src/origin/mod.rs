@@ -6,6 +6,7 @@
 //! runs out of credit for that channel.
 
 mod conversation;
+pub(crate) mod credentials;
 mod knowledge;
 mod session;
 mod shared;
@@ -35,6 +36,7 @@ use crate::transport::{Acceptor, Connection};
 use shared::{Arrival, Shared};
 use shown::OriginShown;
 
+pub use credentials::CredentialsByUser;
 pub use farbird_farlink::message;
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
 pub use shared::OriginOptions;
@@ -83,6 +85,7 @@ impl Origin {
             clock: Clock::new(),
             programs: AtomicUsize::new(0),
             programs_max: AtomicUsize::new(options.programs_max),
+            changing: Mutex::new(options.changing()),
             options,
             stop: stop.subscribe(),
         });
@@ -117,17 +120,20 @@ impl Origin {
         }
     }
 
-    /// Looks at the list of trusted ends now rather than within a second, and takes another limit.
-    pub fn reload(&self, programs_max: usize) {
-        self.shared.programs_max.store(programs_max, Ordering::Relaxed);
+    /// Looks at the list of trusted ends now rather than within a second, and takes other settings but for where it listens and its
+    /// server: gives the names of those that differ and hold only after a new start. Those of the link hold for new sessions.
+    pub fn reload(&self, options: &OriginOptions) -> Vec<&'static str> {
+        self.shared.programs_max.store(options.programs_max, Ordering::Relaxed);
+        *self.shared.changing.lock() = options.changing();
         if let Err(error) = self.shared.options.keys.reload() {
             tracing::error!("nobody is trusted: {error}");
         }
+        options.fixed_changes(&self.shared.options)
     }
 
     /// Takes no more edges, gives programs that are there their time, and leaves the links.
     pub async fn shutdown(mut self) {
-        let deadline = tokio::time::Instant::now() + self.shared.options.shutdown_grace;
+        let deadline = tokio::time::Instant::now() + self.shared.changing.lock().shutdown_grace;
         while self.shared.programs.load(Ordering::Relaxed) > 0 && tokio::time::Instant::now() < deadline {
             sleep(Duration::from_millis(20)).await;
         }
@@ -177,7 +183,7 @@ async fn greet(shared: Arc<Shared>, mut connection: Connection, peer: Peer) {
     let (sender, arrivals) = mpsc::channel(1);
     let refusal = {
         let mut sessions = shared.sessions.lock();
-        if sessions.len() >= shared.options.sessions_max {
+        if sessions.len() >= shared.changing.lock().sessions_max {
             Some(format!("there are {} sessions already, which is the limit", sessions.len()))
         } else {
             sessions.insert((key, session), sender);

@@ -31,7 +31,8 @@ pub(super) async fn serve(
     let key = (arrival.connection.peer, arrival.hello.session);
     let clock = shared.clock;
     let options = &shared.options;
-    let link = Link::origin(options.link.clone(), options.keys.name(), arrival.hello.session, clock.now());
+    let settings = shared.changing.lock().link.clone();
+    let link = Link::origin(settings, options.keys.name(), arrival.hello.session, clock.now());
     let woken = Arc::new(Notify::new());
     let news = options.knowledge.as_ref().map(|knowledge| {
         let woken = woken.clone();
@@ -114,7 +115,7 @@ impl Session {
             if is_over || self.hub.with_link(|link| link.queued_in_all()) > WAITING_BYTES_MAX {
                 return;
             }
-            if begun.elapsed() >= self.shared.options.transaction_grace
+            if begun.elapsed() >= self.shared.changing.lock().transaction_grace
                 && !std::mem::replace(&mut is_told, true)
             {
                 for (_, inbox) in self.conversations.lock().values() {

@@ -12,6 +12,7 @@ use farbird_farlink::origin::Limits;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
+use super::credentials::CredentialsByUser;
 use super::knowledge::{Knowledge, News};
 use crate::carry::{Clock, Hub};
 use crate::link_state::LinkState;
@@ -43,6 +44,8 @@ pub struct OriginOptions {
     pub link: Settings,
     /// Limits of conversations.
     pub limits: Limits,
+    /// Passwords of users as whom the origin logs in itself.
+    pub credentials: Arc<CredentialsByUser>,
     /// The server's own word, if it is a Farbird server in this process.
     pub knowledge: Option<Arc<dyn Knowledge>>,
 }
@@ -56,7 +59,10 @@ pub(super) struct Arrival {
 }
 
 pub(super) struct Shared {
+    /// As it was started.
     pub(super) options: OriginOptions,
+    /// What can be set while it runs.
+    pub(super) changing: Mutex<Changing>,
     pub(super) sessions: Mutex<HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>>,
     /// The same sessions for the status page.
     pub(super) shown: Mutex<HashMap<(PublicKey, SessionId), Arc<Session>>>,
@@ -68,6 +74,35 @@ pub(super) struct Shared {
     pub(super) programs: AtomicUsize,
     pub(super) programs_max: AtomicUsize,
     pub(super) stop: watch::Receiver<bool>,
+}
+
+/// What can be set while an origin runs.
+#[derive(Debug, Clone)]
+pub(super) struct Changing {
+    pub(super) sessions_max: usize,
+    pub(super) transaction_grace: Duration,
+    pub(super) shutdown_grace: Duration,
+    /// Of sessions that begin from now on.
+    pub(super) link: Settings,
+    pub(super) credentials: Arc<CredentialsByUser>,
+}
+
+impl OriginOptions {
+    pub(super) fn changing(&self) -> Changing {
+        Changing {
+            sessions_max: self.sessions_max,
+            transaction_grace: self.transaction_grace,
+            shutdown_grace: self.shutdown_grace,
+            link: self.link.clone(),
+            credentials: self.credentials.clone(),
+        }
+    }
+
+    /// Settings that differ from those of a running origin and cannot be changed in it.
+    pub(super) fn fixed_changes(&self, running: &OriginOptions) -> Vec<&'static str> {
+        let changes = [("listen", self.listen != running.listen), ("server", self.server != running.server)];
+        changes.into_iter().filter_map(|(name, has_changed)| has_changed.then_some(name)).collect()
+    }
 }
 
 /// What a conversation's task is told.

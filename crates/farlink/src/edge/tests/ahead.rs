@@ -3,7 +3,7 @@
 use farbird_wire::message::{Message, MessageForm};
 
 use super::*;
-use crate::message::Rule;
+use crate::message::{Answered, Question, Rule};
 
 const OUTER: &str = "select a from t";
 const INNER: &str = "select b from u where a = ?";
@@ -21,6 +21,11 @@ fn parameter(number: i64, version: ProtocolVersion) -> Message {
 impl Loop {
     /// The loop was run once, so its rule is known.
     fn learned() -> Loop {
+        Loop::learned_by(false)
+    }
+
+    /// By a program that asks after each inner execution how many rows it has changed, or one that does not.
+    fn learned_by(asks: bool) -> Loop {
         let limits = Limits { texts_show_purity: true, ..Limits::default() };
         let site = Site::new(limits);
         site.message(&ToEdge::Welcome { is_farbird: false, server: "played".to_owned() });
@@ -32,9 +37,35 @@ impl Loop {
         learned.open_outer();
         for number in [101, 102] {
             learned.execute_inner(number);
-            let (id, cursor) = learned.opening();
+            if asks {
+                learned.played.says(&counts(3));
+            }
+            let asked = learned.played.asked();
+            let (mut opening, mut question) = (None, None);
+            for ask in &asked {
+                match ask {
+                    Ask::Open { id, cursor, question: about, .. } => {
+                        opening = Some((*id, *cursor));
+                        question = about.as_ref().map(|(id, _)| *id);
+                    }
+                    Ask::Relay { id, .. } => {
+                        assert_eq!(question, None, "it is not asked twice");
+                        question = Some(*id);
+                    }
+                    _ => {}
+                }
+            }
+            let (id, cursor) = opening.unwrap_or_else(|| panic!("{asked:?}"));
             learned.played.replies(id, &[made(1)]);
-            assert!(learned.played.response().status.is_success());
+            if let Some(question) = question {
+                learned.played.replies(question, &[Reply::Response(Response::data(Handle(3), vec![7]))]);
+                assert_eq!(
+                    learned.played.answers(2).pop(),
+                    Some(Reply::Response(Response::data(Handle(3), vec![7])))
+                );
+            } else {
+                assert!(learned.played.response().status.is_success());
+            }
             learned.fetch(3, cursor, &[number * 10]);
             learned.close(3);
         }
@@ -102,6 +133,11 @@ impl Loop {
 
     /// The origin has run the inner statement ahead, with this result.
     fn told(&mut self, outer: Cursor, rule: Rule, number: i64, result: i64) {
+        self.told_with(outer, rule, number, result, None);
+    }
+
+    /// And the server has said this about it.
+    fn told_with(&mut self, outer: Cursor, rule: Rule, number: i64, result: i64, answered: Option<Answered>) {
         self.played.tell(Tell::Ahead {
             outer,
             rule,
@@ -114,6 +150,7 @@ impl Loop {
             opened: Vec::new(),
             packets: packets_of(&[result], self.played.version),
             rows: 1,
+            answered,
         });
     }
 }
@@ -161,4 +198,125 @@ fn an_execution_that_waits_is_asked_for_when_nothing_comes_any_more() {
         assert!(program.played.response().status.is_success());
         program.fetch(3, cursor, &[1_011]);
     }
+}
+
+fn told_counts(statement: u16, data: u8, version: ProtocolVersion) -> Vec<u8> {
+    let mut packets = Vec::new();
+    Reply::Response(Response::data(Handle(statement), vec![data])).encode(version, &mut packets);
+    packets
+}
+
+/// Drivers ask after each execution how many rows it has changed, also after queries.
+#[test]
+fn what_is_asked_after_an_execution_that_was_run_ahead_came_with_its_result() {
+    let mut program = Loop::learned_by(true);
+    let version = program.played.version;
+    program.played.says(&execute(1, 2));
+    let asked = program.played.asked();
+    let [Ask::Open { id, cursor: outer, ahead, .. }] = &asked[..] else { panic!("{asked:?}") };
+    let question = Question { items: vec![23], room: 64 };
+    assert_eq!(ahead[0].question, Some(question.clone()));
+    let (id, outer, rule) = (*id, *outer, ahead[0].rule);
+    program.played.replies(id, &[made(1)]);
+    program.played.answers(1);
+    program.fetch(2, outer, &[101, 102, 103]);
+    let answered =
+        Answered { question, opened: told_counts(77, 0, version), ended: told_counts(77, 1, version) };
+    program.told_with(outer, rule, 101, 1_011, Some(answered));
+    program.execute_inner(101);
+    program.played.says(&counts(3));
+    program.played.says(&fetch(3, 10));
+    program.played.says(&counts(3));
+    let mut decoder = ReplyDecoder::new(DecoderLimits::default());
+    decoder.set_version(version);
+    for request in [execute(1, 3), counts(3), fetch(3, 10), counts(3)] {
+        decoder.expect(&request).unwrap();
+    }
+    decoder.feed(&std::mem::take(&mut program.played.output));
+    let mut told = Vec::new();
+    while let Some(answer) = decoder.next_reply().unwrap() {
+        if let Reply::Response(response) = answer.reply {
+            told.push((response.object, response.data));
+        }
+    }
+    let told_of = |data: u8| (Handle(3), vec![data]);
+    assert_eq!(told, [(Handle(1), Vec::new()), told_of(0), told_of(1)]);
+    assert!(program.played.asked().iter().all(|ask| matches!(ask, Ask::AheadCredit { .. })));
+    program.close(3);
+}
+
+/// A question that nobody has foreseen: the server is asked, after it has seen the execution too.
+#[test]
+fn the_server_sees_an_execution_that_it_is_asked_about() {
+    let mut program = Loop::learned();
+    let (outer, rule) = program.open_outer();
+    program.told(outer, rule.expect("the rule is learned"), 101, 1_011);
+    program.execute_inner(101);
+    assert!(program.played.response().status.is_success());
+    program.played.asked();
+    program.played.says(&counts(3));
+    let asked = program.played.asked();
+    let relayed: Vec<_> = asked
+        .iter()
+        .filter_map(|ask| match ask {
+            Ask::Relay { id, packet, .. } => Some((*id, packet[3])),
+            _ => None,
+        })
+        .collect();
+    let operations: Vec<u8> = relayed.iter().map(|(_, operation)| *operation).collect();
+    assert_eq!(operations, [63, 67, 70], "op_execute, op_free_statement, op_info_sql: {asked:?}");
+    program.played.replies(relayed[0].0, &[made(1)]);
+    program.played.replies(relayed[2].0, &[Reply::Response(Response::data(Handle(3), vec![9]))]);
+    assert_eq!(program.played.response().data, [9]);
+    // Its rows are those that it has been answered with.
+    program.played.says(&fetch(3, 10));
+    assert_eq!(program.played.rows().0, [1_011]);
+}
+
+#[test]
+fn an_execution_waits_for_its_result_so_long_and_no_longer() {
+    let mut program = Loop::learned();
+    let (outer, rule) = program.open_outer();
+    program.execute_inner(101);
+    let until = program.played.machine.wake_at().expect("its result is on its way");
+    assert_eq!(until, program.site.limits().ahead_wait);
+    program.played.machine.wake(until / 2);
+    program.played.collect();
+    assert!(!program.played.asked().iter().any(|ask| matches!(ask, Ask::Open { .. })));
+    program.played.machine.wake(until);
+    program.played.collect();
+    let (id, cursor) = program.opening();
+    assert_eq!(program.played.machine.wake_at(), None);
+    // What comes too late answers nobody.
+    program.told(outer, rule.expect("the rule is learned"), 101, 9_999);
+    assert_eq!(program.played.output, b"");
+    program.played.replies(id, &[made(1)]);
+    assert!(program.played.response().status.is_success());
+    program.fetch(3, cursor, &[1_011]);
+}
+
+/// Before a server that does not tell, what the text asks for decides.
+#[test]
+fn what_asks_for_the_time_is_not_run_ahead() {
+    let mut program = Loop::learned();
+    program.close(2);
+    program.played.prepares(1, 4, "select a, current_timestamp from t where a = ?", 1);
+    for number in [101, 102, 103] {
+        program.open_outer();
+        let Request::Execute(mut request) = execute(1, 4) else { unreachable!() };
+        request.input_blr = format().to_blr();
+        request.message = Some(parameter(number, program.played.version));
+        program.played.says(&Request::Execute(request));
+        let (id, cursor) = program.opening();
+        program.played.replies(id, &[made(1)]);
+        assert!(program.played.response().status.is_success());
+        program.fetch(4, cursor, &[number]);
+        program.close(4);
+        program.close(2);
+    }
+    program.played.says(&execute(1, 2));
+    let asked = program.played.asked();
+    let [Ask::Open { ahead, .. }] = &asked[..] else { panic!("{asked:?}") };
+    let texts: Vec<_> = ahead.iter().map(|ask| String::from_utf8_lossy(&ask.prepare).into_owned()).collect();
+    assert!(texts.iter().all(|text| !text.contains("current_timestamp")), "{texts:?}");
 }
