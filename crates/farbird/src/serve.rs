@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use farbird_gateway::origin::Origin;
+use farbird_gateway::origin::{Origin, OriginOptions};
 use farbird_gateway::settings::{OriginSettings, StatusAddress};
 use farbird_server::config::{Config, DatabaseAccess, LimitSettings, Overrides};
 use farbird_server::{FirstStart, Server};
 use tracing_subscriber::EnvFilter;
 
 use crate::farlink::knowledge::OwnServer;
+use crate::farlink::{Asked, Signals};
 
 /// Environment variable with SYSDBA's password for the first start.
 const PASSWORD_VARIABLE: &str = "FARBIRD_SYSDBA_PASSWORD";
@@ -65,7 +66,7 @@ pub(crate) struct Arguments {
     /// Where to serve a page that shows the farlink's edges, and /metrics for Prometheus: a port (of this machine only) or an address.
     #[arg(long, env = "FARBIRD_ORIGIN_STATUS", value_name = "[ADDR:]PORT", requires = "farlink")]
     farlink_status: Option<StatusAddress>,
-    /// Settings file of the origin (TOML; see docs/farlink.md).
+    /// Settings file of the origin (TOML; see docs/farlink.md). SIGHUP reads it again.
     #[arg(long, env = "FARBIRD_ORIGIN_CONFIG", value_name = "FILE", requires = "farlink")]
     farlink_config: Option<PathBuf>,
 }
@@ -116,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .max_blocking_threads(config.connections_max + ENGINE_THREADS_SPARE)
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(config, origin))
+    runtime.block_on(serve(config, origin, arguments))
 }
 
 /// Begins the log: to standard error, as `FARBIRD_LOG` says.
@@ -130,7 +131,11 @@ pub(crate) fn begin_log() {
         .init();
 }
 
-async fn serve(config: Config, origin: Option<OriginSettings>) -> anyhow::Result<ExitCode> {
+async fn serve(
+    config: Config,
+    origin: Option<OriginSettings>,
+    arguments: &Arguments,
+) -> anyhow::Result<ExitCode> {
     let password = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
     let data = config.data.clone();
     let (server, first_start) = Server::start(config, password).await?;
@@ -139,7 +144,10 @@ async fn serve(config: Config, origin: Option<OriginSettings>) -> anyhow::Result
         Some(settings) => Some(start_origin(&server, settings).await?),
         None => None,
     };
-    shutdown_signal().await?;
+    match &origin {
+        Some(origin) => reload_until_end(&server, origin, arguments).await?,
+        None => shutdown_signal().await?,
+    }
     if let Some(origin) = origin {
         origin.shutdown().await;
     }
@@ -147,20 +155,44 @@ async fn serve(config: Config, origin: Option<OriginSettings>) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
+/// Until the server is to end. SIGHUP: the origin's settings are read again.
+async fn reload_until_end(server: &Server, origin: &Origin, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    while matches!(signals.next().await, Asked::Reload) {
+        let options =
+            arguments.origin().and_then(|settings| origin_options(server, settings.unwrap_or_default()));
+        match options {
+            Ok(options) => {
+                for setting in origin.reload(&options) {
+                    tracing::warn!("`{setting}` is another one now: that takes a new start");
+                }
+                tracing::info!("read the farlink's settings and trusted ends again");
+            }
+            Err(error) => tracing::error!("goes on with the settings that it has: {error:#}"),
+        }
+    }
+    Ok(())
+}
+
 /// Starts the origin of a farlink before the server.
 async fn start_origin(server: &Server, settings: OriginSettings) -> anyhow::Result<Origin> {
+    let origin = Origin::start(origin_options(server, settings)?).await?;
+    writeln!(std::io::stdout(), "its farlink listens on {}", origin.address())?;
+    if let Some(address) = origin.status_address() {
+        writeln!(std::io::stdout(), "its farlink's status at http://{address}/")?;
+    }
+    Ok(origin)
+}
+
+/// What the origin before this server is to do.
+fn origin_options(server: &Server, settings: OriginSettings) -> anyhow::Result<OriginOptions> {
     let mut address = server.local_address();
     if address.ip().is_unspecified() {
         let is_v4 = address.is_ipv4();
         address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
     }
     let settings = OriginSettings { server: Some(address.to_string()), ..settings };
-    let origin = Origin::start(settings.options(Some(Arc::new(OwnServer(server.farlink()))))?).await?;
-    writeln!(std::io::stdout(), "its farlink listens on {}", origin.address())?;
-    if let Some(address) = origin.status_address() {
-        writeln!(std::io::stdout(), "its farlink's status at http://{address}/")?;
-    }
-    Ok(origin)
+    Ok(settings.options(Some(Arc::new(OwnServer(server.farlink()))))?)
 }
 
 /// Says where the server listens and, once, the generated password.

@@ -122,9 +122,8 @@ pub enum Ask {
         packet: Vec<u8>,
         /// How rows are to be pushed; `None` if nothing is known of how the program will fetch: then it asks.
         push: Option<Push>,
-        /// An op_info_sql that the program is expected to ask next, and its request: it goes to the server right behind the op_execute,
-        /// before any row is asked for.
-        question: Option<(RequestId, Vec<u8>)>,
+        /// What the program is expected to ask about the execution.
+        question: Option<AskBehind>,
         /// What to ask ahead for each of its rows.
         ahead: Vec<AskAhead>,
     },
@@ -182,6 +181,8 @@ pub enum Ask {
         /// Which cursor, or opening of a BLOB.
         cursor: Cursor,
     },
+    /// The program has closed its second connection, on which events come.
+    CloseAuxiliary,
     /// op_cancel: at once, before what waits.
     Cancel {
         /// [`farbird_wire::protocol::cancel`].
@@ -271,6 +272,19 @@ pub struct Question {
     pub items: Vec<u8>,
     /// Room for the answer, in bytes.
     pub room: u32,
+    /// When programs ask it: right behind the op_execute if 0, else right behind the first op_fetch, which is for so many rows.
+    pub rows: u16,
+}
+
+/// A [`Question`] about an execution, sent before the program asks it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskBehind {
+    /// The request.
+    pub id: RequestId,
+    /// As in [`Question`]: it goes to the server before any row is asked for, or behind an op_fetch for so many rows.
+    pub rows: u16,
+    /// The op_info_sql.
+    pub packet: Vec<u8>,
 }
 
 /// The server's answers to a question about an execution that was run ahead: op_response packets.
@@ -565,6 +579,13 @@ pub enum Tell {
         /// As in [`Tell::Ahead`].
         parameters: Vec<u8>,
     },
+    /// What the server says on the second connection that it was asked for by op_connect_request: events, as they stand.
+    Auxiliary {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Whether that connection is over.
+        is_over: bool,
+    },
     /// Nothing more is run ahead for the rows of a cursor, for now: there are no more, or its window is used up.
     AheadRests {
         /// Of which cursor.
@@ -665,13 +686,13 @@ mod tests {
                     has_own_length: true,
                 }],
                 execution: Execution::default(),
-                question: Some(Question { items: vec![23], room: 100 }),
+                question: Some(Question { items: vec![23], room: 100, rows: 0 }),
                 output_blr: vec![5],
                 window: 64,
                 ahead,
             }];
         }
-        let question = Some((RequestId(5), vec![6]));
+        let question = Some(AskBehind { id: RequestId(5), rows: 9, packet: vec![6] });
         let (id, cursor, push) = (RequestId(1), Cursor(2), Some(push));
         let ask = Ask::Open { id, cursor, packet: vec![4], push, question, ahead };
         ToOrigin::On { channel: Channel(7), ask }

@@ -5,12 +5,13 @@
 //! while the program does not take what it was answered, or while much of it waits for the link; it takes nothing from
 //! the link while the program does not read, so that the origin runs out of credit for that channel.
 
+mod auxiliary;
 mod program;
 mod shared;
 mod shown;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,7 +33,7 @@ use crate::status;
 use crate::stop::stopped;
 use crate::transport::Dialer;
 
-use shared::{Item, Known, Shared};
+use shared::{Begun, Item, Known, Shared};
 use shown::EdgeShown;
 
 pub use shared::EdgeOptions;
@@ -172,9 +173,8 @@ impl InnerEdge {
     pub fn connect(&self, name: &str) -> Option<DuplexStream> {
         let (near, far) = tokio::io::duplex(INSIDE_BYTES);
         let (reader, writer) = tokio::io::split(far);
-        let begun = self.shared.begin(name.to_owned())?;
-        let Begun { program, channel, standing, inbox } = begun;
-        tokio::spawn(program::serve(self.shared.clone(), program, channel, reader, writer, standing, inbox));
+        let begun = self.shared.begin(name.to_owned(), None)?;
+        tokio::spawn(program::serve(self.shared.clone(), begun, reader, writer));
         Some(near)
     }
 
@@ -202,14 +202,6 @@ impl InnerEdge {
     }
 }
 
-/// A program that has connected and is to be served.
-struct Begun {
-    program: Program,
-    channel: Channel,
-    standing: Arc<Mutex<Standing>>,
-    inbox: mpsc::UnboundedReceiver<Item>,
-}
-
 async fn accept(shared: Arc<Shared>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
     loop {
         let accepted = tokio::select! {
@@ -231,12 +223,12 @@ fn check_paired(options: &EdgeOptions) -> Result<(), GatewayError> {
 }
 
 fn serve_socket(shared: &Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    let ends = stream.local_addr().ok().map(|here| (here.ip(), peer.ip()));
     let peer = peer.to_string();
     program::tune(&stream, &peer);
-    let Some(begun) = shared.begin(peer) else { return };
-    let Begun { program, channel, standing, inbox } = begun;
+    let Some(begun) = shared.begin(peer, ends) else { return };
     let (reader, writer) = stream.into_split();
-    tokio::spawn(program::serve(shared.clone(), program, channel, reader, writer, standing, inbox));
+    tokio::spawn(program::serve(shared.clone(), begun, reader, writer));
 }
 
 impl Shared {
@@ -268,7 +260,7 @@ impl Shared {
     }
 
     /// A program has connected; `None` if there are too many.
-    fn begin(&self, peer: String) -> Option<Begun> {
+    fn begin(&self, peer: String, ends: Option<(IpAddr, IpAddr)>) -> Option<Begun> {
         let channel = Channel(self.channels.fetch_add(1, Ordering::Relaxed));
         let (sender, inbox) = mpsc::unbounded_channel();
         let mut programs = self.programs.lock();
@@ -289,7 +281,7 @@ impl Shared {
             record: program.record(),
         };
         programs.insert(channel, known);
-        Some(Begun { program, channel, standing, inbox })
+        Some(Begun { program, channel, standing, inbox, ends })
     }
 
     fn tell_all(&self, item: impl Fn() -> Item) {

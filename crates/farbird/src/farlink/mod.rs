@@ -9,7 +9,7 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What an administrator's signals ask for.
-enum Asked {
+pub(crate) enum Asked {
     /// SIGHUP.
     Reload,
     /// SIGTERM or SIGINT.
@@ -17,14 +17,14 @@ enum Asked {
 }
 
 /// SIGHUP, SIGTERM and SIGINT.
-struct Signals {
+pub(crate) struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Signals> {
+    pub(crate) fn new() -> anyhow::Result<Signals> {
         Ok(Signals {
             hangup: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
@@ -32,7 +32,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> Asked {
         tokio::select! {
             _ = self.hangup.recv() => Asked::Reload,
             _ = self.terminate.recv() => Asked::Stop,

@@ -197,6 +197,7 @@ impl Program {
                 answered: answer.answered,
                 output: None,
                 wanted_rows: 0,
+                rows: answer.rows,
             }));
         }
         self.site.count_text(described, |text| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_types::{Error, isc};
+use farbird_types::isc;
 use farbird_wire::packet::{Execute, Information, Reply, Request, Response};
 use farbird_wire::protocol::Handle;
 
@@ -46,11 +46,6 @@ impl Program {
             Request::ServiceAttach(ref attach) => {
                 let attach = attach.clone();
                 self.attach(&request, attach, Purpose::Service);
-            }
-            // Events come on a second connection, to a port of the server's machine.
-            Request::ConnectRequest { .. } => {
-                let error = Error::new(isc::NETWORK_ERROR).with("farlink").and(isc::NET_EVENT_CONNECT_ERR);
-                self.answer(Response::error(&error), None);
             }
             request if is_attached => self.work_request(request),
             request => self.relay(&request, 0, None),
@@ -127,6 +122,7 @@ impl Program {
             }
             Request::CloseBlob(handle) | Request::CancelBlob(handle) => self.close_blob(&request, handle),
 
+            Request::ConnectRequest { .. } => self.relay(&request, 0, Some(Effect::Auxiliary)),
             Request::DatabaseInformation(information) => self.database_information(information),
             Request::Compile { ref blr, .. } => {
                 let blr = blr.clone();

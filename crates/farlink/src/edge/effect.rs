@@ -42,6 +42,8 @@ pub(super) enum Effect {
     Spare { handle: u16, transaction: u16 },
     /// Something was asked about an execution before the program asks it.
     Foreseen { statement: u16 },
+    /// A second connection was to be made.
+    Auxiliary,
     /// A BLR request was to be compiled.
     Compiled { handle: u16, blr: Vec<u8> },
     /// The database was to be detached.

@@ -15,6 +15,7 @@
 //! | `statements` | prepare, execute, fetch, free |
 //! | `ahead`, `held` | executions answered by what was run ahead ([`crate::speculation`]) |
 //! | `questions` | what programs ask about statements |
+//! | `auxiliary` | the second connection, on which events come |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `objects` | handles |
@@ -27,6 +28,7 @@
 
 mod ahead;
 mod attachment;
+mod auxiliary;
 mod blob_contents;
 mod blobs;
 mod counters;

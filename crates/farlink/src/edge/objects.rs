@@ -67,6 +67,8 @@ pub(super) struct Statement {
     pub(super) cursor: CursorPlace,
     /// Which of the program's requests has executed it at the server last.
     pub(super) executed_by: u64,
+    /// Which request was its first op_fetch, and for how many rows.
+    pub(super) fetched_by: (u64, u16),
     /// What was asked about that execution before the program asks it.
     pub(super) foreseen: Option<Foreseen>,
     /// Its last execution, if the server has not seen it.
@@ -82,6 +84,8 @@ pub(super) struct LocalExecution {
     /// Its rows, as the program fetches them, and how many it has asked for.
     pub(super) output: Option<Output>,
     pub(super) wanted_rows: u16,
+    /// How many it has.
+    pub(super) rows: u32,
 }
 
 /// A question that the program is expected to ask, asked already.

@@ -13,6 +13,7 @@ use farbird_wire::protocol::ProtocolVersion;
 
 use super::Site;
 use super::attachment::{Attachment, Login};
+use super::auxiliary::Auxiliary;
 use super::counters::Saved;
 use super::effect::Effect;
 use super::held::Held;
@@ -66,6 +67,8 @@ pub struct Program {
     pub(super) speculator: Option<Box<Speculator>>,
     /// An execution whose result is on its way.
     pub(super) held: Option<Box<Held>>,
+    /// The second connection, on which events come.
+    pub(super) auxiliary: Auxiliary,
     /// The site's count of changed definitions, when it was looked at last.
     pub(super) definitions: u64,
 
@@ -123,6 +126,7 @@ impl Program {
             recorder: Recorder::default(),
             speculator: None,
             held: None,
+            auxiliary: Auxiliary::None,
             definitions: 0,
             messages: Vec::new(),
             plain: Vec::new(),
@@ -160,9 +164,14 @@ impl Program {
         self.now = now;
         if !self.ended {
             self.wait_no_longer();
-            self.advance();
-            self.work();
+            self.resume();
         }
+    }
+
+    /// Answers what can be answered, and goes on with what the program has asked.
+    pub(super) fn resume(&mut self) {
+        self.advance();
+        self.work();
     }
 
     /// What the origin tells on the channel.

@@ -1,7 +1,8 @@
 //! What programs ask about statements: op_info_sql.
 //!
-//! What cannot change is kept with the description. What programs ask right after an execution, how many rows it has changed, is asked
-//! together with the execution from the second time on; of an execution that was run ahead the origin asks it beside it.
+//! What cannot change is kept with the description. What programs ask right after an execution or behind its first op_fetch, how many rows
+//! it has changed, is asked together with the execution from the second time on, at the same place; of an execution that was run ahead
+//! the origin asks it beside it.
 
 use farbird_wire::packet::{BufferLength, Fetch, Information, Request};
 use farbird_wire::protocol::{Handle, free_statement};
@@ -13,7 +14,7 @@ use super::objects::{Foreseen, LocalExecution};
 use super::program::Answer;
 use super::replies::response;
 use super::statement_cache::{Described, is_stable_information};
-use crate::message::{Ask, Question, RequestId};
+use crate::message::{Answered, Ask, AskBehind, Question};
 
 impl Program {
     /// op_info_sql.
@@ -48,11 +49,17 @@ impl Program {
     /// Answers a question about the last execution that was asked with it; gives whether it was.
     fn answer_foreseen(&mut self, information: &Information) -> bool {
         let Some(statement) = self.objects.statement(information.object.0) else { return false };
-        // Nothing has come between that could change the answer.
-        let is_about_execution = statement.executed_by != 0 && statement.executed_by + 1 == self.requests;
-        let question = question(information);
-        match statement.foreseen.take() {
-            Some(foreseen) if is_about_execution && foreseen.question == question => {
+        // Nothing has come between that could change the answer, but the first op_fetch.
+        let (executed, (fetched, count)) = (statement.executed_by, statement.fetched_by);
+        let rows = match self.requests {
+            _ if executed == 0 => None,
+            now if now == executed + 1 => Some(0),
+            now if now == fetched + 1 && fetched == executed + 1 => Some(count),
+            _ => None,
+        };
+        let question = rows.map(|rows| question(information, rows));
+        match (statement.foreseen.take(), question) {
+            (Some(foreseen), Some(question)) if foreseen.question == question => {
                 self.save(Saved::Information);
                 match foreseen.packets {
                     Some(packets) => self.answers.push_back(Answer::Ready { packets, is_lazy: false }),
@@ -64,15 +71,15 @@ impl Program {
                 }
                 true
             }
-            _ => {
-                if is_about_execution
-                    && !is_stable_information(&information.items)
+            (_, Some(question)) => {
+                if !is_stable_information(&information.items)
                     && let Some(described) = &statement.described
                 {
                     described.set_question(question);
                 }
                 false
             }
+            (_, None) => false,
         }
     }
 
@@ -81,11 +88,14 @@ impl Program {
         let version = self.version();
         let Some(statement) = self.objects.statement(information.object.0) else { return false };
         let Some(local) = &statement.local else { return false };
-        let told = local.answered.as_ref().filter(|answered| answered.question == question(information));
-        let told = told.map(|answered| match local.wanted_rows {
-            0 => &answered.opened,
-            // A server reads ahead of what it is asked for: all rows may have been read.
-            _ => &answered.ended,
+        let asked = question(information, 0);
+        let told = local.answered.as_ref().filter(|Answered { question, .. }| {
+            (&question.items, question.room) == (&asked.items, asked.room)
+        });
+        let told = told.and_then(|answered| match local.wanted_rows {
+            0 => Some(&answered.opened),
+            wanted if u32::from(wanted) >= local.rows => Some(&answered.ended),
+            _ => None,
         });
         if let Some(mut response) = told.and_then(|packets| response(packets, version)) {
             if response.object != Handle(0) {
@@ -122,14 +132,21 @@ impl Program {
         self.ask(Ask::Relay { id, object: 0, packet });
     }
 
-    /// A statement is executed at the server: gives the question that programs ask about that, to be asked with it.
-    pub(super) fn foresee(&mut self, handle: u16, described: &Described) -> Option<(RequestId, Vec<u8>)> {
+    /// A statement is executed at the server: gives the question that programs ask about that, to be asked with it. If not
+    /// `may_follow_rows`, only one that is asked before any row.
+    pub(super) fn foresee(
+        &mut self,
+        handle: u16,
+        described: &Described,
+        may_follow_rows: bool,
+    ) -> Option<AskBehind> {
         let requests = self.requests;
         let statement = self.objects.statement(handle)?;
         statement.executed_by = requests;
         statement.foreseen = None;
         statement.local = None;
-        let question = described.question()?;
+        let question = described.question().filter(|question| question.rows == 0 || may_follow_rows)?;
+        let rows = question.rows;
         let id = self.new_request();
         let information = Information {
             object: Handle(handle),
@@ -142,10 +159,10 @@ impl Program {
         if let Some(statement) = self.objects.statement(handle) {
             statement.foreseen = Some(Foreseen { id, question, packets: None });
         }
-        Some((id, packet))
+        Some(AskBehind { id, rows, packet })
     }
 }
 
-fn question(information: &Information) -> Question {
-    Question { items: information.items.clone(), room: information.buffer_length.0 }
+fn question(information: &Information, rows: u16) -> Question {
+    Question { items: information.items.clone(), room: information.buffer_length.0, rows }
 }

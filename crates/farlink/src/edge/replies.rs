@@ -5,6 +5,7 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
+use super::auxiliary::Auxiliary;
 use super::blob_contents::Contents;
 use super::effect::{Effect, MadeBlob};
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
@@ -50,6 +51,7 @@ impl Program {
             Tell::Blob { cursor, blob, information, segments, is_last, offset } => {
                 self.blob_contents(cursor, blob, information, offset, &segments, is_last);
             }
+            Tell::Auxiliary { bytes, is_over } => self.auxiliary_came(&bytes, is_over),
             Tell::Ahead { .. } | Tell::NotAhead { .. } | Tell::AheadRests { .. } => self.told_ahead(tell),
         }
     }
@@ -77,6 +79,14 @@ impl Program {
             return;
         };
         let effect = effect.take();
+        if matches!(effect, Some(Effect::Auxiliary))
+            && let Some(response) = response(&packets, self.version())
+            && response.status.is_success()
+        {
+            // Its address is the server's; the program is to have one of the edge.
+            self.auxiliary = Auxiliary::Wanted { id, response: Box::new(response) };
+            return;
+        }
         if let Some(effect) = effect {
             self.apply(effect, &mut packets);
         }

@@ -13,7 +13,7 @@ use super::effect::Effect;
 use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
 use super::statement_cache::{Described, Key, Kind, Shape, first_word, kind_of_text};
-use crate::message::{Ask, AskAhead, Cursor, Push, RequestId};
+use crate::message::{Ask, AskAhead, AskBehind, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
 const GONE: Handle = Handle(0xFFFF);
@@ -166,7 +166,7 @@ impl Program {
         }
         self.execute_relayed(request, transaction, may_open.then_some(statement));
         if let Some(described) = described
-            && let Some((id, packet)) = self.foresee(statement, described)
+            && let Some(AskBehind { id, packet, .. }) = self.foresee(statement, described, false)
         {
             self.ask(Ask::Relay { id, object: 0, packet });
         }
@@ -300,7 +300,8 @@ impl Program {
             self.push(&shape, rows.granted)
         });
         let packet = self.packet(&Request::Execute(execute));
-        let question = self.foresee(handle, described);
+        // Behind rows that the program asks for there is no place before one knows how it does.
+        let question = self.foresee(handle, described, push.is_some());
         self.ask(Ask::Open { id, cursor, packet, push, question, ahead });
         self.openings.insert(cursor, handle);
         if let Some(statement) = self.objects.statement(handle) {
@@ -311,6 +312,7 @@ impl Program {
 
     pub(super) fn fetch(&mut self, fetch: Fetch) {
         let handle = fetch.statement.0;
+        let requests = self.requests;
         let Some(statement) = self.objects.statement(handle) else {
             return self.relay(&Request::Fetch(fetch), 0, None);
         };
@@ -323,6 +325,9 @@ impl Program {
         };
         if rows.has_failed() {
             return self.relay(&Request::Fetch(fetch), 0, None);
+        }
+        if statement.executed_by + 1 == requests {
+            statement.fetched_by = (requests, fetch.count);
         }
         if let Some(local) = &mut statement.local {
             local.wanted_rows = local.wanted_rows.saturating_add(fetch.count);
@@ -423,6 +428,10 @@ impl Program {
     pub(super) fn forget_cursor(&mut self, handle: u16, cursor: Cursor) {
         self.openings.remove(&cursor);
         let Some(statement) = self.objects.statement(handle) else { return };
+        // Asked behind rows that do not come.
+        if let Some(foreseen) = statement.foreseen.take_if(|foreseen| foreseen.packets.is_none()) {
+            self.own.remove(&foreseen.id);
+        }
         if let CursorPlace::Pushed(rows) = &statement.cursor
             && rows.cursor == cursor
         {

@@ -876,3 +876,54 @@ fn a_login_prepared_in_advance_answers_op_connect_and_is_checked() {
     third.says(&srp_connect());
     assert_eq!(third.output, b"", "each is used once");
 }
+
+/// Events come on a second connection: the program's goes to the edge, the origin's to the server.
+#[test]
+fn a_second_connection_is_made_to_the_edge() {
+    let site = site(false);
+    let mut played = Played::attached(&site, 1);
+    let request = Request::ConnectRequest { kind: 1, database: Handle(0), partner: 0 };
+    let address = |ip: [u8; 4], port: [u8; 2]| [&[2, 0], &port[..], &ip, &[0; 8]].concat();
+    // The server refuses, and is believed.
+    played.says(&request);
+    let id = played.relayed();
+    played.replies(id, &[Reply::Response(Response::error(&Error::new(isc::WISH_LIST)))]);
+    assert!(!played.response().status.is_success() && !played.machine.wants_auxiliary());
+
+    played.says(&request);
+    let id = played.relayed();
+    let data = address([10, 0, 0, 9], [0x12, 0x34]);
+    played.replies(id, &[Reply::Response(Response::data(Handle(0), data))]);
+    assert!(played.machine.wants_auxiliary());
+    assert_eq!(played.output, b"", "the edge's address is not known");
+    // What is asked behind it keeps its place.
+    played.says(&Request::Ping);
+    let ping = played.relayed();
+    played.replies(ping, &[done()]);
+    assert_eq!(played.output, b"");
+    played.machine.auxiliary_at(Some("127.0.0.1:43981".parse().unwrap()), NOW);
+    played.collect();
+    let answers = played.answers(2);
+    let Reply::Response(response) = &answers[0] else { panic!("{answers:?}") };
+    assert_eq!(response.data, address([127, 0, 0, 1], [0xAB, 0xCD]));
+
+    played.tell(Tell::Auxiliary { bytes: vec![1, 2], is_over: false });
+    played.tell(Tell::Auxiliary { bytes: vec![3], is_over: false });
+    assert_eq!(played.machine.take_auxiliary(), [1, 2, 3]);
+    assert!(played.machine.has_auxiliary());
+    // The program closes it; or does not take what comes.
+    played.machine.auxiliary_gone();
+    played.collect();
+    assert!(matches!(&played.asked()[..], [Ask::CloseAuxiliary]));
+    played.says(&request);
+    let id = played.relayed();
+    played.replies(id, &[Reply::Response(Response::data(Handle(0), address([10, 0, 0, 9], [1, 1])))]);
+    played.machine.auxiliary_at(Some("[::1]:258".parse().unwrap()), NOW);
+    played.collect();
+    assert_eq!(played.response().data.len(), 28);
+    for _ in 0..100 {
+        played.tell(Tell::Auxiliary { bytes: vec![0; 100_000], is_over: false });
+    }
+    assert!(!played.machine.has_auxiliary());
+    assert!(matches!(&played.asked()[..], [Ask::CloseAuxiliary]));
+}

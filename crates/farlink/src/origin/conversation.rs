@@ -16,16 +16,17 @@ use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::ahead_state::AheadState;
+use super::auxiliary::AuxiliaryStep;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
 use super::logging_in::LoggingIn;
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
 use super::own_login::{Credentials, OwnLogin, RANDOM_BYTES};
-use super::pushed_cursor::PushedCursor;
+use super::pushed_cursor::{PendingQuestion, PushedCursor};
 use super::work::{Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
-use crate::message::{Ask, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
+use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
 
 /// One program's conversation with the server. See the module's text.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Conversation {
     /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
     pub(super) described: Option<Fingerprint>,
     pub(super) ahead: AheadState,
+    /// What is to be done about the second connection.
+    pub(super) auxiliary: Option<AuxiliaryStep>,
     /// A login that the origin performs itself.
     pub(super) logging_in: Option<Box<LoggingIn>>,
     messages: Vec<ToEdge>,
@@ -67,7 +70,7 @@ enum Stage {
 }
 
 /// Why a request cannot be sent now.
-enum Hindrance {
+pub(super) enum Hindrance {
     /// Something it names is not there yet.
     Wait,
     /// It fails.
@@ -117,6 +120,7 @@ impl Conversation {
         conversation.logging_in = Some(Box::new(LoggingIn {
             login,
             first,
+            challenge: None,
             server: None,
             program: None,
             is_program_in: false,
@@ -144,6 +148,7 @@ impl Conversation {
             blobs: BTreeMap::new(),
             described: None,
             ahead: AheadState::new(limits.ahead),
+            auxiliary: None,
             logging_in: None,
             messages: Vec::new(),
         }
@@ -293,21 +298,27 @@ impl Conversation {
                 if self.cursors.len() + self.blobs.len() >= self.limits.pushes {
                     return self.end("too many cursors are open");
                 }
-                let Some(pushed) = PushedCursor::new(&named, &request, push) else {
+                let Some(mut pushed) = PushedCursor::new(&named, &request, push) else {
                     return self.end("the edge opened what is no cursor");
                 };
                 let question = match question {
-                    Some((id, packet)) => {
+                    Some(AskBehind { id, rows, packet }) => {
                         let Some((request, named)) = self.understood(&packet, 0) else { return };
                         if !matches!(*request, Request::StatementInformation(_)) {
                             return self.end("the edge asked something else about an execution");
                         }
-                        Some(Work::Relay { id, request, named })
+                        Some((rows, Work::Relay { id, request, named }))
                     }
                     None => None,
                 };
+                match question {
+                    Some((0, work)) => behind = Some(work),
+                    Some((rows, Work::Relay { id, request, named })) => {
+                        pushed.question = Some(PendingQuestion { id, rows, request, named });
+                    }
+                    _ => {}
+                }
                 self.cursors.insert(cursor, pushed);
-                behind = question;
                 Work::Open { id, cursor, request, named, ahead }
             }
             Ask::Push { cursor, push } => {
@@ -340,6 +351,10 @@ impl Conversation {
             }
             Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => {
                 return self.ask_ahead(ask);
+            }
+            Ask::CloseAuxiliary => {
+                self.auxiliary = Some(AuxiliaryStep::Close);
+                return;
             }
             Ask::Cancel { kind } => {
                 // Cannot fail: it expects no answer.
@@ -634,7 +649,7 @@ impl Conversation {
     }
 
     /// Puts the server's handles into a request, or says why it cannot be sent.
-    fn at_server(&mut self, request: &mut Request, named: &Named) -> Result<(), Hindrance> {
+    pub(super) fn at_server(&mut self, request: &mut Request, named: &Named) -> Result<(), Hindrance> {
         let mut hindrance = None;
         let operation = request.operation();
         let is_drop =
@@ -742,7 +757,7 @@ impl Conversation {
     }
 
     /// Tells the edge that a request has failed that was not sent.
-    fn fail(&mut self, operation: Operation, id: RequestId, status: StatusVector) {
+    pub(super) fn fail(&mut self, operation: Operation, id: RequestId, status: StatusVector) {
         let packets = translate::failure(operation, status, self.line.version());
         self.tell(Tell::Reply { id, packets });
     }
@@ -848,6 +863,11 @@ impl Conversation {
                 self.tell(Tell::Reply { id, packets });
                 if let (Operation::PrepareStatement, Reply::Response(response)) = (operation, reply) {
                     self.described(named.statement, response);
+                }
+                if let (Operation::ConnectRequest, true, Reply::Response(response)) =
+                    (operation, is_success, reply)
+                {
+                    self.auxiliary_offered(response);
                 }
                 if is_success && matches!(operation, Operation::Attach | Operation::Create) && self.is_farbird
                 {
@@ -1031,7 +1051,7 @@ fn may_be_held(operation: Operation) -> bool {
 fn ask_bytes(ask: &Ask) -> usize {
     let packet = match ask {
         Ask::Open { packet, question, .. } => {
-            packet.len() + question.as_ref().map_or(0, |(_, packet)| packet.len())
+            packet.len() + question.as_ref().map_or(0, |question| question.packet.len())
         }
         Ask::Relay { packet, .. }
         | Ask::Quiet { packet, .. }

@@ -10,9 +10,9 @@ use farbird_wire::packet::{Fetch, Output, Reply, Request};
 use farbird_wire::protocol::{FETCH_END_OF_CURSOR, free_statement};
 
 use super::blob_reading::{BlobKey, BlobReading};
-use super::conversation::Conversation;
-use super::objects::{Named, Place};
-use super::pushed_cursor::Stage;
+use super::conversation::{Conversation, Hindrance};
+use super::objects::{Named, Place, Role, unknown};
+use super::pushed_cursor::{PendingQuestion, Stage};
 use super::work::Purpose;
 use crate::message::{Cursor, End, RequestId, Tell};
 
@@ -69,6 +69,7 @@ impl Conversation {
             let (statement, transaction) = (pushed.statement, pushed.transaction);
             let Some(pushing) = &mut pushed.pushing else { continue };
             while pushing.wants_rows(limits.fetches_ahead, limits.push_bytes) {
+                let question = pushed.question.take();
                 let has_format = std::mem::replace(&mut pushing.has_format, true);
                 pushing.fetches += 1;
                 let blr = if has_format { Vec::new() } else { pushing.push.blr.clone() };
@@ -76,14 +77,32 @@ impl Conversation {
                 let fetch = Fetch {
                     statement: server,
                     output: Output { blr, message_number: 0, format },
-                    count: pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
+                    // The answer depends on how many rows were asked for.
+                    count: match &question {
+                        Some(question) => question.rows,
+                        None => pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
+                    },
                 };
                 let named = Named { statement, transaction, ..Named::default() };
-                fetches.push((*cursor, fetch, named));
+                fetches.push((*cursor, fetch, named, question));
             }
         }
-        for (cursor, fetch, named) in fetches {
+        for (cursor, fetch, named, question) in fetches {
             self.transmit(&Request::Fetch(fetch), named, Purpose::Fetch(cursor));
+            if let Some(question) = question {
+                self.ask_about_rows(question);
+            }
+        }
+    }
+
+    /// Asks what the program is expected to ask behind its first op_fetch.
+    fn ask_about_rows(&mut self, question: PendingQuestion) {
+        let PendingQuestion { id, mut request, named, .. } = question;
+        match self.at_server(&mut request, &named) {
+            Ok(()) => self.transmit(&request, named, Purpose::Relay(id)),
+            // Its cursor is being fetched from: there is nothing that it would have to wait for.
+            Err(Hindrance::Fail(status)) => self.fail(request.operation(), id, status),
+            Err(_) => self.fail(request.operation(), id, unknown(Role::Statement)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The steps of a login that the origin performs itself ([`super::own_login`]), as packets in both directions.
 //!
-//! The program is answered as a server would as soon as the server has agreed upon a protocol. It is let in when it has proved its
-//! password and the server has let the origin in; between origin and server everything from there on is encrypted, if the server can.
+//! The program is answered as a server would as soon as the server has agreed upon a protocol. When it has proved its password the
+//! origin logs in at the server, and when that has let it in the program is; between origin and server everything from there on is encrypted, if the server can.
 
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::crypt::{Cipher, CryptPlugin, keys};
@@ -23,6 +23,8 @@ pub(super) struct LoggingIn {
     pub(super) login: OwnLogin,
     /// Until the program is answered for the first time.
     pub(super) first: FirstWord,
+    /// What the server has said first, and waits for an answer to: plugin and data.
+    pub(super) challenge: Option<(Vec<u8>, Vec<u8>)>,
     /// What the server has said in the end; `None` until then.
     pub(super) server: Option<Result<(), StatusVector>>,
     /// What the program has proved, and its request that waits for the server's word.
@@ -38,8 +40,10 @@ impl Conversation {
         match reply {
             Reply::ConditionalAccept(accept) => {
                 self.protocol_agreed();
+                if let Some(logging_in) = &mut self.logging_in {
+                    logging_in.challenge = Some((accept.plugin.clone(), accept.data.clone()));
+                }
                 self.answer_connect(&accept);
-                self.go_on_with_login(&accept.plugin, &accept.data);
             }
             Reply::AcceptWithData(accept) => {
                 self.protocol_agreed();
@@ -140,7 +144,11 @@ impl Conversation {
             }
             ForProgram::Proved(key) => {
                 logging_in.program = Some((key, id));
-                self.let_program_in();
+                match logging_in.challenge.take() {
+                    // Nobody logs in at the server who has not proved the password here.
+                    Some((plugin, data)) => self.go_on_with_login(&plugin, &data),
+                    None => self.let_program_in(),
+                }
             }
             ForProgram::Refused => {
                 self.tell_reply(id, &refused(refusal()));

@@ -10,6 +10,7 @@
 //! | `objects` | handles of the edge and of the server |
 //! | `line` | the bytes to and from the server: layers, packets |
 //! | `connect` | op_connect and what answers it |
+//! | `auxiliary` | the second connection, on which events come |
 //! | `own_login`, `logging_in` | a login that the origin performs itself |
 //! | `translate` | replies in the edge's handles |
 //! | `statements` | statements that are prepared when they are first needed |
@@ -20,6 +21,7 @@
 
 mod ahead;
 mod ahead_state;
+mod auxiliary;
 mod blob_reading;
 mod blobs;
 mod connect;
@@ -38,6 +40,7 @@ mod tests;
 mod translate;
 mod work;
 
+pub use auxiliary::AuxiliaryStep;
 pub use connect::user_of;
 pub use conversation::Conversation;
 pub use limits::Limits;

@@ -10,7 +10,7 @@ use farbird_wire::protocol::Handle;
 
 use super::blob_reading;
 use super::objects::Named;
-use crate::message::{Cursor, End, Push, Tell};
+use crate::message::{Cursor, End, Push, RequestId, Tell};
 
 /// Fewest rows that are asked for at a time.
 const ROWS_MIN: usize = 10;
@@ -41,6 +41,17 @@ pub(super) struct PushedCursor {
     pub(super) pushing: Option<Pushing>,
     /// Largest BLOB that the program wants inline.
     pub(super) inline_bytes: u32,
+    /// What is to be asked behind the first op_fetch.
+    pub(super) question: Option<PendingQuestion>,
+}
+
+/// A question about an execution, to be asked behind an op_fetch for so many rows.
+#[derive(Debug)]
+pub(super) struct PendingQuestion {
+    pub(super) id: RequestId,
+    pub(super) rows: u16,
+    pub(super) request: Box<Request>,
+    pub(super) named: Named,
 }
 
 #[derive(Debug)]
@@ -106,6 +117,7 @@ impl PushedCursor {
             stage: Stage::Waiting,
             pushing: None,
             inline_bytes: execute.inline_blob_bytes,
+            question: None,
         };
         match push {
             Some(push) => pushed.push(push).then_some(pushed),

@@ -9,7 +9,7 @@ use farbird_wire::packet::{Attach, BufferLength, Connect, Execute, Reply, Reques
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 use farbird_wire::status::StatusVector;
 
-use super::{Conversation, Limits};
+use super::{AuxiliaryStep, Conversation, Limits};
 use crate::message::{Ask, Channel, Fingerprint, RequestId, Tell, ToEdge};
 
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
@@ -219,4 +219,24 @@ fn what_cannot_be_read_ends_the_conversation() {
     let mut played = Played::new();
     played.answer(&Reply::Response(Response::success()));
     assert!(played.conversation.is_ended(), "nobody has asked");
+}
+
+/// The origin makes the second connection, to the port that the server names.
+#[test]
+fn events_are_told_as_they_stand() {
+    let mut played = Played::new();
+    played.relay(2, 0, &Request::ConnectRequest { kind: 1, database: Handle(0), partner: 0 });
+    assert_eq!(played.asked().len(), 1);
+    let data = [&[2, 0, 0x12, 0x34][..], &[0; 12]].concat();
+    played.answer(&Reply::Response(Response::data(Handle(0), data)));
+    assert_eq!(played.conversation.take_auxiliary(), Some(AuxiliaryStep::Connect(0x1234)));
+    assert_eq!(played.conversation.take_auxiliary(), None);
+    played.told();
+    played.conversation.auxiliary_came(&[1, 2, 3]);
+    played.conversation.auxiliary_over();
+    let told = played.told();
+    assert!(matches!(&told[0], Tell::Auxiliary { bytes, is_over: false } if *bytes == [1, 2, 3]), "{told:?}");
+    assert!(matches!(&told[1], Tell::Auxiliary { is_over: true, .. }), "{told:?}");
+    played.ask(Ask::CloseAuxiliary);
+    assert_eq!(played.conversation.take_auxiliary(), Some(AuxiliaryStep::Close));
 }

@@ -1,5 +1,6 @@
 //! The task of one program.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 
-use super::shared::{Item, Shared};
+use super::auxiliary::Auxiliary;
+use super::shared::{Begun, Item, Shared};
 
 /// With so much that a program does not take, nothing more is made for it.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
@@ -38,13 +40,11 @@ pub(super) fn tune(stream: &TcpStream, peer: &str) {
 /// Serves a program until it is gone.
 pub(super) async fn serve(
     shared: Arc<Shared>,
-    program: Program,
-    channel: Channel,
+    begun: Begun,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
-    standing: Arc<Mutex<Standing>>,
-    inbox: mpsc::UnboundedReceiver<Item>,
 ) {
+    let Begun { program, channel, standing, inbox, ends } = begun;
     let peer = program.peer().to_owned();
     tracing::debug!("{peer} has connected, channel {}", channel.0);
     let mut shown_every = interval(SHOWN_EVERY);
@@ -56,6 +56,8 @@ pub(super) async fn serve(
         standing,
         shown_every,
         has_news: true,
+        ends,
+        auxiliary: None,
         output: Vec::new(),
         written: 0,
     };
@@ -76,6 +78,10 @@ struct Task {
     shown_every: Interval,
     /// Whether there may be something that is not shown yet.
     has_news: bool,
+    /// Addresses of this end and of the program, if it has come over the network.
+    ends: Option<(IpAddr, IpAddr)>,
+    /// Its second connection.
+    auxiliary: Option<Auxiliary>,
     /// What the program is to be sent, of which `written` bytes are.
     output: Vec<u8>,
     written: usize,
@@ -91,6 +97,11 @@ impl Task {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             self.flush();
+            if self.program.wants_auxiliary() {
+                self.open_auxiliary().await;
+                continue;
+            }
+            self.pass_events();
             if self.program.is_ended() {
                 let last = writer.write_all(&self.output[self.written..]);
                 drop(timeout(LAST_BYTES, last).await);
@@ -115,6 +126,7 @@ impl Task {
                     }
                 },
                 () = self.shared.hub.room(self.channel), if !has_room => {}
+                () = closed(self.auxiliary.as_ref()), if self.auxiliary.is_some() => self.auxiliary_gone(),
                 () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
                     self.program.wake(self.shared.hub.now());
                 }
@@ -125,6 +137,37 @@ impl Task {
                 _ = self.shown_every.tick(), if self.has_news => self.show(),
             }
         }
+    }
+
+    /// Listens for the program's second connection.
+    async fn open_auxiliary(&mut self) {
+        let opened = match self.ends {
+            Some((here, program)) => Auxiliary::listen(here, program).await.ok(),
+            None => None,
+        };
+        let address = opened.as_ref().map(|(_, address)| *address);
+        self.auxiliary = opened.map(|(auxiliary, _)| auxiliary);
+        self.program.auxiliary_at(address, self.shared.hub.now());
+    }
+
+    /// Hands on what came for the second connection, and closes it if it is over.
+    fn pass_events(&mut self) {
+        let events = self.program.take_auxiliary();
+        let is_gone = match &self.auxiliary {
+            Some(auxiliary) if !events.is_empty() => !auxiliary.send(events),
+            _ => false,
+        };
+        if is_gone {
+            self.auxiliary_gone();
+        }
+        if !self.program.has_auxiliary() {
+            self.auxiliary = None;
+        }
+    }
+
+    fn auxiliary_gone(&mut self) {
+        self.auxiliary = None;
+        self.program.auxiliary_gone();
     }
 
     fn told(&mut self, item: Item) {
@@ -172,5 +215,12 @@ impl Task {
         } else {
             self.output.extend_from_slice(&output);
         }
+    }
+}
+
+/// Until a second connection is closed.
+async fn closed(auxiliary: Option<&Auxiliary>) {
+    if let Some(auxiliary) = auxiliary {
+        auxiliary.closed().await;
     }
 }

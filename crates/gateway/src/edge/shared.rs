@@ -1,13 +1,13 @@
 //! What an edge's tasks share: the link, the programs, the options.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
 
-use farbird_farlink::edge::{Limits, Record, Site, Standing};
+use farbird_farlink::edge::{Limits, Program, Record, Site, Standing};
 use farbird_farlink::link::Settings;
 use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
 use parking_lot::Mutex;
@@ -98,6 +98,16 @@ pub(super) struct Shared {
     pub(super) graces: Mutex<Graces>,
     /// As it was started.
     pub(super) options: EdgeOptions,
+}
+
+/// A program that has connected and is to be served.
+pub(super) struct Begun {
+    pub(super) program: Program,
+    pub(super) channel: Channel,
+    pub(super) standing: Arc<Mutex<Standing>>,
+    pub(super) inbox: mpsc::UnboundedReceiver<Item>,
+    /// Addresses of this end and of the program, if it has come over the network.
+    pub(super) ends: Option<(IpAddr, IpAddr)>,
 }
 
 /// How long things are waited for.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farbird_farlink::message::{Channel, ToEdge};
-use farbird_farlink::origin::{Conversation, RANDOM_BYTES, login_of};
+use farbird_farlink::origin::{AuxiliaryStep, Conversation, RANDOM_BYTES, login_of};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Introduction;
+use super::auxiliary;
 use super::shared::{Item, Session, Shared};
 
 /// With so much that the server does not take, nothing more is made for it.
@@ -37,6 +38,7 @@ pub(super) async fn serve(
                 session,
                 channel,
                 conversation,
+                events: None,
                 output: Vec::new(),
                 written: 0,
                 is_server_gone: false,
@@ -82,6 +84,8 @@ struct Task<'a> {
     session: &'a Arc<Session>,
     channel: Channel,
     conversation: Conversation,
+    /// What the server says on the second connection.
+    events: Option<mpsc::Receiver<Vec<u8>>>,
     /// What the server is to be sent, of which `written` bytes are.
     output: Vec<u8>,
     written: usize,
@@ -110,6 +114,13 @@ impl Task<'_> {
                     Err(error) => self.server_lost(&error.to_string()),
                 },
                 () = self.session.hub.room(self.channel), if !has_room => {}
+                event = next(self.events.as_mut()), if has_room && self.events.is_some() => match event {
+                    Some(bytes) => self.conversation.auxiliary_came(&bytes),
+                    None => {
+                        self.events = None;
+                        self.conversation.auxiliary_over();
+                    }
+                },
                 item = inbox.recv(), if waiting < OUTPUT_BYTES_MAX => match item {
                     Some(item) => self.told(item),
                     // The edge has closed the channel, or is gone.
@@ -155,6 +166,13 @@ impl Task<'_> {
 
     /// Takes from the machine what is for the server and for the edge.
     fn flush(&mut self) {
+        match self.conversation.take_auxiliary() {
+            Some(AuxiliaryStep::Connect(port)) => {
+                self.events = Some(auxiliary::listen(&self.session.shared.options.server, port));
+            }
+            Some(AuxiliaryStep::Close) => self.events = None,
+            None => {}
+        }
         let messages = self.conversation.take_messages();
         if !messages.is_empty() {
             self.session.send(messages);
@@ -166,4 +184,9 @@ impl Task<'_> {
             self.output.extend_from_slice(&output);
         }
     }
+}
+
+/// The next piece of what the server says on a second connection.
+async fn next(events: Option<&mut mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
+    events?.recv().await
 }

@@ -5,6 +5,7 @@
 //! of what it has said waits for the link; it takes nothing from the link while the server does not read, so that the edge
 //! runs out of credit for that channel.
 
+mod auxiliary;
 mod conversation;
 pub(crate) mod credentials;
 mod knowledge;

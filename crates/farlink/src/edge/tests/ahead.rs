@@ -46,7 +46,7 @@ impl Loop {
                 match ask {
                     Ask::Open { id, cursor, question: about, .. } => {
                         opening = Some((*id, *cursor));
-                        question = about.as_ref().map(|(id, _)| *id);
+                        question = about.as_ref().map(|about| about.id);
                     }
                     Ask::Relay { id, .. } => {
                         assert_eq!(question, None, "it is not asked twice");
@@ -214,7 +214,7 @@ fn what_is_asked_after_an_execution_that_was_run_ahead_came_with_its_result() {
     program.played.says(&execute(1, 2));
     let asked = program.played.asked();
     let [Ask::Open { id, cursor: outer, ahead, .. }] = &asked[..] else { panic!("{asked:?}") };
-    let question = Question { items: vec![23], room: 64 };
+    let question = Question { items: vec![23], room: 64, rows: 0 };
     assert_eq!(ahead[0].question, Some(question.clone()));
     let (id, outer, rule) = (*id, *outer, ahead[0].rule);
     program.played.replies(id, &[made(1)]);
@@ -319,4 +319,50 @@ fn what_asks_for_the_time_is_not_run_ahead() {
     let [Ask::Open { ahead, .. }] = &asked[..] else { panic!("{asked:?}") };
     let texts: Vec<_> = ahead.iter().map(|ask| String::from_utf8_lossy(&ask.prepare).into_owned()).collect();
     assert!(texts.iter().all(|text| !text.contains("current_timestamp")), "{texts:?}");
+}
+
+/// Some drivers ask when they have fetched for the first time.
+#[test]
+fn what_is_asked_behind_the_first_fetch_is_asked_at_that_place() {
+    let mut program = Loop::learned();
+    program.close(2);
+    let version = program.played.version;
+    let mut executed = |number: i64, rows: &[i64], is_foreseen: bool| {
+        program.execute_inner(number);
+        let asked = program.played.asked();
+        let opened = asked.iter().find_map(|ask| match ask {
+            Ask::Open { id, cursor, question, .. } => Some((*id, *cursor, question.clone())),
+            _ => None,
+        });
+        let (id, cursor, question) = opened.unwrap_or_else(|| panic!("{asked:?}"));
+        assert_eq!(question.as_ref().map(|question| question.rows), is_foreseen.then_some(10));
+        program.played.replies(id, &[made(1)]);
+        assert!(program.played.response().status.is_success());
+        program.played.says(&fetch(3, 10));
+        let (packets, count) = (packets_of(rows, version), u32::try_from(rows.len()).unwrap());
+        program.played.tell(Tell::Rows { cursor, packets, rows: count, end: Some(End::Complete) });
+        assert_eq!(program.played.rows().0, rows);
+        program.played.asked();
+        program.played.says(&counts(3));
+        let about = match question {
+            Some(question) => {
+                assert_eq!(program.played.asked(), [], "it is not asked twice");
+                question.id
+            }
+            None => program.played.relayed(),
+        };
+        program.played.replies(about, &[Reply::Response(Response::data(Handle(3), vec![5]))]);
+        assert_eq!(program.played.response().data, [5]);
+        program.close(3);
+    };
+    executed(7, &[70], false);
+    executed(8, &[80, 81], true);
+
+    // An opening that fails has no rows: what is asked about it is asked for itself.
+    program.execute_inner(9);
+    let (id, _) = program.opening();
+    program.played.replies(id, &[Reply::Response(Response::error(&Error::new(isc::DEADLOCK)))]);
+    assert!(!program.played.response().status.is_success());
+    program.played.says(&counts(3));
+    program.played.relayed();
 }
