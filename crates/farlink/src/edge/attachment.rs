@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use farbird_wire::crypt::keys::Keys;
-use farbird_wire::packet::{Accept, Attach};
+use farbird_wire::packet::{Accept, Attach, Response};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
+
+use crate::message::RequestId;
 
 /// How far the login is.
 #[derive(Debug, Default)]
@@ -59,4 +61,16 @@ pub(super) struct Attachment {
     pub(super) context: Arc<[u8]>,
     /// Whether the session is still as it was attached: no SET BIND, SET ROLE and the like.
     pub(super) is_plain: bool,
+}
+
+/// How far a program's second connection is.
+#[derive(Debug, Default)]
+pub(super) enum Auxiliary {
+    /// There is none.
+    #[default]
+    None,
+    /// The server's answer, which waits for an address of the edge.
+    Wanted { id: RequestId, response: Box<Response> },
+    /// Events go there.
+    Open { waiting: Vec<u8> },
 }

@@ -12,26 +12,15 @@ use farbird_types::{Error, isc};
 use farbird_wire::packet::{Reply, Response};
 
 use super::Program;
+use super::attachment::Auxiliary;
 use super::program::Answer;
-use crate::message::{Ask, RequestId};
+use crate::message::Ask;
 
 /// Events that wait for the program's second connection, in bytes.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Families of addresses as Linux, and so most servers, number them.
 const FAMILY_V4: u16 = 2;
 const FAMILY_V6: u16 = 10;
-
-/// How far a program's second connection is.
-#[derive(Debug, Default)]
-pub(super) enum Auxiliary {
-    /// There is none.
-    #[default]
-    None,
-    /// The server's answer, which waits for an address of the edge.
-    Wanted { id: RequestId, response: Box<Response> },
-    /// Events go there.
-    Open { waiting: Vec<u8> },
-}
 
 impl Program {
     /// Whether the program is to make a second connection: call [`Program::auxiliary_at`].

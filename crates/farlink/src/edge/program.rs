@@ -12,8 +12,7 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::ProtocolVersion;
 
 use super::Site;
-use super::attachment::{Attachment, Login};
-use super::auxiliary::Auxiliary;
+use super::attachment::{Attachment, Auxiliary, Login};
 use super::counters::Saved;
 use super::effect::Effect;
 use super::held::Held;

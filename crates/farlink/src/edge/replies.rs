@@ -5,7 +5,7 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
-use super::auxiliary::Auxiliary;
+use super::attachment::Auxiliary;
 use super::blob_contents::Contents;
 use super::effect::{Effect, MadeBlob};
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};

@@ -3,16 +3,8 @@
 use farbird_wire::packet::Response;
 
 use super::conversation::Conversation;
+use super::work::AuxiliaryStep;
 use crate::message::Tell;
-
-/// What is to be done about the second connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuxiliaryStep {
-    /// Make it, to this port of the server.
-    Connect(u16),
-    /// Close it.
-    Close,
-}
 
 impl Conversation {
     /// What is to be done about the second connection, if anything is.

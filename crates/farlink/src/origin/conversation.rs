@@ -16,15 +16,13 @@ use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::ahead_state::AheadState;
-use super::auxiliary::AuxiliaryStep;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
-use super::logging_in::LoggingIn;
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
-use super::own_login::{Credentials, OwnLogin, RANDOM_BYTES};
+use super::own_login::{Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::{PendingQuestion, PushedCursor};
-use super::work::{Purpose, Sent, Work, information, needs_rest};
+use super::work::{AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
 use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
 

@@ -10,29 +10,9 @@ use farbird_wire::status::StatusVector;
 
 use super::conversation::Conversation;
 use super::objects::Named;
-use super::own_login::{ForProgram, OwnLogin, attach_parameters, refusal};
+use super::own_login::{ForProgram, attach_parameters, refusal};
 use super::work::Purpose;
 use crate::message::{RequestId, Tell};
-
-/// What the program has said first: its plugin and that plugin's data.
-pub(super) type FirstWord = (Vec<u8>, Vec<u8>);
-
-/// Where a login of the origin's own stands.
-#[derive(Debug)]
-pub(super) struct LoggingIn {
-    pub(super) login: OwnLogin,
-    /// Until the program is answered for the first time.
-    pub(super) first: FirstWord,
-    /// What the server has said first, and waits for an answer to: plugin and data.
-    pub(super) challenge: Option<(Vec<u8>, Vec<u8>)>,
-    /// What the server has said in the end; `None` until then.
-    pub(super) server: Option<Result<(), StatusVector>>,
-    /// What the program has proved, and its request that waits for the server's word.
-    pub(super) program: Option<([u8; 20], RequestId)>,
-    pub(super) is_program_in: bool,
-    /// What goes with the attach.
-    pub(super) attach_items: Vec<(u8, Vec<u8>)>,
-}
 
 impl Conversation {
     /// A reply of the server to a step of the origin's own login.
@@ -104,13 +84,13 @@ impl Conversation {
             return;
         };
         let keys = Keys::parse(announced).unwrap_or_default();
-        let Some(plugin) = CryptPlugin::ALL.into_iter().find(|plugin| keys.plugins.contains(plugin)) else {
-            return;
-        };
-        let cipher = || plugin.cipher(&key, keys.data_of(plugin)).ok();
-        let (Some(incoming), Some(outgoing)) = (cipher(), cipher()) else {
-            return self.end("the server's cipher cannot be used");
-        };
+        // Servers also name ciphers for which they give no nonce, because the protocol has no place for one.
+        let usable =
+            CryptPlugin::ALL.into_iter().filter(|plugin| keys.plugins.contains(plugin)).find_map(|plugin| {
+                let cipher = || plugin.cipher(&key, keys.data_of(plugin)).ok();
+                Some((plugin, cipher()?, cipher()?))
+            });
+        let Some((plugin, incoming, outgoing)) = usable else { return };
         let request = Request::Crypt { plugin: plugin.name().into(), key: keys::SYMMETRIC.into() };
         self.transmit(&request, Named::default(), Purpose::Ignored);
         self.encrypt(incoming, outgoing);

@@ -40,8 +40,8 @@ mod tests;
 mod translate;
 mod work;
 
-pub use auxiliary::AuxiliaryStep;
 pub use connect::user_of;
 pub use conversation::Conversation;
 pub use limits::Limits;
 pub use own_login::{Credentials, RANDOM_BYTES, login_of};
+pub use work::AuxiliaryStep;

@@ -17,6 +17,8 @@ use farbird_wire::packet::{Connect, ContinueAuthentication};
 use farbird_wire::protocol::ProtocolVersion;
 use farbird_wire::status::StatusVector;
 
+use crate::message::RequestId;
+
 /// Bytes of randomness that one login takes.
 pub const RANDOM_BYTES: usize = 2 * PRIVATE_KEY_BYTES + SALT_BYTES + CHACHA_DATA_BYTES + CHACHA64_DATA_BYTES;
 
@@ -77,6 +79,26 @@ impl std::fmt::Debug for OwnLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OwnLogin").field("credentials", &self.credentials).finish_non_exhaustive()
     }
+}
+
+/// What the program has said first: its plugin and that plugin's data.
+pub(super) type FirstWord = (Vec<u8>, Vec<u8>);
+
+/// Where a login of the origin's own stands.
+#[derive(Debug)]
+pub(super) struct LoggingIn {
+    pub(super) login: OwnLogin,
+    /// Until the program is answered for the first time.
+    pub(super) first: FirstWord,
+    /// What the server has said first, and waits for an answer to: plugin and data.
+    pub(super) challenge: Option<(Vec<u8>, Vec<u8>)>,
+    /// What the server has said in the end; `None` until then.
+    pub(super) server: Option<Result<(), StatusVector>>,
+    /// What the program has proved, and its request that waits for the server's word.
+    pub(super) program: Option<([u8; SESSION_KEY_BYTES], RequestId)>,
+    pub(super) is_program_in: bool,
+    /// What goes with the attach.
+    pub(super) attach_items: Vec<(u8, Vec<u8>)>,
 }
 
 /// Steps that a login may take on either side.

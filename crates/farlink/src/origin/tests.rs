@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use farbird_types::{Error, isc};
+use farbird_wire::auth::srp::{ClientLogin, ProofHash, ServerLogin, Verifier};
 use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder, RequestDecoder};
-use farbird_wire::negotiation::{Choice, offers};
-use farbird_wire::packet::{Attach, BufferLength, Connect, Execute, Reply, Request, Response, StatementText};
+use farbird_wire::negotiation::{Choice, UserIdentification, offers};
+use farbird_wire::packet::{
+    AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, Reply, Request, Response,
+    StatementText,
+};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 use farbird_wire::status::StatusVector;
 
-use super::{AuxiliaryStep, Conversation, Limits};
+use super::{AuxiliaryStep, Conversation, Credentials, Limits, RANDOM_BYTES};
 use crate::message::{Ask, Channel, Fingerprint, RequestId, Tell, ToEdge};
 
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
@@ -239,4 +243,86 @@ fn events_are_told_as_they_stand() {
     assert!(matches!(&told[1], Tell::Auxiliary { is_over: true, .. }), "{told:?}");
     played.ask(Ask::CloseAuxiliary);
     assert_eq!(played.conversation.take_auxiliary(), Some(AuxiliaryStep::Close));
+}
+
+/// The origin logs in itself; the played server announces ciphers as Firebird 4 does to older clients: without their nonces.
+#[test]
+fn a_login_of_the_origin_s_own_encrypts_by_what_can_be_used() {
+    let connect = |client: &ClientLogin| {
+        let user = UserIdentification {
+            login: Some(b"alice".to_vec()),
+            plugin: Some(b"Srp256".to_vec()),
+            specific_data: Some(client.public_key().into_bytes()),
+            ..UserIdentification::default()
+        };
+        packet(&Request::Connect(Connect {
+            operation: 0,
+            version: 3,
+            architecture: 1,
+            file: b"a".to_vec(),
+            user_identification: user.to_bytes(),
+            offers: offers(VERSION, VERSION, false),
+        }))
+    };
+    for is_right in [true, false] {
+        let program = ClientLogin::new([7; 32]);
+        let credentials = Credentials::new("alice", "secret").unwrap();
+        let random = &[9; RANDOM_BYTES];
+        let conversation =
+            Conversation::with_login(Limits::default(), Channel(1), &connect(&program), credentials, random);
+        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let [Request::Connect(own)] = &played.asked()[..] else { panic!("no op_connect") };
+        let own = UserIdentification::parse(&own.user_identification).unwrap();
+        assert_eq!(own.login.as_deref(), Some(&b"ALICE"[..]));
+        let verifier = Verifier::create("ALICE", "secret", [3; 32]);
+        let server =
+            ServerLogin::new(ProofHash::Sha256, "ALICE", verifier, &own.specific_data.unwrap(), [5; 32])
+                .unwrap();
+        let choice = Choice { version: VERSION, connection_type: 5, compress: false };
+        played.server.set_version(VERSION);
+        played.answer(&Reply::ConditionalAccept(AcceptWithData {
+            accept: choice.into(),
+            data: server.challenge(),
+            plugin: b"Srp256".to_vec(),
+            authenticated: false,
+            keys: Vec::new(),
+        }));
+        // The program is answered with another salt and key than the origin was.
+        let told = played.told();
+        let [Tell::Reply { id: RequestId::CONNECT, packets }] = &told[..] else { panic!("{told:?}") };
+        let mut decoder = ReplyDecoder::new(DecoderLimits::default());
+        decoder.expect(&Request::Ping).unwrap();
+        decoder.feed(packets);
+        let Some(Reply::ConditionalAccept(accept)) = decoder.next_reply().unwrap().map(|answer| answer.reply)
+        else {
+            panic!("no op_cond_accept")
+        };
+        assert_ne!(accept.data, server.challenge());
+        assert_eq!(played.asked(), [], "nothing is proved yet");
+        let password = if is_right { "secret" } else { "Secret" };
+        let proof = program.respond(ProofHash::Sha256, "ALICE", password, &accept.data).unwrap();
+        let step = |proof: &str| {
+            Request::ContinueAuthentication(ContinueAuthentication {
+                data: proof.as_bytes().to_vec(),
+                plugin: b"Srp256".to_vec(),
+                plugin_list: Vec::new(),
+                keys: Vec::new(),
+            })
+        };
+        played.relay(1, 0, &step(&proof.proof));
+        if !is_right {
+            assert!(played.conversation.is_ended());
+            assert_eq!(played.asked(), []);
+            continue;
+        }
+        let asked = played.asked();
+        let [Request::ContinueAuthentication(own)] = &asked[..] else { panic!("{asked:?}") };
+        server.verify(&own.data).expect("the origin knows the password");
+        let keys = [&[0, 9][..], b"Symmetric", &[1, 20], b"ChaCha64 ChaCha Arc4"].concat();
+        played.answer(&Reply::Response(Response::data(Handle(0), keys)));
+        let asked = played.asked();
+        assert!(matches!(&asked[..], [Request::Crypt { plugin, .. }] if plugin == b"Arc4"), "{asked:?}");
+        let told = played.told();
+        assert!(matches!(&told[0], Tell::Key { key } if *key == proof.session_key), "{told:?}");
+    }
 }

@@ -57,6 +57,15 @@ pub(super) enum Purpose {
     Ignored,
 }
 
+/// What is to be done about the second connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuxiliaryStep {
+    /// Make it, to this port of the server.
+    Connect(u16),
+    /// Close it.
+    Close,
+}
+
 /// A request at the server.
 #[derive(Debug)]
 pub(super) struct Sent {

@@ -178,7 +178,10 @@ impl Task {
                 self.program.tell(tell, now);
                 self.shared.hub.taken(self.channel, charge);
             }
-            Item::Message(ToEdge::Closed { reason, .. }, _) => self.program.closed(&reason),
+            Item::Message(ToEdge::Closed { reason, .. }, _) => {
+                tracing::debug!("channel {} is closed by the origin: {reason}", self.channel.0);
+                self.program.closed(&reason);
+            }
             // Not on a channel: the site has seen it.
             Item::Message(..) => {}
             Item::LinkLost => self.program.link_lost(),
