@@ -46,9 +46,35 @@ impl Binder<'_> {
                     ast::ExpressionKind::Column { qualifier: None, name } => named_item(name, items)?,
                     _ => None,
                 };
-                self.bind_value(item.unwrap_or(value))
+                match item {
+                    Some(item) => self.bind_value(item),
+                    None => {
+                        let value = self.as_starred(value, items);
+                        self.bind_value(&value)
+                    }
+                }
             })
             .collect()
+    }
+
+    /// A name in GROUP BY that `T.*` of the select list shows is that column of `T`, also where USING has merged it.
+    fn as_starred(&mut self, value: &ast::Expression, items: &[ast::SelectItem]) -> ast::Expression {
+        let mut value = value.clone();
+        let ast::ExpressionKind::Column { qualifier: qualifier @ None, name } = &mut value.kind else {
+            return value;
+        };
+        let tables = &self.namespace().tables;
+        let mut shown = items.iter().filter_map(|item| match item {
+            ast::SelectItem::QualifiedStar(table) => {
+                let named = tables.iter().find(|named| named.name == table.as_str())?;
+                named.find(name.as_str()).map(|_| table)
+            }
+            _ => None,
+        });
+        if let (Some(table), None) = (shown.next(), shown.next()) {
+            *qualifier = Some(table.clone());
+        }
+        value
     }
 
     /// Rewrites everything after grouping in terms of groups: keys first, then aggregates.
