@@ -8,6 +8,7 @@
 //! | [`psql`] | loops in PSQL, and in PL/pgSQL |
 //! | [`points`] | prepared statements by key, one after another; UPDATE and DELETE of ranges |
 //! | [`metadata`] | a database with very many tables |
+//! | [`plans`] | random joins: the chosen plan beside those that PLAN clauses force |
 //! | [`mixed`] | many connections that read, write and report at once |
 //!
 //! A [`Side`] is a database that takes part; a [`Figure`] is what one of them made of one piece of work. [`Bench`] has the
@@ -27,6 +28,7 @@ mod guard;
 pub mod joins;
 pub mod metadata;
 pub mod mixed;
+pub mod plans;
 pub mod points;
 mod postgres;
 pub mod psql;

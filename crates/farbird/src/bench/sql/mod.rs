@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use farbird_lab::Failure;
 use farbird_lab::sql::{
     Bench, DuckDbSide, Figure, FirebirdSide, Limits, OperatorEstimate, Outcome, PostgresSide, Side, groups,
-    joins, metadata, mixed, points, psql, tpch,
+    joins, metadata, mixed, plans, points, psql, tpch,
 };
 
 use super::articles::stage::{Databases, Stage, TargetArguments};
@@ -77,6 +77,9 @@ pub(crate) struct Arguments {
     /// tpch, joins, groups: what Farbird's planner expects of each operator, beside what comes of it, in place of times.
     #[arg(long, help_heading = "Work")]
     estimates: bool,
+    /// plans: random joins, each asked by up to 31 plans [default: 60].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=10_000), help_heading = "Work")]
+    joins: Option<u64>,
     /// How often each statement is executed by each side. The best and the median are told.
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Work")]
     runs: u16,
@@ -112,6 +115,8 @@ enum Section {
     Mixed,
     /// Very many tables.
     Metadata,
+    /// Random joins: the chosen plan beside those that PLAN clauses force.
+    Plans,
 }
 
 /// Whether tables have indexes.
@@ -176,7 +181,7 @@ fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
         [] => all.to_vec(),
         some => all.iter().copied().filter(|section| some.contains(section)).collect(),
     };
-    let options: [(&str, bool, &[Section]); 11] = [
+    let options: [(&str, bool, &[Section]); 12] = [
         ("--scale", arguments.scale.is_some(), &[Section::Tpch]),
         ("--queries", !arguments.queries.is_empty(), &[Section::Tpch]),
         ("--indexes", arguments.indexes.is_some(), &[Section::Tpch, Section::Joins]),
@@ -188,6 +193,7 @@ fn sections(arguments: &Arguments) -> anyhow::Result<Vec<Section>> {
         ("--accounts", arguments.accounts.is_some(), &[Section::Mixed]),
         ("--time", arguments.time.is_some(), &[Section::Mixed]),
         ("--tables", arguments.tables.is_some(), &[Section::Metadata]),
+        ("--joins", arguments.joins.is_some(), &[Section::Plans]),
     ];
     for (option, is_given, obeyed_by) in options {
         if is_given && !obeyed_by.iter().any(|section| chosen.contains(section)) {
@@ -279,6 +285,9 @@ fn measure(
                 let own = stage.actors.iter().any(|actor| actor.folder.is_some());
                 let file = if own { Some(embedded::file(stage.folder())?) } else { None };
                 metadata::run(&mut bench, metadata::Plan { tables }, file)?;
+            }
+            Section::Plans => {
+                plans::run(&mut bench, plans::Plan { queries: arguments.joins.unwrap_or(60) })?;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Figures of `farbird bench sql` as tables and charts: a line for each piece of work, a column for each side.
 
 use farbird_lab::report::{Bar, BarKind, Block, Cell, Report, Section, Series, Table, Tone, rate};
-use farbird_lab::sql::{Figure, Outcome, Unit, groups, joins, metadata, mixed, points, psql, tpch};
+use farbird_lab::sql::{Figure, Outcome, Unit, groups, joins, metadata, mixed, plans, points, psql, tpch};
 
 use super::{Arguments, Indexes};
 use crate::bench::articles::shown::{Bars, shown_ms};
@@ -20,6 +20,7 @@ pub(super) fn report(arguments: &Arguments, facts: Vec<(String, String)>, figure
         points::SECTION,
         mixed::SECTION,
         metadata::SECTION,
+        plans::SECTION,
     ];
     let sections = sections.into_iter().filter_map(|name| {
         let of_section: Vec<&Figure> = figures.iter().filter(|figure| figure.section == name).collect();
@@ -44,6 +45,9 @@ fn section(arguments: &Arguments, name: &'static str, figures: &[&Figure]) -> Se
         groups::SECTION => "Groups, distinct values, sorts, windows, self-joins".to_owned(),
         psql::SECTION => "Loops in PSQL".to_owned(),
         points::SECTION => "Rows by key, and ranges".to_owned(),
+        plans::SECTION => {
+            "Random joins: the chosen plan beside the best that a PLAN clause forces".to_owned()
+        }
         metadata::SECTION => format!("{} tables", arguments.tables.unwrap_or(1_000)),
         _ => "A mixed load".to_owned(),
     };
