@@ -172,6 +172,11 @@ impl Finder<'_> {
             ];
             uses.extend(kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| (name.clone(), kind, None)));
         }
+        // Only a PLAN clause names indexes.
+        if names.contains("PLAN") {
+            let indexes = names.iter().filter(|name| catalog.index(name).is_some());
+            uses.extend(indexes.map(|name| (name.clone(), object_type::INDEX, None)));
+        }
         for (used, used_type, column) in uses {
             self.add(user, &used, used_type, column.as_deref());
         }

@@ -29,6 +29,7 @@ pub mod object_type {
     pub const EXCEPTION: i16 = 7;
     pub const USER: i16 = 8;
     pub const DOMAIN: i16 = 9;
+    pub const INDEX: i16 = 10;
     pub const CHARACTER_SET: i16 = 11;
     pub const ROLE: i16 = 13;
     pub const SEQUENCE: i16 = 14;

@@ -174,3 +174,27 @@ fn a_missing_exception_is_found_in_the_definition() {
         session.rollback();
     }
 }
+
+#[test]
+fn an_index_that_a_definition_names_is_not_dropped() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table a (id int, x int)");
+    session.execute("create index a_x on a (x)");
+    session.execute("create index a_id on a (id)");
+    session.execute("create view v as select * from a where x = 1 plan (a index (a_x))");
+    session.execute(
+        "create procedure q returns (m int) as begin for select x from a where x = 1 plan (a index (a_x)) into m do suspend; end",
+    );
+    session.commit();
+    let dependencies = "select trim(rdb$dependent_name), rdb$dependent_type, rdb$depended_on_type from rdb$dependencies \
+                        where rdb$depended_on_name = 'A_X' order by 1";
+    assert_eq!(session.rows(dependencies), ["Q|5|10", "V|1|10"]);
+    assert_eq!(session.error("drop index a_x"), "no_meta_update no_delete index_name(A_X) dependency(2)");
+    session.rollback();
+    session.execute("drop index a_id");
+    session.execute("drop view v");
+    // Inactive it may become: then the procedure fails.
+    session.execute("alter index a_x inactive");
+    session.commit();
+    assert_eq!(session.error("select * from q"), "invalid_blr(0) indexname(A_X, A)");
+}

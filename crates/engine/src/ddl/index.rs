@@ -7,12 +7,13 @@ use farbird_store::{
     IndexId as StoreIndex, IndexScan, KeyRange, Projection, RelationId as StoreRelation, RowBatch,
     ScanDirection,
 };
-use farbird_types::{Collation, Result, SqlType, Value, compare};
+use farbird_types::{Collation, Result, SqlType, Value, compare, isc};
 
 use crate::bind;
+use crate::catalog::dependencies::{Dependency, dependencies};
 use crate::catalog::layout;
 use crate::catalog::layout::{can_be_maintained, collation_of};
-use crate::catalog::privileges::DdlAction;
+use crate::catalog::privileges::{DdlAction, object_type};
 use crate::catalog::{ConstraintKind, Index, ObjectKind, Relation};
 use crate::ddl::constraint_parts::{self, is_taken};
 use crate::ddl::editor::Editor;
@@ -218,6 +219,11 @@ pub(super) fn drop_index(editor: &mut Editor<'_, '_>, name: &str) -> Result<()> 
     rights::check_ddl(editor.context, ObjectKind::Relation, DdlAction::Alter, &relation.name)?;
     if relation.constraints.iter().any(|constraint| constraint.index() == Some(name)) {
         return Err(error::index_of_constraint());
+    }
+    let is_named = |it: &&Dependency| it.used == name && it.used_type == object_type::INDEX;
+    let users = dependencies(&catalog).iter().filter(is_named).count();
+    if users > 0 {
+        return Err(error::in_use(isc::INDEX_NAME, name, users));
     }
     let mut edit = TableEdit::of(relation);
     constraint_parts::remove_index(&mut edit, name);
