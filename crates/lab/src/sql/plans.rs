@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::answer::Answer;
 use super::bench::{Bench, Loaded, milliseconds};
 use super::figure::{Figure, Outcome};
 use super::guard::Patience;
@@ -165,7 +166,7 @@ fn of_query(bench: &mut Bench<'_>, side: usize, number: &str, query: &Query) -> 
     Ok(())
 }
 
-fn ask(bench: &mut Bench<'_>, side: usize, text: &str, limit: Duration) -> Result<(super::Answer, Duration)> {
+fn ask(bench: &mut Bench<'_>, side: usize, text: &str, limit: Duration) -> Result<(Answer, Duration)> {
     let patience = Patience { limit: Some(limit), stop: bench.stop };
     bench.sides[side].answer(text, &patience)
 }
