@@ -272,10 +272,7 @@ impl Operator for AggregateOperator {
         self.overflow_head = None;
         match &mut self.input {
             Input::Rows(input) => input.open(context),
-            Input::Columns(source) => {
-                source.open(context);
-                Ok(())
-            }
+            Input::Columns(source) => source.open(context),
         }
     }
 

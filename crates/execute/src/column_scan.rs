@@ -66,7 +66,7 @@ impl ColumnScanOperator {
 
 impl Operator for ColumnScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        self.source.open(context);
+        self.source.open(context)?;
         self.place = 0;
         self.rows_next = None;
         self.column_rows_next = COLUMN_ROWS_FIRST;

@@ -18,6 +18,7 @@ use crate::batch::row_number;
 use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
 use crate::measured::ScanMeasure;
+use crate::named_rows::NamedRows;
 use crate::vector::{Possible, Program, Rows};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
@@ -26,6 +27,9 @@ pub(crate) const COLUMN_ROWS_MIN: usize = 64;
 pub(crate) const COLUMN_ROWS_MAX: usize = 8_192;
 /// Most values of a batch of which all columns may be decoded.
 const COLUMN_VALUES_MAX: usize = 1 << 18;
+
+/// Of named rows fewer than one in so many are looked at row by row: picking one out of a block costs as much as decoding so many.
+const SPARSE_ROWS: usize = 10;
 
 /// Reads a table.
 pub(crate) struct ColumnSource {
@@ -38,6 +42,8 @@ pub(crate) struct ColumnSource {
     restrictions: Vec<(usize, Arc<KeyFilter>)>,
     next_restrictions: Vec<(usize, Arc<KeyFilter>)>,
     place: Option<Box<RelationScan>>,
+    /// The rows that indexes name, if only those are read.
+    named: Option<NamedRows>,
     batch: ColumnBatch,
     selection: Vec<u32>,
     /// What the row behind the selected ones failed with.
@@ -63,22 +69,25 @@ struct CompiledFilter {
 }
 
 impl ColumnSource {
-    /// The source for a plan; `None` if it is not a table in row order, with or without filters.
+    /// The source for a plan; `None` if it is not a table in row order, all of it or what indexes name, with or without filters.
     pub(crate) fn of(node: &Node) -> Option<ColumnSource> {
         match node {
-            Node::Table(scan) if matches!(scan.access, Access::Natural) => Some(ColumnSource {
-                types: column_types(scan),
-                scan: scan.clone(),
-                filters: Vec::new(),
-                restrictions: Vec::new(),
-                next_restrictions: Vec::new(),
-                place: None,
-                batch: ColumnBatch::new(),
-                selection: Vec::new(),
-                error: None,
-                is_alone: true,
-                measure: None,
-            }),
+            Node::Table(scan) if matches!(scan.access, Access::Natural | Access::Rows(_)) => {
+                Some(ColumnSource {
+                    types: column_types(scan),
+                    scan: scan.clone(),
+                    filters: Vec::new(),
+                    restrictions: Vec::new(),
+                    next_restrictions: Vec::new(),
+                    place: None,
+                    named: None,
+                    batch: ColumnBatch::new(),
+                    selection: Vec::new(),
+                    error: None,
+                    is_alone: true,
+                    measure: None,
+                })
+            }
             Node::Filter(filter) => {
                 let mut source = ColumnSource::of(&filter.input)?;
                 source.filters.push(ColumnFilter { filter: filter.clone(), compiled: None });
@@ -112,7 +121,10 @@ impl ColumnSource {
     }
 
     /// Starts, or starts again.
-    pub(crate) fn open(&mut self, context: &ExecutionContext<'_>) {
+    ///
+    /// # Errors
+    /// Those of reading indexes.
+    pub(crate) fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let (layout, view) = (self.scan.layout.clone(), context.view.clone());
         self.place = Some(Box::new(RelationScan::new(layout, view, self.scan.columns.clone())));
         self.clear();
@@ -123,6 +135,11 @@ impl ColumnSource {
         }
         let filters = self.filters.iter().map(|filter| &filter.filter);
         self.measure = ScanMeasure::open(&self.scan, filters, self.is_alone, context);
+        self.named = None;
+        if let Access::Rows(set) = &self.scan.access {
+            self.named = NamedRows::of(set, &self.scan, context)?;
+        }
+        Ok(())
     }
 
     /// Goes to the next rows for which the conditions are true, among the next `rows_max`, and so on until there are
@@ -131,7 +148,9 @@ impl ColumnSource {
     /// # Errors
     /// Those of the conditions, after the rows before them have been at hand; those of reading.
     pub(crate) fn next(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<bool> {
-        let rows_max = rows_max.min(COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1)));
+        let most = COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1));
+        // Of a block only the rows that are named are read: one look at each is enough.
+        let rows_max = if self.named.is_some() { most } else { rows_max.min(most) };
         loop {
             context.check_interrupt()?;
             self.clear();
@@ -140,8 +159,16 @@ impl ColumnSource {
             }
             let Some(scan) = &mut self.place else { return Ok(false) };
             let transaction = context.transaction;
-            let (filters, restrictions) = (&self.filters, &self.restrictions);
-            let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
+            let (filters, restrictions, named) = (&self.filters, &self.restrictions, &self.named);
+            if let Some(named) = named {
+                let Some(next) = named.next() else { return Ok(false) };
+                scan.seek(next);
+            }
+            let mut skip = |columns: &BlockColumns<'_>| {
+                let (first, last) = columns.row_ids();
+                named.as_ref().is_some_and(|named| !named.has_any(first, last))
+                    || !may_select(filters, restrictions, columns)
+            };
             if let Some(measure) = &mut self.measure {
                 measure.begin();
             }
@@ -210,15 +237,25 @@ impl ColumnSource {
 
     /// Selects the rows for which the conditions are true, up to the first for which one of them fails.
     fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        self.selection = (0..self.batch.len() as u32).collect();
+        self.selection = match &mut self.named {
+            Some(named) => named.places(&self.batch.row_ids()),
+            None => (0..self.batch.len() as u32).collect(),
+        };
         for (number, filter) in self.filters.iter_mut().enumerate() {
+            if self.selection.is_empty() {
+                break;
+            }
             let condition = &filter.filter.condition;
-            if filter.compiled.is_none() && self.batch.len() >= COLUMN_ROWS_MIN {
+            // Few rows of many are worth no decoding of columns.
+            let is_sparse = self.named.is_some() && self.selection.len() < self.batch.len() / SPARSE_ROWS;
+            if filter.compiled.is_none() && !is_sparse && self.batch.len() >= COLUMN_ROWS_MIN {
                 filter.compiled = Some(CompiledFilter::of(condition, &self.types, context));
             }
             let by_columns = match &filter.compiled {
-                None => Err(Failed),
-                Some(compiled) => compiled.select(&mut self.batch, &self.scan, &self.selection, context)?,
+                Some(compiled) if !is_sparse => {
+                    compiled.select(&mut self.batch, &self.scan, &self.selection, context)?
+                }
+                _ => Err(Failed),
             };
             let selected = match by_columns {
                 Ok(selected) => selected,

@@ -12,6 +12,7 @@
 //! | `column_rows` | rows on their way out by columns |
 //! | `column_source`, `column_scan` | reading tables in row order, with the conditions on their rows, by columns |
 //! | `scan`, `bounds` | reading tables by indexes |
+//! | `named_rows` | the rows that several ranges of indexes name, read in row order by `column_source` |
 //! | `row_source` | procedures, system tables, recursion |
 //! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
 //! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
@@ -55,6 +56,7 @@ mod key_filter;
 mod keyed_rows;
 mod measured;
 mod modify;
+mod named_rows;
 mod operator;
 mod ordering;
 mod reference;

@@ -89,7 +89,7 @@ pub(crate) fn row_id(value: &Value) -> Option<RowId> {
 impl Operator for TableScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.state = match &self.scan.access {
-            Access::Natural => State::Closed,
+            Access::Natural | Access::Rows(_) => State::Closed,
             Access::RowKeys(keys) => {
                 let mut rows = VecDeque::new();
                 for key in keys {

@@ -14,11 +14,14 @@ use crate::bound::environment::Surroundings;
 use crate::bound::source::{Slot, SourceColumn};
 use crate::cost;
 use crate::estimate::{Estimator, RANGE_FRACTION};
-use crate::node::{Access, AccessHint, IndexRange, RangeKey};
+use crate::node::{Access, AccessHint, IndexRange, RangeKey, RowSet};
 use crate::prefix::like_prefix;
 
 /// Most ranges of one scan: OR and IN beyond that read the whole table.
 const RANGES_MAX: usize = 1_500;
+
+/// Most indexes that are tried together with the one that leaves the fewest rows.
+const SETS_MAX: usize = 4;
 
 /// A way to read a table.
 #[derive(Debug, Clone)]
@@ -29,6 +32,38 @@ pub(crate) struct AccessChoice {
     pub(crate) rows: f64,
     /// What it costs.
     pub(crate) cost: f64,
+    /// What of that is for its rows: as much is added if there are as many again.
+    pub(crate) rows_cost: f64,
+    /// How far the rows lie in the order in which they are found, -1 to 1.
+    order: f64,
+    /// The numbers of the conditions that it makes use of.
+    conditions: Vec<usize>,
+}
+
+impl AccessChoice {
+    /// Reading all rows of a table.
+    pub(crate) fn of_all(access: Access, rows: f64, cost: f64) -> AccessChoice {
+        AccessChoice { access, rows, cost, rows_cost: 0.0, order: 1.0, conditions: Vec::new() }
+    }
+}
+
+/// Rows that indexes name.
+#[derive(Debug, Clone)]
+struct Named {
+    set: RowSet,
+    ranges: f64,
+    rows: f64,
+    /// The row blocks in which they are.
+    blocks: f64,
+    /// The numbers of the conditions that they meet.
+    conditions: Vec<usize>,
+}
+
+impl Named {
+    /// Whether another set follows, in part, from what this one does.
+    fn says_of(&self, other: &Named) -> bool {
+        other.conditions.is_empty() || self.conditions.iter().any(|number| other.conditions.contains(number))
+    }
 }
 
 /// What choosing looks at.
@@ -47,6 +82,8 @@ pub(crate) struct AccessPlanner<'a> {
     pub(crate) available: &'a dyn Fn(usize) -> bool,
     /// What a PLAN clause says of it.
     pub(crate) hint: Option<&'a AccessHint>,
+    /// Whether all rows will be asked for: then those that an index names may be put in order first.
+    pub(crate) reads_all: bool,
 }
 
 /// A part of an index key.
@@ -79,15 +116,79 @@ impl AccessPlanner<'_> {
     pub(crate) fn choose(&self, conditions: &[Expression]) -> AccessChoice {
         let rows = self.estimator.rows(self.source);
         let found = rows * self.estimator.selectivity(conditions);
-        let natural = AccessChoice { access: Access::Natural, rows, cost: cost::scan(rows, found) };
-        let candidates = self.candidates(conditions).into_iter();
+        let natural = AccessChoice::of_all(Access::Natural, rows, cost::scan(rows, found));
+        let candidates = self.candidates(conditions);
+        let by_sets = if self.reads_all { self.by_sets(&candidates, found) } else { Vec::new() };
+        let all = candidates.into_iter().chain(by_sets);
         let cheaper = |best: AccessChoice, choice: AccessChoice| {
             if choice.cost < best.cost { choice } else { best }
         };
         match self.hint {
-            None => candidates.fold(natural, cheaper),
-            Some(_) => candidates.reduce(cheaper).unwrap_or(natural),
+            None => all.fold(natural, cheaper),
+            Some(_) => all.reduce(cheaper).unwrap_or(natural),
         }
+    }
+
+    /// Ways to read the rows that indexes name in row order: those of one index, and of several that leave fewer together.
+    fn by_sets(&self, candidates: &[AccessChoice], found: f64) -> Vec<AccessChoice> {
+        let mut sets: Vec<Named> = candidates.iter().filter_map(|choice| self.named(choice)).collect();
+        sets.sort_by(|left, right| left.rows.total_cmp(&right.rows));
+        let mut choices: Vec<AccessChoice> =
+            sets.iter().map(|set| self.by_set(std::slice::from_ref(set), found)).collect();
+        // The one that names the fewest rows, with each that leaves fewer of those for less.
+        let mut sets = sets.into_iter();
+        let mut together: Vec<Named> = sets.next().into_iter().collect();
+        let mut best = choices.first().map_or(f64::INFINITY, |choice| choice.cost);
+        for set in sets.take(SETS_MAX) {
+            if together.iter().any(|other| other.says_of(&set)) {
+                continue;
+            }
+            together.push(set);
+            let choice = self.by_set(&together, found);
+            if choice.cost < best {
+                best = choice.cost;
+                choices.push(choice);
+            } else {
+                together.pop();
+            }
+        }
+        choices
+    }
+
+    /// The rows that an access by index names; of one row by its key there is nothing to be put in order.
+    fn named(&self, choice: &AccessChoice) -> Option<Named> {
+        let Access::Index { ranges, ordered: None } = &choice.access else { return None };
+        if ranges.iter().all(|range| range.unique) && ranges.len() == 1 {
+            return None;
+        }
+        let mut sets: Vec<RowSet> = ranges.iter().cloned().map(RowSet::Range).collect();
+        let set = if sets.len() == 1 { sets.swap_remove(0) } else { RowSet::Any(sets) };
+        let blocks =
+            cost::blocks_of(choice.rows, self.estimator.rows(self.source), self.blocks(), choice.order);
+        let (rows, conditions) = (choice.rows.max(1.0), choice.conditions.clone());
+        Some(Named { set, ranges: count(ranges.len()), rows, blocks, conditions })
+    }
+
+    /// Reading the rows that all of these name.
+    fn by_set(&self, together: &[Named], found: f64) -> AccessChoice {
+        let all = self.estimator.rows(self.source);
+        let rows = together.iter().fold(all, |rows, set| rows * (set.rows / all).min(1.0));
+        let least = |least: f64, set: &Named| least.min(set.blocks);
+        let blocks = match together {
+            [only] => only.blocks,
+            several => several.iter().fold(cost::blocks_of(rows, all, self.blocks(), 0.0), least),
+        };
+        let ranges: f64 = together.iter().map(|set| set.ranges).sum();
+        let entries: f64 = together.iter().map(|set| set.rows).sum();
+        let cost = cost::named_rows(ranges, entries, rows, found, all, blocks, self.blocks());
+        let mut sets: Vec<RowSet> = together.iter().map(|set| set.set.clone()).collect();
+        let set = if sets.len() == 1 { sets.swap_remove(0) } else { RowSet::All(sets) };
+        let conditions = together.iter().flat_map(|set| &set.conditions).copied().collect();
+        AccessChoice { access: Access::Rows(set), rows, cost, rows_cost: cost, order: 1.0, conditions }
+    }
+
+    fn blocks(&self) -> f64 {
+        self.estimator.blocks(self.source)
     }
 
     /// Every way to read the table by an index or by the number of its row.
@@ -97,9 +198,9 @@ impl AccessPlanner<'_> {
         }
         let mut choices: Vec<AccessChoice> =
             self.offered().filter_map(|index| self.by_index(index, conditions)).collect();
-        for condition in conditions {
+        for (number, condition) in conditions.iter().enumerate() {
             if let Expression::Or(parts) = condition {
-                choices.extend(self.by_alternatives(parts));
+                choices.extend(self.by_alternatives(number, parts));
             }
         }
         choices
@@ -159,7 +260,8 @@ impl AccessPlanner<'_> {
                     row if self.is_row_number(row) => Access::RowNumber(other.as_ref().clone()),
                     _ => continue,
                 };
-                return Some(AccessChoice { access, rows: 1.0, cost: cost::index(0.0, 1.0, 1.0) });
+                let cost = cost::index(0.0, 1.0, 1.0, 1.0);
+                return Some(AccessChoice::of_all(access, 1.0, cost));
             }
         }
         None
@@ -238,11 +340,14 @@ impl AccessPlanner<'_> {
             None => vec![range],
         };
         let order = self.estimator.order(self.source, self.relation, index);
-        let mut cost = cost::index(count(ranges.len()), rows.max(1.0), order);
+        let mut cost = cost::index(count(ranges.len()), rows.max(1.0), order, self.blocks());
+        let mut rows_cost = 0.0;
         if !ranges.iter().all(|range| range.unique) {
             cost += cost::NOT_UNIQUE;
+            rows_cost = cost::index(0.0, rows.max(1.0), order, self.blocks());
         }
-        Some(AccessChoice { access: Access::Index { ranges, ordered: None }, rows, cost })
+        let access = Access::Index { ranges, ordered: None };
+        Some(AccessChoice { access, rows, cost, rows_cost, order, conditions: used })
     }
 
     /// The parts of an index key with their types.
@@ -321,10 +426,11 @@ impl AccessPlanner<'_> {
         }
     }
 
-    /// OR: each side reads by an index of its own.
-    fn by_alternatives(&self, parts: &[Expression]) -> Option<AccessChoice> {
+    /// OR, the condition of this number: each side reads by an index of its own.
+    fn by_alternatives(&self, number: usize, parts: &[Expression]) -> Option<AccessChoice> {
         let mut all = Vec::new();
-        let (mut rows, mut cost) = (0.0, 0.0);
+        let (mut rows, mut cost, mut rows_cost) = (0.0, 0.0, 0.0);
+        let mut order = 1.0;
         for part in parts {
             let mut conjuncts = Vec::new();
             part.clone().into_conjuncts(&mut conjuncts);
@@ -336,11 +442,14 @@ impl AccessPlanner<'_> {
             all.extend(ranges);
             rows += best.rows;
             cost += best.cost;
+            rows_cost += best.rows_cost;
+            order = f64::min(order, best.order.abs());
             if all.len() > RANGES_MAX {
                 return None;
             }
         }
-        Some(AccessChoice { access: Access::Index { ranges: all, ordered: None }, rows, cost })
+        let access = Access::Index { ranges: all, ordered: None };
+        Some(AccessChoice { access, rows, cost, rows_cost, order, conditions: vec![number] })
     }
 
     /// What the conditions say about a part of a key, with their numbers.
@@ -556,14 +665,14 @@ pub(super) fn access_expressions(access: &Access) -> Vec<&Expression> {
         Access::Natural => Vec::new(),
         Access::RowKeys(keys) => keys.iter().collect(),
         Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter()
-            .flat_map(|range| {
-                let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
-                range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
-            })
-            .collect(),
+        Access::Index { ranges, .. } => ranges.iter().flat_map(range_expressions).collect(),
+        Access::Rows(set) => set.ranges().into_iter().flat_map(range_expressions).collect(),
     }
+}
+
+fn range_expressions(range: &IndexRange) -> impl Iterator<Item = &Expression> {
+    let bounds = range.lower.iter().chain(&range.upper).map(|(value, _)| value);
+    range.equal.iter().map(|key| &key.value).chain(bounds).chain(&range.starting)
 }
 
 pub(crate) fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression> {
@@ -571,12 +680,12 @@ pub(crate) fn access_expressions_mut(access: &mut Access) -> Vec<&mut Expression
         Access::Natural => Vec::new(),
         Access::RowKeys(keys) => keys.iter_mut().collect(),
         Access::RowNumber(number) => vec![number],
-        Access::Index { ranges, .. } => ranges
-            .iter_mut()
-            .flat_map(|range| {
-                let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
-                range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
-            })
-            .collect(),
+        Access::Index { ranges, .. } => ranges.iter_mut().flat_map(range_expressions_mut).collect(),
+        Access::Rows(set) => set.ranges_mut().into_iter().flat_map(range_expressions_mut).collect(),
     }
+}
+
+fn range_expressions_mut(range: &mut IndexRange) -> impl Iterator<Item = &mut Expression> {
+    let bounds = range.lower.iter_mut().chain(&mut range.upper).map(|(value, _)| value);
+    range.equal.iter_mut().map(|key| &mut key.value).chain(bounds).chain(&mut range.starting)
 }

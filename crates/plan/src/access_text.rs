@@ -2,7 +2,7 @@
 
 use farbird_catalog::Relation;
 
-use crate::node::{Access, IndexRange, TableScan};
+use crate::node::{Access, IndexRange, RowSet, TableScan};
 
 /// From so many values of an index on a list of them is what Firebird 5 makes of IN.
 const LIST_MIN: usize = 3;
@@ -17,7 +17,7 @@ pub(crate) fn quoted(name: &str, path: &[String]) -> String {
 }
 
 /// Whether ranges are the values of one list, which are looked up one after the other.
-pub(crate) fn is_list(ranges: &[IndexRange]) -> bool {
+pub(crate) fn is_list(ranges: &[&IndexRange]) -> bool {
     let Some(first) = ranges.first() else { return false };
     let is_value = |range: &IndexRange| {
         range.name == first.name
@@ -27,7 +27,7 @@ pub(crate) fn is_list(ranges: &[IndexRange]) -> bool {
             && range.upper.is_none()
             && range.starting.is_none()
     };
-    ranges.len() >= LIST_MIN && ranges.iter().all(is_value)
+    ranges.len() >= LIST_MIN && ranges.iter().copied().all(is_value)
 }
 
 /// A range of an index: `Index "I" Range Scan (lower bound: 1/2)`, bounds by how many parts of the key they are about.
@@ -67,17 +67,32 @@ pub(crate) fn table(scan: &TableScan) -> String {
         Access::Natural => format!("Table {name} Full Scan"),
         Access::RowKeys(_) | Access::RowNumber(_) => format!("Table {name} Access By ID: DBKEY"),
         Access::Index { ranges, .. } => {
-            let listed = is_list(ranges);
-            let shown = if listed { 1 } else { ranges.len() };
-            let mut texts: Vec<String> = ranges
-                .iter()
-                .take(shown.min(LIST_MIN))
-                .map(|one| range(&scan.relation, one, listed))
-                .collect();
-            if shown > LIST_MIN {
-                texts.push(format!("{} more", shown - LIST_MIN));
-            }
-            format!("Table {name} Access By ID: {}", texts.join(" or "))
+            let ranges: Vec<&IndexRange> = ranges.iter().collect();
+            format!("Table {name} Access By ID: {}", any_of(&scan.relation, &ranges))
+        }
+        Access::Rows(set) => {
+            let sets: Vec<String> =
+                parts(set).iter().map(|set| any_of(&scan.relation, &set.ranges())).collect();
+            format!("Table {name} Access By ID: {}", sets.join(" and "))
         }
     }
+}
+
+/// The sets that rows must all be in.
+pub(crate) fn parts(set: &RowSet) -> &[RowSet] {
+    match set {
+        RowSet::All(sets) => sets,
+        other => std::slice::from_ref(other),
+    }
+}
+
+fn any_of(relation: &Relation, ranges: &[&IndexRange]) -> String {
+    let listed = is_list(ranges);
+    let shown = if listed { 1 } else { ranges.len() };
+    let shown_ranges = ranges.iter().take(shown.min(LIST_MIN));
+    let mut texts: Vec<String> = shown_ranges.map(|one| range(relation, one, listed)).collect();
+    if shown > LIST_MIN {
+        texts.push(format!("{} more", shown - LIST_MIN));
+    }
+    texts.join(" or ")
 }

@@ -14,11 +14,14 @@ use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, Rela
 use farbird_types::{CastContext, Collation, Text, Value, arithmetic, compare, convert};
 
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
+use crate::classes::ValueShares;
 use crate::node::{Access, Node};
 use crate::prefix::like_prefix;
 
 /// Rows of a table of which nothing is known.
 const ROWS_UNKNOWN: f64 = 10.0;
+/// Rows of a block, when nothing is known.
+const BLOCK_ROWS: f64 = 350.0;
 /// Part of the rows that an equality leaves, when nothing is known.
 const EQUAL_FRACTION: f64 = 0.01;
 /// Part of the rows that a bound leaves.
@@ -33,7 +36,7 @@ const PATTERN_FRACTION: f64 = 0.05;
 const SUBQUERY_FRACTION: f64 = 0.5;
 /// Part of the rows for which anything else holds.
 const OTHER_FRACTION: f64 = 0.33;
-/// Common values of two columns that are compared with each other, of each.
+/// Common values of columns that are compared with each other, of each, or of all of a class.
 const COMMON_COMPARED: usize = 32;
 /// Different values among which a text or number is taken to be, when nothing is known.
 const DISTINCT_UNKNOWN: f64 = 100.0;
@@ -213,6 +216,41 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// How the values of columns, by slot, are spread that are equal to each other.
+    pub(crate) fn value_shares(&self, slots: &[usize]) -> Vec<ValueShares> {
+        let known: Vec<Option<&ColumnStatistics>> = slots
+            .iter()
+            .map(|slot| self.column(&Expression::Column(*slot)).map(|(_, column)| column))
+            .collect();
+        let mut values: Vec<&Value> = Vec::new();
+        for (value, _) in known.iter().flatten().flat_map(|column| &column.common) {
+            if values.len() < COMMON_COMPARED && !values.iter().any(|other| is_equal(other, value)) {
+                values.push(value);
+            }
+        }
+        let shares = slots.iter().zip(known).map(|(slot, column)| {
+            let distinct = self.distinct(&Expression::Column(*slot));
+            let mut rest = column.map_or(1.0, |column| rest(column));
+            let of_column = column.map_or(0, |column| column.common.len());
+            let each = rest / (distinct - count(of_column as u64)).max(1.0);
+            let own = |value: &Value| {
+                let mut common = column.into_iter().flat_map(|column| &column.common);
+                common.find(|(other, _)| is_equal(other, value)).map(|(_, share)| *share)
+            };
+            let mut left = distinct;
+            let common = values.iter().map(|value| {
+                left -= 1.0;
+                own(value).unwrap_or_else(|| {
+                    rest -= each;
+                    each
+                })
+            });
+            let common = common.collect();
+            ValueShares { common, rest: rest.max(0.0), others: left.max(1.0), distinct }
+        });
+        shares.collect()
+    }
+
     /// How many different values an expression has.
     pub(crate) fn distinct(&self, expression: &Expression) -> f64 {
         if let Some((_, column)) = self.column(expression) {
@@ -283,6 +321,12 @@ impl<'a> Estimator<'a> {
             // Nothing is known: keys are often given in order.
             _ => 1.0,
         }
+    }
+
+    /// Row blocks of a table, more or less.
+    pub(crate) fn blocks(&self, source: usize) -> f64 {
+        let known = self.tables.get(source).and_then(Option::as_ref).map(|table| count(table.blocks));
+        known.filter(|blocks| *blocks > 0.0).unwrap_or(self.rows(source) / BLOCK_ROWS).max(1.0)
     }
 
     /// Whether the values of the columns of an index are known.
@@ -452,7 +496,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
                     count(ranges.len() as u64)
                 }
                 Access::Index { ordered: Some(_), .. } => rows,
-                Access::Index { .. } => (rows * RANGE_FRACTION).max(1.0),
+                Access::Index { .. } | Access::Rows(_) => (rows * RANGE_FRACTION).max(1.0),
                 Access::RowKeys(_) | Access::RowNumber(_) => 1.0,
             }
         }

@@ -16,10 +16,11 @@ use farbird_types::{Collation, Result, SqlType};
 use crate::access::{AccessChoice, AccessPlanner, access_expressions};
 use crate::bound::environment::Surroundings;
 use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, SourceKind};
+use crate::classes::{Columns, Groups};
 use crate::cost;
 use crate::estimate::Estimator;
 use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
-use crate::order::{Link, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::order::{Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
 use crate::rewrite::joins::GroupedQuery;
 use crate::subplan::planned;
 
@@ -323,7 +324,8 @@ impl<'a> JoinPlanner<'a> {
                 links.push(self.link(condition, set));
             }
         }
-        let mut lookup = |number: usize, before: u64| -> Option<f64> {
+        let columns = self.compared_columns(&links);
+        let mut lookup = |number: usize, before: u64| -> Option<Lookup> {
             let member = members.get(number)?;
             let FromTree::Source(source) = member.tree else { return None };
             let available: BTreeSet<usize> = members
@@ -341,11 +343,18 @@ impl<'a> JoinPlanner<'a> {
             conditions.retain(|condition| !condition.is_volatile());
             let choice = self.lookup(*source, &available, &conditions)?;
             Some(match member.dropping {
-                Some(_) => choice.cost.min(cost::first_by_index(choice.rows, 0.0)),
-                None => choice.cost,
+                Some(_) => {
+                    let cost = choice.cost.min(cost::first_by_index(
+                        choice.rows,
+                        0.0,
+                        self.estimator.blocks(*source),
+                    ));
+                    Lookup { cost, partners_cost: 0.0 }
+                }
+                None => Lookup { cost: choice.cost, partners_cost: choice.rows_cost },
             })
         };
-        let mut orders = Order::new(&described, &links, &mut lookup);
+        let mut orders = Order::new(&described, &links, &columns, &mut lookup);
         let best = orders.best();
         // Rows that come one by one, in the order that is asked for, need not all be made.
         let streaming = self.first_rows.and_then(|_| {
@@ -465,6 +474,20 @@ impl<'a> JoinPlanner<'a> {
         Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, filters, equal }
     }
 
+    /// How the values of the columns are spread that links say are equal.
+    fn compared_columns(&self, links: &[Link]) -> Columns {
+        let mut classes = Groups::default();
+        for (link, (left, right)) in links.iter().filter_map(|link| Some((link, link.equal?))) {
+            classes.join(left, right, link.members);
+        }
+        let mut columns = Columns::default();
+        for class in classes.iter() {
+            let shares = self.estimator.value_shares(&class.columns);
+            class.columns.iter().zip(shares).for_each(|(slot, shares)| columns.add(*slot, shares));
+        }
+        columns
+    }
+
     /// Part of the rows that EXISTS or its like leaves.
     fn part_left(
         &self,
@@ -558,6 +581,7 @@ impl<'a> JoinPlanner<'a> {
             slots: self.slots,
             available,
             hint: self.hint(source),
+            reads_all: self.first_rows.is_none(),
         }
     }
 

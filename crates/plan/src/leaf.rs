@@ -263,7 +263,7 @@ impl JoinPlanner<'_> {
                 *ordered = Some(direction);
                 true
             }
-            Access::RowKeys(_) | Access::RowNumber(_) => false,
+            Access::RowKeys(_) | Access::RowNumber(_) | Access::Rows(_) => false,
         }
     }
 
@@ -275,7 +275,7 @@ impl JoinPlanner<'_> {
         };
         let index = ranges.first().and_then(|range| relation.index(&range.name));
         let order = index.map_or(0.0, |index| self.estimator.order(source, relation, index));
-        cost::index(1.0, self.estimator.rows(source), order) > other
+        cost::index(1.0, self.estimator.rows(source), order, self.estimator.blocks(source)) > other
     }
 
     /// Reading a table in the order of the index that a PLAN clause names, if that is the order asked for.
@@ -294,7 +294,8 @@ impl JoinPlanner<'_> {
         let mut ranges: Vec<AccessChoice> = planner.by_index(index, conditions).into_iter().collect();
         let rows = self.estimator.rows(source);
         let access = Access::Index { ranges: vec![empty_range(index)], ordered: None };
-        ranges.push(AccessChoice { access, rows, cost: cost::index(1.0, rows, 0.0) });
+        let cost = cost::index(1.0, rows, 0.0, self.estimator.blocks(source));
+        ranges.push(AccessChoice::of_all(access, rows, cost));
         let descending = order.first().is_some_and(|key| key.part.descending);
         ranges.into_iter().find_map(|mut choice| {
             let follows =

@@ -9,7 +9,7 @@
 //! | `block` | one SELECT: from its bound clauses to nodes |
 //! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
 //! | `join` | joins: from a FROM clause to nodes |
-//! | `order` | the order of joins and how each is done |
+//! | `order`, `classes` | the order of joins and how each is done; columns that are equal to each other |
 //! | `leaf` | one source read by itself |
 //! | `hint` | what PLAN clauses say, done |
 //! | `push` | conditions on derived tables, asked of what those are made of |
@@ -35,6 +35,7 @@ mod access_text;
 pub mod bind;
 mod block;
 mod bound;
+mod classes;
 mod cost;
 mod estimate;
 mod explain;

@@ -178,6 +178,37 @@ pub enum Access {
         /// Whether the rows come in the order of the (only) index, and which way.
         ordered: Option<ScanDirection>,
     },
+    /// Rows that indexes name, in row order.
+    Rows(RowSet),
+}
+
+/// A set of rows that indexes name. It may have more rows than the conditions that it comes from leave, never fewer: they are
+/// looked at again.
+#[derive(Debug, Clone)]
+pub enum RowSet {
+    /// Those in a range of an index.
+    Range(IndexRange),
+    /// Those that are in all of these sets.
+    All(Vec<RowSet>),
+    /// Those that are in any of these sets.
+    Any(Vec<RowSet>),
+}
+
+impl RowSet {
+    /// Its ranges.
+    pub fn ranges(&self) -> Vec<&IndexRange> {
+        match self {
+            RowSet::Range(range) => vec![range],
+            RowSet::All(sets) | RowSet::Any(sets) => sets.iter().flat_map(RowSet::ranges).collect(),
+        }
+    }
+
+    pub(crate) fn ranges_mut(&mut self) -> Vec<&mut IndexRange> {
+        match self {
+            RowSet::Range(range) => vec![range],
+            RowSet::All(sets) | RowSet::Any(sets) => sets.iter_mut().flat_map(RowSet::ranges_mut).collect(),
+        }
+    }
 }
 
 /// A range of an index. Bounds are evaluated when the scan opens; a NULL bound means that there are no rows, since

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::classes::{Columns, Groups};
 use crate::cost;
 
 /// Most members for which every order is looked at.
@@ -77,15 +78,33 @@ pub(super) struct Step {
     pub(super) flowing: usize,
 }
 
+/// What it costs to look one row's partners up in a member by an index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Lookup {
+    /// With as many partners as the values of the index have rows in the mean.
+    pub(super) cost: f64,
+    /// What is added if there are as many again.
+    pub(super) partners_cost: f64,
+}
+
 /// What is to be put in order.
 pub(super) struct Order<'a> {
     pub(super) members: &'a [Member],
     pub(super) links: &'a [Link],
-    /// What it costs to look one row's partners up in a member by an index, given the set of members before; `None` if no
-    /// index does that.
-    pub(super) lookup: &'a mut dyn FnMut(usize, u64) -> Option<f64>,
-    rows: HashMap<u64, f64>,
-    lookups: HashMap<(usize, u64), Option<f64>>,
+    /// How the values of the columns are spread that links are about.
+    columns: &'a Columns,
+    /// What a lookup in a member costs, given the set of members before; `None` if no index does that.
+    pub(super) lookup: &'a mut dyn FnMut(usize, u64) -> Option<Lookup>,
+    rows: HashMap<u64, Joined>,
+    lookups: HashMap<(usize, u64), Option<Lookup>>,
+}
+
+/// How many rows the join of a set has.
+#[derive(Debug, Clone, Copy)]
+struct Joined {
+    rows: f64,
+    /// As many if all values were equally frequent.
+    rows_if_even: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -98,9 +117,10 @@ impl<'a> Order<'a> {
     pub(super) fn new(
         members: &'a [Member],
         links: &'a [Link],
-        lookup: &'a mut dyn FnMut(usize, u64) -> Option<f64>,
+        columns: &'a Columns,
+        lookup: &'a mut dyn FnMut(usize, u64) -> Option<Lookup>,
     ) -> Order<'a> {
-        Order { members, links, lookup, rows: HashMap::new(), lookups: HashMap::new() }
+        Order { members, links, columns, lookup, rows: HashMap::new(), lookups: HashMap::new() }
     }
 
     /// The steps of the cheapest order; none if no order has every member behind those that it needs.
@@ -135,12 +155,26 @@ impl<'a> Order<'a> {
 
     fn lookup_cost(&mut self, set: u64, number: usize) -> Option<f64> {
         let relevant = set & self.neighbours(number);
-        if let Some(known) = self.lookups.get(&(number, relevant)) {
-            return *known;
+        let lookup = match self.lookups.get(&(number, relevant)) {
+            Some(known) => *known,
+            None => {
+                let found = (self.lookup)(number, relevant);
+                self.lookups.insert((number, relevant), found);
+                found
+            }
+        }?;
+        Some(lookup.cost + (self.skew(set, number) - 1.0) * lookup.partners_cost)
+    }
+
+    /// How many times as many partners the rows of a set have in a member as its values have rows in the mean: what is
+    /// frequent in the set is often frequent there too.
+    fn skew(&mut self, set: u64, number: usize) -> f64 {
+        if self.members.get(number).is_some_and(|member| member.leaves.is_some()) {
+            return 1.0;
         }
-        let found = (self.lookup)(number, relevant);
-        self.lookups.insert((number, relevant), found);
-        found
+        let (before, after) = (self.joined(set), self.joined(set | 1 << number));
+        let even = after.rows_if_even / before.rows_if_even;
+        (after.rows / before.rows / even).max(1.0)
     }
 
     fn of_all(&mut self) -> Option<Vec<Step>> {
@@ -309,15 +343,19 @@ impl<'a> Order<'a> {
 
     /// Rows of the join of a set, whatever the order.
     fn rows_of(&mut self, set: u64) -> f64 {
-        if let Some(rows) = self.rows.get(&set) {
-            return *rows;
-        }
-        let rows = self.joined_rows(set);
-        self.rows.insert(set, rows);
-        rows
+        self.joined(set).rows.max(1.0)
     }
 
-    fn joined_rows(&self, set: u64) -> f64 {
+    fn joined(&mut self, set: u64) -> Joined {
+        if let Some(joined) = self.rows.get(&set) {
+            return *joined;
+        }
+        let joined = self.join_of(set);
+        self.rows.insert(set, joined);
+        joined
+    }
+
+    fn join_of(&self, set: u64) -> Joined {
         let mut rows = 1.0;
         let mut dropping = 0;
         for (number, member) in self.members.iter().enumerate().filter(|(number, _)| set & (1 << number) != 0)
@@ -327,70 +365,34 @@ impl<'a> Order<'a> {
             }
             rows *= member.leaves.unwrap_or(member.rows);
         }
-        let mut links: Vec<&Link> = self
-            .links
-            .iter()
-            .filter(|link| link.members & !set == 0 && link.members & dropping == 0)
-            .collect();
-        links.sort_by(|left, right| left.fraction.total_cmp(&right.fraction));
-        // What follows from other equalities leaves no fewer rows.
-        let mut classes = Classes::default();
-        let mut pairs: HashMap<u64, f64> = HashMap::new();
-        for link in links {
+        let mut groups = Groups::default();
+        for link in self.links.iter().filter(|link| link.members & !set == 0 && link.members & dropping == 0)
+        {
             match link.equal {
-                Some((left, right)) => {
-                    if classes.join(left, right) {
-                        *pairs.entry(link.members).or_insert(1.0) *= link.fraction;
-                    }
-                }
+                Some((left, right)) => groups.join(left, right, link.members),
                 None => rows *= link.fraction,
             }
         }
-        for (members, fraction) in pairs {
-            // Several columns together are no better than a key.
-            rows *= fraction.max(1.0 / self.most_rows(members));
+        // Several columns together are no better than a key.
+        let mut together: HashMap<u64, (f64, f64)> = HashMap::new();
+        for group in groups.iter() {
+            let (fraction, if_even) = self.columns.fraction(&group.columns);
+            let parts = together.entry(group.members).or_insert((1.0, 1.0));
+            *parts = (parts.0 * fraction, parts.1 * if_even);
         }
-        rows.max(1.0)
+        let mut rows_if_even = rows;
+        for (members, (fraction, if_even)) in together {
+            let others = i32::try_from(members.count_ones()).unwrap_or(1) - 1;
+            let least = self.most_rows(members).powi(-others);
+            rows *= fraction.max(least);
+            rows_if_even *= if_even.max(least);
+        }
+        Joined { rows: rows.max(f64::MIN_POSITIVE), rows_if_even: rows_if_even.max(f64::MIN_POSITIVE) }
     }
 
     fn most_rows(&self, set: u64) -> f64 {
         let members = self.members.iter().enumerate().filter(|(number, _)| set & (1 << number) != 0);
         members.fold(1.0, |most, (_, member)| most.max(member.all_rows))
-    }
-}
-
-/// Columns that are equal to each other.
-#[derive(Default)]
-struct Classes(Vec<Vec<usize>>);
-
-impl Classes {
-    /// Says that two columns are equal; false if that was known.
-    fn join(&mut self, left: usize, right: usize) -> bool {
-        let place = |classes: &Vec<Vec<usize>>, column: usize| {
-            classes.iter().position(|class| class.contains(&column))
-        };
-        match (place(&self.0, left), place(&self.0, right)) {
-            (Some(left), Some(right)) if left == right => false,
-            (Some(left), Some(right)) => {
-                let moved = self.0.swap_remove(left.max(right));
-                if let Some(class) = self.0.get_mut(left.min(right)) {
-                    class.extend(moved);
-                }
-                true
-            }
-            (Some(class), None) => {
-                self.0.get_mut(class).into_iter().for_each(|class| class.push(right));
-                true
-            }
-            (None, Some(class)) => {
-                self.0.get_mut(class).into_iter().for_each(|class| class.push(left));
-                true
-            }
-            (None, None) => {
-                self.0.push(vec![left, right]);
-                left != right
-            }
-        }
     }
 }
 
@@ -401,6 +403,7 @@ fn set_of_all(members: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::ValueShares;
 
     fn table(rows: f64, all_rows: f64) -> Member {
         Member {
@@ -425,9 +428,20 @@ mod tests {
         }
     }
 
+    /// Columns whose values are equally frequent.
+    fn even(links: &[Link]) -> Columns {
+        let mut columns = Columns::default();
+        for link in links {
+            let (left, right) = link.equal.unwrap();
+            columns.add(left, ValueShares::even(1.0 / link.fraction));
+            columns.add(right, ValueShares::even(1.0 / link.fraction));
+        }
+        columns
+    }
+
     fn methods(members: &[Member], links: &[Link]) -> Vec<(usize, Method)> {
         let mut lookup = |_, _| None;
-        let steps = Order::new(members, links, &mut lookup).best().unwrap();
+        let steps = Order::new(members, links, &even(links), &mut lookup).best().unwrap();
         steps.iter().map(|step| (step.member, step.method)).collect()
     }
 
@@ -451,8 +465,9 @@ mod tests {
         let links = [link(0, 1, 1_000_000.0)];
         for (rows, expected) in [(10.0, Method::Nested), (500_000.0, Method::BuildJoined)] {
             let members = [table(rows, 1_000_000.0), table(1_000_000.0, 1_000_000.0)];
-            let mut lookup = |member, set| (member == 1 && set == 1).then_some(5.0);
-            let steps = Order::new(&members, &links, &mut lookup).best().unwrap();
+            let mut lookup =
+                |member, set| (member == 1 && set == 1).then_some(Lookup { cost: 5.0, partners_cost: 1.0 });
+            let steps = Order::new(&members, &links, &even(&links), &mut lookup).best().unwrap();
             assert_eq!(steps.first().map(|step| step.member), Some(0));
             assert_eq!(steps.last().map(|step| step.method), Some(expected));
         }
@@ -489,7 +504,7 @@ mod tests {
         };
         let links = [same(0, 1), same(1, 2), same(0, 2)];
         let mut lookup = |_, _| None;
-        let steps = Order::new(&members, &links, &mut lookup).best().unwrap();
+        let steps = Order::new(&members, &links, &even(&links), &mut lookup).best().unwrap();
         assert!(steps.last().is_some_and(|step| step.rows > 900.0));
     }
 }

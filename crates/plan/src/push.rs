@@ -191,6 +191,7 @@ fn best_access(
         slots: &slots,
         available: &|_| false,
         hint: scan.told.as_ref().map(|told| told.hint.as_ref()),
+        reads_all: true,
     };
     let found = (estimator.rows(0) * estimator.selectivity(conditions)).max(1.0);
     let choice = planner.choose(conditions);

@@ -9,8 +9,8 @@ use farbird_expression::{Expression, Subquery, SubqueryKind};
 
 use crate::access_text::{self, quoted};
 use crate::node::{
-    Access, FrameBound, HashJoin, HashJoinKind, IndexRange, NestedLoop, NestedLoopKind, Node, TableScan,
-    Window, WindowFunction,
+    Access, FrameBound, HashJoin, HashJoinKind, IndexRange, NestedLoop, NestedLoopKind, Node, RowSet,
+    TableScan, Window, WindowFunction,
 };
 use crate::subplan::planned;
 
@@ -152,14 +152,24 @@ fn table(scan: &TableScan) -> String {
         Access::Natural => format!("{name} NATURAL"),
         Access::RowKeys(_) | Access::RowNumber(_) => format!("{name} INDEX ()"),
         Access::Index { ranges, ordered } => {
-            let shown = if access_text::is_list(ranges) { 1 } else { ranges.len() };
-            let names: Vec<&str> = ranges.iter().take(shown).map(|range| range.name.as_str()).collect();
+            let names = names(&ranges.iter().collect::<Vec<_>>());
             match (ordered, names.as_slice()) {
                 (Some(_), [index]) => format!("{name} ORDER {index}"),
                 _ => format!("{name} INDEX ({})", names.join(", ")),
             }
         }
+        Access::Rows(set) => {
+            let names: Vec<&str> =
+                access_text::parts(set).iter().flat_map(|set| names(&set.ranges())).collect();
+            format!("{name} INDEX ({})", names.join(", "))
+        }
     }
+}
+
+/// The indexes of ranges; that of a list of values once.
+fn names<'r>(ranges: &[&'r IndexRange]) -> Vec<&'r str> {
+    let shown = if access_text::is_list(ranges) { 1 } else { ranges.len() };
+    ranges.iter().take(shown).map(|range| range.name.as_str()).collect()
 }
 
 fn explain(node: &Node, depth: usize, out: &mut String) {
@@ -340,17 +350,36 @@ fn explain_table(scan: &TableScan, depth: usize, out: &mut String) {
             let lines = ranges.iter().map(|range| access_text::range(&scan.relation, range, false));
             lines.for_each(|line| explain_line(&line, depth + 1, out));
         }
-        Access::Index { ranges, .. } => match access_text::is_list(ranges) {
-            true => explain_bitmaps(scan, ranges.get(..1).unwrap_or_default(), depth + 1, out),
-            false => explain_bitmaps(scan, ranges, depth + 1, out),
-        },
+        Access::Index { ranges, .. } => {
+            explain_ranges(scan, &ranges.iter().collect::<Vec<_>>(), depth + 1, out);
+        }
+        Access::Rows(set) => explain_sets(scan, access_text::parts(set), depth + 1, out),
+    }
+}
+
+/// Of a list of values only one range is shown.
+fn explain_ranges(scan: &TableScan, ranges: &[&IndexRange], depth: usize, out: &mut String) {
+    match access_text::is_list(ranges) {
+        true => explain_bitmaps(scan, ranges.get(..1).unwrap_or_default(), true, depth, out),
+        false => explain_bitmaps(scan, ranges, false, depth, out),
+    }
+}
+
+fn explain_sets(scan: &TableScan, sets: &[RowSet], depth: usize, out: &mut String) {
+    match sets {
+        [] => {}
+        [set] => explain_ranges(scan, &set.ranges(), depth, out),
+        [before @ .., last] => {
+            explain_line("Bitmap And", depth, out);
+            explain_sets(scan, before, depth + 1, out);
+            explain_ranges(scan, &last.ranges(), depth + 1, out);
+        }
     }
 }
 
 /// Two bitmaps are taken together at a time, up to a depth that can be read.
-fn explain_bitmaps(scan: &TableScan, ranges: &[IndexRange], depth: usize, out: &mut String) {
+fn explain_bitmaps(scan: &TableScan, ranges: &[&IndexRange], listed: bool, depth: usize, out: &mut String) {
     let one = |range: &IndexRange, depth: usize, out: &mut String| {
-        let listed = matches!(&scan.access, Access::Index { ranges, .. } if access_text::is_list(ranges));
         explain_line("Bitmap", depth, out);
         explain_line(&access_text::range(&scan.relation, range, listed), depth + 1, out);
     };
@@ -363,7 +392,7 @@ fn explain_bitmaps(scan: &TableScan, ranges: &[IndexRange], depth: usize, out: &
         }
         [before @ .., last] => {
             explain_line("Bitmap Or", depth, out);
-            explain_bitmaps(scan, before, depth + 1, out);
+            explain_bitmaps(scan, before, listed, depth + 1, out);
             one(last, depth + 1, out);
         }
     }

@@ -14,7 +14,9 @@ use crate::keyspace;
 use crate::layout::{IndexDefinition, KeyPart, KeySource};
 use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
 use crate::transaction::Core;
-use crate::{IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, StoreError, Transaction};
+use crate::{
+    IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, RowId, StoreError, Transaction,
+};
 
 /// One end of a range of keys: values for the first parts of the index, in the types of its columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -275,6 +277,44 @@ impl IndexScan {
             last.extend_from_slice(&entry);
         }
         Ok(!batch.is_empty())
+    }
+
+    /// Appends the numbers of the rows that the next entries of the range are of, at most so many; false at the end.
+    ///
+    /// Nothing is read of the rows: a row may come more than once, may be invisible, or be visible with another key. Every visible
+    /// row whose key is in the range is among them.
+    pub fn next_candidates(
+        &mut self,
+        transaction: &Transaction,
+        rows_max: usize,
+        rows: &mut Vec<RowId>,
+    ) -> Result<bool> {
+        let Some(index) = self.layout.indexes.get(self.position) else { return Ok(false) };
+        if self.finished {
+            return Ok(false);
+        }
+        transaction.lock_to_read(self.layout.id)?;
+        transaction.cancel_flag().check()?;
+        let core = transaction.core()?;
+        let snapshot = transaction.store().inner.snapshot();
+        let mut entries = self.entries(&*snapshot, &core, index)?;
+        let mut latest = None;
+        for _ in 0..rows_max.max(1) {
+            let Some(entry) = entries.next()? else {
+                self.finished = true;
+                break;
+            };
+            let (_, row) =
+                keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
+            rows.push(row);
+            latest = Some(entry);
+        }
+        if let Some(entry) = latest {
+            let last = self.last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(&entry);
+        }
+        Ok(!self.finished)
     }
 
     /// Whether no more rows come.

@@ -142,6 +142,11 @@ pub struct BlockColumns<'a> {
 }
 
 impl BlockColumns<'_> {
+    /// The numbers of its first and last row.
+    pub fn row_ids(&self) -> (RowId, RowId) {
+        (RowId(self.block.first), RowId(self.block.last))
+    }
+
     /// Bounds of a column of numbers, by position in the projection, if they are known.
     pub fn bounds(&self, position: usize) -> Option<ColumnBounds> {
         let slot = self.decoder.slot(position)?;
@@ -259,6 +264,11 @@ impl RelationScan {
     /// How many row blocks it came by so far, in all its rounds, by columns.
     pub fn blocks(&self) -> ScannedBlocks {
         self.blocks
+    }
+
+    /// Goes on with the first row whose number is at least this.
+    pub fn seek(&mut self, row: RowId) {
+        self.next = row.0;
     }
 
     /// Goes back before the first row.
