@@ -63,13 +63,13 @@ impl Way {
 }
 
 /// Runs a statement in a thread of its own and stops it; gives the session back.
-fn stop(name: &str, sql: &'static str, way: Way, mut victim: Session, observer: &mut Session) -> Session {
+fn stop(name: &str, sql: String, way: Way, mut victim: Session, observer: &mut Session) -> Session {
     let (interrupt, session) =
         (victim.attachment().interrupt(), std::sync::Arc::clone(victim.attachment().session()));
     victim.timeout = matches!(way, Way::Timeout).then_some(HEAD_START);
     let (send, ended) = mpsc::channel();
     thread::spawn(move || {
-        let result = victim.run(sql);
+        let result = victim.run(&sql);
         // Nobody waits any more if the test has failed.
         let _ = send.send((result, victim));
     });
@@ -111,6 +111,11 @@ fn stop(name: &str, sql: &'static str, way: Way, mut victim: Session, observer: 
 
 /// Stops each statement; the session goes on with the next one, if the way leaves it, and holds no lock.
 fn stop_all(way: Way) {
+    stop_all_behind(way, "");
+}
+
+/// As [`stop_all`], with words in front of the statements; definitions take none.
+fn stop_all_behind(way: Way, words: &str) {
     let (database, mut observer) = database();
     let mut victim = database.attach("SYSDBA", None);
     for (name, sql) in statements().filter(|(name, _)| *name != "setup") {
@@ -118,7 +123,10 @@ fn stop_all(way: Way) {
         if matches!(way, Way::Timeout) && name == "create index" {
             continue;
         }
-        victim = stop(name, sql, way, victim, &mut observer);
+        if !words.is_empty() && name == "create index" {
+            continue;
+        }
+        victim = stop(name, format!("{words}{sql}"), way, victim, &mut observer);
         if way.ends_session() {
             let after = victim.run("select 1 from rdb$database").expect_err("a session that is over");
             assert_eq!(described(&after), way.status(), "{name}");
@@ -150,6 +158,11 @@ fn a_cancel_stops_every_statement() {
 }
 
 #[test]
+fn a_cancel_stops_every_statement_that_is_measured() {
+    stop_all_behind(Way::Cancel, "explain analyze ");
+}
+
+#[test]
 fn a_timeout_stops_every_statement() {
     stop_all(Way::Timeout);
 }
@@ -172,7 +185,7 @@ fn a_wait_for_a_lock_ends_in_every_way() {
     for way in [Way::Cancel, Way::Timeout, Way::DeleteStatement, Way::DeleteAttachment] {
         let mut victim = database.attach("SYSDBA", None);
         victim.start_waiting();
-        stop("a wait", "update big set x = 1 where id = 1", way, victim, &mut killer);
+        stop("a wait", "update big set x = 1 where id = 1".to_owned(), way, victim, &mut killer);
     }
 }
 
