@@ -17,7 +17,7 @@ use super::counters::Saved;
 use super::effect::{Effect, MadeBlob};
 use super::objects::{Blob, BlobKind, Coming, Object, Spare};
 use super::program::Answer;
-use crate::message::Ask;
+use crate::message::{Ask, RequestId};
 
 /// Whether a BLOB opened with this BPB is read as it is stored.
 fn reads_as_stored(bytes: &[u8]) -> bool {
@@ -61,12 +61,11 @@ impl Program {
         self.objects.set_latest(Some(handle));
         let known = self.objects.transaction(transaction.0);
         let Some(known) = known.filter(|_| reads_as_stored(bpb)) else {
-            let effect = Effect::BlobMade { handle, transaction: transaction.0, kind: MadeBlob::Opened };
-            return self.relay(request, handle, Some(effect));
+            return self.ask_for_blob(request, handle, transaction.0, MadeBlob::Opened);
         };
         if let Some(contents) = known.blobs.get(&blob.0).cloned() {
             let kind = BlobKind::Held { contents, place: Place::default() };
-            let blob = Blob { transaction: transaction.0, kind };
+            let blob = Blob { transaction: transaction.0, kind, reserved: None };
             self.objects.set(handle, Object::Blob(Box::new(blob)));
             return self.answer(Response::object(Handle(handle)), Some(Saved::BlobRead));
         }
@@ -83,7 +82,8 @@ impl Program {
             credit,
             came: 0,
         };
-        let blob = Blob { transaction: transaction.0, kind: BlobKind::Coming(Box::new(coming)) };
+        let kind = BlobKind::Coming(Box::new(coming));
+        let blob = Blob { transaction: transaction.0, kind, reserved: None };
         self.objects.set(handle, Object::Blob(Box::new(blob)));
         self.openings.insert(cursor, handle);
         self.wait_for(id, Some(Effect::BlobOpened { handle, cursor }));
@@ -96,8 +96,29 @@ impl Program {
                 self.site.save(Saved::BlobRead);
                 self.answers.push_back(Answer::Blob { request: Box::new(request) });
             }
-            _ => self.relay(&request, 0, None),
+            _ => {
+                let request = self.at_origin(request, handle);
+                self.relay(&request, 0, None);
+            }
         }
+    }
+
+    /// A request about an open BLOB, with the handle by which the origin knows it.
+    fn at_origin(&mut self, mut request: Request, handle: Handle) -> Request {
+        let Some(reserved) = self.objects.blob(handle.0).and_then(|blob| blob.reserved) else {
+            return request;
+        };
+        match &mut request {
+            Request::GetSegment(segment) | Request::PutSegment(segment) | Request::BatchSegments(segment) => {
+                segment.blob = Handle(reserved);
+            }
+            Request::SeekBlob { blob, .. } | Request::CloseBlob(blob) | Request::CancelBlob(blob) => {
+                *blob = Handle(reserved);
+            }
+            Request::BlobInformation(information) => information.object = Handle(reserved),
+            _ => {}
+        }
+        request
     }
 
     /// Answers a question about a BLOB whose turn it is; false if more of it must come first.
@@ -159,8 +180,8 @@ impl Program {
         self.count_trip();
     }
 
-    pub(super) fn close_blob(&mut self, request: &Request, handle: Handle) {
-        let Some(blob) = self.objects.blob(handle.0) else { return self.relay(request, 0, None) };
+    pub(super) fn close_blob(&mut self, request: Request, handle: Handle) {
+        let Some(blob) = self.objects.blob(handle.0) else { return self.relay(&request, 0, None) };
         match &blob.kind {
             BlobKind::Held { .. } => {}
             BlobKind::Coming(coming) => {
@@ -168,7 +189,10 @@ impl Program {
                 self.openings.remove(&cursor);
                 self.ask(Ask::CloseCursor { cursor });
             }
-            BlobKind::Server | BlobKind::Written => self.quietly(request, 0),
+            BlobKind::Asked(_) | BlobKind::Server | BlobKind::Written => {
+                let request = self.at_origin(request, handle);
+                self.quietly(&request, 0);
+            }
         }
         self.objects.remove(handle.0);
         self.answer(Response::success(), Some(Saved::Free));
@@ -188,24 +212,7 @@ impl Program {
             None => None,
         };
         match spare {
-            Some(Spare { handle, id, blob, .. }) => {
-                self.objects.set_latest(Some(handle));
-                match blob {
-                    Some(blob) => {
-                        let response = Response { object: Handle(handle), blob, ..Response::success() };
-                        let kind = BlobKind::Written;
-                        let blob = Blob { transaction: transaction.0, kind };
-                        self.objects.set(handle, Object::Blob(Box::new(blob)));
-                        self.answer(response, Some(Saved::BlobWrite));
-                    }
-                    None => {
-                        self.own.remove(&id);
-                        let kind = MadeBlob::Written;
-                        let effect = Effect::BlobMade { handle, transaction: transaction.0, kind };
-                        self.wait_for(id, Some(effect));
-                    }
-                }
-            }
+            Some(spare) => self.use_spare(spare, transaction.0),
             None => {
                 self.make_blob(request, transaction.0);
                 // Twice as many each time; at once as many as the last transaction made.
@@ -215,18 +222,77 @@ impl Program {
         }
     }
 
+    /// The program asks for a BLOB that was made before.
+    fn use_spare(&mut self, spare: Spare, transaction: u16) {
+        let Spare { handle: reserved, id, blob, .. } = spare;
+        let Some(handle) = self.objects.insert(Object::Other) else {
+            self.own.remove(&id);
+            self.objects.release(reserved);
+            return self.refuse(isc::TOO_MANY_HANDLES);
+        };
+        self.objects.set_latest(Some(handle));
+        let reserved = Some(reserved);
+        match blob {
+            Some(blob) => {
+                let response = Response { object: Handle(handle), blob, ..Response::success() };
+                let blob = Blob { transaction, kind: BlobKind::Written, reserved };
+                self.objects.set(handle, Object::Blob(Box::new(blob)));
+                self.answer(response, Some(Saved::BlobWrite));
+            }
+            None => {
+                self.own.remove(&id);
+                self.wait_for_blob(id, handle, transaction, MadeBlob::Written, reserved);
+            }
+        }
+    }
+
     fn make_blob(&mut self, request: &Request, transaction: u16) {
         let Some(handle) = self.objects.insert(Object::Other) else {
             return self.refuse(isc::TOO_MANY_HANDLES);
         };
         self.objects.set_latest(Some(handle));
-        let effect = Effect::BlobMade { handle, transaction, kind: MadeBlob::Written };
-        self.relay(request, handle, Some(effect));
+        self.ask_for_blob(request, handle, transaction, MadeBlob::Written);
+    }
+
+    fn ask_for_blob(&mut self, request: &Request, handle: u16, transaction: u16, kind: MadeBlob) {
+        let id = self.new_request();
+        let packet = self.packet(request);
+        self.ask(Ask::Relay { id, object: handle, packet });
+        self.wait_for_blob(id, handle, transaction, kind, None);
+    }
+
+    /// A program may go on with a BLOB, and close it, before it has heard that it is open: the handle is then free for something else.
+    fn wait_for_blob(
+        &mut self,
+        id: RequestId,
+        handle: u16,
+        transaction: u16,
+        kind: MadeBlob,
+        reserved: Option<u16>,
+    ) {
+        let asked = Blob { transaction, kind: BlobKind::Asked(id), reserved };
+        self.objects.set(handle, Object::Blob(Box::new(asked)));
+        self.wait_for(id, Some(Effect::BlobMade { id, handle, kind, reserved }));
+    }
+
+    /// A BLOB that was asked for is open, or is not.
+    pub(super) fn blob_made(&mut self, id: RequestId, handle: u16, kind: MadeBlob, succeeded: bool) {
+        let Some(blob) = self.objects.blob(handle) else { return };
+        if !matches!(blob.kind, BlobKind::Asked(asked) if asked == id) {
+            return;
+        }
+        match (succeeded, kind) {
+            (true, MadeBlob::Opened) => blob.kind = BlobKind::Server,
+            (true, MadeBlob::Written) => blob.kind = BlobKind::Written,
+            (false, _) => {
+                self.objects.remove(handle);
+            }
+        }
     }
 
     fn make_spares(&mut self, request: &Request, transaction: u16, bpb: &[u8], wanted: usize) {
         for _ in 0..wanted.min(self.site.limits().spare_blobs) {
-            let Some(handle) = self.objects.insert(Object::Other) else { return };
+            let Some(handle) = self.objects.reserve() else { return };
             let id = self.new_request();
             let packet = self.packet(request);
             self.ask(Ask::Relay { id, object: handle, packet });
@@ -243,22 +309,23 @@ impl Program {
         let Some(place) = known.spares.iter().position(|spare| spare.handle == handle) else { return };
         if blob.is_none() {
             known.spares.remove(place);
-            self.objects.remove(handle);
+            self.objects.release(handle);
         } else if let Some(spare) = known.spares.get_mut(place) {
             spare.blob = blob;
         }
     }
 
     /// op_put_segment, op_batch_segments.
-    pub(super) fn write_blob(&mut self, request: &Request, handle: Handle, bytes: usize) {
+    pub(super) fn write_blob(&mut self, request: Request, handle: Handle, bytes: usize) {
+        let request = self.at_origin(request, handle);
         let is_written = matches!(self.objects.blob(handle.0), Some(Blob { kind: BlobKind::Written, .. }));
         let is_short = bytes <= usize::from(u16::MAX);
         self.quiet_bytes += bytes;
         // So much at a time, or a program would be faster than the link without noticing.
         if !is_written || !is_short || self.quiet_bytes > self.site.limits().quiet_bytes {
-            return self.relay(request, 0, None);
+            return self.relay(&request, 0, None);
         }
-        self.quietly(request, 0);
+        self.quietly(&request, 0);
         self.answer(Response::success(), Some(Saved::BlobWrite));
     }
 

@@ -118,9 +118,9 @@ impl Program {
             }
             Request::PutSegment(ref segment) | Request::BatchSegments(ref segment) => {
                 let (handle, bytes) = (segment.blob, segment.data.len());
-                self.write_blob(&request, handle, bytes);
+                self.write_blob(request, handle, bytes);
             }
-            Request::CloseBlob(handle) | Request::CancelBlob(handle) => self.close_blob(&request, handle),
+            Request::CloseBlob(handle) | Request::CancelBlob(handle) => self.close_blob(request, handle),
 
             Request::ConnectRequest { .. } => self.relay(&request, 0, Some(Effect::Auxiliary)),
             Request::DatabaseInformation(information) => self.database_information(information),

@@ -7,7 +7,7 @@ use farbird_wire::packet::{AcceptWithData, Request, StatementText};
 use super::greeting::Greeting;
 use super::information;
 use super::statement_cache::{Described, Key};
-use crate::message::Cursor;
+use crate::message::{Cursor, RequestId};
 
 /// What a reply changes here, beside being the program's answer.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     /// A BLOB was to be opened whose contents come.
     BlobOpened { handle: u16, cursor: Cursor },
     /// A BLOB was to be opened at the server, or to be made.
-    BlobMade { handle: u16, transaction: u16, kind: MadeBlob },
+    BlobMade { id: RequestId, handle: u16, kind: MadeBlob, reserved: Option<u16> },
     /// A BLOB was to be made that nobody has asked for.
     Spare { handle: u16, transaction: u16 },
     /// Something was asked about an execution before the program asks it.

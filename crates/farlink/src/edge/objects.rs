@@ -1,8 +1,10 @@
 //! The handles that a program sees, and what they stand for.
 //!
-//! As servers do, a new object takes the lowest free number; 0xFFFF means the one that was made last.
+//! As servers do, a new object takes the lowest free number; 0xFFFF means the one that was made last. What is made before the program
+//! asks for it takes a number that no program is ever given: clients foretell theirs.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use farbird_types::BlobId;
@@ -14,6 +16,9 @@ use super::cursors::Rows;
 use super::record::Standing;
 use super::statement_cache::Described;
 use crate::message::{Answered, Cursor, Fingerprint, Question, Relation, RequestId};
+
+/// Between the last handle of a program and "the latest".
+const RESERVED: RangeInclusive<u16> = HANDLES_MAX + 1..=Handle::LATEST.0 - 1;
 
 /// What a handle stands for.
 #[derive(Debug)]
@@ -46,6 +51,7 @@ pub(super) struct Transaction {
 /// A BLOB that nobody has asked for yet.
 #[derive(Debug)]
 pub(super) struct Spare {
+    /// A reserved one.
     pub(super) handle: u16,
     pub(super) id: RequestId,
     pub(super) bpb: Vec<u8>,
@@ -73,6 +79,8 @@ pub(super) struct Statement {
     pub(super) foreseen: Option<Foreseen>,
     /// Its last execution, if the server has not seen it.
     pub(super) local: Option<Box<LocalExecution>>,
+    /// Described from the cache: the server prepares it when it is first needed.
+    pub(super) is_prepared_later: bool,
 }
 
 /// An execution that was answered by what was run ahead.
@@ -124,10 +132,14 @@ impl CursorPlace {
 pub(super) struct Blob {
     pub(super) transaction: u16,
     pub(super) kind: BlobKind,
+    /// The reserved handle by which the origin knows it, if it was made before the program asked for it.
+    pub(super) reserved: Option<u16>,
 }
 
 #[derive(Debug)]
 pub(super) enum BlobKind {
+    /// Asked for by this request, which is not answered.
+    Asked(RequestId),
     /// At the server.
     Server,
     /// Being written.
@@ -159,11 +171,12 @@ pub(super) struct Objects {
     /// No place before this one is free.
     lowest: usize,
     latest: Option<u16>,
+    reserved: BTreeSet<u16>,
 }
 
 impl Objects {
     pub(super) fn new() -> Objects {
-        Objects { places: vec![Some(Object::Other)], lowest: 1, latest: None }
+        Objects { places: vec![Some(Object::Other)], lowest: 1, latest: None, reserved: BTreeSet::new() }
     }
 
     /// Gives an object the lowest free handle; `None` if there are too many.
@@ -177,6 +190,16 @@ impl Objects {
         }
         self.lowest = place + 1;
         Some(handle)
+    }
+
+    /// A handle that no program is given; `None` if there are too many.
+    pub(super) fn reserve(&mut self) -> Option<u16> {
+        RESERVED.into_iter().find(|handle| self.reserved.insert(*handle))
+    }
+
+    /// Nothing has this reserved handle any longer.
+    pub(super) fn release(&mut self, reserved: u16) {
+        self.reserved.remove(&reserved);
     }
 
     /// From here "the latest" means this one.
@@ -201,6 +224,11 @@ impl Objects {
         self.lowest = self.lowest.min(place);
         if self.latest == Some(handle) {
             self.latest = None;
+        }
+        if let Some(Object::Blob(blob)) = &object
+            && let Some(reserved) = blob.reserved
+        {
+            self.release(reserved);
         }
         object
     }

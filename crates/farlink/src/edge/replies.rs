@@ -7,7 +7,7 @@ use farbird_wire::protocol::{Handle, ProtocolVersion};
 use super::Program;
 use super::attachment::Auxiliary;
 use super::blob_contents::Contents;
-use super::effect::{Effect, MadeBlob};
+use super::effect::Effect;
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
 use super::program::Answer;
 use crate::message::{Ask, BlobFacts, Cursor, End, Fingerprint, Relation, RequestId, Tell};
@@ -125,10 +125,13 @@ impl Program {
             }
             effect => {
                 let mut response = response(packets, version);
-                if let (Effect::BlobOpened { handle, .. }, Some(response)) = (&effect, &mut response)
+                if let (
+                    Effect::BlobOpened { handle, .. } | Effect::BlobMade { handle, reserved: Some(_), .. },
+                    Some(response),
+                ) = (&effect, &mut response)
                     && response.status.is_success()
                 {
-                    // The origin has opened it under a handle of its own.
+                    // The origin knows it by another handle.
                     response.object = Handle(*handle);
                     self.encode(&[Reply::Response(response.clone())], packets);
                 }
@@ -154,12 +157,7 @@ impl Program {
     /// `succeeded` is the reply, unless it was an error.
     fn apply_response(&mut self, effect: Effect, succeeded: Option<Response>) {
         match (effect, succeeded) {
-            (
-                Effect::Begun { handle, .. }
-                | Effect::BlobMade { handle, .. }
-                | Effect::Compiled { handle, .. },
-                None,
-            ) => {
+            (Effect::Begun { handle, .. } | Effect::Compiled { handle, .. }, None) => {
                 self.objects.remove(handle);
             }
             (Effect::Begun { handle, tpb }, Some(_)) => {
@@ -187,12 +185,8 @@ impl Program {
                 self.openings.remove(&cursor);
                 self.objects.remove(handle);
             }
-            (Effect::BlobMade { handle, transaction, kind }, Some(_)) => {
-                let kind = match kind {
-                    MadeBlob::Opened => BlobKind::Server,
-                    MadeBlob::Written => BlobKind::Written,
-                };
-                self.objects.set(handle, Object::Blob(Box::new(Blob { transaction, kind })));
+            (Effect::BlobMade { id, handle, kind, .. }, succeeded) => {
+                self.blob_made(id, handle, kind, succeeded.is_some());
             }
             (Effect::Spare { handle, transaction }, succeeded) => {
                 self.spare_made(handle, transaction, succeeded.map(|response| response.blob));

@@ -249,6 +249,17 @@ pub(super) fn first_word(text: &str) -> String {
     rest.get(..end).unwrap_or_default().to_ascii_lowercase()
 }
 
+/// Whether a text is ALTER SESSION ..., which servers describe as they describe definitions.
+pub(super) fn is_about_session(text: &str) -> bool {
+    first_word(text) == "alter" && {
+        let words = text.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+        words
+            .skip_while(|word| !word.eq_ignore_ascii_case("alter"))
+            .nth(1)
+            .is_some_and(|word| word.eq_ignore_ascii_case("session"))
+    }
+}
+
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '$')))
         .any(|part| part.eq_ignore_ascii_case(word))

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use farbird_types::isc;
-use farbird_wire::packet::{Execute, ExecuteImmediate2, Fetch, Request, Response, StatementText};
+use farbird_wire::info::common;
+use farbird_wire::packet::{
+    BufferLength, Execute, ExecuteImmediate2, Fetch, Information, Request, Response, StatementText,
+};
 use farbird_wire::protocol::{CURSOR_SCROLLABLE, Handle, free_statement};
 
 use super::Program;
@@ -12,7 +15,7 @@ use super::cursors::{Fetched, Rows};
 use super::effect::Effect;
 use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
-use super::statement_cache::{Described, Key, Kind, Shape, first_word, kind_of_text};
+use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_about_session, kind_of_text};
 use crate::message::{Ask, AskAhead, AskBehind, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
@@ -60,6 +63,7 @@ impl Program {
                 self.site.count_text(&described, |text| text.saved += 1);
                 if let Some(statement) = self.objects.statement(handle) {
                     statement.described = Some(described);
+                    statement.is_prepared_later = true;
                 }
             }
             None => {
@@ -188,18 +192,50 @@ impl Program {
     /// A statement that is not known to be pure is executed.
     fn changes(&mut self, kind: Kind, transaction: u16, text: Option<&str>) {
         match kind {
+            _ if is_about_session(text.unwrap_or_default()) => {
+                self.session_changes();
+                self.redefined(transaction);
+            }
             Kind::Definition => self.redefined(transaction),
             Kind::Other => {
                 self.redefined(transaction);
                 let word = first_word(text.unwrap_or_default());
-                let is_about_transaction = matches!(word.as_str(), "commit" | "rollback" | "savepoint");
-                if !is_about_transaction && let Some(attachment) = &mut self.attachment {
-                    // SET BIND, SET ROLE, ALTER SESSION RESET ...: descriptions may be others from here.
-                    attachment.is_plain = false;
+                let is_about_transaction =
+                    matches!(word.as_str(), "commit" | "rollback" | "savepoint" | "release");
+                if !is_about_transaction {
+                    self.session_changes();
                 }
             }
             Kind::Query | Kind::Change | Kind::ForUpdate => self.wrote(transaction),
         }
+    }
+
+    /// SET ROLE, SET BIND, SET TIME ZONE, ALTER SESSION RESET ...: from here descriptions and rows may be others, and privileges.
+    fn session_changes(&mut self) {
+        // What the program has prepared before is prepared before: the role that counts is the one that it had.
+        let later: Vec<u16> = self
+            .objects
+            .iter_mut()
+            .filter_map(|(handle, object)| match object {
+                Object::Statement(statement) => {
+                    std::mem::take(&mut statement.is_prepared_later).then_some(handle)
+                }
+                _ => None,
+            })
+            .collect();
+        for handle in later {
+            let information = Information {
+                object: Handle(handle),
+                incarnation: 0,
+                items: vec![common::END],
+                buffer_length: BufferLength(16),
+            };
+            self.quietly(&Request::StatementInformation(information), 0);
+        }
+        if let Some(attachment) = &mut self.attachment {
+            attachment.is_plain = false;
+        }
+        self.speculate(|speculator, rules| speculator.redefined(rules));
     }
 
     /// op_exec_immediate, op_exec_immediate2.
@@ -212,7 +248,10 @@ impl Program {
         };
         let text = String::from_utf8_lossy(sql).into_owned();
         let word = first_word(&text);
-        if word != "set" || !text.to_ascii_lowercase().contains("transaction") {
+        if is_about_session(&text) {
+            self.session_changes();
+            self.redefined(transaction);
+        } else if word != "set" || !text.to_ascii_lowercase().contains("transaction") {
             self.changes(kind_of_text(&word), transaction, Some(&text));
         }
         self.execute_relayed(request, transaction, None);

@@ -104,7 +104,7 @@ impl Program {
         self.blobs_before = transaction.created;
         for spare in &transaction.spares {
             self.own.remove(&spare.id);
-            self.objects.remove(spare.handle);
+            self.objects.release(spare.handle);
         }
         if transaction.redefined
             && let Some(database) = self.attachment.as_ref().and_then(|attachment| attachment.database)
