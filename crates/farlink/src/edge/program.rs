@@ -442,14 +442,18 @@ impl Program {
     /// The next answer is the reply to this request.
     pub(super) fn wait_for(&mut self, id: RequestId, effect: Option<Effect>) {
         self.quiet_bytes = 0;
-        let is_waiting = self.answers.iter().any(|answer| matches!(answer, Answer::Asked { .. }));
-        if !is_waiting {
+        if !self.is_waiting() {
             self.count_trip();
         }
         self.answers.push_back(Answer::Asked { id, effect, packets: None });
         if self.is_lost {
             self.break_connection();
         }
+    }
+
+    /// Whether an answer of the server is waited for already: what is asked now travels beside it.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.answers.iter().any(|answer| matches!(answer, Answer::Asked { .. }))
     }
 
     /// The program waits for the origin because of its last request.

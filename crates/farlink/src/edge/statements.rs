@@ -406,7 +406,9 @@ impl Program {
             {
                 rows.granted = granted;
             }
-            self.count_trip();
+            if !self.is_waiting() {
+                self.count_trip();
+            }
         } else {
             self.save(Saved::Fetch);
             if let Some(described) = &described {

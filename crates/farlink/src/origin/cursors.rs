@@ -134,6 +134,7 @@ impl Conversation {
         match reply {
             Reply::InlineBlob(blob) => pushing.inline_blob(blob, cursor, transaction, inline_bytes, version),
             Reply::FetchResponse(fetch) if fetch.message.is_some() => {
+                pushing.begin_row();
                 pushing.batch.rows += 1;
                 let mut packet = Vec::new();
                 Reply::FetchResponse(fetch).encode(version, &mut packet);

@@ -67,6 +67,7 @@ pub(super) struct Pushing {
     pub(super) is_ended: bool,
     /// What comes.
     pub(super) batch: Batch,
+    before_row: BeforeRow,
     /// What waits for its BLOBs or for credit.
     pub(super) held: VecDeque<Batch>,
     pub(super) held_bytes: usize,
@@ -74,6 +75,14 @@ pub(super) struct Pushing {
     pub(super) bytes_seen: u64,
     /// Numbers the BLOBs that are read for rows.
     pub(super) blobs: u32,
+}
+
+/// BLOBs that came inline, before their row. The server's bytes may be cut between both, and what waits for its row does not go
+/// without it: the edge gives programs whole rows.
+#[derive(Debug, Default)]
+struct BeforeRow {
+    packets: Vec<u8>,
+    blobs: BTreeSet<u64>,
 }
 
 /// Rows that travel in one message.
@@ -143,6 +152,7 @@ impl PushedCursor {
             fetches: 0,
             is_ended: false,
             batch: Batch::default(),
+            before_row: BeforeRow::default(),
             held: VecDeque::new(),
             held_bytes: 0,
             rows_seen: 0,
@@ -196,7 +206,15 @@ impl Pushing {
         }
     }
 
+    /// A row comes: what came before it belongs to its batch.
+    pub(super) fn begin_row(&mut self) {
+        let BeforeRow { packets, mut blobs } = std::mem::take(&mut self.before_row);
+        self.batch.packets.extend_from_slice(&packets);
+        self.batch.inline.append(&mut blobs);
+    }
+
     pub(super) fn take_rows(&mut self, run: &RowRun) {
+        self.begin_row();
         self.rows_seen += run.len() as u64;
         self.bytes_seen += run.wire().len() as u64;
         self.batch.packets.extend_from_slice(run.wire());
@@ -226,10 +244,10 @@ impl Pushing {
         program_bytes: u32,
         version: farbird_wire::protocol::ProtocolVersion,
     ) {
-        self.batch.inline.insert(blob.blob.0);
+        self.before_row.blobs.insert(blob.blob.0);
         if blob.data.len() <= program_bytes as usize {
             blob.transaction = Handle(transaction);
-            Reply::InlineBlob(blob).encode(version, &mut self.batch.packets);
+            Reply::InlineBlob(blob).encode(version, &mut self.before_row.packets);
             return;
         }
         self.batch.blob_bytes += blob.data.len();
@@ -241,5 +259,47 @@ impl Pushing {
             segments: blob.data,
             is_last: true,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_types::BlobId;
+    use farbird_wire::message::MessageType;
+    use farbird_wire::packet::Execute;
+    use farbird_wire::protocol::ProtocolVersion;
+
+    use super::*;
+
+    #[test]
+    fn inline_blobs_wait_for_their_row_wherever_the_bytes_are_cut() {
+        let execute = Execute {
+            statement: Handle(2),
+            transaction: Handle(1),
+            input_blr: Vec::new(),
+            message_number: 0,
+            message: None,
+            timeout_ms: 0,
+            cursor_flags: 0,
+            inline_blob_bytes: 100,
+        };
+        let format = MessageFormat::from_columns([MessageType::Blob { subtype: 0, charset: 0 }]);
+        let push = Push { blr: format.to_blr(), credit: 1000, blob_bytes: 1000 };
+        let named = Named { statement: 2, transaction: 1, ..Named::default() };
+        let mut pushed = PushedCursor::new(&named, &Request::Execute(execute), Some(push)).unwrap();
+        let pushing = pushed.pushing.as_mut().unwrap();
+        let blob = InlineBlob {
+            transaction: Handle(9),
+            blob: BlobId(7),
+            information: Vec::new(),
+            data: vec![1; 50],
+        };
+        pushing.inline_blob(blob, Cursor(1), 1, 100, ProtocolVersion::NEWEST);
+        pushing.seal();
+        assert!(pushing.held.is_empty(), "nothing goes without its row");
+        pushing.begin_row();
+        assert!(pushing.batch.packets.len() > 50 && pushing.batch.inline.contains(&7));
+        pushing.seal();
+        assert_eq!(pushing.held.len(), 1);
     }
 }
