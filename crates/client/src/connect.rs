@@ -58,6 +58,9 @@ pub(crate) async fn attach(shared: &Shared, login: Option<Login<'_>>, request: &
 }
 
 async fn encrypt(shared: &Shared, login: &Login<'_>) -> Result<()> {
+    if shared.lock().is_private() {
+        return Ok(());
+    }
     let Some(cipher) = login.cipher()? else { return Ok(()) };
     let ticket = shared.lock().ask_crypt(cipher.plugin, cipher.key, cipher.data)?;
     shared.question(ticket).response().await.map(|_| ())

@@ -50,6 +50,8 @@
 //! [`Transaction`] and [`Statement`] are the same types in both. Under both lies [`core`], a connection without I/O, which
 //! a program can drive over a transport or a clock of its own.
 //!
+//! With feature `farlink` a database may be named `farlink://site/database`: another contract of round trips, see `farlink`.
+//!
 //! # Rows and parameters
 //! A [`Row`] is a view of the bytes that came; values are decoded when they are asked for, by position or by name, in the
 //! program's types ([`FromValue`] says which): `row.get::<Option<i32>>("ID")?`. [`Row::convert`] makes tuples and structs with
@@ -87,7 +89,7 @@
 //! request itself may have been done by the server. Where dropping loses something, the call says so.
 //!
 //! # Place
-//! Uses `types` and `wire`; knows nothing of the engine.
+//! Uses `types` and `wire`, with feature `farlink` also `gateway`; knows nothing of the engine.
 //!
 //! | a new operation | goes to |
 //! |---|---|
@@ -101,6 +103,7 @@
 //! | that is to be asked ahead | `core/ahead.rs`: rows in `core/reading.rs`, BLOBs in `core/blob_cache.rs`, how much in `core/pace.rs` |
 //! | that makes an object on the server | a kind in `core/handles.rs` |
 //! | that moves bytes otherwise | a driver, by the contract in [`core`] |
+//! | about where a database is | `options.rs`, `farlink/mod.rs` |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -129,6 +132,10 @@ mod event;
 mod event_stream;
 mod execute;
 mod expected_query;
+#[cfg(feature = "farlink")]
+pub mod farlink;
+#[cfg(feature = "farlink")]
+mod farlink_options;
 mod key_callback;
 mod lent;
 mod login;

@@ -43,6 +43,13 @@ impl Location {
                 .and(isc::RANDOM)
                 .with("a database on a server is written host:database, host/port:database or inet://host:port/database")
         };
+        if text.get(..10).is_some_and(|begin| begin.eq_ignore_ascii_case("farlink://")) {
+            let words = match cfg!(feature = "farlink") {
+                true => "this does not go over a farlink: name the server, or an edge",
+                false => "farlink:// needs the client's feature `farlink`",
+            };
+            return Err(Error::new(isc::IO_ERROR).with("connect").with(text).and(isc::RANDOM).with(words));
+        }
         let (host, port, database) = match after_scheme(text) {
             Some(rest) => url(rest),
             None => classic(text),
@@ -145,6 +152,9 @@ pub struct ConnectOptions {
     pub key_callback: Option<KeyCallback>,
     /// What else is asked of the server for this attachment.
     pub attach: AttachOptions,
+    /// How `farlink://` is reached.
+    #[cfg(feature = "farlink")]
+    pub farlink: crate::farlink_options::Options,
 }
 
 impl ConnectOptions {
@@ -168,6 +178,8 @@ impl ConnectOptions {
             program: std::env::args().next().unwrap_or_default(),
             key_callback: None,
             attach: AttachOptions::default(),
+            #[cfg(feature = "farlink")]
+            farlink: crate::farlink_options::Options::default(),
         }
     }
 }
@@ -236,6 +248,7 @@ mod tests {
             "db/x:app",
             "db/3050",
             "[::1:app",
+            "farlink://db/app",
             "",
         ] {
             assert!(Location::parse(bad).is_err(), "{bad}");

@@ -50,8 +50,7 @@ impl Connection {
     /// # Panics
     /// As [`Connection::attach`].
     pub async fn connect(database: &str, options: &ConnectOptions) -> Result<Connector> {
-        let Location { host, port, database } = Location::parse(database)?;
-        let shared = connect(&host, port, options).await?;
+        let (shared, database) = reach(database, options).await?;
         Connection::connect_over(&shared, &database, options).await
     }
 
@@ -70,8 +69,7 @@ impl Connection {
         create: &CreateOptions,
         options: &ConnectOptions,
     ) -> Result<Connection> {
-        let Location { host, port, database } = Location::parse(database)?;
-        let shared = connect(&host, port, options).await?;
+        let (shared, database) = reach(database, options).await?;
         Connection::create_over(&shared, &database, create, options).await
     }
 }
@@ -92,6 +90,21 @@ impl Services {
         let shared = connect(host, port, options).await?;
         Services::attach_over(&shared, options).await
     }
+}
+
+/// A connection with the server of a database and the task that drives it, and what the server calls the database.
+async fn reach(database: &str, options: &ConnectOptions) -> Result<(Shared, String)> {
+    #[cfg(feature = "farlink")]
+    if let Some(location) = crate::farlink::FarlinkLocation::parse(database)? {
+        let stream = crate::farlink::open(&location, options).await?;
+        let shared = Shared::new(options.tuning.clone());
+        shared.lock().set_private();
+        drive(&shared, stream, &location.site, options.read_timeout);
+        return Ok((shared, location.database));
+    }
+    let Location { host, port, database } = Location::parse(database)?;
+    let shared = connect(&host, port, options).await?;
+    Ok((shared, database))
 }
 
 /// A TCP connection with a server, and the task that drives it.

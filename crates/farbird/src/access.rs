@@ -13,10 +13,12 @@ pub(crate) enum DatabaseAddress {
     File(PathBuf),
     /// A database that a server has.
     Server(Location),
+    /// A database behind a farlink, as the client names it.
+    Farlink,
 }
 
 impl DatabaseAddress {
-    /// `host:name`, `host/port:name` and `inet://host/name` are databases of servers, everything else is a file.
+    /// `host:name`, `host/port:name`, `inet://host/name` and `farlink://site/name` are databases of servers, everything else is a file.
     pub(crate) fn parse(text: &str) -> anyhow::Result<DatabaseAddress> {
         let is_file = match text.split_once(':') {
             None => true,
@@ -25,6 +27,9 @@ impl DatabaseAddress {
             // A single letter is a drive of another operating system, not a host.
             Some((host, _)) => host.len() == 1 || host.starts_with(['.', '/']),
         };
+        if text.get(..10).is_some_and(|begin| begin.eq_ignore_ascii_case("farlink://")) {
+            return Ok(DatabaseAddress::Farlink);
+        }
         if is_file {
             Ok(DatabaseAddress::File(PathBuf::from(text)))
         } else {

@@ -67,6 +67,8 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
     };
+    // Origins that were asked learn that nobody comes any more.
+    farbird_client::farlink::leave_all();
     match result {
         Ok(code) => code,
         Err(error) => {

@@ -67,6 +67,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             },
             Some(target) => match DatabaseAddress::parse(target)? {
                 DatabaseAddress::File(path) => to_file(input, &path, arguments.replace, &interrupt)?,
+                DatabaseAddress::Farlink => {
+                    anyhow::bail!("services do not pass a farlink: name the server itself")
+                }
                 DatabaseAddress::Server(location) => {
                     let options = arguments.credentials.options()?;
                     let bar = input.bar("restore");

@@ -50,9 +50,7 @@ impl Connection {
     /// `isc_network_error` if nobody answers, `isc_login` for a wrong password. What the server says of the database comes
     /// with [`Connector::attached`].
     pub fn connect(database: &str, options: &ConnectOptions) -> Result<Connector> {
-        let Location { host, port, database } = Location::parse(database)?;
-        let shared = Shared::new(options.tuning.clone());
-        let runner = runner(&shared, open(&host, port, options)?, &host, options)?;
+        let (shared, runner, database) = reach(database, options)?;
         let inner = runner.run(crate::Connection::connect_over(&shared, &database, options))?;
         let connection = Connection { inner: crate::Connection::clone(&inner), runner };
         Ok(Connector { connection, inner })
@@ -66,9 +64,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::attach`]; `isc_db_or_file_exists` if there is one and `overwrite` is not set.
     pub fn create(database: &str, create: &CreateOptions, options: &ConnectOptions) -> Result<Connection> {
-        let Location { host, port, database } = Location::parse(database)?;
-        let shared = Shared::new(options.tuning.clone());
-        let runner = runner(&shared, open(&host, port, options)?, &host, options)?;
+        let (shared, runner, database) = reach(database, options)?;
         let inner = runner.run(crate::Connection::create_over(&shared, &database, create, options))?;
         Ok(Connection { inner, runner })
     }
@@ -565,6 +561,21 @@ pub(super) fn runner(
     options: &ConnectOptions,
 ) -> Result<Runner> {
     Ok(Runner::new(Driver::new(shared, transport, peer, options.read_timeout)?))
+}
+
+/// A connection with the server of a database, and what the server calls the database.
+fn reach(database: &str, options: &ConnectOptions) -> Result<(Shared, Runner, String)> {
+    let shared = Shared::new(options.tuning.clone());
+    #[cfg(feature = "farlink")]
+    if let Some(location) = crate::farlink::FarlinkLocation::parse(database)? {
+        let stream = crate::farlink::wait_for(crate::farlink::open(&location, options))?;
+        shared.lock().set_private();
+        let runner = runner(&shared, crate::farlink::Near::new(stream), &location.site, options)?;
+        return Ok((shared, runner, location.database));
+    }
+    let Location { host, port, database } = Location::parse(database)?;
+    let runner = runner(&shared, open(&host, port, options)?, &host, options)?;
+    Ok((shared, runner, database))
 }
 
 /// A TCP connection with a server.

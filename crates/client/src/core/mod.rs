@@ -132,6 +132,8 @@ pub struct Core {
     character_set: CharacterSet,
     /// Who knows the keys of encrypted databases.
     key_callback: Option<KeyCallback>,
+    /// Whether nobody can overhear the driver's connection.
+    is_private: bool,
 }
 
 impl Core {
@@ -163,6 +165,7 @@ impl Core {
             timeline,
             character_set: CharacterSet::UTF8,
             key_callback: None,
+            is_private: false,
         }
     }
 }
@@ -178,6 +181,16 @@ impl Core {
     /// there, such as that for events.
     pub fn set_peer(&mut self, peer: &str) {
         peer.clone_into(&mut self.peer);
+    }
+
+    /// Nobody can overhear the driver's connection: it does not leave the process, or is encrypted already. So it is not encrypted
+    /// once more, whatever the options say.
+    pub fn set_private(&mut self) {
+        self.is_private = true;
+    }
+
+    pub(crate) fn is_private(&self) -> bool {
+        self.is_private
     }
 
     /// What the driver told of it.

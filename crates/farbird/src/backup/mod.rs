@@ -131,6 +131,7 @@ fn write(
             let options = arguments.credentials.options()?;
             ServerBackup::new(location, &options, interrupt).write(out, name).map(Outcome::of_size)
         }
+        DatabaseAddress::Farlink => anyhow::bail!("services do not pass a farlink: name the server itself"),
     }
 }
 

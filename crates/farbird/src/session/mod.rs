@@ -241,7 +241,7 @@ impl Attached {
     ) -> anyhow::Result<Attached> {
         match DatabaseAddress::parse(address)? {
             DatabaseAddress::File(path) => open_file(&path, opening).map(Attached::File),
-            DatabaseAddress::Server(_) => {
+            DatabaseAddress::Server(_) | DatabaseAddress::Farlink => {
                 let mut options = line.apply(credentials.options()?);
                 if let Some(name) = &opening.character_set {
                     options.character_set.clone_from(name);

@@ -27,7 +27,7 @@ pub const PORT: u16 = 3052;
 const QUIC_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// By what an edge reaches its origin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// QUIC, or else TCP.
