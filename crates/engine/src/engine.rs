@@ -4,6 +4,7 @@
 
 mod commit_news;
 mod hold;
+mod numbers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::users::UserDirectory;
 
 pub use commit_news::{CommitNews, CommitSubscription, CommittedChanges};
 pub use hold::Hold;
+use numbers::{FileMark, Numbers};
 
 /// Opens databases and keeps count of them. One per process; shared by `Arc`.
 pub struct Engine {
@@ -37,6 +39,7 @@ pub struct Engine {
     /// How many databases in memory there have been: their names.
     memory_databases: AtomicU64,
     commit_news: Arc<CommitNews>,
+    numbers: Numbers,
 }
 
 /// One file's place: empty while nobody is attached.
@@ -66,6 +69,7 @@ impl Engine {
             slots: Mutex::new(HashMap::new()),
             memory_databases: AtomicU64::new(0),
             commit_news: Arc::default(),
+            numbers: Numbers::default(),
         })
     }
 
@@ -124,7 +128,12 @@ impl Engine {
         let mut open = slot.open.lock();
         let database = match &*open {
             Some(open) => Arc::clone(&open.database),
-            None => Arc::new(open_file(path, &self.options, users, &self.budget)?),
+            None => {
+                let before = FileMark::of(path);
+                let mut database = open_file(path, &self.options, users, &self.budget)?;
+                self.numbers.restore(path, before, &mut database);
+                Arc::new(database)
+            }
         };
         let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
         drop(open);
@@ -180,12 +189,16 @@ impl Engine {
             return Ok(());
         }
         *open = None;
+        let (number, commit) = (database.number, database.store.last_commit());
         let closed = database.store.close().map_err(|error| store_error(&path, error));
         // The last reference: with it the file's lock goes, before anybody else can open the file.
         drop(database);
         let deleted = match delete {
             true => std::fs::remove_file(&path).map_err(|error| io_error("delete", &path, &error)),
-            false => Ok(()),
+            false => {
+                self.numbers.keep(&path, number, commit);
+                Ok(())
+            }
         };
         drop(open);
         self.forget_if_idle(&path, &slot);

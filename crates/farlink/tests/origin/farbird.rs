@@ -198,3 +198,32 @@ fn a_prepared_login_serves_once() {
     let wrong = farbird_client::ConnectOptions::new("sysdba", "no");
     assert!(Connection::attach(&location(relay, "a.fdb"), &wrong).is_err());
 }
+
+/// Descriptions that an edge has kept hold as long as the database's number: it stays while nobody is attached.
+#[test]
+fn a_database_keeps_its_number_while_nobody_is_attached() {
+    let server = OwnServer::start();
+    let (relay, farbird) = server.introduced(Kind::Relaying, None);
+    let place = location(relay, "a.fdb");
+    let connection = Connection::create(&place, &Default::default(), &options()).unwrap();
+    run(&connection, &["create table t (id int)"]);
+    let (number, ..) = attached(&farbird);
+    let again = |connection: Connection| {
+        connection.close().unwrap();
+        let connection = Connection::attach(&place, &options()).unwrap();
+        connection.ping().unwrap();
+        (attached(&farbird).0, connection)
+    };
+    let (second, connection) = again(connection);
+    run(&connection, &["insert into t values (1)"]);
+    let (third, connection) = again(connection);
+    assert_eq!((second, third), (number, number));
+    // Somebody else may have been at the file meanwhile.
+    connection.close().unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(server.file("a.fdb")).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    drop(file);
+    let connection = Connection::attach(&place, &options()).unwrap();
+    connection.ping().unwrap();
+    assert_ne!(attached(&farbird).0, number);
+}

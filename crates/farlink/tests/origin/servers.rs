@@ -21,7 +21,7 @@ pub(crate) struct OwnServer {
     server: Option<Server>,
     pub(crate) address: SocketAddr,
     pub(crate) farlink: Farlink,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Drop for OwnServer {
@@ -50,7 +50,12 @@ impl OwnServer {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (server, _) = runtime.block_on(Server::start(config, Some(PASSWORD.to_owned()))).unwrap();
         let (address, farlink) = (server.local_address(), server.farlink());
-        OwnServer { runtime, server: Some(server), address, farlink, _folder: folder }
+        OwnServer { runtime, server: Some(server), address, farlink, folder: folder }
+    }
+
+    /// Where a database lies.
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("data").join(name)
     }
 
     /// A relay whose connections are introduced to the server, as the origin of a farlink in its process does.
