@@ -159,24 +159,31 @@ fn count(connection: &Connection) -> Value {
 struct Network {
     address: SocketAddr,
     passing: Arc<Mutex<Vec<TcpStream>>>,
+    /// How many pieces of data still pass before it is cut for good; none if it is not to be cut.
+    left: Arc<Mutex<Option<u32>>>,
 }
 
 impl Network {
     fn to(origin: SocketAddr) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let passing = Arc::new(Mutex::new(Vec::new()));
-        let all = passing.clone();
+        let network = Network { address, passing: Arc::default(), left: Arc::default() };
+        let (all, left) = (network.passing.clone(), network.left.clone());
         std::thread::spawn(move || {
             for near in listener.incoming() {
-                let (near, far) = (near.unwrap(), TcpStream::connect(origin).unwrap());
+                let near = near.unwrap();
+                if *left.lock().unwrap() == Some(0) {
+                    continue;
+                }
+                let far = TcpStream::connect(origin).unwrap();
                 all.lock().unwrap().extend([near.try_clone().unwrap(), far.try_clone().unwrap()]);
                 for (from, to) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
-                    std::thread::spawn(move || pass(from, to));
+                    let left = left.clone();
+                    std::thread::spawn(move || pass(from, to, &left));
                 }
             }
         });
-        Network { address, passing }
+        network
     }
 
     fn cut(&self) {
@@ -184,15 +191,38 @@ impl Network {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
     }
+
+    /// Nothing passes any more when so many pieces of data have.
+    fn cut_after(&self, pieces: u32) {
+        *self.left.lock().unwrap() = Some(pieces);
+        if pieces == 0 {
+            self.cut();
+        }
+    }
+
+    fn mend(&self) {
+        *self.left.lock().unwrap() = None;
+        self.cut();
+    }
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream) {
+fn pass(mut from: TcpStream, mut to: TcpStream, left: &Mutex<Option<u32>>) {
     let mut buffer = [0; 4096];
     while let Ok(length) = from.read(&mut buffer)
         && length > 0
-        && to.write_all(&buffer[..length]).is_ok()
-    {}
+    {
+        let mut left = left.lock().unwrap();
+        match &mut *left {
+            Some(0) => break,
+            Some(pieces) => *pieces -= 1,
+            None => {}
+        }
+        if to.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
     let _ = to.shutdown(std::net::Shutdown::Both);
+    let _ = from.shutdown(std::net::Shutdown::Both);
 }
 
 #[test]
@@ -432,4 +462,68 @@ fn settings_are_read_again() {
     while Connection::attach(&place, &options()).is_err() {
         assert!(begun.elapsed() < PATIENCE, "there is room for no further program");
     }
+}
+
+/// The cable is cut at each step of a commit, for longer than transactions are waited for.
+#[test]
+fn a_commit_is_never_reported_wrongly() {
+    let folder = paired();
+    std::fs::write(folder.path().join("short.toml"), "transaction-grace-seconds = 1\n").unwrap();
+    let mut command = farbird(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--farlink", "127.0.0.1:0"]);
+    command.args(["--farlink-keys", "origin", "--farlink-config", "short.toml"]);
+    let server = Running::start(command, "its farlink listens on");
+    let network = Network::to(server.address);
+    let edge = edge(folder.path(), network.address, &["--transport", "tcp", "--config", "short.toml"]);
+    drop(create(&edge));
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let (mut done, mut lost) = (0, 0);
+    for step in 0..8 {
+        let begun = Instant::now();
+        let connection = loop {
+            match Connection::attach(&place, &options()) {
+                Ok(connection) => break connection,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        };
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        connection.run(&transaction, &format!("insert into t values ({step})")).unwrap();
+        network.cut_after(step);
+        let mending = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(2_500));
+                network.mend();
+            });
+            connection.commit(transaction)
+        });
+        let begun = Instant::now();
+        let is_there = loop {
+            let seen = Connection::attach(&place, &options()).and_then(|connection| {
+                let transaction = connection.begin(&TransactionOptions::default())?;
+                let rows =
+                    connection.query_all(&transaction, &format!("select id from t where id = {step}"))?;
+                connection.commit(transaction)?;
+                Ok(!rows.is_empty())
+            });
+            match seen {
+                Ok(is_there) => break is_there,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        };
+        match mending {
+            Ok(()) => {
+                assert!(is_there, "step {step}: it was reported as done");
+                done += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("connection"), "step {step}: {error}");
+                assert!(
+                    step > 0 || !is_there,
+                    "it had not left the edge when the transaction was rolled back"
+                );
+                lost += 1;
+            }
+        }
+    }
+    assert!(done > 0 && lost > 0, "{done} done, {lost} lost");
 }

@@ -198,12 +198,27 @@ impl Program {
 
     /// The link has been gone for longer than transactions are to wait. A program that has something under way gets what Firebird's
     /// clients get when their connection breaks; one that has not goes on when the link is there again with the same session, as if
-    /// nothing had been.
+    /// nothing had been. One that waits for the end of a transaction goes on waiting: what became of it is told when the link is back, and
+    /// nobody can tell before.
     pub fn link_lost(&mut self) {
         self.is_lost = true;
-        if !self.ended && (!self.answers.is_empty() || self.has_transactions()) {
+        if !self.ended && !self.awaits_outcome() && (!self.answers.is_empty() || self.has_transactions()) {
             self.break_connection();
         }
+    }
+
+    /// Whether the program waits to hear how a transaction has ended.
+    fn awaits_outcome(&self) -> bool {
+        self.answers.iter().any(|answer| {
+            matches!(
+                answer,
+                Answer::Asked {
+                    effect: Some(Effect::Ended { .. } | Effect::Retained { .. }),
+                    packets: None,
+                    ..
+                }
+            )
+        })
     }
 
     /// There is a link again, with the session that it had: nothing on the way was lost.

@@ -961,3 +961,37 @@ fn a_second_connection_is_made_to_the_edge() {
     assert!(!played.machine.has_auxiliary());
     assert!(matches!(&played.asked()[..], [Ask::CloseAuxiliary]));
 }
+
+/// The link is gone for longer than programs are kept waiting, but one that waits for its commit: nobody knows yet what became of it.
+#[test]
+fn what_became_of_a_commit_is_waited_for() {
+    for (end, is_told) in [(true, true), (true, false), (false, false)] {
+        let site = site(true);
+        let mut played = Played::attached(&site, 1);
+        played.says(&begin());
+        played.prepares(1, 2, "insert into t values (1)", 2);
+        played.says(&execute(1, 2));
+        let id = played.relayed();
+        if end {
+            played.replies(id, &[made(1)]);
+            played.answers(1);
+            played.says(&Request::Commit(Handle(1)));
+        }
+        played.machine.link_lost();
+        played.collect();
+        assert_eq!(played.machine.is_ended(), !end, "only an end is waited for");
+        if is_told {
+            let id = played.relayed();
+            played.machine.link_restored();
+            played.replies(id, &[done()]);
+            assert!(played.response().status.is_success());
+            played.says(&Request::Ping);
+            played.relayed();
+        } else if end {
+            // The origin has ended the conversation: it may be committed or not.
+            played.machine.closed("the link was lost for too long");
+            played.collect();
+            assert_eq!(played.output, b"", "nothing is said about it");
+        }
+    }
+}

@@ -48,6 +48,8 @@ pub struct Conversation {
     /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
     pub(super) described: Option<Fingerprint>,
     pub(super) ahead: AheadState,
+    /// Whether the edge has been gone for long.
+    is_edge_lost: bool,
     /// What is to be done about the second connection.
     pub(super) auxiliary: Option<AuxiliaryStep>,
     /// A login that the origin performs itself.
@@ -146,6 +148,7 @@ impl Conversation {
             blobs: BTreeMap::new(),
             described: None,
             ahead: AheadState::new(limits.ahead),
+            is_edge_lost: false,
             auxiliary: None,
             logging_in: None,
             messages: Vec::new(),
@@ -192,11 +195,52 @@ impl Conversation {
         }
         self.seal_rows();
         self.advance();
+        self.end_without_edge();
     }
 
     /// The connection to the server is gone.
     pub fn server_lost(&mut self, reason: &str) {
         self.end(reason);
+    }
+
+    /// The edge has been gone for so long that no transaction may stay open: what it has asked for ends, but for a transaction that
+    /// is being ended. What becomes of that is waited for, since its program does, and told.
+    pub fn edge_lost(&mut self) {
+        self.is_edge_lost = true;
+        self.end_without_edge();
+    }
+
+    /// The edge is back.
+    pub fn edge_back(&mut self) {
+        self.is_edge_lost = false;
+    }
+
+    fn end_without_edge(&mut self) {
+        let ends = |request: &Request| {
+            matches!(
+                request,
+                Request::Commit(_)
+                    | Request::CommitRetaining(_)
+                    | Request::Rollback(_)
+                    | Request::RollbackRetaining(_)
+            )
+        };
+        let is_ending = self.waiting.iter().any(|(work, _)| match work {
+            Work::Relay { request, .. } => ends(request),
+            _ => false,
+        }) || self.sent.iter().any(|sent| {
+            matches!(sent.purpose, Purpose::Relay(_))
+                && matches!(
+                    sent.operation,
+                    Operation::Commit
+                        | Operation::CommitRetaining
+                        | Operation::Rollback
+                        | Operation::RollbackRetaining
+                )
+        });
+        if self.is_edge_lost && !is_ending && self.has_transaction() {
+            self.end("the link was lost for too long: the transaction is rolled back");
+        }
     }
 
     /// Whether a transaction is open at the server, as far as the conversation knows.

@@ -326,3 +326,42 @@ fn a_login_of_the_origin_s_own_encrypts_by_what_can_be_used() {
         assert!(matches!(&told[0], Tell::Key { key } if *key == proof.session_key), "{told:?}");
     }
 }
+
+/// Without an edge no transaction stays open; what is being ended ends first, and its end is told.
+#[test]
+fn transactions_end_when_the_edge_is_gone_for_long() {
+    let begun = |played: &mut Played, handle: u16| {
+        played.relay(
+            10 + u32::from(handle),
+            handle,
+            &Request::StartTransaction { database: Handle(0), tpb: vec![3] },
+        );
+        played.asked();
+        played.answer(&Reply::Response(Response::object(Handle(30 + handle))));
+        played.told();
+    };
+    let mut idle = Played::new();
+    idle.conversation.edge_lost();
+    assert!(!idle.conversation.is_ended(), "nothing is open");
+    idle.conversation.edge_back();
+    begun(&mut idle, 1);
+    assert!(!idle.conversation.is_ended());
+    idle.conversation.edge_lost();
+    assert!(idle.conversation.is_ended());
+
+    for others in [0, 1] {
+        let mut played = Played::new();
+        (1..=1 + others).for_each(|handle| begun(&mut played, handle));
+        played.relay(20, 0, &Request::Commit(Handle(1)));
+        assert_eq!(played.asked().len(), 1);
+        played.conversation.edge_lost();
+        assert!(!played.conversation.is_ended(), "it is being committed");
+        played.answer(&Reply::Response(Response::success()));
+        let told = played.conversation.take_messages();
+        let end = |message: &ToEdge| {
+            matches!(message, ToEdge::On { tell: Tell::Reply { id: RequestId(20), .. }, .. })
+        };
+        assert!(told.first().is_some_and(end), "{told:?}");
+        assert_eq!(played.conversation.is_ended(), others > 0);
+    }
+}

@@ -149,10 +149,8 @@ impl Task<'_> {
                 self.session.hub.taken(self.channel, charge);
             }
             // What reads only goes on when the edge is back.
-            Item::EdgeLost if self.conversation.has_transaction() => {
-                self.server_lost("the link was lost for too long: the transaction is rolled back");
-            }
-            Item::EdgeLost => {}
+            Item::EdgeLost => self.conversation.edge_lost(),
+            Item::EdgeBack => self.conversation.edge_back(),
         }
     }
 

@@ -71,6 +71,9 @@ impl Session {
             if let Err(error) = accepted {
                 tracing::warn!("{}: {error}", self.name);
             } else {
+                for (_, inbox) in self.conversations.lock().values() {
+                    let _ = inbox.send(Item::EdgeBack);
+                }
                 let carrying =
                     self.hub.carry(connection, &unread, &self.shared.options.keys, || self.deliver());
                 tokio::pin!(carrying);

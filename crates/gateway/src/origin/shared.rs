@@ -111,6 +111,8 @@ pub(super) enum Item {
     Ask(Ask, u32),
     /// The edge has been gone for long: no transaction stays open.
     EdgeLost,
+    /// It is back.
+    EdgeBack,
 }
 
 /// A link and its conversations.
