@@ -200,6 +200,21 @@ fn scans_say_what_they_have_passed_over() {
 }
 
 #[test]
+fn rows_that_indexes_name_are_told_from_those_looked_at() {
+    let (_database, mut session) = shop();
+    session.execute("create index orders_amount on orders (amount)");
+    session.commit();
+    let lines = analyze(&mut session, "select id from orders where customer in (3, 9) or amount = 5");
+    let expected = session.rows("select count(*) from orders where customer + 0 in (3, 9) or amount + 0 = 5");
+    assert_eq!(line(&lines, "Filter").rows.to_string(), expected[0]);
+    let table = line(&lines, "Table \"ORDERS\"");
+    assert!(table.rows >= line(&lines, "Filter").rows, "{table:?}");
+    if let Some([read, ..]) = table.scanned {
+        assert!(table.rows <= read, "{table:?}");
+    }
+}
+
+#[test]
 fn memory_and_files_are_those_of_the_operator_that_takes_them() {
     let (database, mut session) = shop();
     let budget = database.engine().budget().clone();

@@ -241,6 +241,9 @@ impl ColumnSource {
             Some(named) => named.places(&self.batch.row_ids()),
             None => (0..self.batch.len() as u32).collect(),
         };
+        if let Some(measure) = &mut self.measure {
+            measure.picked(self.selection.len());
+        }
         for (number, filter) in self.filters.iter_mut().enumerate() {
             if self.selection.is_empty() {
                 break;

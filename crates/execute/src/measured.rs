@@ -158,7 +158,7 @@ impl ScanMeasure {
         self.time = Duration::ZERO;
     }
 
-    /// Rows of the table have been read, and blocks been passed over.
+    /// Rows of the table have been looked at, and blocks been passed over.
     pub(crate) fn scanned(&mut self, rows: usize, blocks: ScannedBlocks) {
         let before = std::mem::replace(&mut self.blocks, blocks);
         self.table.note(|figures| {
@@ -167,12 +167,20 @@ impl ScanMeasure {
             scanned.blocks_read += blocks.read - before.read;
             scanned.blocks_skipped += blocks.skipped - before.skipped;
         });
-        self.handed_on(0, rows);
+        let lap = self.lap();
+        self.handed_on(0, 0, lap);
+    }
+
+    /// Of those so many are the table's: all, or those that indexes name.
+    pub(crate) fn picked(&mut self, rows: usize) {
+        let lap = self.lap();
+        self.handed_on(0, rows, lap);
     }
 
     /// A filter has left so many rows of those before it.
     pub(crate) fn filtered(&mut self, filter: usize, rows: usize) {
-        self.handed_on(filter + 1, rows);
+        self.lap();
+        self.handed_on(filter + 1, rows, self.time);
     }
 
     /// Of the rows that were left so many have no partner.
@@ -186,11 +194,16 @@ impl ScanMeasure {
         }
     }
 
-    /// Notes for a node what it hands on, and that all up to it took until now; for the topmost one only if nobody else does.
-    fn handed_on(&mut self, node: usize, rows: usize) {
+    /// The time since it was asked for last.
+    fn lap(&mut self) -> Duration {
         let now = Instant::now();
-        self.time += now - self.latest;
-        self.latest = now;
+        let lap = now - std::mem::replace(&mut self.latest, now);
+        self.time += lap;
+        lap
+    }
+
+    /// Notes for a node what it hands on, and what it took; for the topmost one only if nobody else does.
+    fn handed_on(&self, node: usize, rows: usize, time: Duration) {
         if node == self.filters.len() && !self.is_alone {
             return;
         }
@@ -198,7 +211,6 @@ impl ScanMeasure {
             None => Some(&self.table),
             Some(filter) => self.filters.get(filter),
         };
-        let time = self.time;
         if let Some(measured) = measured {
             measured.note(|figures| {
                 figures.rows += rows as u64;
