@@ -13,6 +13,7 @@ use crate::hash_join::HashJoinOperator;
 use crate::join::NestedLoopOperator;
 use crate::measured::MeasuredOperator;
 use crate::operator::{Build, Operator, RowsBeforeErrors};
+use crate::range_join::RangeJoinOperator;
 use crate::row_source::{ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator};
 use crate::scan::{CountOperator, LockOperator, TableScanOperator};
 use crate::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
@@ -50,6 +51,7 @@ fn operator(node: &Node, build: Build) -> Box<dyn Operator> {
         Node::Project(project) => RowsBeforeErrors::of(ProjectOperator::new(project, build)),
         Node::NestedLoop(join) => RowsBeforeErrors::of(NestedLoopOperator::new(join, build)),
         Node::HashJoin(join) => RowsBeforeErrors::of(HashJoinOperator::new(join, build)),
+        Node::RangeJoin(join) => RowsBeforeErrors::of(RangeJoinOperator::new(join, build)),
         Node::Sort(sort) => Box::new(SortOperator::new(sort, build)),
         Node::Aggregate(aggregate) => RowsBeforeErrors::of(AggregateOperator::new(aggregate, build)),
         Node::Window(window) => RowsBeforeErrors::of(WindowOperator::new(window, build)),

@@ -17,6 +17,7 @@
 //! | `aggregate`, `groups`, `distinct_set` | GROUP BY and aggregates, of rows and of columns |
 //! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
 //! | `hash_join`, `join_table`, `key_filter` | joins by hashing, past the memory limit too |
+//! | `range_join` | joins by the order of a value |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
 //! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
@@ -59,6 +60,7 @@ mod modify;
 mod named_rows;
 mod operator;
 mod ordering;
+mod range_join;
 mod reference;
 mod row_buffer;
 mod row_change;

@@ -644,7 +644,7 @@ fn comparison_claim(operator: ComparisonOperator, value: &Expression) -> Option<
 }
 
 /// The operator with its operands exchanged.
-fn turned(operator: ComparisonOperator) -> ComparisonOperator {
+pub(crate) fn turned(operator: ComparisonOperator) -> ComparisonOperator {
     match operator {
         ComparisonOperator::Less => ComparisonOperator::Greater,
         ComparisonOperator::LessOrEqual => ComparisonOperator::GreaterOrEqual,

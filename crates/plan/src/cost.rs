@@ -32,6 +32,8 @@ const BUILD_ROW: f64 = 0.4;
 const PROBE_ROW: f64 = 0.25;
 /// Looking one number of a scan by columns up among the keys of a hash table.
 const FILTER_ROW: f64 = 0.01;
+/// Searching rows in order for the ends of a range.
+const SEARCH_ROW: f64 = 0.7;
 /// Joining two rows.
 const JOINED_ROW: f64 = 0.25;
 /// Trying a pair of rows.
@@ -107,6 +109,11 @@ pub(crate) fn hash_join(built: f64, asking: f64, joined: f64) -> f64 {
 /// others are left out before they are made.
 pub(crate) fn left_out(asking: f64, partners: f64) -> f64 {
     (asking - partners).max(0.0) * (PROBE_ROW + ROW_MADE) - asking * FILTER_ROW
+}
+
+/// A join by ranges: the side that is built is put in order, and searched for each row of the other.
+pub(crate) fn range_join(built: f64, asking: f64, joined: f64) -> f64 {
+    built * BUILD_ROW + sort(built) + asking * SEARCH_ROW + joined * (PAIR + JOINED_ROW)
 }
 
 /// Trying each pair of rows.

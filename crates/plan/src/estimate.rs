@@ -216,6 +216,24 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// Part of the pairs of rows in which a value of one side is between two columns of the other, as far as the mean distance
+    /// between these says.
+    pub(crate) fn between_fraction(
+        &self,
+        operand: &Expression,
+        low: &Expression,
+        high: &Expression,
+    ) -> Option<f64> {
+        let ends = |expression: &Expression| {
+            let (_, column) = self.column(expression)?;
+            Some((number(column.least.as_ref()?)?, number(column.greatest.as_ref()?)?))
+        };
+        let ((least, greatest), low, high) = (ends(operand)?, ends(low)?, ends(high)?);
+        let distance = f64::midpoint(high.0, high.1) - f64::midpoint(low.0, low.1);
+        (greatest > least && distance > 0.0)
+            .then(|| (distance / (greatest - least)).clamp(0.0, OTHER_FRACTION))
+    }
+
     /// How the values of columns, by slot, are spread that are equal to each other.
     pub(crate) fn value_shares(&self, slots: &[usize]) -> Vec<ValueShares> {
         let known: Vec<Option<&ColumnStatistics>> = slots
@@ -505,6 +523,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
         Node::Project(project) => of(&project.input),
         Node::NestedLoop(join) => of(&join.outer),
         Node::HashJoin(join) => of(&join.outer).max(of(&join.inner)),
+        Node::RangeJoin(join) => of(&join.outer).max(of(&join.inner)),
         Node::Sort(sort) => of(&sort.input),
         Node::Aggregate(aggregate) if aggregate.keys.is_empty() => 1.0,
         Node::Aggregate(aggregate) => (of(&aggregate.input) / 5.0).max(1.0),

@@ -11,7 +11,8 @@ use crate::modification::{ModifyAction, ModifyPlan};
 use crate::node::{Estimate, Node};
 use crate::subplan::planned;
 use crate::text::{
-    explained, for_each_input, hash_join, nested_loop, own_in_expression, own_subqueries, short, title,
+    explained, for_each_input, hash_join, nested_loop, own_in_expression, own_subqueries, range_join, short,
+    title,
 };
 
 /// A line of an explained plan.
@@ -117,6 +118,7 @@ fn words(node: &Node) -> Option<String> {
         Node::Filter(_) => "Filter".to_owned(),
         Node::NestedLoop(join) => nested_loop(join.kind).to_owned(),
         Node::HashJoin(join) => hash_join(join),
+        Node::RangeJoin(join) => range_join(join.kind).to_owned(),
         Node::Sort(_) => "Sort".to_owned(),
         Node::Aggregate(aggregate) if aggregate.keys.is_empty() => "Aggregate".to_owned(),
         Node::Aggregate(_) => "Aggregate (hashed)".to_owned(),

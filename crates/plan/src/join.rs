@@ -19,8 +19,12 @@ use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, Sourc
 use crate::classes::{Columns, Groups};
 use crate::cost;
 use crate::estimate::Estimator;
-use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
+use crate::node::{
+    Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, RangeBeside, RangeBound,
+    RangeJoin, SortKey,
+};
 use crate::order::{Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
+use crate::range::Ranges;
 use crate::rewrite::joins::GroupedQuery;
 use crate::subplan::planned;
 
@@ -458,7 +462,15 @@ impl<'a> JoinPlanner<'a> {
     pub(super) fn link(&self, condition: &Expression, members: u64) -> Link {
         let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition
         else {
-            return Link { members, fraction: ACROSS_FRACTION, hashable: false, filters: false, equal: None };
+            let fraction = match condition {
+                Expression::Between { operand, low, high, .. } => {
+                    self.estimator.between_fraction(operand, low, high)
+                }
+                _ => None,
+            };
+            let is_range = self.is_range(condition);
+            let fraction = fraction.unwrap_or(ACROSS_FRACTION);
+            return Link { members, fraction, hashable: false, is_range, filters: false, equal: None };
         };
         let (of_left, of_right) = (self.sources_of(left), self.sources_of(right));
         let hashable = !condition.is_volatile()
@@ -471,7 +483,8 @@ impl<'a> JoinPlanner<'a> {
             _ => None,
         };
         let filters = hashable && equal.is_some_and(|(left, right)| self.have_one_unit(left, right));
-        Link { members, fraction: self.estimator.equal_fraction(left, right), hashable, filters, equal }
+        let fraction = self.estimator.equal_fraction(left, right);
+        Link { members, fraction, hashable, is_range: false, filters, equal }
     }
 
     /// How the values of the columns are spread that links say are equal.
@@ -717,6 +730,9 @@ impl<'a> JoinPlanner<'a> {
         let joined = left.rows.max(rows);
         let mut best = match hashable {
             true => (read + cost::hash_join(rows, left.rows, joined), Method::BuildMember),
+            false if across.iter().any(|condition| self.is_range(condition)) => {
+                (read + cost::range_join(rows, left.rows, joined), Method::BuildMember)
+            }
             false => (read + cost::all_pairs(rows, left.rows, joined), Method::BuildMember),
         };
         let built_left = read + cost::hash_join(left.rows, rows, joined);
@@ -827,6 +843,18 @@ impl<'a> JoinPlanner<'a> {
             }
         }
         let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
+        let by_range = match (outer_keys.is_empty(), kind) {
+            (true, HashJoinKind::Inner) => Some(NestedLoopKind::Inner),
+            (true, HashJoinKind::Left) => Some(NestedLoopKind::Left),
+            (true, HashJoinKind::Semi) => Some(NestedLoopKind::Semi),
+            (true, HashJoinKind::Anti) => Some(NestedLoopKind::Anti),
+            _ => None,
+        };
+        if let Some(kind) = by_range
+            && let Some(ranges) = self.ranges(&across, &outer.sources, &inner.sources)
+        {
+            return self.range_join(outer, inner, kind, ranges, &across);
+        }
         let condition = condition_at(rest, &pair);
         let slots = match (kind.has_outer(), kind.has_inner()) {
             (true, true) => pair,
@@ -847,6 +875,50 @@ impl<'a> JoinPlanner<'a> {
             estimate: None,
         }));
         // Past its memory it joins partition by partition, which gives the outer side's order up.
+        Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
+    }
+
+    /// Joins by the order of a value of the inner side.
+    fn range_join(
+        &self,
+        outer: Planned,
+        inner: Planned,
+        kind: NestedLoopKind,
+        ranges: Ranges,
+        across: &[Expression],
+    ) -> Planned {
+        let of_side = |value: Expression, side: &Planned| {
+            let mut value = self.guarded(value, across, &side.sources);
+            value.move_columns(&|slot| position(&side.slots, slot));
+            value
+        };
+        let bound = |bound: RangeBound| RangeBound { value: of_side(bound.value, &outer), ..bound };
+        let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
+        let (key, lower, upper) =
+            (of_side(ranges.key, &inner), ranges.lower.map(bound), ranges.upper.map(bound));
+        let beside = ranges.beside.map(|beside| RangeBeside {
+            key: of_side(beside.key, &inner),
+            bound: bound(beside.bound),
+            ..beside
+        });
+        let condition = condition_at(ranges.rest, &pair);
+        let slots = if kind.drops_inner() { outer.slots } else { pair };
+        let sources = outer.sources.union(&inner.sources).copied().collect();
+        let rows = outer.rows.max(inner.rows);
+        let cost = outer.cost + inner.cost + cost::range_join(inner.rows, outer.rows, rows);
+        let node = Node::RangeJoin(Arc::new(RangeJoin {
+            outer: outer.node,
+            inner: inner.node,
+            key,
+            collation: ranges.collation,
+            lower,
+            upper,
+            beside,
+            kind,
+            condition,
+            estimate: None,
+        }));
+        // Past its memory it joins block by block, which gives the outer side's order up.
         Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
     }
 
@@ -938,7 +1010,7 @@ impl<'a> JoinPlanner<'a> {
         }
     }
 
-    fn slot_type(&self, slot: usize) -> Option<SqlType> {
+    pub(super) fn slot_type(&self, slot: usize) -> Option<SqlType> {
         let slot = self.slots.get(slot)?;
         let SourceColumn::Field(place) = slot.column else { return Some(SqlType::BIGINT) };
         self.sources.get(slot.source)?.kind.column_type(place)

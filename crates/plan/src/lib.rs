@@ -10,6 +10,7 @@
 //! | `rewrite` | what is made of a FROM clause and its conditions before it is planned, a file for each rule |
 //! | `join` | joins: from a FROM clause to nodes |
 //! | `order`, `classes` | the order of joins and how each is done; columns that are equal to each other |
+//! | `range` | joins by ranges: what conditions find partners in an order |
 //! | `leaf` | one source read by itself |
 //! | `hint` | what PLAN clauses say, done |
 //! | `push` | conditions on derived tables, asked of what those are made of |
@@ -49,6 +50,7 @@ mod node_path;
 mod order;
 mod prefix;
 mod push;
+mod range;
 mod rewrite;
 mod subplan;
 mod text;

@@ -63,6 +63,8 @@ pub enum Node {
     NestedLoop(Arc<NestedLoop>),
     /// Joins by a table in memory of the inner side's rows.
     HashJoin(Arc<HashJoin>),
+    /// Joins by the order of a value of the inner side's rows.
+    RangeJoin(Arc<RangeJoin>),
     /// Orders.
     Sort(Arc<Sort>),
     /// Groups.
@@ -326,6 +328,54 @@ impl NestedLoopKind {
     pub fn drops_inner(self) -> bool {
         matches!(self, NestedLoopKind::Semi | NestedLoopKind::Anti)
     }
+}
+
+/// Joins by the order of a value of the inner side's rows. Rows are those of the outer side followed, unless the kind says
+/// otherwise, by those of the inner one.
+#[derive(Debug)]
+pub struct RangeJoin {
+    /// The side that is read second.
+    pub outer: Node,
+    /// The side that is read first and put in order, in memory while that is enough.
+    pub inner: Node,
+    /// The value by which inner rows are in order. Rows in which it is NULL have no partner.
+    pub key: Expression,
+    /// Order of texts.
+    pub collation: farbird_types::Collation,
+    /// What it must be above, if anything; of the outer row.
+    pub lower: Option<RangeBound>,
+    /// What it must be below, if anything; of the outer row.
+    pub upper: Option<RangeBound>,
+    /// What is asked of another value of the inner row.
+    pub beside: Option<RangeBeside>,
+    /// Which outer rows are handed out, and with what.
+    pub kind: NestedLoopKind,
+    /// What else must hold for a pair of rows.
+    pub condition: Option<Expression>,
+    /// What is expected of it, if the planner has said so: [`Node::estimate`].
+    pub estimate: Option<Estimate>,
+}
+
+/// One end of a range of inner values.
+#[derive(Debug)]
+pub struct RangeBound {
+    /// A value of the outer row.
+    pub value: Expression,
+    /// Whether it belongs to the range.
+    pub inclusive: bool,
+}
+
+/// That a second value of inner rows lies above, or below, one of the outer row.
+#[derive(Debug)]
+pub struct RangeBeside {
+    /// The value of the inner row.
+    pub key: Expression,
+    /// Order of texts.
+    pub collation: farbird_types::Collation,
+    /// Above rather than below.
+    pub above: bool,
+    /// What.
+    pub bound: RangeBound,
 }
 
 /// Joins by a table in memory of the inner side's rows. Rows are those of the outer side followed by those of the inner
@@ -662,6 +712,7 @@ impl Node {
             Node::Project(node) => identity(node),
             Node::NestedLoop(node) => identity(node),
             Node::HashJoin(node) => identity(node),
+            Node::RangeJoin(node) => identity(node),
             Node::Sort(node) => identity(node),
             Node::Aggregate(node) => identity(node),
             Node::Window(node) => identity(node),
@@ -687,6 +738,8 @@ impl Node {
             Node::NestedLoop(join) if join.kind.drops_inner() => join.outer.width(),
             Node::NestedLoop(join) => join.outer.width() + join.inner.width(),
             Node::HashJoin(join) => join.width(),
+            Node::RangeJoin(join) if join.kind.drops_inner() => join.outer.width(),
+            Node::RangeJoin(join) => join.outer.width() + join.inner.width(),
             Node::Sort(sort) => sort.input.width(),
             Node::Aggregate(aggregate) => aggregate.keys.len() + aggregate.calls.len(),
             Node::Window(window) => window.input.width() + window.calls.len(),

@@ -26,6 +26,7 @@ impl Node {
             Node::Filter(filter) => filter.estimate,
             Node::NestedLoop(join) => join.estimate,
             Node::HashJoin(join) => join.estimate,
+            Node::RangeJoin(join) => join.estimate,
             Node::Aggregate(aggregate) => aggregate.estimate,
             Node::Distinct(distinct) => distinct.estimate,
             _ => None,
@@ -56,6 +57,11 @@ impl Node {
                 let (outer, inner) = (join.outer.estimate(), join.inner.estimate());
                 let rows = outer.rows.max(inner.rows);
                 of(rows, outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows))
+            }
+            Node::RangeJoin(join) => {
+                let (outer, inner) = (join.outer.estimate(), join.inner.estimate());
+                let rows = outer.rows.max(inner.rows);
+                of(rows, outer.cost + inner.cost + cost::range_join(inner.rows, outer.rows, rows))
             }
             Node::Sort(sort) => sorted(&sort.input),
             Node::Window(window) => sorted(&window.input),
@@ -98,6 +104,7 @@ impl Node {
             Node::Filter(filter) => Arc::get_mut(filter).map(|filter| &mut filter.estimate),
             Node::NestedLoop(join) => Arc::get_mut(join).map(|join| &mut join.estimate),
             Node::HashJoin(join) => Arc::get_mut(join).map(|join| &mut join.estimate),
+            Node::RangeJoin(join) => Arc::get_mut(join).map(|join| &mut join.estimate),
             Node::Aggregate(aggregate) => Arc::get_mut(aggregate).map(|aggregate| &mut aggregate.estimate),
             Node::Distinct(distinct) => Arc::get_mut(distinct).map(|distinct| &mut distinct.estimate),
             _ => None,

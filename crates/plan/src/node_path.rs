@@ -39,6 +39,10 @@ fn put_before(node: &mut Node, name: &str) {
             let sides = Arc::get_mut(join).map(|join| [&mut join.outer, &mut join.inner]);
             sides.into_iter().flatten().for_each(|side| put_before(side, name));
         }
+        Node::RangeJoin(join) => {
+            let sides = Arc::get_mut(join).map(|join| [&mut join.outer, &mut join.inner]);
+            sides.into_iter().flatten().for_each(|side| put_before(side, name));
+        }
         Node::HashJoin(join) => {
             let sides = Arc::get_mut(join).map(|join| [&mut join.outer, &mut join.inner]);
             sides.into_iter().flatten().for_each(|side| put_before(side, name));

@@ -46,6 +46,8 @@ pub(super) struct Link {
     pub(super) fraction: f64,
     /// Whether a hash join can use it.
     pub(super) hashable: bool,
+    /// Whether a join by ranges can use it.
+    pub(super) is_range: bool,
     /// Whether a scan by columns can leave rows out by it: it is about numbers or dates.
     pub(super) filters: bool,
     /// The columns that it says are equal.
@@ -314,6 +316,12 @@ impl<'a> Order<'a> {
                     cost::left_out(member.rows, member.rows * share).min(build_joined + read / 2.0)
                 });
                 offer(read + build_joined - spared.unwrap_or(0.0), Method::BuildJoined);
+            } else if self.links_between(set, number).any(|link| link.is_range) {
+                let read = member.read_cost;
+                offer(read + cost::range_join(member.rows, before, rows), Method::BuildMember);
+                if member.leaves.is_none() {
+                    offer(read + cost::range_join(before, member.rows, rows), Method::BuildJoined);
+                }
             } else {
                 offer(member.read_cost + cost::all_pairs(member.rows, before, rows), Method::BuildMember);
             }
@@ -423,6 +431,7 @@ mod tests {
             members: 1 << left | 1 << right,
             fraction: 1.0 / distinct,
             hashable: true,
+            is_range: false,
             filters: false,
             equal: Some((left * 10, right * 10 + 1)),
         }
@@ -499,6 +508,7 @@ mod tests {
             members: 1 << left | 1 << right,
             fraction: 0.001,
             hashable: true,
+            is_range: false,
             filters: false,
             equal: Some((left, right)),
         };

@@ -106,6 +106,7 @@ fn item(node: &Node) -> Item {
         Node::NestedLoop(join) => {
             joined("JOIN", join.kind == NestedLoopKind::Inner, &join.outer, &join.inner)
         }
+        Node::RangeJoin(join) => joined("JOIN", join.kind == NestedLoopKind::Inner, &join.outer, &join.inner),
         Node::HashJoin(join) => {
             let inner = join.kind == HashJoinKind::Inner;
             match join.outer_keys.is_empty() {
@@ -236,6 +237,12 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
             explain_outer(join, below, out);
             explain_inner(join, below, out);
         }
+        Node::RangeJoin(join) => {
+            say(range_join(join.kind));
+            explain(&join.outer, below, out);
+            explain_line("Record Buffer", below, out);
+            explain(&join.inner, below + 1, out);
+        }
         Node::HashJoin(join) => {
             say(&hash_join(join));
             explain(&join.outer, below, out);
@@ -251,6 +258,16 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
             explain(&recursive.anchor, below, out);
             explain(&recursive.step, below, out);
         }
+    }
+}
+
+/// What a join by ranges is called.
+pub(crate) fn range_join(kind: NestedLoopKind) -> &'static str {
+    match kind {
+        NestedLoopKind::Inner => "Range Join (inner)",
+        NestedLoopKind::Left => "Range Join (outer)",
+        NestedLoopKind::Semi => "Range Join (semi)",
+        NestedLoopKind::Anti => "Range Join (anti)",
     }
 }
 
@@ -441,6 +458,10 @@ pub(crate) fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
             visit(&join.outer);
             visit(&join.inner);
         }
+        Node::RangeJoin(join) => {
+            visit(&join.outer);
+            visit(&join.inner);
+        }
         Node::HashJoin(join) => {
             visit(&join.outer);
             visit(&join.inner);
@@ -468,6 +489,11 @@ fn for_each_expression(node: &Node, visit: &mut dyn FnMut(&Expression)) {
             join.condition.iter().for_each(visit);
         }
         Node::HashJoin(join) => join.condition.iter().for_each(visit),
+        Node::RangeJoin(join) => {
+            let bounds = join.lower.iter().chain(&join.upper).map(|bound| &bound.value);
+            let beside = join.beside.iter().flat_map(|beside| [&beside.key, &beside.bound.value]);
+            bounds.chain(beside).chain([&join.key]).chain(&join.condition).for_each(visit);
+        }
         Node::Sort(sort) => sort.keys.iter().for_each(|key| visit(&key.value)),
         Node::Aggregate(aggregate) => {
             aggregate.keys.iter().for_each(|key| visit(&key.value));
