@@ -55,8 +55,9 @@ class Process:
 class Farlink:
     """An edge and an origin before a server; programs connect to `host` and `port`."""
 
-    def __init__(self, binary, server=None, rtt=None, transport="auto"):
-        """`server`: (host, port) of one that runs; None: `farbird serve --farlink`. `rtt`: a round trip such as 100ms; the link is TCP then."""
+    def __init__(self, binary, server=None, rtt=None, transport="auto", credentials=None):
+        """`server`: (host, port) of one that runs; None: `farbird serve --farlink`. `rtt`: a round trip such as 100ms; the link is TCP then.
+        `credentials`: (user, password) as whom the origin logs in itself, before a server that demands encryption."""
         self.binary = binary
         self.folder = tempfile.TemporaryDirectory(prefix="farbird-farlink-")
         self.host, self.port = "127.0.0.1", free_port()
@@ -70,7 +71,7 @@ class Farlink:
             self.server_host, self.server_port = server
             self.origin = self.command(
                 "origin", "origin", "--listen", farlink, "--server", f"{server[0]}:{server[1]}",
-                "--keys", "origin", "--config", "graces.toml")
+                "--keys", "origin", "--config", "graces.toml", *self.credentials(credentials))
         else:
             self.server_host, self.server_port = "127.0.0.1", free_port()
             self.origin = self.command(
@@ -79,7 +80,7 @@ class Farlink:
         self.link = None
         if rtt:
             port = free_port()
-            self.link = self.command("link", "lab", "proxy", "--listen", f"127.0.0.1:{port}", "--server", farlink, "--rtt", rtt)
+            self.link = self.command("link", "lab", "proxy", "--listen", f"127.0.0.1:{port}", "--to", farlink, "--rtt", rtt)
             farlink, transport = f"127.0.0.1:{port}", "tcp"
         self.edge = self.command(
             "edge", "edge", "--listen", f"{self.host}:{self.port}", "--origin", farlink, "--transport", transport,
@@ -87,6 +88,14 @@ class Farlink:
 
     def command(self, name, *arguments):
         return Process(self.binary, self.folder.name, f"farlink-{name}", arguments)
+
+    def credentials(self, credentials):
+        if not credentials:
+            return []
+        file = Path(self.folder.name, "credentials.toml")
+        file.touch(mode=0o600)
+        file.write_text('[users]\n{} = "{}"\n'.format(*credentials))
+        return ["--credentials", "credentials.toml"]
 
     def pair(self):
         def pair(*arguments):

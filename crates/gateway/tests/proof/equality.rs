@@ -79,7 +79,7 @@ impl Stage {
 }
 
 /// A line without what differs between databases: their names, and numbers of transactions.
-fn neutral(line: &String) -> String {
+fn neutral(line: &str) -> String {
     let line = line.replace("away.fdb", "near.fdb").replace("AWAY.FDB", "NEAR.FDB");
     match line.split_once("it is transaction ") {
         Some((before, after)) => {
@@ -89,8 +89,12 @@ fn neutral(line: &String) -> String {
     }
 }
 
+fn neutral_lines(log: &[String]) -> impl Iterator<Item = String> {
+    log.iter().map(|line| neutral(line))
+}
+
 fn compare(seed: u64, seen: &Played, expected: &Played) {
-    let (seen_lines, expected_lines) = (seen.log.iter().map(neutral), expected.log.iter().map(neutral));
+    let (seen_lines, expected_lines) = (neutral_lines(&seen.log), neutral_lines(&expected.log));
     for (index, (seen, expected_line)) in seen_lines.zip(expected_lines).enumerate() {
         if seen != expected_line {
             let before = expected.log[..index].join("\n");

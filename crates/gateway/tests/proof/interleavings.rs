@@ -275,8 +275,7 @@ impl Theatre {
         assert_eq!(seen.len(), expected.len(), "{isolation:?}");
         let Side::Far(_, world, _) = &far else { unreachable!() };
         world.pass(Duration::from_secs(1));
-        let used = world.site().rules().total().used;
-        used
+        world.site().rules().total().used
     }
 
     /// The same in each isolation; what may be answered by what was run ahead was.
