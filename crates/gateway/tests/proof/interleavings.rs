@@ -363,6 +363,56 @@ fn others_commit() {
     }
 }
 
+/// Others commit at the server, and nobody waits until the edge has heard of it. In READ COMMITTED an answer may then be as old as an ordinary
+/// reply would be that has been on its way for as long; what was seen once is never unseen, and what was heard of is seen.
+#[test]
+fn what_was_seen_in_read_committed_is_never_unseen() {
+    let theatre = Theatre::new(&[]);
+    theatre.run(FILL);
+    let far = Side::Far(&theatre.server, theatre.world(), theatre.world());
+    let [_, admin] = &theatre.admins;
+    let connection = far.attach(&far.options());
+    let total = "select min(total) from orders where customer = ?";
+    for isolation in
+        [Isolation::ReadCommitted, Isolation::ReadConsistency, Isolation::ReadCommittedNoRecordVersion]
+    {
+        run(admin, "update orders set total = 0");
+        far.pass();
+        let (mut written, mut seen) = (0, 0);
+        for round in 0..12 {
+            let transaction = begin(&connection, isolation);
+            let outer = connection.prepare(&transaction, CUSTOMERS).unwrap();
+            let inner = connection.prepare(&transaction, total).unwrap();
+            for (number, row) in connection.query(&transaction, &outer, &[]).unwrap().enumerate() {
+                let id = row.unwrap().to_values()[0].clone();
+                if round > 2 && (number + round) % 3 == 0 {
+                    written += 1;
+                    run(admin, &format!("update orders set total = {written}"));
+                    if (number + round) % 2 == 0 {
+                        far.pass();
+                        seen = written;
+                    }
+                }
+                let mut rows = connection.query(&transaction, &inner, &[id]).unwrap();
+                let Value::Integer { unscaled, .. } = rows.next().unwrap().unwrap().to_values()[0] else {
+                    panic!()
+                };
+                let now = unscaled / 100;
+                assert!(
+                    seen <= now && now <= written,
+                    "{isolation:?}: {now} was read, {seen} is known, {written} written"
+                );
+                seen = now;
+            }
+            connection.commit(transaction).unwrap();
+        }
+        assert!(written > 10);
+    }
+    let Side::Far(_, world, _) = &far else { unreachable!() };
+    assert!(world.site().rules().total().used > 0, "nothing was run ahead");
+    connection.close().unwrap();
+}
+
 /// What is not committed is not seen; in READ COMMITTED NO RECORD VERSION it stands in the way.
 #[test]
 fn others_have_not_committed() {
