@@ -6,6 +6,7 @@ use farbird_wire::crypt::keys::Keys;
 use farbird_wire::packet::{Accept, Attach, Response};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
 
+use super::information::Kept;
 use crate::message::RequestId;
 
 /// How far the login is.
@@ -61,6 +62,8 @@ pub(super) struct Attachment {
     pub(super) context: Arc<[u8]>,
     /// Whether the session is still as it was attached: no SET BIND, SET ROLE and the like.
     pub(super) is_plain: bool,
+    /// What the server has said of it and stays.
+    pub(super) information: Kept,
 }
 
 /// How far a program's second connection is.

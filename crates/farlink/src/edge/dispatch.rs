@@ -124,6 +124,7 @@ impl Program {
 
             Request::ConnectRequest { .. } => self.relay(&request, 0, Some(Effect::Auxiliary)),
             Request::DatabaseInformation(information) => self.database_information(information),
+            Request::TransactionInformation(information) => self.transaction_information(information),
             Request::Compile { ref blr, .. } => {
                 let blr = blr.clone();
                 self.make(&request, |handle| Effect::Compiled { handle, blr });
@@ -191,8 +192,34 @@ impl Program {
         if let Some(response) = key.as_ref().and_then(|key| self.site.find_information(key)) {
             return self.answer(response, Some(Saved::Information));
         }
-        let effect = key.map(|key| Effect::Information { key: Box::new(key) });
+        if let Some(key) = key {
+            let effect = Some(Effect::Information { key: Box::new(key) });
+            return self.relay(&Request::DatabaseInformation(information), 0, effect);
+        }
+        let stays = information::is_constant_of_attachment(&information.items);
+        let kept = self.attachment.as_ref().filter(|_| stays).map(|attachment| &attachment.information);
+        if let Some(response) = kept.and_then(|kept| kept.find(&information)) {
+            return self.answer(response, Some(Saved::Information));
+        }
+        let effect = stays.then(|| self.to_be_kept(0, &information));
         self.relay(&Request::DatabaseInformation(information), 0, effect);
+    }
+
+    fn to_be_kept(&self, transaction: u16, asked: &Information) -> Effect {
+        Effect::Kept { transaction, asked: Box::new(asked.clone()), by: self.requests }
+    }
+
+    fn transaction_information(&mut self, information: Information) {
+        let handle = information.object.0;
+        let stays = information::is_constant_of_transaction(&information.items);
+        let kept =
+            self.objects.transaction(handle).filter(|_| stays).map(|transaction| &transaction.information);
+        let (is_known, found) = (kept.is_some(), kept.and_then(|kept| kept.find(&information)));
+        if let Some(response) = found {
+            return self.answer(response, Some(Saved::Information));
+        }
+        let effect = is_known.then(|| self.to_be_kept(handle, &information));
+        self.relay(&Request::TransactionInformation(information), 0, effect);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_wire::packet::{AcceptWithData, Request, StatementText};
+use farbird_wire::packet::{AcceptWithData, Information, Request, StatementText};
 
 use super::greeting::Greeting;
 use super::information;
@@ -28,6 +28,8 @@ pub(super) enum Effect {
     Prepared { statement: u16, text: Box<StatementText>, key: Option<Box<Key>> },
     /// Something was asked about a statement.
     StatementInformation { described: Arc<Described>, items: Vec<u8>, room: u32 },
+    /// Something that stays was asked about the attachment, or about a transaction if it is not 0; by which of the program's requests.
+    Kept { transaction: u16, asked: Box<Information>, by: u64 },
     /// Something constant was asked about the database.
     Information { key: Box<information::Key> },
     /// A statement was to be executed: its transaction, the handle that a transaction which it begins has, whose cursor it opens.

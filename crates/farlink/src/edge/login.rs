@@ -19,6 +19,7 @@ use super::attachment::{Attachment, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
 use super::greeting::Greeting;
+use super::information::Kept;
 use crate::message::RequestId;
 
 /// Longest name of a program that is shown.
@@ -141,6 +142,7 @@ impl Program {
             database,
             strict_transactions: strict,
             is_plain: context.is_some(),
+            information: Kept::default(),
             context: Arc::from(context.unwrap_or_default()),
         });
     }

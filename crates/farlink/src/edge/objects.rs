@@ -13,6 +13,7 @@ use farbird_wire::protocol::{HANDLES_MAX, Handle};
 
 use super::blob_contents::{Contents, Place};
 use super::cursors::Rows;
+use super::information::Kept;
 use super::record::Standing;
 use super::statement_cache::Described;
 use crate::message::{Answered, Cursor, Fingerprint, Question, Relation, RequestId};
@@ -39,6 +40,8 @@ pub(super) struct Transaction {
     pub(super) wrote: bool,
     /// Whether it may have changed definitions.
     pub(super) redefined: bool,
+    /// What the server has said of it and stays.
+    pub(super) information: Kept,
     /// Contents of BLOBs that came with rows, and the order in which they came.
     pub(super) blobs: HashMap<u64, Arc<Contents>>,
     pub(super) blob_order: VecDeque<u64>,

@@ -179,6 +179,18 @@ impl Program {
             (Effect::StatementInformation { described, items, room }, Some(response)) => {
                 described.keep_information(items, room, response);
             }
+            (Effect::Kept { transaction, asked, by }, Some(response)) if by == self.requests => {
+                // The program has waited for it: its handle means what it meant.
+                let kept = match transaction {
+                    0 => self.attachment.as_mut().map(|attachment| &mut attachment.information),
+                    handle => {
+                        self.objects.transaction(handle).map(|transaction| &mut transaction.information)
+                    }
+                };
+                if let Some(kept) = kept {
+                    kept.keep(*asked, response);
+                }
+            }
             (Effect::Information { key }, Some(response)) => self.site.keep_information(*key, response),
             (Effect::Opened { statement, cursor }, None) => self.forget_cursor(statement, cursor),
             (Effect::BlobOpened { handle, cursor }, None) => {

@@ -995,3 +995,48 @@ fn what_became_of_a_commit_is_waited_for() {
         }
     }
 }
+
+/// A transaction keeps its number until it ends, an attachment as long as it is there.
+#[test]
+fn what_stays_is_asked_once() {
+    let site = site(true);
+    let mut played = Played::attached(&site, 1);
+    let information = |object: u16, item: u8| Information {
+        object: Handle(object),
+        incarnation: 0,
+        items: vec![item],
+        buffer_length: BufferLength(64),
+    };
+    let number = |handle: u16| Request::TransactionInformation(information(handle, 4));
+    let attachment = Request::DatabaseInformation(information(0, 22));
+    let told = |data: u8| [Reply::Response(Response::data(Handle(0), vec![data]))];
+    played.says(&begin());
+    played.answers(1);
+    for (request, data) in [(number(1), 7), (attachment.clone(), 8)] {
+        played.asked();
+        played.says(&request);
+        let id = played.relayed();
+        played.replies(id, &told(data));
+        assert_eq!(played.response().data, [data]);
+        played.says(&request);
+        assert_eq!(played.response().data, [data]);
+        assert_eq!(played.asked(), []);
+    }
+    // Going on it has another number; and so has the next transaction of its handle.
+    played.says(&Request::CommitRetaining(Handle(1)));
+    played.answers(1);
+    played.asked();
+    played.says(&number(1));
+    let id = played.relayed();
+    played.replies(id, &told(9));
+    played.answers(1);
+    played.says(&Request::Rollback(Handle(1)));
+    played.says(&begin());
+    played.answers(2);
+    played.asked();
+    played.says(&number(1));
+    played.relayed();
+    // What changes is asked each time.
+    played.says(&Request::TransactionInformation(information(1, 7)));
+    played.relayed();
+}

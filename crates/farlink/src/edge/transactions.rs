@@ -11,6 +11,7 @@ use farbird_wire::protocol::Handle;
 use super::Program;
 use super::counters::Saved;
 use super::effect::Effect;
+use super::information::Kept;
 use super::objects::{BlobKind, CursorPlace, Object, Transaction};
 
 /// Whether a transaction of this TPB can be begun without asking: nothing in it can fail or wait.
@@ -70,6 +71,10 @@ impl Program {
     /// op_commit, op_rollback and their retaining forms.
     pub(super) fn finish_transaction(&mut self, request: &Request, handle: Handle, retains: bool) {
         if retains {
+            // What goes on has another number.
+            if let Some(transaction) = self.objects.transaction(handle.0) {
+                transaction.information = Kept::default();
+            }
             self.speculate(|speculator, rules| speculator.retained(rules, handle.0));
         }
         let ends_here = match self.objects.transaction(handle.0) {
