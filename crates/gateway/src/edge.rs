@@ -406,7 +406,7 @@ impl Shared {
             if let Some(channel) = message.channel()
                 && let Some(program) = self.programs.lock().get(&channel)
             {
-                let _ = program.inbox.send(Item::Message(message, charge));
+                let _ = program.inbox.send(Item::Message(Box::new(message), charge));
             }
         }
     }

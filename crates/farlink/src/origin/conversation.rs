@@ -1000,21 +1000,18 @@ impl Conversation {
     /// Takes a request of a program for which the origin logs in: gives whether it goes to the server.
     fn takes_own_login(&mut self, id: RequestId, request: &mut Request) -> bool {
         let is_in = self.logging_in.as_ref().is_none_or(|logging_in| logging_in.is_program_in);
-        match request {
+        let goes_on = match request {
             Request::ContinueAuthentication(step) if !is_in => {
                 self.program_logs_in(id, step);
                 return false;
             }
-            Request::Attach(attach) | Request::Create(attach) => {
-                if self.own_attach(attach) {
-                    return true;
-                }
-            }
-            _ if is_in => return true,
-            _ => {}
+            Request::Attach(attach) | Request::Create(attach) => self.own_attach(attach),
+            _ => is_in,
+        };
+        if !goes_on {
+            self.end("the program has not logged in");
         }
-        self.end("the program has not logged in");
-        false
+        goes_on
     }
 
     fn ask_facts(&mut self) {

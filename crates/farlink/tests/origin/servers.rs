@@ -50,7 +50,7 @@ impl OwnServer {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (server, _) = runtime.block_on(Server::start(config, Some(PASSWORD.to_owned()))).unwrap();
         let (address, farlink) = (server.local_address(), server.farlink());
-        OwnServer { runtime, server: Some(server), address, farlink, folder: folder }
+        OwnServer { runtime, server: Some(server), address, farlink, folder }
     }
 
     /// Where a database lies.

@@ -170,20 +170,25 @@ impl Task {
         self.program.auxiliary_gone();
     }
 
-    fn told(&mut self, item: Item) {
-        let now = self.shared.hub.now();
-        match item {
-            Item::Message(ToEdge::On { tell, .. }, charge) => {
+    fn message(&mut self, message: ToEdge, charge: u32) {
+        match message {
+            ToEdge::On { tell, .. } => {
                 self.has_news = true;
-                self.program.tell(tell, now);
+                self.program.tell(tell, self.shared.hub.now());
                 self.shared.hub.taken(self.channel, charge);
             }
-            Item::Message(ToEdge::Closed { reason, .. }, _) => {
+            ToEdge::Closed { reason, .. } => {
                 tracing::debug!("channel {} is closed by the origin: {reason}", self.channel.0);
                 self.program.closed(&reason);
             }
             // Not on a channel: the site has seen it.
-            Item::Message(..) => {}
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, item: Item) {
+        match item {
+            Item::Message(message, charge) => self.message(*message, charge),
             Item::LinkLost => self.program.link_lost(),
             Item::LinkRestored => self.program.link_restored(),
             Item::Over(reason) => self.program.closed(reason),

@@ -52,7 +52,7 @@ pub struct EdgeOptions {
 /// What a program's task is told.
 pub(super) enum Item {
     /// A message on its channel, and what to give back when it is done with.
-    Message(ToEdge, u32),
+    Message(Box<ToEdge>, u32),
     /// The link has been gone for longer than programs are kept waiting.
     LinkLost,
     /// It is there again.

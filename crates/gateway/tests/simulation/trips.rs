@@ -97,7 +97,7 @@ fn counted_loop(connection: &Connection, is_behind_rows: bool) -> Vec<(u32, Vec<
             seen.push((0, inner.next().unwrap().unwrap().to_values()));
         }
         seen.push((connection.counts(&orders).unwrap().selected, customer));
-        while let Some(row) = inner.next() {
+        for row in inner.by_ref() {
             seen.push((0, row.unwrap().to_values()));
         }
         drop(inner);
