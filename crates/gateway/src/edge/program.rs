@@ -22,6 +22,8 @@ const READ_BYTES: usize = 64 << 10;
 /// How long a program may take for its last bytes.
 const LAST_BYTES: Duration = Duration::from_secs(5);
 
+/// Messages that are taken in before the program is given what they lead to.
+const TOLD_AT_ONCE: usize = 16;
 /// How soon the status page sees what a program has open.
 const SHOWN_EVERY: Duration = Duration::from_millis(500);
 
@@ -131,7 +133,15 @@ impl Task {
                     self.program.wake(self.shared.hub.now());
                 }
                 item = inbox.recv(), if may_make => match item {
-                    Some(item) => self.told(item),
+                    Some(item) => {
+                        self.told(item);
+                        // What came with it is known before the program has its answer and asks on: what a statement reads is told
+                        // behind its description, and decides whether its execution may be run ahead.
+                        for _ in 1..TOLD_AT_ONCE {
+                            let Ok(item) = inbox.try_recv() else { break };
+                            self.told(item);
+                        }
+                    }
                     None => self.program.closed("the edge is shut down"),
                 },
                 _ = self.shown_every.tick(), if self.has_news => self.show(),
