@@ -12,15 +12,15 @@ use farbird_budget::Reservation;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::Aggregate;
 use farbird_types::{Result, Value};
-use farbird_vector::{Column, Failed};
+use farbird_vector::{Column, Failed, Vectors};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
-use crate::groups::{CallColumns, Group, GroupTable};
+use crate::groups::{CallColumns, Group, GroupTable, OrderedGroups};
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
 use crate::spill::{Sorted, Sorter};
-use crate::vector::{Program, Rows};
+use crate::vector::{ColumnKind, Program, Rows};
 
 pub(crate) use crate::groups::RunningCall;
 
@@ -28,9 +28,8 @@ pub(crate) use crate::groups::RunningCall;
 pub(crate) struct AggregateOperator {
     aggregate: Arc<Aggregate>,
     input: Input,
-    groups: std::vec::IntoIter<(Vec<u8>, Group)>,
-    /// The next group of those in memory.
-    head: Option<(Vec<u8>, Group)>,
+    /// Those in memory.
+    groups: Option<OrderedGroups>,
     /// What those are charged to.
     memory: Option<Reservation>,
     /// Rows of groups that had no place in memory.
@@ -44,18 +43,28 @@ pub(crate) struct AggregateOperator {
 enum Input {
     Rows(Box<dyn Operator>),
     Columns(Box<ColumnSource>),
+    /// An operator that hands out columns.
+    Vectors(Box<dyn Operator>),
 }
 
 impl AggregateOperator {
     pub(crate) fn new(aggregate: &Arc<Aggregate>, build: Build) -> AggregateOperator {
         let input = match ColumnSource::of(&aggregate.input) {
             Some(source) if can_use_columns(aggregate, &source) => Input::Columns(Box::new(source)),
-            _ => Input::Rows(build(&aggregate.input)),
+            _ => {
+                let mut input = build(&aggregate.input);
+                match input.has_vectors() && !is_volatile(aggregate) {
+                    true => {
+                        input.want(&wanted(aggregate));
+                        Input::Vectors(input)
+                    }
+                    false => Input::Rows(input),
+                }
+            }
         };
         AggregateOperator {
             input,
-            groups: Vec::new().into_iter(),
-            head: None,
+            groups: None,
             memory: None,
             overflow: Sorted::empty(),
             overflow_head: None,
@@ -87,10 +96,16 @@ impl AggregateOperator {
                 }
                 source.clear();
             }
+            Input::Vectors(input) => {
+                let mut programs = None;
+                let mut vectors = Vectors::default();
+                while input.next_vectors(context, COLUMN_ROWS_MAX, &mut vectors)? {
+                    filling.add_vectors(&vectors, &mut programs, context)?;
+                }
+            }
         }
         self.memory = Some(filling.groups.take_memory());
-        self.groups = filling.groups.into_ordered(&context.session.interrupt)?.into_iter();
-        self.head = self.groups.next();
+        self.groups = Some(filling.groups.into_ordered(&context.session.interrupt)?);
         self.overflow = filling.overflow.finish(&context.session.interrupt)?;
         self.overflow_head = self.overflow.next(&context.session.interrupt)?;
         self.filled = true;
@@ -99,20 +114,19 @@ impl AggregateOperator {
 
     /// The next group in the order of the keys. Groups in memory and those of the overflow have no key in common.
     fn next_group(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
-        let from_memory = match (&self.head, &self.overflow_head) {
+        let in_memory = self.groups.as_ref().and_then(OrderedGroups::next_key);
+        let from_memory = match (in_memory, &self.overflow_head) {
             (None, None) => return Ok(None),
-            (Some((memory, _)), Some((overflow, _))) => memory < overflow,
+            (Some(memory), Some((overflow, _))) => memory < overflow.as_slice(),
             (memory, _) => memory.is_some(),
         };
-        if from_memory {
-            let next = self.groups.next();
-            if next.is_none() {
+        if from_memory && let Some(groups) = &mut self.groups {
+            let row = groups.next(context)?;
+            if groups.next_key().is_none() {
+                self.groups = None;
                 self.memory = None;
             }
-            return match std::mem::replace(&mut self.head, next) {
-                Some((_, group)) => group.finish(context).map(Some),
-                None => Ok(None),
-            };
+            return Ok(row);
         }
         let aggregate = self.aggregate.clone();
         let Some((key, row)) = self.overflow_head.take() else { return Ok(None) };
@@ -147,6 +161,44 @@ impl Filling<'_> {
         Ok(())
     }
 
+    /// Takes rows that an operator has handed out.
+    fn add_vectors(
+        &mut self,
+        vectors: &Vectors,
+        programs: &mut Option<(Vec<ColumnKind>, Option<AggregatePrograms>)>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        context.check_interrupt()?;
+        let kinds = ColumnKind::of_vectors(vectors);
+        if programs.as_ref().is_none_or(|(compiled, _)| *compiled != kinds) {
+            let compiled = AggregatePrograms::compile(self.aggregate, &kinds, context);
+            *programs = Some((kinds, compiled));
+        }
+        let computed = match programs {
+            Some((_, Some(programs))) => programs.run(&Rows::of(vectors), context),
+            _ => Err(Failed),
+        };
+        let mut row = Vec::new();
+        match computed {
+            Ok((keys, calls)) => {
+                for place in self.groups.add_columns(vectors.len(), &keys, &calls, context)? {
+                    context.check_interrupt()?;
+                    row.clear();
+                    vectors.read_row(place as usize, &mut row);
+                    let (_, order) = self.groups.keys_of(&row, context)?;
+                    self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)?;
+                }
+                Ok(())
+            }
+            Err(Failed) => (0..vectors.len()).try_for_each(|place| {
+                context.check_interrupt()?;
+                row.clear();
+                vectors.read_row(place, &mut row);
+                self.add_row(&row, context)
+            }),
+        }
+    }
+
     /// Takes the rows at hand of a source.
     fn add_columns(
         &mut self,
@@ -156,7 +208,7 @@ impl Filling<'_> {
     ) -> Result<()> {
         let count = source.selection().len();
         if programs.is_none() && count >= COLUMN_ROWS_MIN {
-            *programs = AggregatePrograms::compile(self.aggregate, source, context);
+            *programs = AggregatePrograms::compile(self.aggregate, source.kinds(), context);
         }
         let left = match programs {
             None => Err(Failed),
@@ -206,12 +258,11 @@ struct AggregatePrograms {
 impl AggregatePrograms {
     fn compile(
         aggregate: &Aggregate,
-        source: &ColumnSource,
+        kinds: &[ColumnKind],
         context: &mut ExecutionContext<'_>,
     ) -> Option<AggregatePrograms> {
-        let types = source.types();
         let mut values = |expressions: &mut dyn Iterator<Item = &Expression>| -> Option<Vec<Program>> {
-            expressions.map(|expression| Program::value(expression, types, context)).collect()
+            expressions.map(|expression| Program::value(expression, kinds, context)).collect()
         };
         let keys = values(&mut aggregate.keys.iter().map(|key| &key.value))?;
         let mut calls = Vec::with_capacity(aggregate.calls.len());
@@ -220,7 +271,7 @@ impl AggregatePrograms {
         }
         for ((_, filter), call) in calls.iter_mut().zip(&aggregate.calls) {
             if let Some(condition) = &call.filter {
-                *filter = Some(Program::condition(condition, types, context)?);
+                *filter = Some(Program::condition(condition, kinds, context)?);
             }
         }
         let programs =
@@ -252,41 +303,54 @@ impl AggregatePrograms {
     }
 }
 
+/// All that is computed of the rows.
+fn expressions(aggregate: &Aggregate) -> impl Iterator<Item = &Expression> {
+    let arguments = aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+    aggregate.keys.iter().map(|key| &key.value).chain(arguments)
+}
+
+fn is_volatile(aggregate: &Aggregate) -> bool {
+    expressions(aggregate).any(Expression::is_volatile)
+}
+
+/// The columns of the input that are looked at.
+fn wanted(aggregate: &Aggregate) -> Vec<bool> {
+    let mut wanted = vec![false; aggregate.input.width()];
+    for expression in expressions(aggregate) {
+        expression.for_each_column(&mut |position| {
+            if let Some(wanted) = wanted.get_mut(position) {
+                *wanted = true;
+            }
+        });
+    }
+    wanted
+}
+
 /// Whether all that is computed of the rows can be computed by columns.
 fn can_use_columns(aggregate: &Aggregate, source: &ColumnSource) -> bool {
-    let arguments = aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
-    aggregate.keys.iter().map(|key| &key.value).chain(arguments).all(|expression| {
-        let mut is_there = true;
-        expression.for_each_column(&mut |position| is_there &= position < source.types().len());
-        is_there && !expression.is_volatile()
-    })
+    let kinds = source.kinds().len();
+    !is_volatile(aggregate) && wanted(aggregate).iter().skip(kinds).all(|wanted| !wanted)
 }
 
 impl Operator for AggregateOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
-        self.groups = Vec::new().into_iter();
-        self.head = None;
+        self.groups = None;
         self.memory = None;
         self.overflow = Sorted::empty();
         self.overflow_head = None;
         match &mut self.input {
-            Input::Rows(input) => input.open(context),
+            Input::Rows(input) | Input::Vectors(input) => input.open(context),
             Input::Columns(source) => source.open(context),
         }
     }
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
-        let is_volatile = {
-            let arguments =
-                self.aggregate.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
-            self.aggregate.keys.iter().map(|key| &key.value).chain(arguments).any(Expression::is_volatile)
-        };
         // Whole groups are left out.
-        let key = self.aggregate.keys.get(column).filter(|_| !is_volatile);
+        let key = self.aggregate.keys.get(column).filter(|_| !is_volatile(&self.aggregate));
         if let Some(Expression::Column(position)) = key.map(|key| &key.value) {
             match &mut self.input {
-                Input::Rows(input) => input.restrict(*position, keys),
+                Input::Rows(input) | Input::Vectors(input) => input.restrict(*position, keys),
                 Input::Columns(source) => source.restrict(*position, keys),
             }
         }

@@ -82,6 +82,11 @@ impl Batch {
         self.values.get(start..start + self.width).unwrap_or_default()
     }
 
+    /// The values of all rows, one after the other.
+    pub(crate) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
     /// All rows in order.
     pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
         (0..self.rows).map(|index| self.row(index))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use farbird_expression::ExecutionContext;
 use farbird_types::Result;
+use farbird_vector::Vectors;
 
 use crate::batch::Batch;
 use crate::column_rows::ColumnRows;
@@ -35,11 +36,14 @@ pub(crate) struct ColumnScanOperator {
     column_rows_next: usize,
     /// Whether most of the rows looked at by columns were selected.
     is_dense: bool,
+    /// Which columns are looked at.
+    wanted: Vec<bool>,
 }
 
 impl ColumnScanOperator {
     pub(crate) fn new(source: ColumnSource) -> ColumnScanOperator {
         ColumnScanOperator {
+            wanted: vec![true; source.width()],
             source: source.with_operator(),
             place: 0,
             rows_next: None,
@@ -98,6 +102,32 @@ impl Operator for ColumnScanOperator {
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         self.source.restrict(column, keys);
+    }
+
+    fn has_vectors(&self) -> bool {
+        true
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.wanted = columns.to_vec();
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        let rows = self.rows_next.unwrap_or(rows_max);
+        if !self.source.next(context, rows)? {
+            *vectors = Vectors::default();
+            return Ok(false);
+        }
+        let selected = self.source.selection().len();
+        self.rows_next =
+            Some(if selected * GROWTH <= rows_max { rows.saturating_mul(GROWTH) } else { rows_max });
+        *vectors = self.source.take(&self.wanted)?;
+        Ok(true)
     }
 
     fn next_columns(

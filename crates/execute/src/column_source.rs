@@ -8,23 +8,25 @@ use std::sync::Arc;
 
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::{Access, Filter, Node, TableScan};
-use farbird_record::ColumnValues;
+use farbird_record::{ColumnValues, ColumnVector};
 use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
-use farbird_vector::Failed;
 use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
+use farbird_vector::{Column, Failed, Nulls, Operand, Vectors};
 
 use crate::batch::row_number;
 use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
 use crate::measured::ScanMeasure;
 use crate::named_rows::NamedRows;
-use crate::vector::{Possible, Program, Rows};
+use crate::vector::{ColumnKind, Possible, Program, Rows};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
 pub(crate) const COLUMN_ROWS_MIN: usize = 64;
 /// Most rows of a batch.
 pub(crate) const COLUMN_ROWS_MAX: usize = 8_192;
+/// Of a batch of which fewer rows than one in so many are left, these are decoded by themselves.
+const SCATTERED_ROWS: usize = 32;
 /// Most values of a batch of which all columns may be decoded.
 const COLUMN_VALUES_MAX: usize = 1 << 18;
 
@@ -34,8 +36,9 @@ const SPARSE_ROWS: usize = 10;
 /// Reads a table.
 pub(crate) struct ColumnSource {
     scan: Arc<TableScan>,
-    /// The type of each column.
+    /// The type of each column, and its kind.
     types: Vec<SqlType>,
+    kinds: Vec<ColumnKind>,
     /// The innermost first.
     filters: Vec<ColumnFilter>,
     /// Behind the filters: columns whose values must be among the keys of joins; for this opening, and for the next one.
@@ -73,8 +76,10 @@ impl ColumnSource {
     pub(crate) fn of(node: &Node) -> Option<ColumnSource> {
         match node {
             Node::Table(scan) if matches!(scan.access, Access::Natural | Access::Rows(_)) => {
+                let types = column_types(scan);
                 Some(ColumnSource {
-                    types: column_types(scan),
+                    kinds: types.iter().map(ColumnKind::of_type).collect(),
+                    types,
                     scan: scan.clone(),
                     filters: Vec::new(),
                     restrictions: Vec::new(),
@@ -110,9 +115,9 @@ impl ColumnSource {
         }
     }
 
-    /// The type of each column; the row number is none.
-    pub(crate) fn types(&self) -> &[SqlType] {
-        &self.types
+    /// The kind of each column; the row number is none.
+    pub(crate) fn kinds(&self) -> &[ColumnKind] {
+        &self.kinds
     }
 
     /// Values per row.
@@ -235,6 +240,51 @@ impl ColumnSource {
         read_rows(&mut self.batch, &self.scan, &pick(&self.selection, places), out)
     }
 
+    /// The rows at hand, of those columns that are wanted, and nothing is at hand any more.
+    pub(crate) fn take(&mut self, wanted: &[bool]) -> Result<Vectors> {
+        let is_wanted = |position: usize| wanted.get(position).is_some_and(|wanted| *wanted);
+        let rows = self.selection.len();
+        let mut columns = vec![None; self.width()];
+        if rows < self.batch.len() / SCATTERED_ROWS {
+            let mut values = Vec::new();
+            read_rows(&mut self.batch, &self.scan, &self.selection, &mut values)?;
+            for (position, column) in
+                columns.iter_mut().enumerate().filter(|(position, _)| is_wanted(*position))
+            {
+                let mut vector = ColumnVector::default();
+                let sql_type = self.types.get(position).unwrap_or(&SqlType::BIGINT);
+                for value in values
+                    .iter_mut()
+                    .skip(position)
+                    .step_by(self.scan.width + usize::from(self.scan.row_number))
+                {
+                    let pushed = vector.push(sql_type, std::mem::take(value));
+                    pushed.map_err(|_| Error::internal("a value that is not of its column's type"))?;
+                }
+                *column = Some(exchanged(&vector, sql_type, None));
+            }
+        } else {
+            self.batch.load((0..self.scan.width).filter(|position| is_wanted(*position)))?;
+            let places = (rows < self.batch.len()).then_some(self.selection.as_slice());
+            for (position, column) in columns.iter_mut().enumerate() {
+                if let (true, Some(vector), Some(sql_type)) =
+                    (is_wanted(position), self.batch.column(position), self.batch.column_type(position))
+                {
+                    *column = Some(exchanged(vector, sql_type, places));
+                }
+            }
+        }
+        if let Some(numbers) = columns.get_mut(self.scan.width)
+            && is_wanted(self.scan.width)
+        {
+            let ids = self.batch.row_ids();
+            let number = |place: &u32| ids.get(*place as usize).map_or(Value::Null, |row| row_number(*row));
+            *numbers = Some(Column::of_values(self.selection.iter().map(number).collect()));
+        }
+        self.clear();
+        Ok(Vectors::new(rows, columns))
+    }
+
     /// Selects the rows for which the conditions are true, up to the first for which one of them fails.
     fn select(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.selection = match &mut self.named {
@@ -252,7 +302,7 @@ impl ColumnSource {
             // Few rows of many are worth no decoding of columns.
             let is_sparse = self.named.is_some() && self.selection.len() < self.batch.len() / SPARSE_ROWS;
             if filter.compiled.is_none() && !is_sparse && self.batch.len() >= COLUMN_ROWS_MIN {
-                filter.compiled = Some(CompiledFilter::of(condition, &self.types, context));
+                filter.compiled = Some(CompiledFilter::of(condition, &self.kinds, context));
             }
             let by_columns = match &filter.compiled {
                 Some(compiled) if !is_sparse => {
@@ -294,6 +344,42 @@ impl ColumnSource {
             measure.without_partner(selected - self.selection.len());
         }
         Ok(())
+    }
+}
+
+/// A column of a table, or some places of it, for another operator.
+fn exchanged(vector: &ColumnVector, sql_type: &SqlType, places: Option<&[u32]>) -> Column<'static> {
+    fn picked<T: Copy + Default>(values: &[T], places: Option<&[u32]>) -> Vec<T> {
+        match places {
+            None => values.to_vec(),
+            Some(places) => {
+                places.iter().map(|place| values.get(*place as usize).copied().unwrap_or_default()).collect()
+            }
+        }
+    }
+    let nulls = || Nulls::of_bits(vector.nulls(), places);
+    match (vector.values(), ColumnKind::of_type(sql_type)) {
+        (ColumnValues::Numbers(numbers), ColumnKind::Numbers(unit)) => {
+            Column::Numbers(Operand::many(picked(numbers, places), nulls()), unit)
+        }
+        (ColumnValues::Numbers(numbers), ColumnKind::Truths) => {
+            let flags = Operand::many(picked(numbers, places), nulls());
+            let rows = places.map_or(numbers.len(), <[u32]>::len);
+            Column::Truths(flags.test(Operand::one(Some(0)), rows, |flag: i64, zero: i64| flag != zero))
+        }
+        (ColumnValues::Doubles(doubles), ColumnKind::Doubles) => {
+            Column::Doubles(Operand::many(picked(doubles, places), nulls()))
+        }
+        (ColumnValues::Doubles(doubles), ColumnKind::Floats) => {
+            Column::Floats(Operand::many(picked(doubles, places), nulls()))
+        }
+        _ => {
+            let value = |place: usize| vector.value(place, sql_type).unwrap_or_default();
+            Column::Values(match places {
+                None => (0..vector.len()).map(value).collect(),
+                Some(places) => places.iter().map(|place| value(*place as usize)).collect(),
+            })
+        }
     }
 }
 
@@ -347,14 +433,18 @@ struct Selected {
 }
 
 impl CompiledFilter {
-    fn of(condition: &Expression, types: &[SqlType], context: &mut ExecutionContext<'_>) -> CompiledFilter {
+    fn of(
+        condition: &Expression,
+        kinds: &[ColumnKind],
+        context: &mut ExecutionContext<'_>,
+    ) -> CompiledFilter {
         let mut conjuncts = Vec::new();
         condition.clone().into_conjuncts(&mut conjuncts);
         let mut compiled = CompiledFilter { programs: Vec::new(), rest: Vec::new() };
         for conjunct in conjuncts {
             // What comes behind a volatile part is not computed before it.
             let program = match compiled.rest.is_empty() {
-                true => Program::condition(&conjunct, types, context),
+                true => Program::condition(&conjunct, kinds, context),
                 false => None,
             };
             match program {

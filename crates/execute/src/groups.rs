@@ -3,40 +3,39 @@
 //! They are charged to the statement: when it has no room for another group its rows are for others to sort.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
-use farbird_budget::{Reservation, row_bytes};
+use farbird_budget::{Reservation, heap_bytes};
 use farbird_expression::{ExecutionContext, evaluate_all};
-use farbird_function::Accumulator;
+use farbird_function::{Accumulator, GroupedAccumulator, GroupedRows};
 use farbird_plan::{Aggregate, AggregateCall};
 use farbird_session::Interrupt;
 use farbird_types::key::KeyPart;
 use farbird_types::{Collation, Error, Result, Value, compare};
 use farbird_vector::truth::TRUE;
-use farbird_vector::{Column, Selection};
+use farbird_vector::{Column, Operand, Selection, Unit};
 
 use crate::blob_keys::BlobKeys;
 use crate::distinct_set::DistinctSet;
-use crate::ordering::sort_by;
+use crate::folded_hash::FoldedState;
+use crate::keyed_rows::KeyedRows;
 use crate::sort::append_key;
 
 /// What an accumulator takes, more or less. Those that keep texts charge them themselves.
 const ACCUMULATOR_BYTES: usize = 96;
 /// What an entry of the tables of groups takes beside its key: the tables are half full, and there is room to sort.
 const ENTRY_BYTES: usize = 160;
+/// What a number takes in the bytes that order groups.
+const NUMBER_ORDER_BYTES: usize = 12;
 /// Up to so many groups rows are told apart by counting them, above by sorting.
 const COUNTED_GROUPS_MAX: usize = 4_096;
 /// Of a row whose group has no place in memory.
 const NO_GROUP: u32 = u32::MAX;
 
-/// One group.
+/// One group by itself.
 pub(crate) struct Group {
     keys: Vec<Value>,
     calls: Vec<RunningCall>,
-    /// What the first of its rows that failed failed with: its row in the result is not one but that error, which comes
-    /// behind the groups before.
-    error: Option<Error>,
 }
 
 /// One aggregate of one group.
@@ -107,15 +106,7 @@ impl RunningCall {
         places: Selection<'_>,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
-        let filtered = columns.filter.as_ref().map(|truths| {
-            let mut list = Vec::new();
-            places.for_each(|place| {
-                if truths.get(place) == Some(&TRUE) {
-                    list.push(place as u32);
-                }
-            });
-            list
-        });
+        let filtered = columns.filtered(places);
         let places = filtered.as_deref().map_or(places, Selection::Listed);
         if self.seen.is_none() {
             return self.accumulator.add_columns(context, &columns.arguments, places);
@@ -156,7 +147,7 @@ impl RunningCall {
 impl Group {
     pub(crate) fn start(aggregate: &Aggregate, keys: Vec<Value>) -> Group {
         let calls = aggregate.calls.iter().map(RunningCall::start_in_group).collect();
-        Group { keys, calls, error: None }
+        Group { keys, calls }
     }
 
     /// Takes a row.
@@ -172,35 +163,11 @@ impl Group {
         Ok(())
     }
 
-    /// Takes rows of columns.
-    fn add_columns(
-        &mut self,
-        aggregate: &Aggregate,
-        columns: &[CallColumns<'_>],
-        places: Selection<'_>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        for ((running, call), columns) in self.calls.iter_mut().zip(&aggregate.calls).zip(columns) {
-            running.add_columns(call, columns, places, context)?;
-        }
-        Ok(())
-    }
-
-    /// Takes rows by `add`, if none has failed yet.
-    fn add_unless_failed(&mut self, add: impl FnOnce(&mut Group) -> Result<()>) {
-        if self.error.is_none() {
-            self.error = add(self).err();
-        }
-    }
-
     /// The group's row: keys and results.
     ///
     /// # Errors
     /// Those of its rows and results.
     pub(crate) fn finish(self, context: &mut ExecutionContext<'_>) -> Result<Vec<Value>> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
         let mut row = self.keys;
         for call in self.calls {
             row.push(call.finish(context)?);
@@ -219,53 +186,173 @@ pub(crate) struct CallColumns<'a> {
 /// Groups by key.
 pub(crate) struct GroupTable {
     aggregate: Arc<Aggregate>,
-    groups: Vec<Group>,
-    /// By the bytes that order the groups.
-    by_order: HashMap<Vec<u8>, u32>,
+    count: u32,
+    /// The keys of each group, one behind the other.
+    keys: Vec<Value>,
+    calls: Vec<Calls>,
+    /// What the first row that failed of a group failed with: its row in the result is not one but that error, which
+    /// comes behind the groups before.
+    errors: HashMap<u32, Error>,
+    /// By the bytes that order the groups. None while all keys came as numbers of the same units, which say by themselves
+    /// which group is theirs.
+    by_order: Option<HashMap<Vec<u8>, u32>>,
+    units: Vec<Unit>,
     /// By the keys as columns have them. Several may lead to one group: texts that differ in case only.
     by_number: HashMap<i64, u32, FoldedState>,
+    null_group: Option<u32>,
     by_bytes: HashMap<Vec<u8>, u32, FoldedState>,
     memory: Reservation,
     blobs: BlobKeys,
+}
+
+/// One aggregate of all groups.
+enum Calls {
+    /// Side by side.
+    Grouped(Box<dyn GroupedAccumulator>),
+    /// Each by itself: with DISTINCT, without keys, and where the function knows no better.
+    Single(Vec<Option<RunningCall>>),
+}
+
+impl Calls {
+    fn of(call: &AggregateCall, has_keys: bool) -> Calls {
+        match call.function.start_grouped.filter(|_| has_keys && !call.distinct) {
+            Some(start) => Calls::Grouped(start(&call.argument_types, &call.result)),
+            None => Calls::Single(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, call: &AggregateCall) {
+        match self {
+            Calls::Grouped(accumulators) => accumulators.push(),
+            Calls::Single(calls) => calls.push(Some(RunningCall::start_in_group(call))),
+        }
+    }
+
+    fn group_bytes(&self) -> usize {
+        match self {
+            Calls::Grouped(accumulators) => accumulators.group_bytes(),
+            Calls::Single(_) => 2 * size_of::<Option<RunningCall>>() + ACCUMULATOR_BYTES,
+        }
+    }
+
+    /// Takes a row.
+    fn add(
+        &mut self,
+        call: &AggregateCall,
+        group: u32,
+        row: &[Value],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        match self {
+            Calls::Single(calls) => match calls.get_mut(group as usize) {
+                Some(Some(running)) => running.add(call, row, context),
+                _ => Ok(()),
+            },
+            Calls::Grouped(accumulators) => {
+                if let Some(filter) = &call.filter
+                    && filter.truth(row, context)? != Some(true)
+                {
+                    return Ok(());
+                }
+                let arguments = evaluate_all(&call.arguments, row, context)?;
+                accumulators.add(group, context, &arguments)
+            }
+        }
+    }
+
+    /// The result of a group; asked for once.
+    fn finish(&mut self, group: u32, context: &mut ExecutionContext<'_>) -> Result<Value> {
+        match self {
+            Calls::Grouped(accumulators) => accumulators.result(group, context),
+            Calls::Single(calls) => match calls.get_mut(group as usize).and_then(Option::take) {
+                Some(running) => running.finish(context),
+                None => Err(Error::internal("a group that has been finished before")),
+            },
+        }
+    }
 }
 
 impl GroupTable {
     /// No groups; without keys the one group that there always is. All are charged to a reservation.
     pub(crate) fn new(aggregate: &Arc<Aggregate>, memory: Reservation) -> GroupTable {
         let state = FoldedState::new();
+        let has_keys = !aggregate.keys.is_empty();
         let mut table = GroupTable {
-            aggregate: aggregate.clone(),
-            groups: Vec::new(),
-            by_order: HashMap::new(),
+            count: 0,
+            keys: Vec::new(),
+            calls: aggregate.calls.iter().map(|call| Calls::of(call, has_keys)).collect(),
+            errors: HashMap::new(),
+            by_order: None,
+            units: Vec::new(),
             by_number: HashMap::with_hasher(state),
+            null_group: None,
             by_bytes: HashMap::with_hasher(state),
             memory,
             blobs: BlobKeys::default(),
+            aggregate: aggregate.clone(),
         };
-        if aggregate.keys.is_empty() {
-            table.find(&[], Vec::new);
+        if !has_keys {
+            table.begin(Vec::new(), 0);
         }
         table
     }
 
-    /// The group of a key; a new one takes the key's values. `None` if there is no place for it.
-    fn find(&mut self, order: &[u8], keys: impl FnOnce() -> Vec<Value>) -> Option<u32> {
-        if let Some(group) = self.by_order.get(order) {
-            return Some(*group);
-        }
-        let group = u32::try_from(self.groups.len()).ok().filter(|group| *group != NO_GROUP)?;
-        let keys = keys();
+    /// Begins a group, whose order takes so many bytes; `None` if there is no place for it.
+    fn begin(&mut self, keys: Vec<Value>, order_bytes: usize) -> Option<u32> {
+        let group = Some(self.count).filter(|group| *group != NO_GROUP)?;
         let bytes = ENTRY_BYTES
-            + 2 * (size_of::<Group>() + order.len())
-            + row_bytes(&keys)
-            + self.aggregate.calls.len() * (size_of::<RunningCall>() + ACCUMULATOR_BYTES);
+            + 2 * order_bytes
+            + 2 * size_of_val(keys.as_slice())
+            + keys.iter().map(heap_bytes).sum::<usize>()
+            + self.calls.iter().map(Calls::group_bytes).sum::<usize>();
         // One group fits anywhere.
         if !self.memory.try_grow(bytes) && group > 0 {
             return None;
         }
-        self.groups.push(Group::start(&self.aggregate, keys));
-        self.by_order.insert(order.to_vec(), group);
+        self.keys.extend(keys);
+        for (calls, call) in self.calls.iter_mut().zip(&self.aggregate.calls) {
+            calls.push(call);
+        }
+        self.count += 1;
         Some(group)
+    }
+
+    /// The group of a key; a new one takes the key's values. `None` if there is no place for it.
+    fn find(&mut self, order: &[u8], keys: impl FnOnce() -> Vec<Value>) -> Result<Option<u32>> {
+        if let Some(group) = self.by_order()?.get(order) {
+            return Ok(Some(*group));
+        }
+        let group = self.begin(keys(), order.len());
+        if let (Some(group), Some(by_order)) = (group, &mut self.by_order) {
+            by_order.insert(order.to_vec(), group);
+        }
+        Ok(group)
+    }
+
+    /// The groups by what orders them.
+    fn by_order(&mut self) -> Result<&HashMap<Vec<u8>, u32>> {
+        if self.by_order.is_none() {
+            let mut by_order = HashMap::with_capacity(self.count as usize);
+            for group in 0..self.count {
+                let mut order = Vec::new();
+                self.append_order(group, &mut order)?;
+                by_order.insert(order, group);
+            }
+            self.by_order = Some(by_order);
+        }
+        Ok(self.by_order.get_or_insert_default())
+    }
+
+    fn keys_of_group(&self, group: u32) -> &[Value] {
+        let width = self.aggregate.keys.len();
+        self.keys.get(group as usize * width..(group as usize + 1) * width).unwrap_or_default()
+    }
+
+    fn append_order(&self, group: u32, order: &mut Vec<u8>) -> Result<()> {
+        for (value, key) in self.keys_of_group(group).iter().zip(&self.aggregate.keys) {
+            append_key(value, &ordered_by(key.collation), order)?;
+        }
+        Ok(())
     }
 
     /// Takes a row with its keys, as values and as the bytes that order them; false if there is no place for its group.
@@ -279,11 +366,28 @@ impl GroupTable {
         row: &[Value],
         context: &mut ExecutionContext<'_>,
     ) -> Result<bool> {
-        let Some(group) = self.find(order, || keys) else { return Ok(false) };
-        match self.groups.get_mut(group as usize) {
-            Some(group) if self.aggregate.keys.is_empty() => group.add(&self.aggregate, row, context)?,
-            Some(group) => group.add_unless_failed(|group| group.add(&self.aggregate, row, context)),
-            None => {}
+        let group = match self.aggregate.keys.is_empty() {
+            true => 0,
+            false => match self.find(order, || keys)? {
+                Some(group) => group,
+                None => return Ok(false),
+            },
+        };
+        if self.errors.contains_key(&group) {
+            return Ok(true);
+        }
+        let mut add = || -> Result<()> {
+            for (calls, call) in self.calls.iter_mut().zip(&self.aggregate.calls) {
+                calls.add(call, group, row, context)?;
+            }
+            Ok(())
+        };
+        match add() {
+            Err(error) if self.aggregate.keys.is_empty() => return Err(error),
+            Err(error) => {
+                self.errors.insert(group, error);
+            }
+            Ok(()) => {}
         }
         Ok(true)
     }
@@ -301,22 +405,49 @@ impl GroupTable {
     ) -> Result<Vec<u32>> {
         let aggregate = self.aggregate.clone();
         if keys.is_empty() {
-            if let Some(group) = self.groups.first_mut() {
-                group.add_columns(&aggregate, calls, Selection::All(rows), context)?;
+            for ((running, call), columns) in self.calls.iter_mut().zip(&aggregate.calls).zip(calls) {
+                if let Calls::Single(groups) = running
+                    && let Some(Some(running)) = groups.first_mut()
+                {
+                    running.add_columns(call, columns, Selection::All(rows), context)?;
+                }
             }
             return Ok(Vec::new());
         }
         let numbers = self.numbers_of(rows, keys, context)?;
-        let mut left = Vec::new();
-        for (number, places) in told_apart(&numbers, self.groups.len()) {
-            let Some(group) = self.groups.get_mut(number as usize) else {
-                left = places;
-                continue;
-            };
-            group.add_unless_failed(|group| {
-                group.add_columns(&aggregate, calls, Selection::Listed(&places), context)
-            });
+        let (with_group, left): (Vec<u32>, Vec<u32>) = match numbers.contains(&NO_GROUP) {
+            false => (Vec::new(), Vec::new()),
+            true => (0..rows as u32).partition(|row| numbers.get(*row as usize) != Some(&NO_GROUP)),
+        };
+        let places = if left.is_empty() { Selection::All(rows) } else { Selection::Listed(&with_group) };
+        let mut told_apart = None;
+        for ((running, call), columns) in self.calls.iter_mut().zip(&aggregate.calls).zip(calls) {
+            let errors = &mut self.errors;
+            match running {
+                Calls::Grouped(accumulators) => {
+                    let filtered = columns.filtered(places);
+                    let places = filtered.as_deref().map_or(places, Selection::Listed);
+                    let rows = GroupedRows { arguments: &columns.arguments, places, groups: &numbers };
+                    accumulators.add_columns(context, &rows, &mut |group, error| {
+                        errors.entry(group).or_insert(error);
+                    });
+                }
+                Calls::Single(groups) => {
+                    let by_group = told_apart.get_or_insert_with(|| by_group(&numbers, groups.len()));
+                    for (group, places) in by_group.iter() {
+                        let Some(Some(running)) = groups.get_mut(*group as usize) else { continue };
+                        if !errors.contains_key(group)
+                            && let Err(error) =
+                                running.add_columns(call, columns, Selection::Listed(places), context)
+                        {
+                            errors.insert(*group, error);
+                        }
+                    }
+                }
+            }
         }
+        // A statement that must stop fails as a whole.
+        context.check_interrupt()?;
         Ok(left)
     }
 
@@ -327,53 +458,29 @@ impl GroupTable {
         keys: &[Column<'_>],
         context: &mut ExecutionContext<'_>,
     ) -> Result<Vec<u32>> {
-        let mut numbers = Vec::with_capacity(rows);
-        if let [Column::Numbers(column, _)] = keys {
-            let mut null_group = None;
-            // Rows of one group often follow each other.
-            let mut latest = None;
-            for row in 0..rows {
-                let number = match (column.get(row), latest) {
-                    (Some(key), Some((latest_key, group))) if key == latest_key => group,
-                    (Some(key), _) => {
-                        let group = match self.by_number.get(&key) {
-                            Some(group) => *group,
-                            None => {
-                                let group = self.find_values(keys, row, context)?;
-                                if group != NO_GROUP {
-                                    self.by_number.insert(key, group);
-                                }
-                                group
-                            }
-                        };
-                        latest = Some((key, group));
-                        group
-                    }
-                    (None, _) => match null_group {
-                        Some(group) => group,
-                        None => {
-                            let group = self.find_values(keys, row, context)?;
-                            null_group = Some(group);
-                            group
-                        }
-                    },
-                };
-                numbers.push(number);
-            }
-            return Ok(numbers);
+        let is_canonical = self.is_canonical(keys)?;
+        if let [Column::Numbers(column, _)] = keys
+            && is_canonical
+        {
+            return self.numbers_of_numbers(rows, keys, column, context);
         }
+        let mut numbers = Vec::with_capacity(rows);
         let mut bytes = Vec::new();
-        for row in 0..rows {
-            bytes.clear();
-            keys.iter().for_each(|key| append_representation(key, row, &mut bytes));
-            let number = match self.by_bytes.get(&bytes) {
+        let mut ends = Vec::with_capacity(rows);
+        representations(rows, keys, &mut bytes, &mut ends);
+        let mut start = 0;
+        for (row, end) in ends.into_iter().enumerate() {
+            let bytes = bytes.get(start..end).unwrap_or_default();
+            start = end;
+            let number = match self.by_bytes.get(bytes) {
                 Some(group) => *group,
                 None => {
-                    let group = self.find_values(keys, row, context)?;
+                    let group = self.find_values(keys, row, is_canonical, context)?;
                     // As many spellings as there are rows may lead to a few groups: those for which there is no memory are
-                    // looked up by their order.
-                    if group != NO_GROUP && self.memory.try_grow(bytes.len() + ENTRY_BYTES) {
-                        self.by_bytes.insert(bytes.clone(), group);
+                    // looked up by their order. Numbers have but one.
+                    if group != NO_GROUP && (is_canonical || self.memory.try_grow(bytes.len() + ENTRY_BYTES))
+                    {
+                        self.by_bytes.insert(bytes.to_vec(), group);
                     }
                     group
                 }
@@ -383,16 +490,84 @@ impl GroupTable {
         Ok(numbers)
     }
 
+    /// As [`GroupTable::numbers_of`] for one key of plain numbers.
+    fn numbers_of_numbers(
+        &mut self,
+        rows: usize,
+        keys: &[Column<'_>],
+        column: &Operand<'_, i64>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Vec<u32>> {
+        let mut numbers = Vec::with_capacity(rows);
+        // Rows of one group often follow each other.
+        let mut latest = None;
+        for row in 0..rows {
+            let number = match (column.get(row), latest) {
+                (Some(key), Some((latest_key, group))) if key == latest_key => group,
+                (Some(key), _) => {
+                    let group = match self.by_number.get(&key) {
+                        Some(group) => *group,
+                        None => {
+                            let group = self.find_values(keys, row, true, context)?;
+                            if group != NO_GROUP {
+                                self.by_number.insert(key, group);
+                            }
+                            group
+                        }
+                    };
+                    latest = Some((key, group));
+                    group
+                }
+                (None, _) => match self.null_group {
+                    Some(group) => group,
+                    None => {
+                        let group = self.find_values(keys, row, true, context)?;
+                        self.null_group = Some(group).filter(|group| *group != NO_GROUP);
+                        group
+                    }
+                },
+            };
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    /// Whether keys are numbers of the same units as all before, so that what they are says which group is theirs.
+    fn is_canonical(&mut self, keys: &[Column<'_>]) -> Result<bool> {
+        let unit = |key: &Column<'_>| match key {
+            Column::Numbers(_, unit) => Some(*unit),
+            _ => None,
+        };
+        let Some(units) = keys.iter().map(unit).collect::<Option<Vec<Unit>>>() else {
+            self.by_order()?;
+            return Ok(false);
+        };
+        if self.units.is_empty() {
+            self.units = units;
+            return Ok(true);
+        }
+        if self.units != units {
+            self.by_order()?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     /// The group of a row of columns.
     fn find_values(
         &mut self,
         keys: &[Column<'_>],
         row: usize,
+        is_canonical: bool,
         context: &mut ExecutionContext<'_>,
     ) -> Result<u32> {
         let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect::<Result<_>>()?;
+        if is_canonical && self.by_order.is_none() {
+            let order_bytes = values.len() * NUMBER_ORDER_BYTES;
+            return Ok(self.begin(values, order_bytes).unwrap_or(NO_GROUP));
+        }
         let (values, order) = self.key(values.into_iter(), context)?;
-        Ok(self.find(&order, || values).unwrap_or(NO_GROUP))
+        Ok(self.find(&order, || values)?.unwrap_or(NO_GROUP))
     }
 
     /// What the groups are charged to, for whoever has them next.
@@ -433,25 +608,88 @@ impl GroupTable {
         Ok((keys, order))
     }
 
-    /// The groups in the order of their keys, with the bytes that order them.
+    /// The groups in the order of their keys.
     ///
     /// # Errors
     /// The interrupt's.
-    pub(crate) fn into_ordered(self, interrupt: &Interrupt) -> Result<Vec<(Vec<u8>, Group)>> {
-        let mut groups: Vec<Option<(Vec<u8>, Group)>> = Vec::new();
-        groups.resize_with(self.groups.len(), || None);
-        let mut keys: Vec<Vec<u8>> = vec![Vec::new(); self.groups.len()];
-        for (key, number) in self.by_order {
-            if let Some(place) = keys.get_mut(number as usize) {
-                *place = key;
+    pub(crate) fn into_ordered(mut self, interrupt: &Interrupt) -> Result<OrderedGroups> {
+        let mut order = KeyedRows::default();
+        match self.by_order.take() {
+            Some(by_order) => by_order.into_iter().for_each(|(key, group)| {
+                order.push(&key, [Value::integer(i64::from(group))]);
+            }),
+            None => {
+                let mut key = Vec::new();
+                for group in 0..self.count {
+                    key.clear();
+                    self.append_order(group, &mut key)?;
+                    order.push(&key, [Value::integer(i64::from(group))]);
+                }
             }
         }
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        sort_by(&mut order, |left, right| keys.get(*left).cmp(&keys.get(*right)), interrupt)?;
-        for ((place, key), group) in groups.iter_mut().zip(keys).zip(self.groups) {
-            *place = Some((key, group));
+        order.sort(interrupt)?;
+        self.by_number = HashMap::with_hasher(FoldedState::new());
+        self.by_bytes = HashMap::with_hasher(FoldedState::new());
+        let mut ordered = OrderedGroups { groups: self, order, head: None, key: Vec::new() };
+        ordered.advance();
+        Ok(ordered)
+    }
+}
+
+/// Groups on their way out, in the order of their keys.
+pub(crate) struct OrderedGroups {
+    groups: GroupTable,
+    order: KeyedRows,
+    /// The next group, and the bytes that order it.
+    head: Option<u32>,
+    key: Vec<u8>,
+}
+
+impl OrderedGroups {
+    /// The bytes that order the next group; `None` at the end.
+    pub(crate) fn next_key(&self) -> Option<&[u8]> {
+        self.head.map(|_| self.key.as_slice())
+    }
+
+    /// The row of the next group: keys and results.
+    ///
+    /// # Errors
+    /// Those of its rows and results.
+    pub(crate) fn next(&mut self, context: &mut ExecutionContext<'_>) -> Result<Option<Vec<Value>>> {
+        let Some(group) = self.head else { return Ok(None) };
+        self.advance();
+        if let Some(error) = self.groups.errors.remove(&group) {
+            return Err(error);
         }
-        Ok(order.into_iter().filter_map(|number| groups.get_mut(number)?.take()).collect())
+        let width = self.groups.aggregate.keys.len();
+        let mut row = Vec::with_capacity(width + self.groups.calls.len());
+        let keys = self.groups.keys.get_mut(group as usize * width..(group as usize + 1) * width);
+        row.extend(keys.unwrap_or_default().iter_mut().map(std::mem::take));
+        for calls in &mut self.groups.calls {
+            row.push(calls.finish(group, context)?);
+        }
+        Ok(Some(row))
+    }
+
+    fn advance(&mut self) {
+        self.head = match self.order.next_with(&mut self.key) {
+            Some([Value::Integer { unscaled, .. }]) => u32::try_from(*unscaled).ok(),
+            _ => None,
+        };
+    }
+}
+
+impl CallColumns<'_> {
+    /// The rows, among some, that FILTER lets through; `None` without one.
+    fn filtered(&self, places: Selection<'_>) -> Option<Vec<u32>> {
+        let truths = self.filter.as_ref()?;
+        let mut list = Vec::new();
+        places.for_each(|place| {
+            if truths.get(place) == Some(&TRUE) {
+                list.push(place as u32);
+            }
+        });
+        Some(list)
     }
 }
 
@@ -461,7 +699,7 @@ pub(crate) fn ordered_by(collation: Collation) -> KeyPart {
 }
 
 /// The places of the rows of each group, by a number for each row; those without a group last.
-fn told_apart(numbers: &[u32], groups: usize) -> Vec<(u32, Vec<u32>)> {
+fn by_group(numbers: &[u32], groups: usize) -> Vec<(u32, Vec<u32>)> {
     if groups > COUNTED_GROUPS_MAX {
         let mut pairs: Vec<(u32, u32)> = numbers.iter().copied().zip(0..).collect();
         pairs.sort_unstable();
@@ -477,6 +715,14 @@ fn told_apart(numbers: &[u32], groups: usize) -> Vec<(u32, Vec<u32>)> {
         }
     }
     (0..).zip(lists).filter(|(_, list)| !list.is_empty()).collect()
+}
+
+/// Appends for each row bytes that only equal keys have, and where they end.
+fn representations(rows: usize, keys: &[Column<'_>], bytes: &mut Vec<u8>, ends: &mut Vec<usize>) {
+    for row in 0..rows {
+        keys.iter().for_each(|key| append_representation(key, row, bytes));
+        ends.push(bytes.len());
+    }
 }
 
 /// Appends bytes that only equal values of a column have.
@@ -506,62 +752,5 @@ fn append_representation(column: &Column<'_>, row: usize, out: &mut Vec<u8>) {
             Some(value) => compare::equality_key(value, Collation(0), out),
             None => out.push(0),
         },
-    }
-}
-
-/// A quick hash with a seed of its own for each table, so that nobody can prepare keys that collide.
-#[derive(Debug, Clone, Copy)]
-struct FoldedState {
-    seed: u64,
-}
-
-impl FoldedState {
-    fn new() -> FoldedState {
-        FoldedState { seed: RandomState::new().hash_one(0u8) | 1 }
-    }
-}
-
-impl BuildHasher for FoldedState {
-    type Hasher = FoldedHasher;
-
-    fn build_hasher(&self) -> FoldedHasher {
-        FoldedHasher { seed: self.seed, state: self.seed }
-    }
-}
-
-/// Multiplies to 128 bits and folds both halves together.
-struct FoldedHasher {
-    seed: u64,
-    state: u64,
-}
-
-impl FoldedHasher {
-    fn fold(&mut self, word: u64) {
-        /// Any odd number with bits all over.
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-        let product = u128::from(self.state ^ word) * u128::from(self.seed.wrapping_mul(FACTOR) | 1);
-        self.state = (product as u64) ^ ((product >> 64) as u64);
-    }
-}
-
-impl Hasher for FoldedHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(place, byte)| *place = *byte);
-            self.fold(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.fold(number as u64);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.fold(number as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.state
     }
 }

@@ -5,6 +5,9 @@
 //! divided again. What cannot be divided because it is (nearly) all of one key is joined by blocks: as many inner rows as
 //! fit, against all outer rows of the partition.
 //!
+//! While the inner side fits and the outer one comes by columns all is done by columns ([`crate::column_join`]); what is divided
+//! is rows.
+//!
 //! # Promises
 //! - Each side is read once, however large it is: what its rows do when they are made happens once.
 //! - Rows come in the order of the outer side while the inner one fits in memory, else in no particular order.
@@ -15,9 +18,12 @@ use std::sync::Arc;
 use farbird_budget::Reservation;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::{HashJoin, HashJoinKind, JoinKey};
-use farbird_types::{Result, Value, compare};
+use farbird_types::{Error, Result, Value, compare};
+use farbird_vector::Vectors;
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::column_join::ColumnJoin;
+use crate::column_source::COLUMN_ROWS_MAX;
 use crate::join_table::{HashedKey, JoinTable};
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
@@ -33,11 +39,24 @@ const LEVELS_MAX: u32 = 5;
 /// help either.
 const HARDLY_DIVIDED_QUARTERS: u64 = 3;
 
+/// By how much more rows are joined each time for those who take them one by one, and most.
+const JOINED_GROWTH: usize = 4;
+const JOINED_ROWS_MAX: usize = 1_024;
+
 /// Joins by a table of the inner side's rows.
 pub(crate) struct HashJoinOperator {
     join: Arc<HashJoin>,
     outer: Box<dyn Operator>,
     inner: Box<dyn Operator>,
+    /// The join by columns, if that is possible, and whether it runs since the operator was opened.
+    columns: Option<Box<ColumnJoin>>,
+    by_columns: bool,
+    /// Rows that it has joined and that are to be handed out one by one, and how many have been; how many are joined next.
+    joined: Vectors,
+    joined_place: usize,
+    joined_next: Option<usize>,
+    /// What follows rows that were joined one by one and handed out by columns.
+    error: Option<Error>,
     hashing: RandomState,
     table: Option<JoinTable>,
     /// What the rows of the outer side are divided into, while they are still to be read; the inner side has been.
@@ -92,9 +111,17 @@ struct Division {
 
 impl HashJoinOperator {
     pub(crate) fn new(join: &Arc<HashJoin>, build: Build) -> HashJoinOperator {
-        HashJoinOperator {
-            outer: build(&join.outer),
+        let outer = build(&join.outer);
+        let columns = ColumnJoin::of(join).filter(|_| outer.has_vectors()).map(Box::new);
+        let mut operator = HashJoinOperator {
+            outer,
             inner: build(&join.inner),
+            columns,
+            by_columns: false,
+            joined: Vectors::default(),
+            joined_place: 0,
+            joined_next: None,
+            error: None,
             hashing: RandomState::new(),
             table: None,
             dividing: None,
@@ -108,7 +135,105 @@ impl HashJoinOperator {
             matched: false,
             inner_from: None,
             join: join.clone(),
+        };
+        operator.tell_wanted();
+        operator
+    }
+
+    /// Tells both sides which of their columns are looked at.
+    fn tell_wanted(&mut self) {
+        if let Some(columns) = &self.columns {
+            self.outer.want(&columns.wanted_outer());
+            self.inner.want(&columns.wanted_inner());
         }
+    }
+
+    /// Reads the inner side, by columns as long as it has room.
+    fn read_inner_columns(
+        &mut self,
+        mut join: Box<ColumnJoin>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        join.open(context.budget.reserve());
+        let wanted = join.wanted_inner();
+        let mut batch = Batch::new(self.join.inner.width(), BATCH_ROWS_MAX);
+        let mut division: Option<Division> = None;
+        while let Some(rows) = self.next_inner_columns(&mut batch, &wanted, context)? {
+            match &mut division {
+                Some(division) => self.divide_inner(&rows, division, context)?,
+                None => {
+                    if let Some(parts) = join.push_inner(rows, context)? {
+                        let mut started = Division::new(0, context)?;
+                        for rows in parts {
+                            self.divide_inner(&rows, &mut started, context)?;
+                        }
+                        division = Some(started);
+                    }
+                }
+            }
+        }
+        self.by_columns = division.is_none();
+        match division {
+            Some(_) => self.table = Some(self.new_table(context)),
+            None => join.end_inner(),
+        }
+        self.dividing = division;
+        self.columns = Some(join);
+        Ok(())
+    }
+
+    /// The next rows of the inner side by columns, however they come.
+    fn next_inner_columns(
+        &mut self,
+        batch: &mut Batch,
+        wanted: &[bool],
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<Option<Vectors>> {
+        if self.inner.has_vectors() {
+            let mut rows = Vectors::default();
+            let found = self.inner.next_vectors(context, COLUMN_ROWS_MAX, &mut rows)?;
+            return Ok(found.then_some(rows));
+        }
+        let found = self.inner.next(context, batch)?;
+        Ok(found.then(|| Vectors::of_rows(batch.len(), batch.values(), wanted)))
+    }
+
+    fn divide_inner(
+        &self,
+        rows: &Vectors,
+        division: &mut Division,
+        context: &mut ExecutionContext<'_>,
+    ) -> Result<()> {
+        let mut row = Vec::new();
+        for number in 0..rows.len() {
+            context.check_interrupt()?;
+            row.clear();
+            rows.read_row(number, &mut row);
+            let key = self.key_of_inner(&row, context)?;
+            if key.is_some() || self.join.kind.keeps_inner() {
+                division.push_inner(key.as_ref(), &row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands out rows that were joined by columns.
+    fn next_joined(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        if self.joined_place >= self.joined.len() {
+            self.joined_place = 0;
+            let rows_max = self.joined_next.unwrap_or(batch.limit());
+            self.joined_next = Some((rows_max * JOINED_GROWTH).min(JOINED_ROWS_MAX));
+            let Some(columns) = &mut self.columns else { return Ok(false) };
+            if !columns.next(self.outer.as_mut(), context, rows_max, &mut self.joined)? {
+                return Ok(false);
+            }
+        }
+        while !batch.is_full() && self.joined_place < self.joined.len() {
+            let (row, width) = (self.joined_place, self.joined.width());
+            batch.push((0..width).map(|position| self.joined.value(row, position)));
+            self.joined_place += 1;
+        }
+        Ok(true)
     }
 
     /// Reads the inner side, into the table while it has room.
@@ -141,17 +266,36 @@ impl HashJoinOperator {
 
     /// Tells the outer side which keys there are, if rows without a partner are dropped.
     fn restrict_outer(&mut self, context: &ExecutionContext<'_>) {
-        let (Some(table), None) = (&self.table, &self.dividing) else { return };
-        if self.join.kind.keeps_outer() || self.join.condition.as_ref().is_some_and(Expression::is_volatile) {
+        if self.dividing.is_some()
+            || self.join.kind.keeps_outer()
+            || self.join.condition.as_ref().is_some_and(Expression::is_volatile)
+        {
             return;
         }
-        for (of_outer, of_inner) in self.join.outer_keys.iter().zip(&self.join.inner_keys) {
+        let in_columns =
+            self.columns.as_ref().filter(|_| self.by_columns).and_then(|columns| columns.table());
+        for (part, (of_outer, of_inner)) in self.join.outer_keys.iter().zip(&self.join.inner_keys).enumerate()
+        {
             let (Expression::Column(outer), Expression::Column(inner)) = (&of_outer.value, &of_inner.value)
             else {
                 continue;
             };
-            let keys = (0..table.len()).filter_map(|number| table.row(number).get(*inner));
-            if let Some(keys) = KeyFilter::of(keys, context.budget.reserve()) {
+            let memory = context.budget.reserve();
+            let filter = match (in_columns, &self.table) {
+                (Some(table), _) if table.len() == 0 => {
+                    KeyFilter::of_numbers(None, std::iter::empty(), memory)
+                }
+                (Some(table), _) => table
+                    .keys()
+                    .numbers(part)
+                    .and_then(|(unit, numbers)| KeyFilter::of_numbers(Some(unit), numbers, memory)),
+                (None, Some(table)) => {
+                    let keys = (0..table.len()).filter_map(|number| table.row(number).get(*inner));
+                    KeyFilter::of(keys, memory)
+                }
+                (None, None) => None,
+            };
+            if let Some(keys) = filter {
                 self.outer.restrict(*outer, &Arc::new(keys));
             }
         }
@@ -429,8 +573,16 @@ impl Operator for HashJoinOperator {
         self.outer_place = 0;
         self.running = false;
         self.inner_from = None;
+        self.by_columns = false;
+        self.joined = Vectors::default();
+        self.joined_place = 0;
+        self.joined_next = None;
+        self.error = None;
         self.inner.open(context)?;
-        self.read_inner(context)?;
+        match self.columns.take() {
+            Some(columns) => self.read_inner_columns(columns, context)?,
+            None => self.read_inner(context)?,
+        }
         self.restrict_outer(context);
         self.outer.open(context)
     }
@@ -449,8 +601,46 @@ impl Operator for HashJoinOperator {
         }
     }
 
+    fn has_vectors(&self) -> bool {
+        self.columns.is_some()
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        if let Some(join) = &mut self.columns {
+            join.want(columns);
+        }
+        self.tell_wanted();
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        if self.by_columns
+            && let Some(columns) = &mut self.columns
+        {
+            return columns.next(self.outer.as_mut(), context, rows_max, vectors);
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let mut batch = Batch::new(self.join.width(), BATCH_ROWS_MAX);
+        match self.next(context, &mut batch) {
+            Err(error) if batch.is_empty() => return Err(error),
+            Err(error) => self.error = Some(error),
+            Ok(_) => {}
+        }
+        *vectors = Vectors::of_rows(batch.len(), batch.values(), &vec![true; batch.width()]);
+        Ok(!vectors.is_empty())
+    }
+
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
         batch.reset(self.join.width());
+        if self.by_columns {
+            return self.next_joined(context, batch);
+        }
         if let Some(division) = self.dividing.take() {
             self.divide_outer(division, context)?;
             if !self.next_block(context)? {

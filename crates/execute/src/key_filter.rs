@@ -6,6 +6,7 @@
 
 use farbird_budget::Reservation;
 use farbird_types::{SqlType, Value};
+use farbird_vector::Unit;
 
 /// Numbers as far apart as this for each of them are kept as bits, which say exactly which are there.
 const SPREAD_MAX: u64 = 64;
@@ -15,15 +16,6 @@ const BITS_MIN: u64 = 1 << 16;
 const HASHED_BITS: u64 = 16;
 /// Most bits: 8 MiB of them.
 const BITS_MAX: u64 = 1 << 26;
-
-/// What a number stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    /// A number of this scale.
-    Exact(i8),
-    /// A day.
-    Date,
-}
 
 /// The keys of one side of a join.
 #[derive(Debug)]
@@ -42,20 +34,34 @@ impl KeyFilter {
     /// The filter of some keys; nothing if they are of a kind that has none, or if there is no memory for it.
     pub(crate) fn of<'v>(
         keys: impl Iterator<Item = &'v Value> + Clone,
-        mut memory: Reservation,
+        memory: Reservation,
     ) -> Option<KeyFilter> {
         let mut unit = None;
-        let (mut least, mut greatest, mut count) = (i64::MAX, i64::MIN, 0u64);
         for key in keys.clone().filter(|key| !key.is_null()) {
-            let (of_key, number) = number_of(key)?;
+            let (of_key, _) = number_of(key)?;
             if unit.is_some_and(|unit| unit != of_key) {
                 return None;
             }
             unit = Some(of_key);
+        }
+        KeyFilter::of_numbers(unit, keys.filter_map(number_of).map(|(_, number)| number), memory)
+    }
+
+    /// The filter of keys that are numbers of a unit; of none, if there is no unit.
+    pub(crate) fn of_numbers(
+        unit: Option<Unit>,
+        numbers: impl Iterator<Item = i64> + Clone,
+        mut memory: Reservation,
+    ) -> Option<KeyFilter> {
+        if !matches!(unit, None | Some(Unit::Exact(_) | Unit::Date)) {
+            return None;
+        }
+        let (mut least, mut greatest, mut count) = (i64::MAX, i64::MIN, 0u64);
+        for number in numbers.clone() {
             (least, greatest) = (least.min(number), greatest.max(number));
             count += 1;
         }
-        let spread = if unit.is_none() { 0 } else { greatest.abs_diff(least) };
+        let spread = if count == 0 { 0 } else { greatest.abs_diff(least) };
         let is_exact = spread < BITS_MIN.max(count.saturating_mul(SPREAD_MAX)).min(BITS_MAX);
         let wanted = match is_exact {
             true => spread + 1,
@@ -66,7 +72,7 @@ impl KeyFilter {
             return None;
         }
         let mut filter = KeyFilter { unit, least, greatest, bits: vec![0; words], is_exact, _memory: memory };
-        for (_, number) in keys.filter_map(number_of) {
+        for number in numbers {
             let bit = filter.bit_of(number);
             if let Some(word) = filter.bits.get_mut((bit / 64) as usize) {
                 *word |= 1 << (bit % 64);

@@ -104,6 +104,14 @@ impl KeyedRows {
         Some((key, row.iter_mut().map(std::mem::take).collect()))
     }
 
+    /// The values of the next row; its key takes the place of what is in `key`.
+    pub(crate) fn next_with(&mut self, key: &mut Vec<u8>) -> Option<&mut [Value]> {
+        let entry = self.advance()?;
+        key.clear();
+        key.extend_from_slice(self.keys.get(entry.key.range()).unwrap_or_default());
+        self.values.get_mut(entry.row.range())
+    }
+
     /// Appends the next rows to a batch until it is full.
     pub(crate) fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full()

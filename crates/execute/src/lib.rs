@@ -18,6 +18,8 @@
 //! | `blob_keys` | BLOBs in GROUP BY and PARTITION BY |
 //! | `hash_join`, `join_table`, `key_filter` | joins by hashing, past the memory limit too |
 //! | `range_join` | joins by the order of a value |
+//! | `column_join`, `join_columns`, `join_keys` | joins by hashing, by columns while there is memory |
+//! | `computed`, `folded_hash` | expressions on columns that operators exchange; the hash of tables in memory |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
 //! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
@@ -42,16 +44,21 @@ mod batch;
 mod blob_keys;
 mod bounds;
 mod build;
+mod column_join;
 mod column_rows;
 mod column_scan;
 mod column_source;
+mod computed;
 mod constraint;
 mod cursor;
 mod distinct_set;
 mod failure;
+mod folded_hash;
 mod groups;
 mod hash_join;
 mod join;
+mod join_columns;
+mod join_keys;
 mod join_table;
 mod key_filter;
 mod keyed_rows;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use farbird_expression::ExecutionContext;
 use farbird_plan::Node;
 use farbird_types::{Error, Result};
+use farbird_vector::Vectors;
 
 use crate::batch::Batch;
 use crate::column_rows::ColumnRows;
@@ -29,6 +30,28 @@ pub(crate) trait Operator: Send {
     /// For the next opening, which comes after: rows whose value in a column is not among some keys, or NULL, are not wanted.
     /// They may be left out, if that changes nothing else, or come all the same.
     fn restrict(&mut self, _column: usize, _keys: &Arc<KeyFilter>) {}
+
+    /// Whether it hands out rows by columns, when it is asked for them: by [`Operator::next_vectors`].
+    fn has_vectors(&self) -> bool {
+        false
+    }
+
+    /// Which columns are looked at, however rows are handed out; others may come as NULL. Told before the first opening.
+    fn want(&mut self, _columns: &[bool]) {}
+
+    /// As [`Operator::next`], by columns, about as many rows as `rows_max` at most; for operators that have them. Whoever
+    /// begins so goes on so until the operator is opened again.
+    ///
+    /// # Errors
+    /// As [`Operator::next`]; an internal one if it does not.
+    fn next_vectors(
+        &mut self,
+        _context: &mut ExecutionContext<'_>,
+        _rows_max: usize,
+        _vectors: &mut Vectors,
+    ) -> Result<bool> {
+        Err(Error::internal("rows by columns of an operator that has none"))
+    }
 
     /// As [`Operator::next`] for the next rows by columns, about as many as `rows_max` at most, if they are at hand so.
     /// Whoever is told that they are not asks for them with [`Operator::next`]; both may be used in turns.
@@ -95,6 +118,23 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         self.operator.restrict(column, keys);
+    }
+
+    fn has_vectors(&self) -> bool {
+        self.operator.has_vectors()
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.operator.want(columns);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        self.operator.next_vectors(context, rows_max, vectors)
     }
 
     fn next_columns(

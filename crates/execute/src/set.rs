@@ -5,9 +5,12 @@ use std::sync::Arc;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::{Filter, Limit, Project, Union};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
+use farbird_vector::Vectors;
+use farbird_vector::truth::rows_that_are_true;
 
 use crate::batch::Batch;
 use crate::column_rows::ColumnRows;
+use crate::computed::Computed;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, ByColumns, Operator};
 
@@ -36,17 +39,72 @@ impl Operator for SingleOperator {
 pub(crate) struct FilterOperator {
     filter: Arc<Filter>,
     input: Box<dyn Operator>,
+    computed: Computed,
+    /// What follows rows that have been handed out by columns.
+    error: Option<Error>,
 }
 
 impl FilterOperator {
     pub(crate) fn new(filter: &Arc<Filter>, build: Build) -> FilterOperator {
-        FilterOperator { input: build(&filter.input), filter: filter.clone() }
+        FilterOperator {
+            input: build(&filter.input),
+            computed: Computed::new(filter.condition.clone()),
+            error: None,
+            filter: filter.clone(),
+        }
     }
 }
 
 impl Operator for FilterOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.computed.reset();
+        self.error = None;
         self.input.open(context)
+    }
+
+    fn has_vectors(&self) -> bool {
+        self.input.has_vectors() && !self.filter.condition.is_volatile()
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        let mut wanted = columns.to_vec();
+        for position in self.computed.columns() {
+            if let Some(wanted) = wanted.get_mut(*position) {
+                *wanted = true;
+            }
+        }
+        self.input.want(&wanted);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        loop {
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+            if !self.input.next_vectors(context, rows_max, vectors)? {
+                return Ok(false);
+            }
+            let truths = match self.computed.truths(vectors, context) {
+                Some(truths) => truths,
+                None => {
+                    let found = self.computed.truths_by_rows(vectors, context);
+                    self.error = found.error;
+                    found.values
+                }
+            };
+            let places = rows_that_are_true(&truths);
+            if places.len() < vectors.len() {
+                *vectors = vectors.gather(&places);
+            }
+            if !vectors.is_empty() {
+                return Ok(true);
+            }
+        }
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
@@ -76,6 +134,11 @@ pub(crate) struct ProjectOperator {
     rows: Batch,
     /// The input's columns that the new rows are made of, if they are made of nothing else.
     columns: Option<Vec<usize>>,
+    computed: Vec<Computed>,
+    /// Which of the new columns are computed: those that are looked at, and those that may fail.
+    wanted: Vec<bool>,
+    /// What follows rows that have been handed out by columns.
+    error: Option<Error>,
 }
 
 impl ProjectOperator {
@@ -88,6 +151,9 @@ impl ProjectOperator {
             input: build(&project.input),
             rows: Batch::default(),
             columns: project.items.iter().map(column).collect(),
+            computed: project.items.iter().cloned().map(Computed::new).collect(),
+            wanted: vec![true; project.items.len()],
+            error: None,
             project: project.clone(),
         }
     }
@@ -95,7 +161,69 @@ impl ProjectOperator {
 
 impl Operator for ProjectOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.computed.iter_mut().for_each(Computed::reset);
+        self.error = None;
         self.input.open(context)
+    }
+
+    fn has_vectors(&self) -> bool {
+        self.input.has_vectors() && !self.project.items.iter().any(Expression::is_volatile)
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        let cannot_fail = |item: &Expression| matches!(item, Expression::Column(_) | Expression::Constant(_));
+        let of_items = self.project.items.iter().zip(columns);
+        self.wanted = of_items.map(|(item, wanted)| *wanted || !cannot_fail(item)).collect();
+        let mut wanted = vec![false; self.project.input.width()];
+        for (item, _) in self.computed.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted) {
+            for position in item.columns() {
+                if let Some(wanted) = wanted.get_mut(*position) {
+                    *wanted = true;
+                }
+            }
+        }
+        self.input.want(&wanted);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let mut input = Vectors::default();
+        if !self.input.next_vectors(context, rows_max, &mut input)? {
+            *vectors = Vectors::default();
+            return Ok(false);
+        }
+        let mut rows = input.len();
+        let mut columns = Vec::with_capacity(self.computed.len());
+        for (item, wanted) in self.computed.iter_mut().zip(&self.wanted) {
+            if !wanted {
+                columns.push(None);
+                continue;
+            }
+            let found = item.values(&input, context);
+            // Of two items that fail the one of the earlier row counts, of one row the first item.
+            if let Some(error) = found.error
+                && found.rows < rows
+            {
+                rows = found.rows;
+                self.error = Some(error);
+            }
+            columns.push(Some(found.values.into_owned(input.len())));
+        }
+        *vectors = Vectors::new(input.len(), columns);
+        if rows < input.len() {
+            *vectors = vectors.gather(&(0..rows as u32).collect::<Vec<_>>());
+            if let Some(error) = self.error.take_if(|_| rows == 0) {
+                return Err(error);
+            }
+        }
+        Ok(true)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

@@ -17,6 +17,8 @@ pub struct AggregateFunction {
     pub result: fn(&'static str, &[ColumnType]) -> Result<ColumnType>,
     /// A fresh accumulator for one group, given the argument types and the result type.
     pub start: fn(&[ColumnType], &ColumnType) -> Box<dyn Accumulator>,
+    /// Fresh accumulators for many groups, if they can lie side by side.
+    pub start_grouped: Option<StartGrouped>,
 }
 
 /// Collects the rows of one group.
@@ -63,6 +65,48 @@ pub trait Accumulator: Any + Send {
     /// The result so far; windows ask more than once.
     fn result(&self, context: &mut Context<'_>) -> Result<Value>;
 }
+
+/// Rows of columns, and the group of each.
+pub struct GroupedRows<'a> {
+    /// The arguments, computed.
+    pub arguments: &'a [Column<'a>],
+    /// Which rows of them.
+    pub places: Selection<'a>,
+    /// The number of the group of each row of the columns.
+    pub groups: &'a [u32],
+}
+
+/// Collects the rows of many groups, which are numbered from 0.
+pub trait GroupedAccumulator: Send {
+    /// Begins one more group.
+    fn push(&mut self);
+
+    /// What a group takes, in bytes, beside long texts, which accumulators charge themselves.
+    fn group_bytes(&self) -> usize;
+
+    /// Takes one row of a group: as [`Accumulator::add`].
+    ///
+    /// # Errors
+    /// The row's.
+    fn add(&mut self, group: u32, context: &mut Context<'_>, arguments: &[Value]) -> Result<()>;
+
+    /// Takes rows, each for its group. The group of a row that fails is told with what it fails with.
+    fn add_columns(
+        &mut self,
+        context: &mut Context<'_>,
+        rows: &GroupedRows<'_>,
+        failed: &mut dyn FnMut(u32, Error),
+    );
+
+    /// The result of a group: as [`Accumulator::result`].
+    ///
+    /// # Errors
+    /// As there.
+    fn result(&self, group: u32, context: &mut Context<'_>) -> Result<Value>;
+}
+
+/// How the accumulators of many groups begin, given the argument types and the result type.
+pub type StartGrouped = fn(&[ColumnType], &ColumnType) -> Box<dyn GroupedAccumulator>;
 
 /// A mistake of ours: an accumulator was asked for what its function cannot do.
 pub(crate) fn misused() -> Error {

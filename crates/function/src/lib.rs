@@ -10,6 +10,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `scalar`, `accumulator` | what a scalar function and an aggregate are |
+//! | `grouped` | accumulators of many groups, side by side |
 //! | `lookup` | the functions by their names |
 //! | `context` | what a function has at hand while it is computed |
 //! | `text`, `number`, `bits`, `date`, `encoding`, `decfloat`, `context_variable`, `record_key`, `blob_util` | the functions |
@@ -35,6 +36,7 @@ pub mod context_variable;
 pub mod date;
 pub mod decfloat;
 pub mod encoding;
+mod grouped;
 mod lookup;
 pub mod number;
 mod numeric;
@@ -44,7 +46,7 @@ pub mod result_type;
 mod scalar;
 pub mod text;
 
-pub use accumulator::{Accumulator, AggregateFunction};
+pub use accumulator::{Accumulator, AggregateFunction, GroupedAccumulator, GroupedRows, StartGrouped};
 pub use blob_handles::BlobUtil;
 pub use context::Context;
 pub use lookup::{lookup_aggregate, lookup_scalar};

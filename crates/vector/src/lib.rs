@@ -7,6 +7,7 @@
 //! | `truth` | three-valued logic on columns |
 //! | `unit` | what whole numbers stand for |
 //! | `arithmetic` | what the loops do with numbers |
+//! | `vectors` | rows by columns, as operators exchange them |
 //!
 //! # Promise
 //! Errors are not made here: whenever a row that is looked at might fail (an overflow, a division by zero), the whole
@@ -23,9 +24,11 @@ mod nulls;
 mod operand;
 pub mod truth;
 mod unit;
+mod vectors;
 
 pub use arithmetic::order_of_doubles;
 pub use failed::Failed;
 pub use nulls::Nulls;
 pub use operand::{Column, Operand, Selection, Values};
 pub use unit::{DAY, Unit};
+pub use vectors::{NO_ROW, Vectors};

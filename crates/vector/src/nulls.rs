@@ -28,6 +28,15 @@ impl Nulls<'_> {
         Nulls::Some(Cow::Owned(nulls))
     }
 
+    /// The same, of rows that belong to another.
+    pub fn borrowed(&self) -> Nulls<'_> {
+        match self {
+            Nulls::None => Nulls::None,
+            Nulls::All => Nulls::All,
+            Nulls::Some(nulls) => Nulls::Some(Cow::Borrowed(nulls)),
+        }
+    }
+
     /// Whether a row is NULL.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {

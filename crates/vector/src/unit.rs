@@ -8,6 +8,8 @@ use farbird_types::{Date, Time, Timestamp, Value};
 pub enum Unit {
     /// An exact number of this scale, without its point.
     Exact(i8),
+    /// An INT128 of this scale: columns hold only those that fit in 64 bits.
+    Wide(i8),
     /// DATE: its day.
     Date,
     /// TIME: its ten-thousandths of a second.
@@ -20,11 +22,21 @@ pub enum Unit {
 pub const DAY: i64 = FRACTIONS_PER_DAY as i64;
 
 impl Unit {
+    /// What it stands for where widths do not count: in comparisons.
+    #[inline]
+    pub fn narrowed(self) -> Unit {
+        match self {
+            Unit::Wide(scale) => Unit::Exact(scale),
+            other => other,
+        }
+    }
+
     /// The value that a number stands for.
     #[inline]
     pub fn value(self, number: i64) -> Value {
         match self {
             Unit::Exact(scale) => Value::Integer { unscaled: number, scale },
+            Unit::Wide(scale) => Value::Int128 { unscaled: i128::from(number), scale },
             Unit::Date => Value::Date(day(number)),
             Unit::Time => Value::Time(time(number)),
             Unit::Timestamp => Value::Timestamp(Timestamp {

@@ -14,6 +14,7 @@ use farbird_vector::{Column, DAY, Failed, Unit, truth};
 
 use super::Rows;
 use super::bounds::{Bounds, Possible};
+use super::column_kind::ColumnKind;
 use super::expression::{Condition, Doubles, Numbers, RowWise};
 
 /// An expression compiled for columns of known types.
@@ -38,11 +39,11 @@ impl Program {
     /// Compiles an expression for its values. `None` if it is volatile, or looks at columns that are not there.
     pub(crate) fn value(
         expression: &Expression,
-        types: &[SqlType],
+        kinds: &[ColumnKind],
         context: &mut ExecutionContext<'_>,
     ) -> Option<Program> {
-        let columns = columns_of(expression, types)?;
-        let mut compiler = Compiler { types, context };
+        let columns = columns_of(expression, kinds)?;
+        let mut compiler = Compiler { kinds, context };
         let output = match compiler.typed(expression) {
             Some(typed) => typed,
             None => Typed::RowWise(row_wise(expression)),
@@ -53,11 +54,11 @@ impl Program {
     /// Compiles an expression for its truth. `None` as for [`Program::value`].
     pub(crate) fn condition(
         expression: &Expression,
-        types: &[SqlType],
+        kinds: &[ColumnKind],
         context: &mut ExecutionContext<'_>,
     ) -> Option<Program> {
-        let columns = columns_of(expression, types)?;
-        let output = Typed::Condition(Compiler { types, context }.condition(expression));
+        let columns = columns_of(expression, kinds)?;
+        let output = Typed::Condition(Compiler { kinds, context }.condition(expression));
         Some(Program { output, columns })
     }
 
@@ -109,9 +110,9 @@ impl Program {
 }
 
 /// The columns that an expression looks at, if it can be compiled.
-fn columns_of(expression: &Expression, types: &[SqlType]) -> Option<Vec<usize>> {
+fn columns_of(expression: &Expression, kinds: &[ColumnKind]) -> Option<Vec<usize>> {
     let columns = row_wise_columns(expression);
-    let can_be = !expression.is_volatile() && columns.last().is_none_or(|last| *last < types.len());
+    let can_be = !expression.is_volatile() && columns.last().is_none_or(|last| *last < kinds.len());
     can_be.then_some(columns)
 }
 
@@ -129,7 +130,7 @@ fn row_wise(expression: &Expression) -> RowWise {
 }
 
 struct Compiler<'t, 'c, 'x> {
-    types: &'t [SqlType],
+    kinds: &'t [ColumnKind],
     context: &'c mut ExecutionContext<'x>,
 }
 
@@ -159,7 +160,7 @@ impl Compiler<'_, '_, '_> {
                 arithmetic(*operator, left, right, result)
             }
             Expression::Negate(operand) => match self.typed(operand)? {
-                Typed::Numbers(numbers, unit @ Unit::Exact(_)) => {
+                Typed::Numbers(numbers, unit @ (Unit::Exact(_) | Unit::Wide(_))) => {
                     Some(Typed::Numbers(Numbers::Negated(Box::new(numbers)), unit))
                 }
                 Typed::Doubles(doubles) => Some(Typed::Doubles(Doubles::Negated(Box::new(doubles)))),
@@ -202,18 +203,13 @@ impl Compiler<'_, '_, '_> {
     }
 
     fn column(&self, position: usize) -> Option<Typed> {
-        let unit = match self.types.get(position)? {
-            SqlType::Exact { width: ExactWidth::Int128, .. } => return None,
-            SqlType::Exact { scale, .. } => Unit::Exact(*scale),
-            SqlType::Date => Unit::Date,
-            SqlType::Time => Unit::Time,
-            SqlType::Timestamp => Unit::Timestamp,
-            SqlType::Double => return Some(Typed::Doubles(Doubles::Column(position))),
-            SqlType::Float => return Some(Typed::Floats(Doubles::Column(position))),
-            SqlType::Boolean => return Some(Typed::Condition(Condition::Column(position))),
-            _ => return None,
-        };
-        Some(Typed::Numbers(Numbers::Column(position), unit))
+        match self.kinds.get(position)? {
+            ColumnKind::Numbers(unit) => Some(Typed::Numbers(Numbers::Column(position), *unit)),
+            ColumnKind::Doubles => Some(Typed::Doubles(Doubles::Column(position))),
+            ColumnKind::Floats => Some(Typed::Floats(Doubles::Column(position))),
+            ColumnKind::Truths => Some(Typed::Condition(Condition::Column(position))),
+            ColumnKind::Values(_) => None,
+        }
     }
 
     fn function(&mut self, name: &str, arguments: &[Expression], result: &SqlType) -> Option<Typed> {
@@ -383,16 +379,18 @@ impl Compiler<'_, '_, '_> {
             (other, Expression::Column(position)) => (mirrored(operator), *position, self.constant(other)?),
             _ => return None,
         };
-        let is_plain = match self.types.get(position)? {
+        let is_plain = match self.kinds.get(position)? {
             // Between different character sets it may matter which side is the left one.
-            SqlType::Text(column) => {
+            ColumnKind::Values(SqlType::Text(column)) => {
                 matches!(&constant, Value::Text(text) if text.character_set() == column.character_set)
             }
-            SqlType::Exact { width: ExactWidth::Int128, .. }
-            | SqlType::DecFloat16
-            | SqlType::DecFloat34
-            | SqlType::TimeTz
-            | SqlType::TimestampTz => !matches!(constant, Value::Null | Value::Blob(_)),
+            ColumnKind::Values(
+                SqlType::Exact { width: ExactWidth::Int128, .. }
+                | SqlType::DecFloat16
+                | SqlType::DecFloat34
+                | SqlType::TimeTz
+                | SqlType::TimestampTz,
+            ) => !matches!(constant, Value::Null | Value::Blob(_)),
             _ => false,
         };
         is_plain.then_some(Condition::Values(operator, position, constant, collation))
@@ -403,9 +401,9 @@ impl Compiler<'_, '_, '_> {
         match self.constant(operand) {
             Some(Value::Text(text)) => {
                 let converted = match self.typed(other)? {
-                    Typed::Numbers(_, Unit::Exact(_)) | Typed::Doubles(_) | Typed::Floats(_) => {
-                        number_of_text(&text).ok()?
-                    }
+                    Typed::Numbers(_, Unit::Exact(_) | Unit::Wide(_))
+                    | Typed::Doubles(_)
+                    | Typed::Floats(_) => number_of_text(&text).ok()?,
                     Typed::Numbers(_, unit) => {
                         let to = match unit {
                             Unit::Date => SqlType::Date,
@@ -425,6 +423,7 @@ impl Compiler<'_, '_, '_> {
 
     fn in_list(&mut self, operand: &Expression, list: &[Expression]) -> Option<Condition> {
         let Typed::Numbers(numbers, unit) = self.typed(operand)? else { return None };
+        let unit = unit.narrowed();
         let mut values = Vec::with_capacity(list.len());
         let mut has_null = false;
         for item in list {
@@ -458,6 +457,7 @@ fn typed_constant(value: &Value) -> Option<Typed> {
     let number = |number: i64, unit| Some(Typed::Numbers(Numbers::Constant(Some(number)), unit));
     match value {
         Value::Integer { unscaled, scale } => number(*unscaled, Unit::Exact(*scale)),
+        Value::Int128 { unscaled, scale } => number(i64::try_from(*unscaled).ok()?, Unit::Wide(*scale)),
         Value::Date(date) => number(i64::from(date.0), Unit::Date),
         Value::Time(time) => number(i64::from(time.0), Unit::Time),
         Value::Timestamp(timestamp) => number(timestamp.ticks(), Unit::Timestamp),
@@ -519,18 +519,19 @@ fn rescaled(numbers: Numbers, from: i8, to: i8) -> Option<Numbers> {
 
 fn cast(operand: Typed, to: &SqlType) -> Option<Typed> {
     match (operand, to) {
-        (Typed::Numbers(numbers, Unit::Exact(from)), SqlType::Exact { width, scale, .. }) => {
-            let (lowest, highest) = match width {
-                ExactWidth::Short => (i64::from(i16::MIN), i64::from(i16::MAX)),
-                ExactWidth::Long => (i64::from(i32::MIN), i64::from(i32::MAX)),
-                ExactWidth::Int64 => (i64::MIN, i64::MAX),
-                ExactWidth::Int128 => return None,
-            };
+        (
+            Typed::Numbers(numbers, Unit::Exact(from) | Unit::Wide(from)),
+            SqlType::Exact { width, scale, .. },
+        ) => {
             let numbers = rescaled(numbers, from, *scale)?;
-            let unit = Unit::Exact(*scale);
+            let within = |numbers, lowest, highest| {
+                Typed::Numbers(Numbers::Within(Box::new(numbers), lowest, highest), Unit::Exact(*scale))
+            };
             Some(match width {
-                ExactWidth::Int64 => Typed::Numbers(numbers, unit),
-                _ => Typed::Numbers(Numbers::Within(Box::new(numbers), lowest, highest), unit),
+                ExactWidth::Short => within(numbers, i64::from(i16::MIN), i64::from(i16::MAX)),
+                ExactWidth::Long => within(numbers, i64::from(i32::MIN), i64::from(i32::MAX)),
+                ExactWidth::Int64 => Typed::Numbers(numbers, Unit::Exact(*scale)),
+                ExactWidth::Int128 => Typed::Numbers(numbers, Unit::Wide(*scale)),
             })
         }
         (operand, SqlType::Double) => as_doubles(operand).map(Typed::Doubles),
@@ -542,7 +543,9 @@ fn cast(operand: Typed, to: &SqlType) -> Option<Typed> {
 fn as_doubles(typed: Typed) -> Option<Doubles> {
     match typed {
         Typed::Doubles(doubles) | Typed::Floats(doubles) => Some(doubles),
-        Typed::Numbers(numbers, Unit::Exact(scale)) => Some(Doubles::OfNumbers(Box::new(numbers), scale)),
+        Typed::Numbers(numbers, Unit::Exact(scale) | Unit::Wide(scale)) => {
+            Some(Doubles::OfNumbers(Box::new(numbers), scale))
+        }
         _ => None,
     }
 }
@@ -550,8 +553,16 @@ fn as_doubles(typed: Typed) -> Option<Doubles> {
 fn arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed, result: &SqlType) -> Option<Typed> {
     use ArithmeticOperator::{Add, Divide, Multiply, Subtract};
     match (left, right) {
-        (Typed::Numbers(left, Unit::Exact(left_scale)), Typed::Numbers(right, Unit::Exact(right_scale))) => {
-            let SqlType::Exact { width: ExactWidth::Int64, scale, .. } = *result else { return None };
+        (
+            Typed::Numbers(left, Unit::Exact(left_scale) | Unit::Wide(left_scale)),
+            Typed::Numbers(right, Unit::Exact(right_scale) | Unit::Wide(right_scale)),
+        ) => {
+            // Results of 128 bits are computed in 64 as long as they fit; the others make the batch fail.
+            let (unit, scale): (fn(i8) -> Unit, i8) = match *result {
+                SqlType::Exact { width: ExactWidth::Int64, scale, .. } => (Unit::Exact, scale),
+                SqlType::Exact { width: ExactWidth::Int128, scale, .. } => (Unit::Wide, scale),
+                _ => return None,
+            };
             let of_product = left_scale.checked_add(right_scale) == Some(scale);
             let numbers = match operator {
                 Add | Subtract => {
@@ -566,7 +577,7 @@ fn arithmetic(operator: ArithmeticOperator, left: Typed, right: Typed, result: &
                 }
                 Multiply | Divide => return None,
             };
-            Some(Typed::Numbers(numbers, Unit::Exact(scale)))
+            Some(Typed::Numbers(numbers, unit(scale)))
         }
         (Typed::Numbers(left, Unit::Date), Typed::Numbers(right, Unit::Date)) => match operator {
             Subtract => {
@@ -601,6 +612,7 @@ fn compare_numbers(
     (left, left_unit): (Numbers, Unit),
     (right, right_unit): (Numbers, Unit),
 ) -> Option<Condition> {
+    let (left_unit, right_unit) = (left_unit.narrowed(), right_unit.narrowed());
     let compare = |left, right| Some(Condition::Numbers(operator, Box::new(left), Box::new(right)));
     // A day is its first moment.
     let midnight = |days| Numbers::Multiplied(Box::new(days), DAY);

@@ -9,16 +9,63 @@ use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::exact_to_double;
 use farbird_types::{Value, compare};
 use farbird_vector::arithmetic::{Divisor, order_of_doubles, quotient, remainder, rounded};
-use farbird_vector::{Failed, Nulls, Operand, Values, truth};
+use farbird_vector::{Column, Failed, Nulls, Operand, Values, Vectors, truth};
 
 use super::expression::{Condition, Doubles, Numbers, RowWise, holds};
+use super::known_texts::KnownTexts;
 
 /// Rows of a batch that are looked at. The columns they are asked for are loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows<'a> {
-    batch: &'a ColumnBatch,
+    columns: RowColumns<'a>,
     /// Which; `None`: all.
     places: Option<Cow<'a, [u32]>>,
+}
+
+/// Where the columns stand.
+#[derive(Debug, Clone, Copy)]
+enum RowColumns<'a> {
+    /// In a stretch of a table.
+    Scanned(&'a ColumnBatch),
+    /// In what another operator has handed out.
+    Exchanged(&'a Vectors),
+}
+
+impl<'a> RowColumns<'a> {
+    fn len(self) -> usize {
+        match self {
+            RowColumns::Scanned(batch) => batch.len(),
+            RowColumns::Exchanged(vectors) => vectors.len(),
+        }
+    }
+
+    fn value(self, row: usize, position: usize) -> Option<Value> {
+        match self {
+            RowColumns::Scanned(batch) => batch.value(row, position),
+            RowColumns::Exchanged(vectors) => vectors.column(position)?.value(row).ok(),
+        }
+    }
+
+    /// A column of what is neither numbers nor doubles.
+    fn values(self, position: usize) -> Option<&'a [Value]> {
+        match self {
+            RowColumns::Scanned(batch) => match batch.column(position)?.values() {
+                ColumnValues::Values(values) => Some(values),
+                _ => None,
+            },
+            RowColumns::Exchanged(vectors) => match vectors.column(position)? {
+                Column::Values(values) => Some(values),
+                _ => None,
+            },
+        }
+    }
+
+    fn is_null(self, row: usize, position: usize) -> Option<bool> {
+        match self {
+            RowColumns::Scanned(batch) => Some(batch.column(position)?.nulls().is_null(row)),
+            RowColumns::Exchanged(vectors) => Some(vectors.column(position)?.is_null(row)),
+        }
+    }
 }
 
 type Computed<T> = Result<T, Failed>;
@@ -26,7 +73,12 @@ type Computed<T> = Result<T, Failed>;
 impl<'a> Rows<'a> {
     /// All rows of a batch.
     pub(crate) fn all(batch: &'a ColumnBatch) -> Rows<'a> {
-        Rows { batch, places: None }
+        Rows { columns: RowColumns::Scanned(batch), places: None }
+    }
+
+    /// All rows that an operator has handed out.
+    pub(crate) fn of(vectors: &'a Vectors) -> Rows<'a> {
+        Rows { columns: RowColumns::Exchanged(vectors), places: None }
     }
 
     /// The rows at these places.
@@ -34,11 +86,11 @@ impl<'a> Rows<'a> {
         if places.len() == batch.len() {
             return Rows::all(batch);
         }
-        Rows { batch, places: Some(Cow::Borrowed(places)) }
+        Rows { columns: RowColumns::Scanned(batch), places: Some(Cow::Borrowed(places)) }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.as_ref().map_or(self.batch.len(), |places| places.len())
+        self.places.as_ref().map_or(self.columns.len(), |places| places.len())
     }
 
     /// Some of these rows: the places count among them.
@@ -51,21 +103,23 @@ impl<'a> Rows<'a> {
                 Some(Cow::Owned(among.iter().map(place).collect::<Option<_>>().ok_or(Failed)?))
             }
         };
-        Ok(Rows { batch: self.batch, places })
+        Ok(Rows { columns: self.columns, places })
     }
 
     /// The place in the batch of each row.
     fn places(&self) -> impl Iterator<Item = usize> {
-        let all = if self.places.is_none() { 0..self.batch.len() } else { 0..0 };
+        let all = if self.places.is_none() { 0..self.columns.len() } else { 0..0 };
         all.chain(self.places.iter().flat_map(|places| places.iter().map(|place| *place as usize)))
     }
 
-    fn column<T: Copy + Default>(
+    /// A column as it is stored.
+    fn scanned<T: Copy + Default>(
         &self,
+        batch: &'a ColumnBatch,
         position: usize,
         values_of: impl Fn(&'a ColumnValues) -> Option<&'a [T]>,
     ) -> Computed<Operand<'a, T>> {
-        let column = self.batch.column(position).ok_or(Failed)?;
+        let column = batch.column(position).ok_or(Failed)?;
         let stored = values_of(column.values()).ok_or(Failed)?;
         let values = match &self.places {
             None => Cow::Borrowed(stored),
@@ -78,16 +132,81 @@ impl<'a> Rows<'a> {
         Ok(Operand { values: Values::Many(values), nulls })
     }
 
+    /// A column that another operator has handed out.
+    fn exchanged<T: Copy + Default>(&self, operand: &'a Operand<'static, T>) -> Computed<Operand<'a, T>> {
+        let Some(places) = &self.places else {
+            let values = match &operand.values {
+                Values::One(value) => Values::One(*value),
+                Values::Many(values) => Values::Many(Cow::Borrowed(&**values)),
+            };
+            return Ok(Operand { values, nulls: operand.nulls.borrowed() });
+        };
+        let values = match &operand.values {
+            Values::One(value) => Values::One(*value),
+            Values::Many(values) => {
+                let value = |place: &u32| values.get(*place as usize).copied().ok_or(Failed);
+                Values::Many(Cow::Owned(places.iter().map(value).collect::<Computed<_>>()?))
+            }
+        };
+        let nulls = match &operand.nulls {
+            Nulls::Some(nulls) => {
+                let is_null = |place: &u32| nulls.get(*place as usize).copied().ok_or(Failed);
+                Nulls::Some(Cow::Owned(places.iter().map(is_null).collect::<Computed<_>>()?))
+            }
+            nulls => nulls.clone(),
+        };
+        Ok(Operand { values, nulls })
+    }
+
+    fn number_column(&self, position: usize) -> Computed<Operand<'a, i64>> {
+        match self.columns {
+            RowColumns::Scanned(batch) => self.scanned(batch, position, |values| match values {
+                ColumnValues::Numbers(numbers) => Some(numbers),
+                _ => None,
+            }),
+            RowColumns::Exchanged(vectors) => match vectors.column(position) {
+                Some(Column::Numbers(numbers, _)) => self.exchanged(numbers),
+                _ => Err(Failed),
+            },
+        }
+    }
+
+    fn double_column(&self, position: usize) -> Computed<Operand<'a, f64>> {
+        match self.columns {
+            RowColumns::Scanned(batch) => self.scanned(batch, position, |values| match values {
+                ColumnValues::Doubles(doubles) => Some(doubles),
+                _ => None,
+            }),
+            RowColumns::Exchanged(vectors) => match vectors.column(position) {
+                Some(Column::Doubles(doubles) | Column::Floats(doubles)) => self.exchanged(doubles),
+                _ => Err(Failed),
+            },
+        }
+    }
+
+    /// A column of BOOLEAN.
+    fn truth_column(&self, position: usize) -> Computed<Vec<u8>> {
+        match self.columns {
+            RowColumns::Scanned(_) => {
+                let flags = self.number_column(position)?;
+                Ok(flags.test(Operand::one(Some(0)), self.len(), |flag: i64, zero: i64| flag != zero))
+            }
+            RowColumns::Exchanged(vectors) => match vectors.column(position) {
+                Some(Column::Truths(truths)) => {
+                    self.places().map(|place| truths.get(place).copied().ok_or(Failed)).collect()
+                }
+                _ => Err(Failed),
+            },
+        }
+    }
+
     pub(super) fn numbers(
         &self,
         numbers: &Numbers,
         context: &mut ExecutionContext<'_>,
     ) -> Computed<Operand<'a, i64>> {
         match numbers {
-            Numbers::Column(position) => self.column(*position, |values| match values {
-                ColumnValues::Numbers(numbers) => Some(numbers),
-                _ => None,
-            }),
+            Numbers::Column(position) => self.number_column(*position),
             Numbers::Constant(value) => Ok(Operand::one(*value)),
             Numbers::Multiplied(operand, power) => {
                 self.numbers(operand, context)?.try_map(|number| number.overflowing_mul(*power))
@@ -139,10 +258,7 @@ impl<'a> Rows<'a> {
         context: &mut ExecutionContext<'_>,
     ) -> Computed<Operand<'a, f64>> {
         match doubles {
-            Doubles::Column(position) => self.column(*position, |values| match values {
-                ColumnValues::Doubles(doubles) => Some(doubles),
-                _ => None,
-            }),
+            Doubles::Column(position) => self.double_column(*position),
             Doubles::Constant(value) => Ok(Operand::one(*value)),
             Doubles::OfNumbers(numbers, scale) => {
                 let numbers = self.numbers(numbers, context)?;
@@ -181,10 +297,7 @@ impl<'a> Rows<'a> {
         context: &mut ExecutionContext<'_>,
     ) -> Computed<Vec<u8>> {
         match condition {
-            Condition::Column(position) => {
-                let flags = self.numbers(&Numbers::Column(*position), context)?;
-                Ok(flags.test(Operand::one(Some(0)), self.len(), |flag: i64, zero: i64| flag != zero))
-            }
+            Condition::Column(position) => self.truth_column(*position),
             Condition::Constant(truth) => Ok(vec![*truth; self.len()]),
             Condition::Numbers(operator, left, right) => {
                 let left = self.numbers(left, context)?;
@@ -207,17 +320,17 @@ impl<'a> Rows<'a> {
                 Ok(left.test(right, self.len(), |left, right| holds(order_of_doubles(left, right))))
             }
             Condition::Values(operator, position, constant, collation) => {
-                let stored = match self.batch.column(*position).ok_or(Failed)?.values() {
-                    ColumnValues::Values(values) => values,
-                    _ => return Err(Failed),
-                };
+                let stored = self.columns.values(*position).ok_or(Failed)?;
                 let holds = holds(*operator);
+                let mut known = KnownTexts::new();
                 self.places()
                     .map(|place| match stored.get(place) {
                         None | Some(Value::Null) => Ok(truth::UNKNOWN),
-                        Some(value) => compare::compare_in(value, constant, *collation, &context.cast)
-                            .map(|order| truth::of(holds(order)))
-                            .map_err(|_| Failed),
+                        Some(value) => known.get_or_compute(value, || {
+                            compare::compare_in(value, constant, *collation, &context.cast)
+                                .map(|order| truth::of(holds(order)))
+                                .map_err(|_| Failed)
+                        }),
                     })
                     .collect()
             }
@@ -249,8 +362,8 @@ impl<'a> Rows<'a> {
                 Ok(truths)
             }
             Condition::IsNull(position) => {
-                let nulls = self.batch.column(*position).ok_or(Failed)?.nulls();
-                Ok(self.places().map(|place| truth::of(nulls.is_null(place))).collect())
+                let is_null = |place| self.columns.is_null(place, *position).map(truth::of).ok_or(Failed);
+                self.places().map(is_null).collect()
             }
             Condition::NumbersAreNull(numbers) => {
                 let nulls = self.numbers(numbers, context)?.nulls;
@@ -279,11 +392,11 @@ impl<'a> Rows<'a> {
             Condition::Or(parts) => self.connected(parts, truth::TRUE, |left, right| left | right, context),
             Condition::RowWise(part) => {
                 let mut truths = Vec::with_capacity(self.len());
-                self.for_each_row(part, |row| {
+                let truth = |row: &[Value]| {
                     context.check_interrupt().map_err(|_| Failed)?;
-                    truths.push(truth::of_known(part.expression.truth(row, context).map_err(|_| Failed)?));
-                    Ok(())
-                })?;
+                    Ok(truth::of_known(part.expression.truth(row, context).map_err(|_| Failed)?))
+                };
+                self.for_each_row(part, truth, |truth| truths.push(truth))?;
                 Ok(truths)
             }
         }
@@ -292,24 +405,45 @@ impl<'a> Rows<'a> {
     /// The values of an expression that is computed row by row.
     pub(super) fn values(&self, part: &RowWise, context: &mut ExecutionContext<'_>) -> Computed<Vec<Value>> {
         let mut values = Vec::with_capacity(self.len());
-        self.for_each_row(part, |row| {
+        let value = |row: &[Value]| {
             context.check_interrupt().map_err(|_| Failed)?;
-            values.push(part.expression.evaluate(row, context).map_err(|_| Failed)?);
-            Ok(())
-        })?;
+            part.expression.evaluate(row, context).map_err(|_| Failed)
+        };
+        self.for_each_row(part, value, |value| values.push(value))?;
         Ok(values)
     }
 
-    /// Calls `take` with each row, in which only the columns are that the part looks at.
-    fn for_each_row(&self, part: &RowWise, mut take: impl FnMut(&[Value]) -> Computed<()>) -> Computed<()> {
+    /// Calls `take` with what `compute` makes of each row, in which only the columns are that the part looks at.
+    fn for_each_row<T: Clone>(
+        &self,
+        part: &RowWise,
+        mut compute: impl FnMut(&[Value]) -> Computed<T>,
+        mut take: impl FnMut(T),
+    ) -> Computed<()> {
         let mut row = vec![Value::Null; part.columns.iter().max().map_or(0, |last| last + 1)];
+        // Of one column of texts each is looked at once as long as it repeats.
+        if let [position] = *part.columns
+            && let Some(stored) = self.columns.values(position)
+        {
+            let mut known = KnownTexts::new();
+            for place in self.places() {
+                let value = stored.get(place).ok_or(Failed)?;
+                take(known.get_or_compute(value, || {
+                    if let Some(slot) = row.get_mut(position) {
+                        slot.clone_from(value);
+                    }
+                    compute(&row)
+                })?);
+            }
+            return Ok(());
+        }
         for place in self.places() {
             for position in &part.columns {
                 if let Some(value) = row.get_mut(*position) {
-                    *value = self.batch.value(place, *position).ok_or(Failed)?;
+                    *value = self.columns.value(place, *position).ok_or(Failed)?;
                 }
             }
-            take(&row)?;
+            take(compute(&row)?);
         }
         Ok(())
     }

@@ -14,15 +14,20 @@
 //! | file | subject |
 //! |---|---|
 //! | `expression` | what is computed: numbers, doubles, truths |
+//! | `column_kind` | what kind of columns they are compiled for |
 //! | `compile` | from bound expressions |
 //! | `evaluate` | running it on rows of a batch |
+//! | `known_texts` | results for texts that repeat |
 //! | `bounds` | what a condition can come to within bounds of columns |
 
 mod bounds;
+mod column_kind;
 mod compile;
 mod evaluate;
 mod expression;
+mod known_texts;
 
 pub(crate) use bounds::Possible;
+pub(crate) use column_kind::ColumnKind;
 pub(crate) use compile::Program;
 pub(crate) use evaluate::Rows;

@@ -1,11 +1,13 @@
 //! COUNT, REGR_COUNT: rows whose arguments are all there.
 
-use farbird_types::{ColumnType, Result, SqlType, Value};
+use farbird_types::{ColumnType, Error, Result, SqlType, Value};
 use farbird_vector::{Column, Selection};
 
 use crate::Accumulator;
+use crate::accumulator::{GroupedAccumulator, GroupedRows};
 use crate::accumulator::{add_one_by_one, of_same_call};
 use crate::context::Context;
+use crate::grouped::{Grouped, OfGroup, for_each_present};
 
 pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
     Ok(ColumnType { sql_type: SqlType::BIGINT, nullable: false })
@@ -13,6 +15,10 @@ pub(super) fn result(_: &'static str, _: &[ColumnType]) -> Result<ColumnType> {
 
 pub(super) fn start(_: &[ColumnType], _: &ColumnType) -> Box<dyn Accumulator> {
     Box::new(Count(0))
+}
+
+pub(super) fn start_grouped(_: &[ColumnType], _: &ColumnType) -> Box<dyn GroupedAccumulator> {
+    Grouped::boxed(|| Count(0))
 }
 
 #[derive(Clone)]
@@ -70,5 +76,36 @@ impl Accumulator for Count {
 
     fn result(&self, _: &mut Context<'_>) -> Result<Value> {
         Ok(Value::integer(self.0))
+    }
+}
+
+impl OfGroup for Count {
+    fn add_grouped(
+        accumulators: &mut [Count],
+        _: &mut Context<'_>,
+        rows: &GroupedRows<'_>,
+        _: &mut dyn FnMut(u32, Error),
+    ) -> bool {
+        let mut add = |group: Option<&u32>| {
+            if let Some(count) = group.and_then(|group| accumulators.get_mut(*group as usize)) {
+                count.0 = count.0.saturating_add(1);
+            }
+        };
+        match rows.arguments {
+            [] => rows.places.for_each(|place| add(rows.groups.get(place))),
+            [Column::Numbers(numbers, _)] => {
+                for_each_present(accumulators, numbers, rows, |count, _, _| count.0 += 1);
+            }
+            [Column::Doubles(doubles) | Column::Floats(doubles)] => {
+                for_each_present(accumulators, doubles, rows, |count, _, _| count.0 += 1);
+            }
+            [Column::Values(values)] => rows.places.for_each(|place| {
+                if values.get(place).is_some_and(|value| !value.is_null()) {
+                    add(rows.groups.get(place));
+                }
+            }),
+            _ => return false,
+        }
+        true
     }
 }

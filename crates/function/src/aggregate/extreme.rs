@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 
-use farbird_types::{Collation, ColumnType, Result, Value};
+use farbird_types::{Collation, ColumnType, Error, Result, Value};
 use farbird_vector::{Column, Operand, Selection, order_of_doubles};
 
 use super::types::{argument_type, nullable};
 use crate::Accumulator;
+use crate::accumulator::{GroupedAccumulator, GroupedRows};
 use crate::accumulator::{add_one_by_one, of_same_call};
 use crate::compare::compare_nullable;
 use crate::context::Context;
+use crate::grouped::{Grouped, OfGroup, for_each_present};
 use crate::result_type::text_kind;
 use farbird_budget::{Reservation, heap_bytes};
 
@@ -28,8 +30,21 @@ pub(super) fn start_max(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumu
     start(result, Ordering::Greater)
 }
 
+pub(super) fn start_mins(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
+    start_grouped(result, Ordering::Less)
+}
+
+pub(super) fn start_maxes(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
+    start_grouped(result, Ordering::Greater)
+}
+
 fn start(result: &ColumnType, wanted: Ordering) -> Box<dyn Accumulator> {
-    Box::new(Extreme { best: Value::Null, wanted, collation: text_kind(&result.sql_type).1, memory: None })
+    Box::new(Extreme::new(result, wanted))
+}
+
+fn start_grouped(result: &ColumnType, wanted: Ordering) -> Box<dyn GroupedAccumulator> {
+    let result = *result;
+    Grouped::boxed(move || Extreme::new(&result, wanted))
 }
 
 struct Extreme {
@@ -38,6 +53,12 @@ struct Extreme {
     collation: Collation,
     /// What a long text is charged to.
     memory: Option<Reservation>,
+}
+
+impl Extreme {
+    fn new(result: &ColumnType, wanted: Ordering) -> Extreme {
+        Extreme { best: Value::Null, wanted, collation: text_kind(&result.sql_type).1, memory: None }
+    }
 }
 
 impl Accumulator for Extreme {
@@ -107,4 +128,34 @@ fn best_of<T: Copy + Default>(
         _ => best = Some(value),
     });
     best
+}
+
+impl OfGroup for Extreme {
+    fn add_grouped(
+        accumulators: &mut [Extreme],
+        context: &mut Context<'_>,
+        rows: &GroupedRows<'_>,
+        failed: &mut dyn FnMut(u32, Error),
+    ) -> bool {
+        let [Column::Numbers(numbers, unit)] = rows.arguments else { return false };
+        for_each_present(accumulators, numbers, rows, |extreme, group, number| {
+            let value = unit.value(number);
+            match (&mut extreme.best, &value) {
+                (best @ Value::Null, _) => *best = value,
+                (Value::Integer { unscaled: best, scale }, Value::Integer { unscaled, scale: of_value })
+                    if scale == of_value =>
+                {
+                    if unscaled.cmp(&best) == extreme.wanted {
+                        *best = *unscaled;
+                    }
+                }
+                _ => {
+                    if let Err(error) = extreme.add(context, &[value]) {
+                        failed(group, error);
+                    }
+                }
+            }
+        });
+        true
+    }
 }

@@ -17,13 +17,55 @@ use crate::{Accumulator, AggregateFunction};
 
 /// The aggregate functions.
 pub const FUNCTIONS: &[AggregateFunction] = &[
-    AggregateFunction { name: "COUNT", arity: (0, 1), result: count::result, start: count::start },
-    AggregateFunction { name: "SUM", arity: (1, 1), result: sum::sum_result, start: sum::start_sum },
-    AggregateFunction { name: "AVG", arity: (1, 1), result: sum::average_result, start: sum::start_average },
-    AggregateFunction { name: "MIN", arity: (1, 1), result: extreme::result, start: extreme::start_min },
-    AggregateFunction { name: "MAX", arity: (1, 1), result: extreme::result, start: extreme::start_max },
-    AggregateFunction { name: "LIST", arity: (1, 2), result: list::result, start: list::start },
-    AggregateFunction { name: "REGR_COUNT", arity: (2, 2), result: count::result, start: count::start },
+    AggregateFunction {
+        name: "COUNT",
+        arity: (0, 1),
+        result: count::result,
+        start: count::start,
+        start_grouped: Some(count::start_grouped),
+    },
+    AggregateFunction {
+        name: "SUM",
+        arity: (1, 1),
+        result: sum::sum_result,
+        start: sum::start_sum,
+        start_grouped: Some(sum::start_sums),
+    },
+    AggregateFunction {
+        name: "AVG",
+        arity: (1, 1),
+        result: sum::average_result,
+        start: sum::start_average,
+        start_grouped: Some(sum::start_averages),
+    },
+    AggregateFunction {
+        name: "MIN",
+        arity: (1, 1),
+        result: extreme::result,
+        start: extreme::start_min,
+        start_grouped: Some(extreme::start_mins),
+    },
+    AggregateFunction {
+        name: "MAX",
+        arity: (1, 1),
+        result: extreme::result,
+        start: extreme::start_max,
+        start_grouped: Some(extreme::start_maxes),
+    },
+    AggregateFunction {
+        name: "LIST",
+        arity: (1, 2),
+        result: list::result,
+        start: list::start,
+        start_grouped: None,
+    },
+    AggregateFunction {
+        name: "REGR_COUNT",
+        arity: (2, 2),
+        result: count::result,
+        start: count::start,
+        start_grouped: None,
+    },
     statistic("VAR_POP", 1, statistics::start_var_pop),
     statistic("VAR_SAMP", 1, statistics::start_var_samp),
     statistic("STDDEV_POP", 1, statistics::start_stddev_pop),
@@ -44,5 +86,11 @@ pub const FUNCTIONS: &[AggregateFunction] = &[
 type Start = fn(&[ColumnType], &ColumnType) -> Box<dyn Accumulator>;
 
 const fn statistic(name: &'static str, arguments: usize, start: Start) -> AggregateFunction {
-    AggregateFunction { name, arity: (arguments, arguments), result: statistics::result, start }
+    AggregateFunction {
+        name,
+        arity: (arguments, arguments),
+        result: statistics::result,
+        start,
+        start_grouped: None,
+    }
 }

@@ -5,8 +5,10 @@ use farbird_types::{ColumnType, Error, ExactWidth, Result, SqlType, Value, isc};
 use farbird_vector::{Column, Selection, Unit};
 
 use super::types::{argument_type, must_be_numeric, nullable};
+use crate::accumulator::{GroupedAccumulator, GroupedRows};
 use crate::accumulator::{add_one_by_one, misused, of_same_call};
 use crate::context::Context;
+use crate::grouped::{Grouped, OfGroup, for_each_present};
 use crate::numeric::{Number, number};
 use crate::{Accumulator, argument};
 
@@ -47,6 +49,16 @@ pub(super) fn start_sum(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumu
 
 pub(super) fn start_average(_: &[ColumnType], result: &ColumnType) -> Box<dyn Accumulator> {
     Box::new(Sum { average: true, ..Sum::new(result) })
+}
+
+pub(super) fn start_sums(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
+    let sum = Sum { average: false, ..Sum::new(result) };
+    Grouped::boxed(move || sum.clone())
+}
+
+pub(super) fn start_averages(_: &[ColumnType], result: &ColumnType) -> Box<dyn GroupedAccumulator> {
+    let average = Sum { average: true, ..Sum::new(result) };
+    Grouped::boxed(move || average.clone())
 }
 
 #[derive(Clone)]
@@ -112,7 +124,7 @@ impl Accumulator for Sum {
     ) -> Result<()> {
         let mut count = 0;
         match (&mut self.total, arguments) {
-            (Total::Exact(total), [Column::Numbers(numbers, Unit::Exact(_))]) => {
+            (Total::Exact(total), [Column::Numbers(numbers, Unit::Exact(_) | Unit::Wide(_))]) => {
                 // Less than 2^63 numbers of 64 bits: their sum fits.
                 let mut sum = 0i128;
                 numbers.for_each_present(places, |number| {
@@ -198,5 +210,42 @@ impl Accumulator for Sum {
                 Ok(Value::DecFloat(average.rounded(precision, Rounding::HalfUp)?))
             }
         }
+    }
+}
+
+impl OfGroup for Sum {
+    fn add_grouped(
+        accumulators: &mut [Sum],
+        _: &mut Context<'_>,
+        rows: &GroupedRows<'_>,
+        failed: &mut dyn FnMut(u32, Error),
+    ) -> bool {
+        let is_double = match accumulators.first().map(|sum| &sum.total) {
+            None => return true,
+            Some(Total::Exact(_)) => false,
+            Some(Total::Double(_)) => true,
+            Some(Total::Decimal(_)) => return false,
+        };
+        match rows.arguments {
+            [Column::Numbers(numbers, Unit::Exact(_) | Unit::Wide(_))] if !is_double => {
+                for_each_present(accumulators, numbers, rows, |sum, group, number| {
+                    let Total::Exact(total) = &mut sum.total else { return };
+                    match total.checked_add(i128::from(number)) {
+                        Some(more) => *total = more,
+                        None => failed(group, overflow()),
+                    }
+                    sum.count += 1;
+                });
+            }
+            [Column::Doubles(doubles) | Column::Floats(doubles)] if is_double => {
+                for_each_present(accumulators, doubles, rows, |sum, _, double| {
+                    let Total::Double(total) = &mut sum.total else { return };
+                    *total += double;
+                    sum.count += 1;
+                });
+            }
+            _ => return false,
+        }
+        true
     }
 }

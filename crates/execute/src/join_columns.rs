@@ -1,0 +1,222 @@
+//! The inner side of a hash join in memory, by columns: rows are found by their keys in a flat table.
+//!
+//! What all takes is charged before it grows. Rows that have the same key are found in the order in which they came.
+
+use farbird_budget::{Reservation, heap_bytes};
+use farbird_vector::{Column, Vectors};
+
+use crate::folded_hash::FoldedState;
+use crate::join_keys::JoinKeys;
+
+/// No row.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a row takes in the table beside its key and its columns: the next one, places among buckets, whether it had a partner.
+const ROW_BYTES: usize = 4 + 2 * 2 * 4 + 1;
+
+/// Rows with keys.
+pub(crate) struct JoinColumns {
+    rows: Vectors,
+    keys: JoinKeys,
+    /// The next row of the same bucket.
+    next: Vec<u32>,
+    /// A power of two of them, each the first row of those whose hashes end in its number.
+    buckets: Vec<u32>,
+    matched: Vec<bool>,
+    state: FoldedState,
+    memory: Reservation,
+}
+
+impl JoinColumns {
+    /// No rows; those to come are charged to a reservation.
+    pub(crate) fn new(memory: Reservation) -> JoinColumns {
+        JoinColumns {
+            rows: Vectors::default(),
+            keys: JoinKeys::default(),
+            next: Vec::new(),
+            buckets: Vec::new(),
+            matched: Vec::new(),
+            state: FoldedState::new(),
+            memory,
+        }
+    }
+
+    /// Takes rows with their keys, if there is memory for them; gives them back otherwise.
+    pub(crate) fn push(&mut self, rows: Vectors, keys: JoinKeys) -> Result<(), (Vectors, JoinKeys)> {
+        // Vectors that grow may have room for as many again.
+        let needed = 2 * (bytes_of(&rows) + keys.bytes()) + rows.len() * ROW_BYTES;
+        let count = self.rows.len() + rows.len();
+        if u32::try_from(count).is_err() || !self.memory.try_grow(needed) {
+            return Err((rows, keys));
+        }
+        let mut keys = keys;
+        if self.keys.len() > 0 && !self.keys.is_like(&keys) {
+            self.keys.make_bytes();
+            keys.make_bytes();
+        }
+        self.keys.append(keys);
+        self.rows.append(rows);
+        Ok(())
+    }
+
+    /// Makes what there is findable: once, when all rows are there.
+    pub(crate) fn link(&mut self) {
+        let count = self.rows.len();
+        let buckets = (count * 2).next_power_of_two();
+        self.buckets.clear();
+        self.buckets.resize(buckets, NONE);
+        self.next.clear();
+        self.next.resize(count, NONE);
+        self.matched = vec![false; count];
+        // From the last one on, so that each bucket begins with its first row.
+        for row in (0..count).rev() {
+            if self.keys.is_null(row) {
+                continue;
+            }
+            let hash = self.keys.hash(row, self.state) as usize & (buckets - 1);
+            if let (Some(bucket), Some(next)) = (self.buckets.get_mut(hash), self.next.get_mut(row)) {
+                *next = std::mem::replace(bucket, row as u32);
+            }
+        }
+    }
+
+    /// Makes keys comparable with those of the table.
+    pub(crate) fn align(&mut self, keys: &mut JoinKeys) {
+        if self.rows.is_empty() || self.keys.is_like(keys) {
+            return;
+        }
+        keys.make_bytes();
+        if self.keys.make_bytes() {
+            self.link_again();
+        }
+    }
+
+    fn link_again(&mut self) {
+        let matched = std::mem::take(&mut self.matched);
+        self.link();
+        self.matched = matched;
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> &Vectors {
+        &self.rows
+    }
+
+    /// Their keys.
+    pub(crate) fn keys(&self) -> &JoinKeys {
+        &self.keys
+    }
+
+    /// The first row with the key of another side's row, among keys that are aligned; [`NONE`] if there is none.
+    #[inline]
+    pub(crate) fn first(&self, keys: &JoinKeys, row: usize) -> u32 {
+        if keys.is_null(row) || self.rows.is_empty() {
+            return NONE;
+        }
+        let bucket = keys.hash(row, self.state) as usize & (self.buckets.len().max(1) - 1);
+        self.at_or_after(self.buckets.get(bucket).copied().unwrap_or(NONE), keys, row)
+    }
+
+    /// The next row with the same key.
+    #[inline]
+    pub(crate) fn following(&self, number: u32, keys: &JoinKeys, row: usize) -> u32 {
+        self.at_or_after(self.next.get(number as usize).copied().unwrap_or(NONE), keys, row)
+    }
+
+    #[inline]
+    fn at_or_after(&self, mut number: u32, keys: &JoinKeys, row: usize) -> u32 {
+        while number != NONE && !self.keys.is_equal(number as usize, keys, row) {
+            number = self.next.get(number as usize).copied().unwrap_or(NONE);
+        }
+        number
+    }
+
+    /// Notes that a row has had a partner.
+    #[inline]
+    pub(crate) fn set_matched(&mut self, number: u32) {
+        if let Some(matched) = self.matched.get_mut(number as usize) {
+            *matched = true;
+        }
+    }
+
+    /// Whether a row has had a partner.
+    #[inline]
+    pub(crate) fn is_matched(&self, number: usize) -> bool {
+        self.matched.get(number).is_some_and(|matched| *matched)
+    }
+
+    /// Gives the rows away, and their memory back.
+    pub(crate) fn take_rows(&mut self) -> Vectors {
+        self.keys = JoinKeys::default();
+        self.memory.clear();
+        std::mem::take(&mut self.rows)
+    }
+}
+
+/// What rows take in memory, in bytes, more or less.
+fn bytes_of(rows: &Vectors) -> usize {
+    let of_column = |column: &Column<'_>| match column {
+        Column::Numbers(..) | Column::Doubles(_) | Column::Floats(_) => rows.len() * (size_of::<i64>() + 1),
+        Column::Truths(_) => rows.len(),
+        Column::Values(values) => {
+            size_of_val(values.as_slice()) + values.iter().map(heap_bytes).sum::<usize>()
+        }
+    };
+    rows.columns().iter().flatten().map(of_column).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farbird_budget::StatementBudget;
+    use farbird_expression::Expression;
+    use farbird_plan::JoinKey;
+    use farbird_types::{Collation, Value};
+
+    fn keys(values: Vec<Value>) -> JoinKeys {
+        let key = JoinKey { value: Expression::Column(0), collation: Collation(0) };
+        JoinKeys::of(values.len(), &[Column::of_values(values)], &[key]).unwrap()
+    }
+
+    #[test]
+    fn rows_are_found_by_keys_of_any_kind_in_the_order_in_which_they_came() {
+        let mut table = JoinColumns::new(StatementBudget::alone().reserve());
+        for part in 0..10 {
+            let numbers = (part * 100..(part + 1) * 100).map(|number: i64| match number % 10 {
+                9 => Value::Null,
+                _ if part > 7 => Value::Integer { unscaled: number % 100 * 10, scale: -1 },
+                _ => Value::integer(number % 100),
+            });
+            let values: Vec<_> = (part * 100..(part + 1) * 100).map(Value::integer).collect();
+            let rows = Vectors::of_rows(100, &values, &[true]);
+            assert!(table.push(rows, keys(numbers.collect())).is_ok());
+        }
+        table.link();
+        for asked in [
+            keys((0..100).map(Value::integer).collect()),
+            keys((0..100).map(|number| Value::Double(number as f64)).collect()),
+        ] {
+            let mut asked = asked;
+            table.align(&mut asked);
+            for wanted in 0..100usize {
+                let mut found = Vec::new();
+                let mut number = table.first(&asked, wanted);
+                while number != NONE {
+                    found.push(table.rows().value(number as usize, 0));
+                    number = table.following(number, &asked, wanted);
+                }
+                let expected: Vec<_> = (wanted..1_000)
+                    .step_by(100)
+                    .filter(|n| n % 10 != 9)
+                    .map(|n| Value::integer(n as i64))
+                    .collect();
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}
