@@ -43,6 +43,18 @@ pub struct Charge {
     bytes: u64,
 }
 
+/// A thread that helps a statement: one of as many as the server may have beside the statements' own.
+#[derive(Debug)]
+pub struct HelpingThread {
+    limits: Arc<SharedLimits>,
+}
+
+impl Drop for HelpingThread {
+    fn drop(&mut self) {
+        self.limits.end_helping();
+    }
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         self.account.give_back(Resource::Memory, self.bytes);
@@ -94,6 +106,16 @@ impl Account {
     /// Changes the limits of its server. Statements that have more already keep it, and get no more.
     pub fn set_limits(&self, limits: Limits) {
         self.limits.set(limits);
+    }
+
+    /// How many threads a statement of its server may use, its own included.
+    pub fn parallel_workers(&self) -> usize {
+        self.limits.parallel_workers()
+    }
+
+    /// A place for one more thread that helps a statement, if there is one.
+    pub fn helping_thread(&self) -> Option<HelpingThread> {
+        self.limits.begin_helping().then(|| HelpingThread { limits: Arc::clone(&self.limits) })
     }
 
     /// What is left of a resource to all statements of the server.

@@ -1,7 +1,7 @@
 //! The limits, which may change while statements run, and the errors of those who meet them.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use farbird_types::{Error, isc};
 use parking_lot::RwLock;
@@ -23,6 +23,9 @@ pub struct Limits {
     pub server_temporary: u64,
     /// Where temporary files are made.
     pub temporary_folder: PathBuf,
+    /// How many threads one statement may use, its own included; at least 1. All statements together use no more than so
+    /// many beside their own.
+    pub parallel_workers: usize,
 }
 
 impl Default for Limits {
@@ -33,6 +36,7 @@ impl Default for Limits {
             statement_temporary: 8_192 * MIB,
             server_temporary: 32_768 * MIB,
             temporary_folder: std::env::temp_dir(),
+            parallel_workers: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }
@@ -45,6 +49,9 @@ pub(super) struct SharedLimits {
     statement_temporary: AtomicU64,
     server_temporary: AtomicU64,
     temporary_folder: RwLock<PathBuf>,
+    parallel_workers: AtomicUsize,
+    /// Threads that help statements now.
+    helping: AtomicUsize,
 }
 
 impl SharedLimits {
@@ -55,6 +62,8 @@ impl SharedLimits {
             statement_temporary: AtomicU64::new(limits.statement_temporary),
             server_temporary: AtomicU64::new(limits.server_temporary),
             temporary_folder: RwLock::new(limits.temporary_folder),
+            parallel_workers: AtomicUsize::new(limits.parallel_workers),
+            helping: AtomicUsize::new(0),
         }
     }
 
@@ -64,6 +73,7 @@ impl SharedLimits {
         self.statement_temporary.store(limits.statement_temporary, Ordering::Relaxed);
         self.server_temporary.store(limits.server_temporary, Ordering::Relaxed);
         *self.temporary_folder.write() = limits.temporary_folder;
+        self.parallel_workers.store(limits.parallel_workers, Ordering::Relaxed);
     }
 
     pub(super) fn all(&self) -> Limits {
@@ -73,7 +83,24 @@ impl SharedLimits {
             statement_temporary: self.of(Level::Statement, Resource::Temporary),
             server_temporary: self.of(Level::Server, Resource::Temporary),
             temporary_folder: self.temporary_folder(),
+            parallel_workers: self.parallel_workers(),
         }
+    }
+
+    pub(super) fn parallel_workers(&self) -> usize {
+        self.parallel_workers.load(Ordering::Relaxed)
+    }
+
+    /// Counts one more thread that helps, if there may be one.
+    pub(super) fn begin_helping(&self) -> bool {
+        let most = self.parallel_workers().saturating_sub(1);
+        let more = |helping| (helping < most).then_some(helping + 1);
+        self.helping.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Counts one less.
+    pub(super) fn end_helping(&self) {
+        self.helping.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn of(&self, level: Level, resource: Resource) -> u64 {

@@ -3,8 +3,8 @@
 //! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When that is used up,
 //! rows of further groups are sorted by key, in files if need be, and grouped as they are read.
 //!
-//! Over a table that is read in row order, keys and arguments are computed by columns; over anything else, and where
-//! computing by columns fails, row by row.
+//! Of rows that come by columns keys and arguments are computed by columns; of others, and where computing by columns
+//! fails, row by row.
 
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use farbird_types::{Result, Value};
 use farbird_vector::{Column, Failed, Vectors};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN, ColumnSource};
+use crate::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN};
 use crate::groups::{CallColumns, Group, GroupTable, OrderedGroups};
+use crate::in_order::for_each;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
 use crate::spill::{Sorted, Sorter};
@@ -42,25 +43,19 @@ pub(crate) struct AggregateOperator {
 /// Where the rows come from.
 enum Input {
     Rows(Box<dyn Operator>),
-    Columns(Box<ColumnSource>),
-    /// An operator that hands out columns.
+    /// By columns.
     Vectors(Box<dyn Operator>),
 }
 
 impl AggregateOperator {
     pub(crate) fn new(aggregate: &Arc<Aggregate>, build: Build) -> AggregateOperator {
-        let input = match ColumnSource::of(&aggregate.input) {
-            Some(source) if can_use_columns(aggregate, &source) => Input::Columns(Box::new(source)),
-            _ => {
-                let mut input = build(&aggregate.input);
-                match input.has_vectors() && !is_volatile(aggregate) {
-                    true => {
-                        input.want(&wanted(aggregate));
-                        Input::Vectors(input)
-                    }
-                    false => Input::Rows(input),
-                }
+        let mut input = build(&aggregate.input);
+        let input = match input.has_vectors() && !is_volatile(aggregate) {
+            true => {
+                input.want(&wanted(aggregate));
+                Input::Vectors(input)
             }
+            false => Input::Rows(input),
         };
         AggregateOperator {
             input,
@@ -89,19 +84,11 @@ impl AggregateOperator {
                     }
                 }
             }
-            Input::Columns(source) => {
-                let mut programs = None;
-                while source.next(context, COLUMN_ROWS_MAX)? {
-                    filling.add_columns(source, &mut programs, context)?;
-                }
-                source.clear();
-            }
             Input::Vectors(input) => {
                 let mut programs = None;
-                let mut vectors = Vectors::default();
-                while input.next_vectors(context, COLUMN_ROWS_MAX, &mut vectors)? {
-                    filling.add_vectors(&vectors, &mut programs, context)?;
-                }
+                for_each(input.as_mut(), COLUMN_ROWS_MAX, context, |vectors, context| {
+                    filling.add_vectors(&vectors, &mut programs, context)
+                })?;
             }
         }
         self.memory = Some(filling.groups.take_memory());
@@ -170,7 +157,10 @@ impl Filling<'_> {
     ) -> Result<()> {
         context.check_interrupt()?;
         let kinds = ColumnKind::of_vectors(vectors);
-        if programs.as_ref().is_none_or(|(compiled, _)| *compiled != kinds) {
+        let is_compiled = programs.as_ref().is_some_and(|(compiled, _)| *compiled == kinds);
+        if !is_compiled && vectors.len() < COLUMN_ROWS_MIN {
+            *programs = None;
+        } else if !is_compiled {
             let compiled = AggregatePrograms::compile(self.aggregate, &kinds, context);
             *programs = Some((kinds, compiled));
         }
@@ -198,53 +188,6 @@ impl Filling<'_> {
             }),
         }
     }
-
-    /// Takes the rows at hand of a source.
-    fn add_columns(
-        &mut self,
-        source: &mut ColumnSource,
-        programs: &mut Option<AggregatePrograms>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        let count = source.selection().len();
-        if programs.is_none() && count >= COLUMN_ROWS_MIN {
-            *programs = AggregatePrograms::compile(self.aggregate, source.kinds(), context);
-        }
-        let left = match programs {
-            None => Err(Failed),
-            Some(programs) => {
-                let rows = source.rows(programs.columns.iter().copied())?;
-                match programs.run(&rows, context) {
-                    Ok((keys, calls)) => Ok(self.groups.add_columns(count, &keys, &calls, context)?),
-                    Err(Failed) => Err(Failed),
-                }
-            }
-        };
-        match left {
-            Ok(left) if left.is_empty() => Ok(()),
-            Ok(left) => {
-                let mut values = Vec::new();
-                source.read_some(&left, &mut values)?;
-                let width = source.width();
-                (0..left.len()).try_for_each(|index| {
-                    context.check_interrupt()?;
-                    let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
-                    let (_, order) = self.groups.keys_of(row, context)?;
-                    self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)
-                })
-            }
-            Err(Failed) => {
-                let mut values = Vec::new();
-                source.read(0..count, &mut values)?;
-                let width = source.width();
-                (0..count).try_for_each(|index| {
-                    context.check_interrupt()?;
-                    let row = values.get(index * width..(index + 1) * width).unwrap_or_default();
-                    self.add_row(row, context)
-                })
-            }
-        }
-    }
 }
 
 /// Keys and arguments, compiled.
@@ -252,7 +195,6 @@ struct AggregatePrograms {
     keys: Vec<Program>,
     /// Arguments and FILTER of each call.
     calls: Vec<(Vec<Program>, Option<Program>)>,
-    columns: Vec<usize>,
 }
 
 impl AggregatePrograms {
@@ -274,10 +216,7 @@ impl AggregatePrograms {
                 *filter = Some(Program::condition(condition, kinds, context)?);
             }
         }
-        let programs =
-            keys.iter().chain(calls.iter().flat_map(|(arguments, filter)| arguments.iter().chain(filter)));
-        let columns = programs.flat_map(|program| program.columns().iter().copied()).collect();
-        Some(AggregatePrograms { keys, calls, columns })
+        Some(AggregatePrograms { keys, calls })
     }
 
     fn run<'a>(
@@ -326,12 +265,6 @@ fn wanted(aggregate: &Aggregate) -> Vec<bool> {
     wanted
 }
 
-/// Whether all that is computed of the rows can be computed by columns.
-fn can_use_columns(aggregate: &Aggregate, source: &ColumnSource) -> bool {
-    let kinds = source.kinds().len();
-    !is_volatile(aggregate) && wanted(aggregate).iter().skip(kinds).all(|wanted| !wanted)
-}
-
 impl Operator for AggregateOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
@@ -339,20 +272,16 @@ impl Operator for AggregateOperator {
         self.memory = None;
         self.overflow = Sorted::empty();
         self.overflow_head = None;
-        match &mut self.input {
-            Input::Rows(input) | Input::Vectors(input) => input.open(context),
-            Input::Columns(source) => source.open(context),
-        }
+        let (Input::Rows(input) | Input::Vectors(input)) = &mut self.input;
+        input.open(context)
     }
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         // Whole groups are left out.
         let key = self.aggregate.keys.get(column).filter(|_| !is_volatile(&self.aggregate));
         if let Some(Expression::Column(position)) = key.map(|key| &key.value) {
-            match &mut self.input {
-                Input::Rows(input) | Input::Vectors(input) => input.restrict(*position, keys),
-                Input::Columns(source) => source.restrict(*position, keys),
-            }
+            let (Input::Rows(input) | Input::Vectors(input)) = &mut self.input;
+            input.restrict(*position, keys);
         }
     }
 

@@ -18,6 +18,7 @@ use crate::computed::Computed;
 use crate::join_columns::{JoinColumns, NONE};
 use crate::join_keys::JoinKeys;
 use crate::operator::Operator;
+use crate::stage::is_for_any_thread;
 
 /// A join while all of its inner side is in memory.
 pub(crate) struct ColumnJoin {
@@ -29,7 +30,9 @@ pub(crate) struct ColumnJoin {
     wanted: Vec<bool>,
     /// Which columns of pairs of rows the condition looks at.
     wanted_of_pairs: Vec<bool>,
-    table: Option<JoinColumns>,
+    table: Table,
+    /// Which inner rows had a partner, where that matters.
+    matched_inner: Vec<bool>,
     outer: Vectors,
     keys: JoinKeys,
     /// What follows the outer rows at hand, or the pairs.
@@ -41,6 +44,13 @@ pub(crate) struct ColumnJoin {
     /// How far the inner rows that come by themselves have been handed out; `None` before that.
     inner_from: Option<usize>,
     pairs: Pairs,
+}
+
+/// The inner side: filled, then shared.
+enum Table {
+    None,
+    Filling(Box<JoinColumns>),
+    Filled(Arc<JoinColumns>),
 }
 
 /// Where to go on with an outer row.
@@ -91,7 +101,8 @@ impl ColumnJoin {
             condition,
             wanted: vec![true; join.width()],
             wanted_of_pairs,
-            table: None,
+            table: Table::None,
+            matched_inner: Vec::new(),
             outer: Vectors::default(),
             keys: JoinKeys::default(),
             error: None,
@@ -139,7 +150,8 @@ impl ColumnJoin {
     pub(crate) fn open(&mut self, memory: Reservation) {
         let all = self.outer_keys.iter_mut().chain(&mut self.inner_keys).chain(&mut self.condition);
         all.for_each(Computed::reset);
-        self.table = Some(JoinColumns::new(memory));
+        self.table = Table::Filling(Box::new(JoinColumns::new(memory)));
+        self.matched_inner = Vec::new();
         self.outer = Vectors::default();
         self.error = None;
         self.place = 0;
@@ -167,23 +179,84 @@ impl ColumnJoin {
             true => (rows, keys),
             false => keys.without_nulls(rows),
         };
-        let Some(table) = &mut self.table else { return Ok(None) };
+        let Table::Filling(table) = &mut self.table else { return Ok(None) };
         match table.push(rows, keys) {
             Ok(()) => Ok(None),
-            Err((rows, _)) => Ok(Some([table.take_rows(), rows])),
+            Err(rows) => Ok(Some([table.take_rows(), rows])),
         }
     }
 
     /// All inner rows are there.
     pub(crate) fn end_inner(&mut self) {
-        if let Some(table) = &mut self.table {
+        if let Table::Filling(mut table) = std::mem::replace(&mut self.table, Table::None) {
             table.link();
+            if self.notes_inner() {
+                self.matched_inner = vec![false; table.len()];
+            }
+            self.table = Table::Filled(Arc::from(table));
         }
     }
 
-    /// The inner side.
-    pub(crate) fn table(&self) -> Option<&JoinColumns> {
-        self.table.as_ref()
+    /// The inner side, once all of it is there.
+    pub(crate) fn table(&self) -> Option<&Arc<JoinColumns>> {
+        match &self.table {
+            Table::Filled(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether it matters which inner rows had a partner.
+    fn notes_inner(&self) -> bool {
+        self.join.kind.hands_out_inner().is_some()
+    }
+
+    /// A join of the same inner side for another thread; `None` where threads would have to tell each other what they find.
+    pub(crate) fn for_thread(&self) -> Option<ColumnJoin> {
+        let table = Arc::clone(self.table()?);
+        let all = self.outer_keys.iter().chain(&self.condition);
+        if self.notes_inner() || !all.map(Computed::expression).all(is_for_any_thread) {
+            return None;
+        }
+        Some(ColumnJoin {
+            join: self.join.clone(),
+            outer_keys: self.outer_keys.clone(),
+            inner_keys: Vec::new(),
+            condition: self.condition.clone(),
+            wanted: self.wanted.clone(),
+            wanted_of_pairs: self.wanted_of_pairs.clone(),
+            table: Table::Filled(table),
+            matched_inner: Vec::new(),
+            outer: Vectors::default(),
+            keys: JoinKeys::default(),
+            error: None,
+            place: 0,
+            candidate: Candidate::Unknown,
+            matched: false,
+            inner_from: None,
+            pairs: Pairs::default(),
+        })
+    }
+
+    /// Joins some outer rows; gives what the row behind the joined ones fails with. For joins that hand out no inner rows by
+    /// themselves.
+    pub(crate) fn join_rows(
+        &mut self,
+        outer: Vectors,
+        rows_max: usize,
+        out: &mut Vec<Vectors>,
+        context: &mut ExecutionContext<'_>,
+    ) -> Option<Error> {
+        let join = || -> Result<()> {
+            self.begin_outer(outer, context)?;
+            while self.place < self.outer.len() {
+                self.next_pairs(context, rows_max)?;
+                if self.pairs.len() > 0 {
+                    out.push(self.gathered());
+                }
+            }
+            Ok(())
+        };
+        join().err().or_else(|| self.error.take())
     }
 
     /// The next joined rows, about as many as `rows_max` at most; false at the end.
@@ -207,11 +280,7 @@ impl ColumnJoin {
                     break;
                 }
             }
-            self.pairs.clear();
-            match self.condition.is_some() {
-                false => self.find_pairs(context, rows_max)?,
-                true => self.find_pairs_that_hold(context, rows_max)?,
-            }
+            self.next_pairs(context, rows_max)?;
             if self.pairs.len() > 0 {
                 *vectors = self.gathered();
                 return Ok(true);
@@ -231,27 +300,40 @@ impl ColumnJoin {
         if !outer.next_vectors(context, rows_max, &mut rows)? {
             return Ok(false);
         }
+        self.begin_outer(rows, context)?;
+        Ok(true)
+    }
+
+    fn begin_outer(&mut self, rows: Vectors, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.outer = rows;
         self.place = 0;
         self.candidate = Candidate::Unknown;
         self.matched = false;
-        let (mut keys, error) = keys_of(&mut self.outer_keys, &self.join.outer_keys, &self.outer, context)?;
+        let (keys, error) = keys_of(&mut self.outer_keys, &self.join.outer_keys, &self.outer, context)?;
         if error.is_some() {
             // Rows before the one that fails are joined first.
             self.outer.truncate(keys.len());
             self.error = error;
         }
-        if let Some(table) = &mut self.table {
-            table.align(&mut keys);
-        }
         self.keys = keys;
-        Ok(true)
+        Ok(())
+    }
+
+    /// Finds the next pairs of the outer rows at hand.
+    fn next_pairs(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<()> {
+        self.pairs.clear();
+        match self.condition.is_some() {
+            false => self.find_pairs(context, rows_max),
+            true => self.find_pairs_that_hold(context, rows_max),
+        }
     }
 
     /// Looks up outer rows until there are so many pairs.
     fn find_pairs(&mut self, context: &ExecutionContext<'_>, rows_max: usize) -> Result<()> {
-        let Some(table) = &mut self.table else { return Ok(()) };
+        let Table::Filled(table) = &self.table else { return Ok(()) };
+        let table = table.index_for(&mut self.keys);
         let (keys, pairs, kind) = (&self.keys, &mut self.pairs, self.join.kind);
+        let matched_inner = &mut self.matched_inner;
         while self.place < self.outer.len() && pairs.len() < rows_max {
             context.check_interrupt()?;
             let row = self.place;
@@ -267,9 +349,9 @@ impl ColumnJoin {
                 }
                 HashJoinKind::InnerSemi | HashJoinKind::InnerAnti => {
                     // All rows of a key have had their partner with the first one.
-                    if number != NONE && !table.is_matched(number as usize) {
+                    if number != NONE && !is_matched(matched_inner, number) {
                         while number != NONE {
-                            table.set_matched(number);
+                            set_matched(matched_inner, number);
                             number = table.following(number, keys, row);
                         }
                     }
@@ -280,7 +362,7 @@ impl ColumnJoin {
                     }
                     while number != NONE && pairs.len() < rows_max {
                         pairs.push(row, number);
-                        table.set_matched(number);
+                        set_matched(matched_inner, number);
                         number = table.following(number, keys, row);
                     }
                     if number != NONE {
@@ -297,8 +379,13 @@ impl ColumnJoin {
 
     /// As [`ColumnJoin::find_pairs`], of pairs for which the condition is true.
     fn find_pairs_that_hold(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<()> {
-        let (Some(table), Some(condition)) = (&mut self.table, &mut self.condition) else { return Ok(()) };
+        let (Table::Filled(table), Some(condition)) = (&self.table, &mut self.condition) else {
+            return Ok(());
+        };
+        let inner = table.rows();
+        let table = table.index_for(&mut self.keys);
         let (keys, kind) = (&self.keys, self.join.kind);
+        let matched_inner = &mut self.matched_inner;
         let (first, first_matched) = (self.place, self.matched);
         let mut tried = Pairs::default();
         while self.place < self.outer.len() && tried.len() < rows_max {
@@ -310,7 +397,7 @@ impl ColumnJoin {
             };
             while number != NONE && tried.len() < rows_max {
                 // One partner is enough.
-                if kind != HashJoinKind::InnerSemi || !table.is_matched(number as usize) {
+                if kind != HashJoinKind::InnerSemi || !is_matched(matched_inner, number) {
                     tried.push(row, number);
                 }
                 number = table.following(number, keys, row);
@@ -322,8 +409,7 @@ impl ColumnJoin {
             self.candidate = Candidate::Unknown;
             self.place += 1;
         }
-        let rows =
-            joined(&self.outer, table.rows(), &tried, self.wanted_of_pairs.split_at(self.join.outer.width()));
+        let rows = joined(&self.outer, inner, &tried, self.wanted_of_pairs.split_at(self.join.outer.width()));
         let truths = condition.truths(&rows, context);
         let mut place = 0;
         let mut matched = first_matched;
@@ -337,7 +423,7 @@ impl ColumnJoin {
                 let number = tried.inner.get(place).copied().unwrap_or(NONE);
                 let is_settled = match kind {
                     HashJoinKind::Semi | HashJoinKind::Anti => matched,
-                    HashJoinKind::InnerSemi => table.is_matched(number as usize),
+                    HashJoinKind::InnerSemi => is_matched(matched_inner, number),
                     _ => false,
                 };
                 let holds = match &truths {
@@ -362,7 +448,7 @@ impl ColumnJoin {
                         _ => self.pairs.push(row, number),
                     }
                     matched = true;
-                    table.set_matched(number);
+                    set_matched(matched_inner, number);
                 }
                 place += 1;
             }
@@ -384,7 +470,7 @@ impl ColumnJoin {
     /// What the pairs at hand are handed out as.
     fn gathered(&self) -> Vectors {
         let none = Vectors::default();
-        let inner = self.table.as_ref().map_or(&none, JoinColumns::rows);
+        let inner = self.table().map_or(&none, |table| table.rows());
         let kind = self.join.kind;
         if kind.has_outer() && kind.has_inner() {
             return joined(&self.outer, inner, &self.pairs, self.wanted_of_both());
@@ -400,7 +486,7 @@ impl ColumnJoin {
     /// Inner rows that come by themselves, when all outer ones have been looked at.
     fn next_inner(&mut self, rows_max: usize, vectors: &mut Vectors) -> Result<bool> {
         let (Some(from), Some(wanted), Some(table)) =
-            (self.inner_from, self.join.kind.hands_out_inner(), &self.table)
+            (self.inner_from, self.join.kind.hands_out_inner(), self.table().cloned())
         else {
             *vectors = Vectors::default();
             return Ok(false);
@@ -408,7 +494,7 @@ impl ColumnJoin {
         let mut places = Vec::new();
         let mut number = from;
         while places.len() < rows_max && number < table.len() {
-            if table.is_matched(number) == wanted {
+            if is_matched(&self.matched_inner, number as u32) == wanted {
                 places.push(number as u32);
             }
             number += 1;
@@ -423,6 +509,20 @@ impl ColumnJoin {
         };
         Ok(!vectors.is_empty())
     }
+}
+
+/// Notes that an inner row has had a partner, where that matters.
+#[inline]
+fn set_matched(matched: &mut [bool], number: u32) {
+    if let Some(matched) = matched.get_mut(number as usize) {
+        *matched = true;
+    }
+}
+
+/// Whether an inner row has had a partner.
+#[inline]
+fn is_matched(matched: &[bool], number: u32) -> bool {
+    matched.get(number as usize).is_some_and(|matched| *matched)
 }
 
 /// The columns of pairs of rows that are wanted, the outer ones first.

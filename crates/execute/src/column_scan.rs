@@ -11,6 +11,7 @@ use crate::column_rows::ColumnRows;
 use crate::column_source::{COLUMN_ROWS_MAX, ColumnSource};
 use crate::key_filter::KeyFilter;
 use crate::operator::{ByColumns, Operator};
+use crate::stage::Stage;
 
 /// How many more rows are looked at with each batch.
 const GROWTH: usize = 4;
@@ -44,7 +45,7 @@ impl ColumnScanOperator {
     pub(crate) fn new(source: ColumnSource) -> ColumnScanOperator {
         ColumnScanOperator {
             wanted: vec![true; source.width()],
-            source: source.with_operator(),
+            source,
             place: 0,
             rows_next: None,
             column_rows_next: COLUMN_ROWS_FIRST,
@@ -106,6 +107,10 @@ impl Operator for ColumnScanOperator {
 
     fn has_vectors(&self) -> bool {
         true
+    }
+
+    fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        Some(Box::new(self.source.stage(&self.wanted, context)?))
     }
 
     fn want(&mut self, columns: &[bool]) {

@@ -13,12 +13,14 @@ use farbird_store::{BlockColumns, ColumnBatch, RelationScan};
 use farbird_types::{Error, Result, SqlType, Value};
 use farbird_vector::truth::{FALSE, TRUE, rows_that_are_open, rows_that_are_true};
 use farbird_vector::{Column, Failed, Nulls, Operand, Vectors};
+use parking_lot::Mutex;
 
 use crate::batch::row_number;
 use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
 use crate::measured::ScanMeasure;
 use crate::named_rows::NamedRows;
+use crate::stage::{Stage, Stretch, is_for_any_thread};
 use crate::vector::{ColumnKind, Possible, Program, Rows};
 
 /// Fewer rows are gone through one by one: compiling would cost more.
@@ -51,12 +53,27 @@ pub(crate) struct ColumnSource {
     selection: Vec<u32>,
     /// What the row behind the selected ones failed with.
     error: Option<Error>,
-    /// Whether its rows are not handed out by an operator of its own; and where is noted what it does, if somebody wants to know.
-    is_alone: bool,
+    /// Where is noted what it does, if somebody wants to know.
     measure: Option<Box<ScanMeasure>>,
 }
 
+/// A scan that several sources share.
+struct SharedScan {
+    place: Box<RelationScan>,
+    /// How many stretches there have been.
+    stretches: u64,
+    is_at_end: bool,
+}
+
+/// A source of one of several threads, which share the scan.
+pub(crate) struct ScanStage {
+    source: ColumnSource,
+    wanted: Vec<bool>,
+    shared: Arc<Mutex<SharedScan>>,
+}
+
 /// A condition on the rows.
+#[derive(Clone)]
 struct ColumnFilter {
     filter: Arc<Filter>,
     /// What it is computed by, since the source was opened.
@@ -64,6 +81,7 @@ struct ColumnFilter {
 }
 
 /// The conjuncts of a condition.
+#[derive(Clone)]
 struct CompiledFilter {
     /// Computed by columns.
     programs: Vec<Program>,
@@ -89,7 +107,6 @@ impl ColumnSource {
                     batch: ColumnBatch::new(),
                     selection: Vec::new(),
                     error: None,
-                    is_alone: true,
                     measure: None,
                 })
             }
@@ -102,10 +119,48 @@ impl ColumnSource {
         }
     }
 
-    /// Says that an operator hands its rows out, and is measured itself.
-    pub(crate) fn with_operator(mut self) -> ColumnSource {
-        self.is_alone = false;
-        self
+    /// What reads the rest of the table for several threads; `None` if what stands over it is for one only. Nothing is read
+    /// here any more then.
+    pub(crate) fn stage(&mut self, wanted: &[bool], context: &mut ExecutionContext<'_>) -> Option<ScanStage> {
+        let is_blob = |sql_type: &SqlType| matches!(sql_type, SqlType::Blob { .. });
+        let conditions = self.filters.iter().map(|filter| &filter.filter.condition);
+        if self.named.is_some()
+            || !conditions.clone().all(is_for_any_thread)
+            || conditions.clone().any(Expression::is_volatile)
+            || self.types.iter().any(is_blob)
+        {
+            return None;
+        }
+        for filter in &mut self.filters {
+            let compiled = CompiledFilter::of(&filter.filter.condition, &self.kinds, context);
+            if !filter.compiled.insert(compiled).rest.is_empty() {
+                return None;
+            }
+        }
+        let shared = SharedScan { place: self.place.take()?, stretches: 0, is_at_end: false };
+        Some(ScanStage {
+            source: self.for_thread(),
+            wanted: wanted.to_vec(),
+            shared: Arc::new(Mutex::new(shared)),
+        })
+    }
+
+    /// The same without a place: for whoever has one.
+    fn for_thread(&self) -> ColumnSource {
+        ColumnSource {
+            scan: self.scan.clone(),
+            types: self.types.clone(),
+            kinds: self.kinds.clone(),
+            filters: self.filters.clone(),
+            restrictions: self.restrictions.clone(),
+            next_restrictions: Vec::new(),
+            place: None,
+            named: None,
+            batch: ColumnBatch::new(),
+            selection: Vec::new(),
+            error: None,
+            measure: None,
+        }
     }
 
     /// As [`crate::operator::Operator::restrict`].
@@ -113,11 +168,6 @@ impl ColumnSource {
         if self.types.get(column).is_some_and(|sql_type| keys.is_about(sql_type)) {
             self.next_restrictions.push((column, Arc::clone(keys)));
         }
-    }
-
-    /// The kind of each column; the row number is none.
-    pub(crate) fn kinds(&self) -> &[ColumnKind] {
-        &self.kinds
     }
 
     /// Values per row.
@@ -139,7 +189,7 @@ impl ColumnSource {
             filter.compiled = None;
         }
         let filters = self.filters.iter().map(|filter| &filter.filter);
-        self.measure = ScanMeasure::open(&self.scan, filters, self.is_alone, context);
+        self.measure = ScanMeasure::open(&self.scan, filters, context);
         self.named = None;
         if let Access::Rows(set) = &self.scan.access {
             self.named = NamedRows::of(set, &self.scan, context)?;
@@ -153,7 +203,7 @@ impl ColumnSource {
     /// # Errors
     /// Those of the conditions, after the rows before them have been at hand; those of reading.
     pub(crate) fn next(&mut self, context: &mut ExecutionContext<'_>, rows_max: usize) -> Result<bool> {
-        let most = COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1));
+        let most = self.rows_max();
         // Of a block only the rows that are named are read: one look at each is enough.
         let rows_max = if self.named.is_some() { most } else { rows_max.min(most) };
         loop {
@@ -193,6 +243,11 @@ impl ColumnSource {
         }
     }
 
+    /// Most rows that are looked at at a time.
+    fn rows_max(&self) -> usize {
+        COLUMN_ROWS_MAX.min(COLUMN_VALUES_MAX / self.scan.width.max(1))
+    }
+
     /// Forgets the rows at hand.
     pub(crate) fn clear(&mut self) {
         self.batch.clear();
@@ -202,12 +257,6 @@ impl ColumnSource {
     /// The places of the rows at hand in the batch, ascending.
     pub(crate) fn selection(&self) -> &[u32] {
         &self.selection
-    }
-
-    /// The rows at hand, with some columns decoded.
-    pub(crate) fn rows(&mut self, columns: impl IntoIterator<Item = usize>) -> Result<Rows<'_>> {
-        self.batch.load(columns)?;
-        Ok(Rows::at(&self.batch, &self.selection))
     }
 
     /// Decodes the rows at hand and lets go of everything else: between two calls nothing is held.
@@ -233,11 +282,6 @@ impl ColumnSource {
     pub(crate) fn read(&mut self, range: std::ops::Range<usize>, out: &mut Vec<Value>) -> Result<()> {
         let places = self.selection.get(range).unwrap_or_default();
         read_rows(&mut self.batch, &self.scan, places, out)
-    }
-
-    /// As [`ColumnSource::read`], those at some places in the selection, ascending.
-    pub(crate) fn read_some(&mut self, places: &[u32], out: &mut Vec<Value>) -> Result<()> {
-        read_rows(&mut self.batch, &self.scan, &pick(&self.selection, places), out)
     }
 
     /// The rows at hand, of those columns that are wanted, and nothing is at hand any more.
@@ -344,6 +388,55 @@ impl ColumnSource {
             measure.without_partner(selected - self.selection.len());
         }
         Ok(())
+    }
+}
+
+impl ScanStage {
+    /// Reads the next rows that nobody has read; their number, or `None` at the end.
+    fn read(&mut self, context: &ExecutionContext<'_>) -> Option<(u64, Result<()>)> {
+        let rows_max = self.source.rows_max();
+        let ColumnSource { batch, filters, restrictions, .. } = &mut self.source;
+        let mut skip = |columns: &BlockColumns<'_>| !may_select(filters, restrictions, columns);
+        let mut shared = self.shared.lock();
+        if shared.is_at_end {
+            return None;
+        }
+        let transaction = context.transaction;
+        let found = shared.place.next_columns_unless(&transaction.store, rows_max, batch, &mut skip);
+        shared.is_at_end = !matches!(found, Ok(true));
+        if let Ok(false) = found {
+            return None;
+        }
+        let number = shared.stretches;
+        shared.stretches += 1;
+        Some((number, found.map(|_| ()).map_err(|error| transaction.status_of(error))))
+    }
+}
+
+impl Stage for ScanStage {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
+        self.source.clear();
+        let (number, read) = self.read(context)?;
+        let make = || -> Result<Vectors> {
+            read?;
+            context.check_interrupt()?;
+            self.source.select(context)?;
+            self.source.take(&self.wanted)
+        };
+        let (rows, error) = match make() {
+            Ok(rows) if rows.is_empty() => (Vec::new(), None),
+            Ok(rows) => (vec![rows], None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        Some(Stretch { number, rows, error: error.or_else(|| self.source.error.take()) })
+    }
+
+    fn another(&self) -> Option<Box<dyn Stage>> {
+        Some(Box::new(ScanStage {
+            source: self.source.for_thread(),
+            wanted: self.wanted.clone(),
+            shared: Arc::clone(&self.shared),
+        }))
     }
 }
 

@@ -7,7 +7,7 @@ use farbird_vector::{Column, Vectors, truth};
 use crate::vector::{ColumnKind, Program, Rows};
 
 /// An expression, with what it is computed by since its operator was opened.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Computed {
     expression: Expression,
     /// The columns that it looks at.
@@ -37,6 +37,11 @@ impl Computed {
     /// The columns that it looks at, ascending.
     pub(crate) fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// The expression.
+    pub(crate) fn expression(&self) -> &Expression {
+        &self.expression
     }
 
     /// Registers and parameters may have changed.

@@ -24,10 +24,12 @@ use farbird_vector::Vectors;
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::column_join::ColumnJoin;
 use crate::column_source::COLUMN_ROWS_MAX;
+use crate::in_order::for_each;
 use crate::join_table::{HashedKey, JoinTable};
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
 use crate::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
+use crate::stage::{Stage, Stretch};
 
 /// Into how many partitions rows are divided at a time; a power of two.
 const PARTITIONS: usize = 16;
@@ -156,20 +158,23 @@ impl HashJoinOperator {
     ) -> Result<()> {
         join.open(context.budget.reserve());
         let wanted = join.wanted_inner();
-        let mut batch = Batch::new(self.join.inner.width(), BATCH_ROWS_MAX);
         let mut division: Option<Division> = None;
-        while let Some(rows) = self.next_inner_columns(&mut batch, &wanted, context)? {
-            match &mut division {
-                Some(division) => self.divide_inner(&rows, division, context)?,
-                None => {
-                    if let Some(parts) = join.push_inner(rows, context)? {
-                        let mut started = Division::new(0, context)?;
-                        for rows in parts {
-                            self.divide_inner(&rows, &mut started, context)?;
-                        }
-                        division = Some(started);
-                    }
-                }
+        let inner_keys = &self.join;
+        let hashing = &self.hashing;
+        let mut take = |rows: Vectors, context: &mut ExecutionContext<'_>| -> Result<()> {
+            if let Some(division) = &mut division {
+                return divide_inner(inner_keys, hashing, &rows, division, context);
+            }
+            let Some(parts) = join.push_inner(rows, context)? else { return Ok(()) };
+            let started = division.insert(Division::new(0, context)?);
+            parts.iter().try_for_each(|rows| divide_inner(inner_keys, hashing, rows, started, context))
+        };
+        if self.inner.has_vectors() {
+            for_each(self.inner.as_mut(), COLUMN_ROWS_MAX, context, take)?;
+        } else {
+            let mut batch = Batch::new(self.join.inner.width(), BATCH_ROWS_MAX);
+            while self.inner.next(context, &mut batch)? {
+                take(Vectors::of_rows(batch.len(), batch.values(), &wanted), context)?;
             }
         }
         self.by_columns = division.is_none();
@@ -179,41 +184,6 @@ impl HashJoinOperator {
         }
         self.dividing = division;
         self.columns = Some(join);
-        Ok(())
-    }
-
-    /// The next rows of the inner side by columns, however they come.
-    fn next_inner_columns(
-        &mut self,
-        batch: &mut Batch,
-        wanted: &[bool],
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<Option<Vectors>> {
-        if self.inner.has_vectors() {
-            let mut rows = Vectors::default();
-            let found = self.inner.next_vectors(context, COLUMN_ROWS_MAX, &mut rows)?;
-            return Ok(found.then_some(rows));
-        }
-        let found = self.inner.next(context, batch)?;
-        Ok(found.then(|| Vectors::of_rows(batch.len(), batch.values(), wanted)))
-    }
-
-    fn divide_inner(
-        &self,
-        rows: &Vectors,
-        division: &mut Division,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        let mut row = Vec::new();
-        for number in 0..rows.len() {
-            context.check_interrupt()?;
-            row.clear();
-            rows.read_row(number, &mut row);
-            let key = self.key_of_inner(&row, context)?;
-            if key.is_some() || self.join.kind.keeps_inner() {
-                division.push_inner(key.as_ref(), &row)?;
-            }
-        }
         Ok(())
     }
 
@@ -605,6 +575,11 @@ impl Operator for HashJoinOperator {
         self.columns.is_some()
     }
 
+    fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        let join = self.columns.as_ref().filter(|_| self.by_columns)?.for_thread()?;
+        Some(Box::new(JoinStage { outer: self.outer.stage(context)?, join }))
+    }
+
     fn want(&mut self, columns: &[bool]) {
         if let Some(join) = &mut self.columns {
             join.want(columns);
@@ -669,6 +644,51 @@ impl Operator for HashJoinOperator {
             }
         }
         Ok(!batch.is_empty())
+    }
+}
+
+/// Divides rows of the inner side that came by columns.
+fn divide_inner(
+    join: &HashJoin,
+    hashing: &RandomState,
+    rows: &Vectors,
+    division: &mut Division,
+    context: &mut ExecutionContext<'_>,
+) -> Result<()> {
+    let mut row = Vec::new();
+    for number in 0..rows.len() {
+        context.check_interrupt()?;
+        row.clear();
+        rows.read_row(number, &mut row);
+        let key = key_of(&join.inner_keys, &row, hashing, context)?;
+        if key.is_some() || join.kind.keeps_inner() {
+            division.push_inner(key.as_ref(), &row)?;
+        }
+    }
+    Ok(())
+}
+
+/// A join by columns for one of several threads.
+struct JoinStage {
+    outer: Box<dyn Stage>,
+    join: ColumnJoin,
+}
+
+impl Stage for JoinStage {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
+        let mut stretch = self.outer.next(context)?;
+        let mut joined = Vec::with_capacity(stretch.rows.len());
+        for rows in stretch.rows {
+            if let Some(error) = self.join.join_rows(rows, COLUMN_ROWS_MAX, &mut joined, context) {
+                stretch.error = Some(error);
+                break;
+            }
+        }
+        Some(Stretch { rows: joined, ..stretch })
+    }
+
+    fn another(&self) -> Option<Box<dyn Stage>> {
+        Some(Box::new(JoinStage { outer: self.outer.another()?, join: self.join.for_thread()? }))
     }
 }
 

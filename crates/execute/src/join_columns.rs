@@ -2,6 +2,8 @@
 //!
 //! What all takes is charged before it grows. Rows that have the same key are found in the order in which they came.
 
+use std::sync::OnceLock;
+
 use farbird_budget::{Reservation, heap_bytes};
 use farbird_vector::{Column, Vectors};
 
@@ -14,87 +16,71 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// What a row takes in the table beside its key and its columns: the next one, places among buckets, whether it had a partner.
 const ROW_BYTES: usize = 4 + 2 * 2 * 4 + 1;
 
-/// Rows with keys.
+/// Rows with keys: filled by one, then read by any.
 pub(crate) struct JoinColumns {
     rows: Vectors,
+    by_key: Index,
+    /// By the bytes of the keys, once somebody asks whose keys are of another form.
+    by_bytes: OnceLock<Index>,
+    memory: Reservation,
+}
+
+/// Where rows are found by their keys.
+pub(crate) struct Index {
     keys: JoinKeys,
     /// The next row of the same bucket.
     next: Vec<u32>,
     /// A power of two of them, each the first row of those whose hashes end in its number.
     buckets: Vec<u32>,
-    matched: Vec<bool>,
     state: FoldedState,
-    memory: Reservation,
 }
 
 impl JoinColumns {
     /// No rows; those to come are charged to a reservation.
     pub(crate) fn new(memory: Reservation) -> JoinColumns {
-        JoinColumns {
-            rows: Vectors::default(),
-            keys: JoinKeys::default(),
-            next: Vec::new(),
-            buckets: Vec::new(),
-            matched: Vec::new(),
-            state: FoldedState::new(),
-            memory,
-        }
+        let by_key = Index::of(JoinKeys::default());
+        JoinColumns { rows: Vectors::default(), by_key, by_bytes: OnceLock::new(), memory }
     }
 
     /// Takes rows with their keys, if there is memory for them; gives them back otherwise.
-    pub(crate) fn push(&mut self, rows: Vectors, keys: JoinKeys) -> Result<(), (Vectors, JoinKeys)> {
+    pub(crate) fn push(&mut self, rows: Vectors, mut keys: JoinKeys) -> Result<(), Vectors> {
         // Vectors that grow may have room for as many again.
         let needed = 2 * (bytes_of(&rows) + keys.bytes()) + rows.len() * ROW_BYTES;
         let count = self.rows.len() + rows.len();
         if u32::try_from(count).is_err() || !self.memory.try_grow(needed) {
-            return Err((rows, keys));
+            return Err(rows);
         }
-        let mut keys = keys;
-        if self.keys.len() > 0 && !self.keys.is_like(&keys) {
-            self.keys.make_bytes();
+        let mine = &mut self.by_key.keys;
+        if mine.len() > 0 && !mine.is_like(&keys) {
+            mine.make_bytes();
             keys.make_bytes();
         }
-        self.keys.append(keys);
+        mine.append(keys);
         self.rows.append(rows);
         Ok(())
     }
 
     /// Makes what there is findable: once, when all rows are there.
     pub(crate) fn link(&mut self) {
-        let count = self.rows.len();
-        let buckets = (count * 2).next_power_of_two();
-        self.buckets.clear();
-        self.buckets.resize(buckets, NONE);
-        self.next.clear();
-        self.next.resize(count, NONE);
-        self.matched = vec![false; count];
-        // From the last one on, so that each bucket begins with its first row.
-        for row in (0..count).rev() {
-            if self.keys.is_null(row) {
-                continue;
-            }
-            let hash = self.keys.hash(row, self.state) as usize & (buckets - 1);
-            if let (Some(bucket), Some(next)) = (self.buckets.get_mut(hash), self.next.get_mut(row)) {
-                *next = std::mem::replace(bucket, row as u32);
-            }
-        }
+        self.by_key.link();
     }
 
-    /// Makes keys comparable with those of the table.
-    pub(crate) fn align(&mut self, keys: &mut JoinKeys) {
-        if self.rows.is_empty() || self.keys.is_like(keys) {
-            return;
+    /// Where to look up keys, which are brought to the form that is looked up there.
+    pub(crate) fn index_for(&self, keys: &mut JoinKeys) -> &Index {
+        if self.rows.is_empty() || self.by_key.keys.is_like(keys) {
+            return &self.by_key;
         }
         keys.make_bytes();
-        if self.keys.make_bytes() {
-            self.link_again();
+        if self.by_key.keys.is_like(keys) {
+            return &self.by_key;
         }
-    }
-
-    fn link_again(&mut self) {
-        let matched = std::mem::take(&mut self.matched);
-        self.link();
-        self.matched = matched;
+        self.by_bytes.get_or_init(|| {
+            let mut keys = self.by_key.keys.clone();
+            keys.make_bytes();
+            let mut index = Index::of(keys);
+            index.link();
+            index
+        })
     }
 
     /// How many rows there are.
@@ -109,16 +95,46 @@ impl JoinColumns {
 
     /// Their keys.
     pub(crate) fn keys(&self) -> &JoinKeys {
-        &self.keys
+        &self.by_key.keys
     }
 
-    /// The first row with the key of another side's row, among keys that are aligned; [`NONE`] if there is none.
+    /// Gives the rows away, and their memory back.
+    pub(crate) fn take_rows(&mut self) -> Vectors {
+        self.by_key = Index::of(JoinKeys::default());
+        self.memory.clear();
+        std::mem::take(&mut self.rows)
+    }
+}
+
+impl Index {
+    fn of(keys: JoinKeys) -> Index {
+        Index { keys, next: Vec::new(), buckets: Vec::new(), state: FoldedState::new() }
+    }
+
+    fn link(&mut self) {
+        let count = self.keys.len();
+        let buckets = (count * 2).next_power_of_two();
+        self.buckets = vec![NONE; buckets];
+        self.next = vec![NONE; count];
+        // From the last one on, so that each bucket begins with its first row.
+        for row in (0..count).rev() {
+            if self.keys.is_null(row) {
+                continue;
+            }
+            let hash = self.keys.hash(row, self.state) as usize & (buckets - 1);
+            if let (Some(bucket), Some(next)) = (self.buckets.get_mut(hash), self.next.get_mut(row)) {
+                *next = std::mem::replace(bucket, row as u32);
+            }
+        }
+    }
+
+    /// The first row with the key of another side's row; [`NONE`] if there is none.
     #[inline]
     pub(crate) fn first(&self, keys: &JoinKeys, row: usize) -> u32 {
-        if keys.is_null(row) || self.rows.is_empty() {
+        if keys.is_null(row) || self.buckets.is_empty() {
             return NONE;
         }
-        let bucket = keys.hash(row, self.state) as usize & (self.buckets.len().max(1) - 1);
+        let bucket = keys.hash(row, self.state) as usize & (self.buckets.len() - 1);
         self.at_or_after(self.buckets.get(bucket).copied().unwrap_or(NONE), keys, row)
     }
 
@@ -135,31 +151,10 @@ impl JoinColumns {
         }
         number
     }
-
-    /// Notes that a row has had a partner.
-    #[inline]
-    pub(crate) fn set_matched(&mut self, number: u32) {
-        if let Some(matched) = self.matched.get_mut(number as usize) {
-            *matched = true;
-        }
-    }
-
-    /// Whether a row has had a partner.
-    #[inline]
-    pub(crate) fn is_matched(&self, number: usize) -> bool {
-        self.matched.get(number).is_some_and(|matched| *matched)
-    }
-
-    /// Gives the rows away, and their memory back.
-    pub(crate) fn take_rows(&mut self) -> Vectors {
-        self.keys = JoinKeys::default();
-        self.memory.clear();
-        std::mem::take(&mut self.rows)
-    }
 }
 
 /// What rows take in memory, in bytes, more or less.
-fn bytes_of(rows: &Vectors) -> usize {
+pub(crate) fn bytes_of(rows: &Vectors) -> usize {
     let of_column = |column: &Column<'_>| match column {
         Column::Numbers(..) | Column::Doubles(_) | Column::Floats(_) => rows.len() * (size_of::<i64>() + 1),
         Column::Truths(_) => rows.len(),
@@ -202,13 +197,13 @@ mod tests {
             keys((0..100).map(|number| Value::Double(number as f64)).collect()),
         ] {
             let mut asked = asked;
-            table.align(&mut asked);
+            let index = table.index_for(&mut asked);
             for wanted in 0..100usize {
                 let mut found = Vec::new();
-                let mut number = table.first(&asked, wanted);
+                let mut number = index.first(&asked, wanted);
                 while number != NONE {
                     found.push(table.rows().value(number as usize, 0));
-                    number = table.following(number, &asked, wanted);
+                    number = index.following(number, &asked, wanted);
                 }
                 let expected: Vec<_> = (wanted..1_000)
                     .step_by(100)

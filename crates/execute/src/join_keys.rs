@@ -10,14 +10,14 @@ use farbird_vector::{Column, Unit, Vectors};
 use crate::folded_hash::FoldedState;
 
 /// Keys of rows, by the number of the row.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct JoinKeys {
     form: Form,
     /// Rows of which a part is NULL: they equal nothing.
     nulls: Vec<bool>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Form {
     /// Numbers of these units, so many for each row.
     Numbers(Vec<Unit>, Vec<i64>),

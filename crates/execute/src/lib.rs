@@ -19,6 +19,7 @@
 //! | `hash_join`, `join_table`, `key_filter` | joins by hashing, past the memory limit too |
 //! | `range_join` | joins by the order of a value |
 //! | `column_join`, `join_columns`, `join_keys` | joins by hashing, by columns while there is memory |
+//! | `stage`, `in_order` | rows made by several threads, and taken in their order |
 //! | `computed`, `folded_hash` | expressions on columns that operators exchange; the hash of tables in memory |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
@@ -56,6 +57,7 @@ mod failure;
 mod folded_hash;
 mod groups;
 mod hash_join;
+mod in_order;
 mod join;
 mod join_columns;
 mod join_keys;
@@ -79,6 +81,7 @@ mod scan;
 mod set;
 mod sort;
 mod spill;
+mod stage;
 mod subquery;
 mod value_set;
 mod vector;

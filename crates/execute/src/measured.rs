@@ -1,7 +1,7 @@
 //! Measuring: what EXPLAIN ANALYZE shows of operators, and of statements that change rows.
 //!
 //! A measuring operator stands around each operator of a plan that is measured, and around none of any other. What a scan by columns
-//! does for several nodes at once it notes itself ([`ScanMeasure`]).
+//! does for several nodes at once it notes itself ([`ScanMeasure`]). What is measured runs on one thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use farbird_plan::modification::ModifyPlan;
 use farbird_plan::{Filter, Node, TableScan, identity};
 use farbird_store::ScannedBlocks;
 use farbird_types::Result;
+use farbird_vector::Vectors;
 
 use crate::batch::Batch;
 use crate::column_rows::ColumnRows;
@@ -70,6 +71,26 @@ impl Operator for MeasuredOperator {
         self.operator.restrict(column, keys);
     }
 
+    fn has_vectors(&self) -> bool {
+        self.operator.has_vectors()
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.operator.want(columns);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        self.run(context, |operator, context| {
+            let more = operator.next_vectors(context, rows_max, vectors)?;
+            Ok((more, if more { vectors.len() } else { 0 }))
+        })
+    }
+
     fn next_columns(
         &mut self,
         context: &mut ExecutionContext<'_>,
@@ -120,8 +141,6 @@ fn timed<T>(
 pub(crate) struct ScanMeasure {
     table: Arc<Measured>,
     filters: Vec<Arc<Measured>>,
-    /// Whether nobody else notes what the topmost of them hands out.
-    is_alone: bool,
     /// What was known of the scan's blocks.
     blocks: ScannedBlocks,
     latest: Instant,
@@ -134,21 +153,19 @@ impl ScanMeasure {
     pub(crate) fn open<'f>(
         scan: &Arc<TableScan>,
         filters: impl Iterator<Item = &'f Arc<Filter>>,
-        is_alone: bool,
         context: &ExecutionContext<'_>,
     ) -> Option<Box<ScanMeasure>> {
         let measurements = context.measurements.as_ref()?;
         let measure = ScanMeasure {
             table: measurements.part(identity(scan)),
             filters: filters.map(|filter| measurements.part(identity(filter))).collect(),
-            is_alone,
             blocks: ScannedBlocks::default(),
             latest: Instant::now(),
             time: Duration::ZERO,
         };
-        let inner = measure.filters.len() + usize::from(is_alone);
+        // The topmost one is measured as an operator.
         let nodes = std::iter::once(&measure.table).chain(&measure.filters);
-        nodes.take(inner).for_each(|node| node.note(|figures| figures.loops += 1));
+        nodes.take(measure.filters.len()).for_each(|node| node.note(|figures| figures.loops += 1));
         Some(Box::new(measure))
     }
 
@@ -188,10 +205,6 @@ impl ScanMeasure {
         self.table.note(|figures| {
             figures.scanned.get_or_insert_default().without_partner += rows as u64;
         });
-        let top = self.filters.last().unwrap_or(&self.table);
-        if self.is_alone {
-            top.note(|figures| figures.rows -= (rows as u64).min(figures.rows));
-        }
     }
 
     /// The time since it was asked for last.
@@ -202,9 +215,9 @@ impl ScanMeasure {
         lap
     }
 
-    /// Notes for a node what it hands on, and what it took; for the topmost one only if nobody else does.
+    /// Notes for a node what it hands on, and what it took; the topmost one is measured as an operator.
     fn handed_on(&self, node: usize, rows: usize, time: Duration) {
-        if node == self.filters.len() && !self.is_alone {
+        if node == self.filters.len() {
             return;
         }
         let measured = match node.checked_sub(1) {

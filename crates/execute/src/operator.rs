@@ -10,6 +10,7 @@ use farbird_vector::Vectors;
 use crate::batch::Batch;
 use crate::column_rows::ColumnRows;
 use crate::key_filter::KeyFilter;
+use crate::stage::Stage;
 
 /// A running operator. Owns its state and borrows nothing.
 pub(crate) trait Operator: Send {
@@ -51,6 +52,11 @@ pub(crate) trait Operator: Send {
         _vectors: &mut Vectors,
     ) -> Result<bool> {
         Err(Error::internal("rows by columns of an operator that has none"))
+    }
+
+    /// What makes its rows for whoever takes all of them, if several threads can: asked for once it is open, instead of rows.
+    fn stage(&mut self, _context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        None
     }
 
     /// As [`Operator::next`] for the next rows by columns, about as many as `rows_max` at most, if they are at hand so.
@@ -126,6 +132,10 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
 
     fn want(&mut self, columns: &[bool]) {
         self.operator.want(columns);
+    }
+
+    fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        self.operator.stage(context)
     }
 
     fn next_vectors(

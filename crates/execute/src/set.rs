@@ -13,6 +13,7 @@ use crate::column_rows::ColumnRows;
 use crate::computed::Computed;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, ByColumns, Operator};
+use crate::stage::{Stage, Stretch, is_for_any_thread};
 
 /// One row without columns.
 #[derive(Default)]
@@ -89,22 +90,18 @@ impl Operator for FilterOperator {
             if !self.input.next_vectors(context, rows_max, vectors)? {
                 return Ok(false);
             }
-            let truths = match self.computed.truths(vectors, context) {
-                Some(truths) => truths,
-                None => {
-                    let found = self.computed.truths_by_rows(vectors, context);
-                    self.error = found.error;
-                    found.values
-                }
-            };
-            let places = rows_that_are_true(&truths);
-            if places.len() < vectors.len() {
-                *vectors = vectors.gather(&places);
-            }
+            self.error = keep_true(&mut self.computed, vectors, context);
             if !vectors.is_empty() {
                 return Ok(true);
             }
         }
+    }
+
+    fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        if !is_for_any_thread(&self.filter.condition) || !self.has_vectors() {
+            return None;
+        }
+        Some(Box::new(FilterStage { input: self.input.stage(context)?, computed: self.computed.clone() }))
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
@@ -124,6 +121,44 @@ impl Operator for FilterOperator {
         if !self.filter.condition.is_volatile() {
             self.input.restrict(column, keys);
         }
+    }
+}
+
+/// Keeps the rows for which a condition is true, up to the first for which it fails; gives what it fails with.
+fn keep_true(
+    condition: &mut Computed,
+    vectors: &mut Vectors,
+    context: &mut ExecutionContext<'_>,
+) -> Option<Error> {
+    let (truths, error) = match condition.truths(vectors, context) {
+        Some(truths) => (truths, None),
+        None => {
+            let found = condition.truths_by_rows(vectors, context);
+            (found.values, found.error)
+        }
+    };
+    let places = rows_that_are_true(&truths);
+    if places.len() < vectors.len() {
+        *vectors = vectors.gather(&places);
+    }
+    error
+}
+
+/// A filter for one of several threads.
+struct FilterStage {
+    input: Box<dyn Stage>,
+    computed: Computed,
+}
+
+impl Stage for FilterStage {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
+        let mut stretch = self.input.next(context)?;
+        stretch.change_each(|rows| keep_true(&mut self.computed, rows, context));
+        Some(stretch)
+    }
+
+    fn another(&self) -> Option<Box<dyn Stage>> {
+        Some(Box::new(FilterStage { input: self.input.another()?, computed: self.computed.clone() }))
     }
 }
 
@@ -199,31 +234,20 @@ impl Operator for ProjectOperator {
             *vectors = Vectors::default();
             return Ok(false);
         }
-        let mut rows = input.len();
-        let mut columns = Vec::with_capacity(self.computed.len());
-        for (item, wanted) in self.computed.iter_mut().zip(&self.wanted) {
-            if !wanted {
-                columns.push(None);
-                continue;
-            }
-            let found = item.values(&input, context);
-            // Of two items that fail the one of the earlier row counts, of one row the first item.
-            if let Some(error) = found.error
-                && found.rows < rows
-            {
-                rows = found.rows;
-                self.error = Some(error);
-            }
-            columns.push(Some(found.values.into_owned(input.len())));
+        self.error = project_rows(&mut self.computed, &self.wanted, &mut input, context);
+        *vectors = input;
+        match self.error.take_if(|_| vectors.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(true),
         }
-        *vectors = Vectors::new(input.len(), columns);
-        if rows < input.len() {
-            *vectors = vectors.gather(&(0..rows as u32).collect::<Vec<_>>());
-            if let Some(error) = self.error.take_if(|_| rows == 0) {
-                return Err(error);
-            }
+    }
+
+    fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
+        if !self.project.items.iter().all(is_for_any_thread) || !self.has_vectors() {
+            return None;
         }
-        Ok(true)
+        let (computed, wanted) = (self.computed.clone(), self.wanted.clone());
+        Some(Box::new(ProjectStage { input: self.input.stage(context)?, computed, wanted }))
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
@@ -258,6 +282,56 @@ impl Operator for ProjectOperator {
             rows.project(columns);
         }
         Ok(found)
+    }
+}
+
+/// Makes new rows of some, up to the first for which an item fails; gives what it fails with.
+fn project_rows(
+    items: &mut [Computed],
+    wanted: &[bool],
+    vectors: &mut Vectors,
+    context: &mut ExecutionContext<'_>,
+) -> Option<Error> {
+    let mut rows = vectors.len();
+    let mut error = None;
+    let mut columns = Vec::with_capacity(items.len());
+    for (item, wanted) in items.iter_mut().zip(wanted) {
+        if !wanted {
+            columns.push(None);
+            continue;
+        }
+        let found = item.values(vectors, context);
+        // Of two items that fail the one of the earlier row counts, of one row the first item.
+        if let Some(failure) = found.error
+            && found.rows < rows
+        {
+            rows = found.rows;
+            error = Some(failure);
+        }
+        columns.push(Some(found.values.into_owned(vectors.len())));
+    }
+    *vectors = Vectors::new(vectors.len(), columns);
+    vectors.truncate(rows);
+    error
+}
+
+/// A projection for one of several threads.
+struct ProjectStage {
+    input: Box<dyn Stage>,
+    computed: Vec<Computed>,
+    wanted: Vec<bool>,
+}
+
+impl Stage for ProjectStage {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
+        let mut stretch = self.input.next(context)?;
+        stretch.change_each(|rows| project_rows(&mut self.computed, &self.wanted, rows, context));
+        Some(stretch)
+    }
+
+    fn another(&self) -> Option<Box<dyn Stage>> {
+        let (computed, wanted) = (self.computed.clone(), self.wanted.clone());
+        Some(Box::new(ProjectStage { input: self.input.another()?, computed, wanted }))
     }
 }
 

@@ -8,6 +8,8 @@ use farbird_types::key::{KeyPart, encode_key, encode_order_key};
 use farbird_types::{Result, Value};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::column_source::COLUMN_ROWS_MAX;
+use crate::in_order::for_each;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
 use crate::spill::{Sorted, Sorter};
@@ -27,16 +29,12 @@ impl SortOperator {
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut sorter = Sorter::new(false, &context.budget);
-        let mut batch = Batch::new(self.sort.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
-        while self.input.next(context, &mut batch)? {
-            for index in 0..batch.len() {
-                key.clear();
-                context.check_interrupt()?;
-                append_order_key(&self.sort.keys, batch.row(index), &mut key, context)?;
-                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
-            }
-        }
+        for_each_row(self.input.as_mut(), self.sort.input.width(), context, |row, context| {
+            key.clear();
+            append_order_key(&self.sort.keys, row, &mut key, context)?;
+            sorter.push(&key, row.iter_mut().map(std::mem::take), &context.session.interrupt)
+        })?;
         self.rows = sorter.finish(&context.session.interrupt)?;
         self.filled = true;
         Ok(())
@@ -85,18 +83,14 @@ impl DistinctOperator {
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut sorter = Sorter::new(true, &context.budget);
-        let mut batch = Batch::new(self.distinct.input.width(), BATCH_ROWS_MAX);
         let mut key = Vec::new();
-        while self.input.next(context, &mut batch)? {
-            for index in 0..batch.len() {
-                context.check_interrupt()?;
-                key.clear();
-                for (value, collation) in batch.row(index).iter().zip(&self.distinct.collations) {
-                    append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;
-                }
-                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
+        for_each_row(self.input.as_mut(), self.distinct.input.width(), context, |row, context| {
+            key.clear();
+            for (value, collation) in row.iter().zip(&self.distinct.collations) {
+                append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;
             }
-        }
+            sorter.push(&key, row.iter_mut().map(std::mem::take), &context.session.interrupt)
+        })?;
         self.rows = sorter.finish(&context.session.interrupt)?;
         self.filled = true;
         Ok(())
@@ -117,6 +111,35 @@ impl Operator for DistinctOperator {
         }
         hand_out(&mut self.rows, batch, context)
     }
+}
+
+/// Calls `take` with each row of an operator, whose values it may take.
+fn for_each_row(
+    input: &mut dyn Operator,
+    width: usize,
+    context: &mut ExecutionContext<'_>,
+    mut take: impl FnMut(&mut [Value], &mut ExecutionContext<'_>) -> Result<()>,
+) -> Result<()> {
+    if input.has_vectors() {
+        let mut row = Vec::with_capacity(width);
+        return for_each(input, COLUMN_ROWS_MAX, context, |rows, context| {
+            for place in 0..rows.len() {
+                context.check_interrupt()?;
+                row.clear();
+                rows.read_row(place, &mut row);
+                take(&mut row, context)?;
+            }
+            Ok(())
+        });
+    }
+    let mut batch = Batch::new(width, BATCH_ROWS_MAX);
+    while input.next(context, &mut batch)? {
+        for place in 0..batch.len() {
+            context.check_interrupt()?;
+            take(batch.row_mut(place), context)?;
+        }
+    }
+    Ok(())
 }
 
 fn hand_out(rows: &mut Sorted, batch: &mut Batch, context: &ExecutionContext<'_>) -> Result<bool> {

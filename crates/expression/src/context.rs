@@ -114,6 +114,28 @@ impl<'a> ExecutionContext<'a> {
     }
 }
 
+impl<'a> ExecutionContext<'a> {
+    /// One for another thread that computes values for this statement: it sees the same, and shares nothing that changes.
+    pub fn for_thread(&self) -> ExecutionContext<'a> {
+        let (values, view, parameters) = (&self.values, self.view.clone(), self.parameters.clone());
+        let mut context = ExecutionContext::new(
+            self.above,
+            values.database,
+            values.session,
+            values.transaction,
+            view,
+            values.now,
+            parameters,
+            Arc::clone(&values.budget),
+        );
+        context.values.cast = values.cast;
+        context.values.definer.clone_from(&values.definer);
+        context.depth = self.depth;
+        context.frame = self.frame.descend();
+        context
+    }
+}
+
 impl ExecutionContext<'_> {
     /// Asks for a restart, if there can be one: for who has met a row that others have changed.
     pub fn want_restart(&mut self) {

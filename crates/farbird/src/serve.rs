@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     /// Folder of temporary files [default: the system's, as TMPDIR says].
     #[arg(long, env = "FARBIRD_TEMPORARY_FOLDER", value_name = "DIR")]
     temporary_folder: Option<PathBuf>,
+    /// Threads that one statement may use, its own included; 0: as many as there are processors [default: 0].
+    #[arg(long, value_name = "COUNT")]
+    parallel_workers: Option<usize>,
     /// Settings file (TOML; see docs/configuration.md).
     #[arg(long, env = "FARBIRD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -107,6 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             statement_temporary_mib: arguments.statement_temporary_mib,
             server_temporary_mib: arguments.server_temporary_mib,
             temporary_folder: arguments.temporary_folder.clone(),
+            parallel_workers: arguments.parallel_workers,
         },
     };
     let config = Config::load(arguments.config.as_deref(), overrides)?;

@@ -188,7 +188,7 @@ fn system_variable(context: &Context<'_>, name: &str) -> Result<Option<String>> 
         "STATEMENT_TIMEOUT" => {
             Some(settings().statement_timeout.map_or(0, |timeout| timeout.as_millis()).to_string())
         }
-        "PARALLEL_WORKERS" => Some("1".to_owned()),
+        "PARALLEL_WORKERS" => Some(session.parallel_workers().to_string()),
         "DECFLOAT_ROUND" => Some("HALF_UP".to_owned()),
         "DECFLOAT_TRAPS" => Some("Division_by_zero,Invalid_operation,Overflow".to_owned()),
         "TRANSACTION_ID" => Some(context.transaction.store.id().0.to_string()),

@@ -93,6 +93,8 @@ pub struct LimitSettings {
     pub server_temporary_mib: Option<u64>,
     /// `temporary-folder`.
     pub temporary_folder: Option<PathBuf>,
+    /// `parallel-workers`; 0: as many as there are processors.
+    pub parallel_workers: Option<usize>,
 }
 
 /// Why the settings cannot be used.
@@ -144,6 +146,7 @@ struct RawConfig {
     statement_temporary_mib: Option<u64>,
     server_temporary_mib: Option<u64>,
     temporary_folder: Option<PathBuf>,
+    parallel_workers: Option<usize>,
     #[serde(default)]
     aliases: BTreeMap<String, PathBuf>,
 }
@@ -195,6 +198,7 @@ impl Config {
             statement_temporary_mib: raw.statement_temporary_mib,
             server_temporary_mib: raw.server_temporary_mib,
             temporary_folder: raw.temporary_folder,
+            parallel_workers: raw.parallel_workers,
         };
         Ok(Config {
             limits: limits(overrides.limits, file)?,
@@ -261,6 +265,11 @@ fn limits(overrides: LimitSettings, file: LimitSettings) -> Result<Limits, Confi
             .temporary_folder
             .or(file.temporary_folder)
             .unwrap_or(usual.temporary_folder),
+        parallel_workers: overrides
+            .parallel_workers
+            .or(file.parallel_workers)
+            .filter(|workers| *workers > 0)
+            .unwrap_or(usual.parallel_workers),
     };
     // Later every query that sorts much would fail with it.
     match limits.temporary_folder.is_dir() {
@@ -322,6 +331,14 @@ mod tests {
         assert_eq!((limits.statement_memory, limits.server_temporary), (3 << 20, u64::MAX));
         assert_eq!(limits.server_memory, Limits::default().server_memory);
         assert!(parse("temporary-folder = \"/no/such\"").unwrap_err().contains("temporary-folder"));
+    }
+
+    #[test]
+    fn parallel_workers_are_as_many_as_processors_unless_they_are_said() {
+        let usual = Limits::default().parallel_workers;
+        let workers = |text: &str| parse(text).unwrap().limits.parallel_workers;
+        assert_eq!([workers(""), workers("parallel-workers = 0")], [usual, usual]);
+        assert_eq!([workers("parallel-workers = 1"), workers("parallel-workers = 7")], [1, 7]);
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// How many threads one of its statements may use, its own included: what it has asked for, of what the server allows.
+    pub fn parallel_workers(&self) -> usize {
+        let most = self.budget.parallel_workers().max(1);
+        self.options.client.parallel_workers.map_or(most, |wanted| wanted.clamp(1, most))
+    }
+
     /// Whether one of its statements runs.
     pub fn is_running(&self) -> bool {
         let activity = self.activity.lock();

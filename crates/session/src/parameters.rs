@@ -48,6 +48,8 @@ pub struct ClientDescription {
     pub wire_crypt: String,
     /// Whether the wire is compressed.
     pub wire_compressed: bool,
+    /// How many threads one of its statements may use (`isc_dpb_parallel_workers`); `None`: as many as the server allows.
+    pub parallel_workers: Option<usize>,
 }
 
 /// What CREATE DATABASE (or a driver's create call) asks for.

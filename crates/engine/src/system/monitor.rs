@@ -162,7 +162,7 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
             .boolean("MON$WIRE_ENCRYPTED", Some(!client.wire_crypt.is_empty()))
             .optional_text("MON$WIRE_CRYPT_PLUGIN", optional(&client.wire_crypt))
             .text("MON$SESSION_TIMEZONE", &settings.time_zone.to_string())
-            .number("MON$PARALLEL_WORKERS", 1);
+            .number("MON$PARALLEL_WORKERS", i64::try_from(session.parallel_workers()).unwrap_or(i64::MAX));
     }
 }
 

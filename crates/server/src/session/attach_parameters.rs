@@ -9,9 +9,6 @@ use farbird_wire::clumplet::{ClumpletReader, dpb, spb};
 
 use super::worker::AttachKind;
 
-/// MaxParallelWorkers: a statement runs on one thread.
-const PARALLEL_WORKERS_MAX: i32 = 1;
-
 /// The login items of a DPB or SPB (wire-protocol.md, 3.6).
 #[derive(Default)]
 pub(super) struct LoginItems {
@@ -140,11 +137,16 @@ impl DatabaseParameters {
         Ok(parameters)
     }
 
-    /// What was asked for and is not given, as Firebird warns of it.
-    pub(super) fn warnings(&self) -> Option<Error> {
+    /// How many threads its statements may use, if it says so. As in Firebird a negative number is one, and 0 too.
+    pub(super) fn parallel_workers(&self) -> Option<usize> {
+        self.parallel_workers.map(|workers| usize::try_from(workers).unwrap_or(1).max(1))
+    }
+
+    /// What was asked for and is not given, as Firebird warns of it: more threads than a statement may use.
+    pub(super) fn warnings(&self, parallel_workers_max: usize) -> Option<Error> {
         let workers = self.parallel_workers?;
-        (!(0..=PARALLEL_WORKERS_MAX).contains(&workers))
-            .then(|| Error::new(isc::BAD_PAR_WORKERS).with(workers).with(PARALLEL_WORKERS_MAX))
+        let most = i32::try_from(parallel_workers_max).unwrap_or(i32::MAX);
+        (!(0..=most).contains(&workers)).then(|| Error::new(isc::BAD_PAR_WORKERS).with(workers).with(most))
     }
 
     /// Whether a database can be made so. Dialect 2 is for clients on their way from 1 to 3 only.

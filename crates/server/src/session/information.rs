@@ -157,7 +157,7 @@ impl Session {
             }
             database::PROTOCOL_VERSION => writer.bytes(item, &protocol.number().to_le_bytes()),
             database::FEATURES => writer.bytes(item, FEATURES),
-            database::PARALLEL_WORKERS => writer.integer(item, 1),
+            database::PARALLEL_WORKERS => writer.integer(item, number(session.parallel_workers() as u64)),
             database::WIRE_OUT_PACKETS => writer.integer(item, number(counters.out_packets)),
             database::WIRE_IN_PACKETS => writer.integer(item, number(counters.in_packets)),
             database::WIRE_OUT_BYTES => writer.integer(item, number(counters.out_bytes)),

@@ -600,8 +600,9 @@ impl Worker {
             compressed: self.negotiated.choice.is_some_and(|choice| choice.compress),
             cipher: self.negotiated.cipher.map_or("", CryptPlugin::name),
         };
+        let workers_max = self.shared.engine.budget().parallel_workers();
         let session = Session::new(attachment, output, lazy, inline, facts);
-        Ok((Stage::Database(Box::new(session)), parameters.warnings()))
+        Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
     }
 
     fn client_description(&self, parameters: &DatabaseParameters, identity: &Identity) -> ClientDescription {
@@ -619,6 +620,7 @@ impl Worker {
             authentication: identity.plugin.name().to_owned(),
             wire_crypt: self.negotiated.cipher.map_or("", CryptPlugin::name).to_owned(),
             wire_compressed: choice.is_some_and(|choice| choice.compress),
+            parallel_workers: parameters.parallel_workers(),
         }
     }
 

@@ -152,12 +152,18 @@ fn what_an_attach_asks_for_and_cannot_have_is_said() {
     assert_eq!(zone, "Europe/Berlin");
 
     // More parallel workers than there may be are a warning: the attachment is there.
-    for (asked, warned) in [(0, false), (1, false), (3, true), (1000, true), (-1, true)] {
+    let most = std::thread::available_parallelism().map_or(1, |most| i32::try_from(most.get()).unwrap());
+    for (asked, warned) in [(0, false), (1, false), (most, false), (most + 1, true), (1000, true), (-1, true)]
+    {
         let (mut client, response) =
             attach_with(&server, &[(dpb::PARALLEL_WORKERS, &i32::to_le_bytes(asked))]);
-        let warning = warned.then(|| Error::new(isc::BAD_PAR_WORKERS).with(asked).with(1));
+        let warning = warned.then(|| Error::new(isc::BAD_PAR_WORKERS).with(asked).with(most));
         assert_eq!((response.status.error(), response.status.warnings()), (None, warning), "{asked}");
-        assert_eq!(client.value("SELECT 1 FROM RDB$DATABASE"), Value::integer(1));
+        let used = if asked == 0 { 1 } else { asked.unsigned_abs().min(most.unsigned_abs()) };
+        let used = if asked < 0 { 1 } else { i64::from(used) };
+        let shown =
+            "SELECT MON$PARALLEL_WORKERS FROM MON$ATTACHMENTS WHERE MON$ATTACHMENT_ID = CURRENT_CONNECTION";
+        assert_eq!(client.value(shown), Value::integer(used), "{asked}");
     }
 }
 
