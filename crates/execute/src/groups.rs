@@ -202,6 +202,8 @@ pub(crate) struct GroupTable {
     null_group: Option<u32>,
     by_bytes: HashMap<Vec<u8>, u32, FoldedState>,
     memory: Reservation,
+    /// Whether a group had no place.
+    is_full: bool,
     blobs: BlobKeys,
 }
 
@@ -288,6 +290,7 @@ impl GroupTable {
             null_group: None,
             by_bytes: HashMap::with_hasher(state),
             memory,
+            is_full: false,
             blobs: BlobKeys::default(),
             aggregate: aggregate.clone(),
         };
@@ -305,8 +308,9 @@ impl GroupTable {
             + 2 * size_of_val(keys.as_slice())
             + keys.iter().map(heap_bytes).sum::<usize>()
             + self.calls.iter().map(Calls::group_bytes).sum::<usize>();
-        // One group fits anywhere.
-        if !self.memory.try_grow(bytes) && group > 0 {
+        // One group fits anywhere. Once one had no place no other gets one: its first rows may be elsewhere.
+        self.is_full |= !self.memory.try_grow(bytes) && group > 0;
+        if self.is_full {
             return None;
         }
         self.keys.extend(keys);

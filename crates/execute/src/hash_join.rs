@@ -153,21 +153,20 @@ impl HashJoinOperator {
     /// Reads the inner side, by columns as long as it has room.
     fn read_inner_columns(
         &mut self,
-        mut join: Box<ColumnJoin>,
+        join: &mut ColumnJoin,
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
         join.open(context.budget.reserve());
         let wanted = join.wanted_inner();
         let mut division: Option<Division> = None;
-        let inner_keys = &self.join;
-        let hashing = &self.hashing;
+        let (plan, hashing) = (&self.join, &self.hashing);
         let mut take = |rows: Vectors, context: &mut ExecutionContext<'_>| -> Result<()> {
             if let Some(division) = &mut division {
-                return divide_inner(inner_keys, hashing, &rows, division, context);
+                return divide_inner(plan, hashing, &rows, division, context);
             }
             let Some(parts) = join.push_inner(rows, context)? else { return Ok(()) };
             let started = division.insert(Division::new(0, context)?);
-            parts.iter().try_for_each(|rows| divide_inner(inner_keys, hashing, rows, started, context))
+            parts.iter().try_for_each(|rows| divide_inner(plan, hashing, rows, started, context))
         };
         if self.inner.has_vectors() {
             for_each(self.inner.as_mut(), COLUMN_ROWS_MAX, context, take)?;
@@ -183,7 +182,6 @@ impl HashJoinOperator {
             None => join.end_inner(),
         }
         self.dividing = division;
-        self.columns = Some(join);
         Ok(())
     }
 
@@ -550,7 +548,11 @@ impl Operator for HashJoinOperator {
         self.error = None;
         self.inner.open(context)?;
         match self.columns.take() {
-            Some(columns) => self.read_inner_columns(columns, context)?,
+            Some(mut columns) => {
+                let read = self.read_inner_columns(&mut columns, context);
+                self.columns = Some(columns);
+                read?;
+            }
             None => self.read_inner(context)?,
         }
         self.restrict_outer(context);
