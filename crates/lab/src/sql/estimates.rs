@@ -146,6 +146,7 @@ fn kind(operator: &str) -> &'static str {
         ("Filter", "", "filter"),
         ("Nested Loop Join", "", "join, nested loop"),
         ("Hash Join", "", "join, hash"),
+        ("Range Join", "", "join, range"),
         ("Aggregate (hashed)", "", "groups"),
         ("Unique Sort", "", "distinct rows"),
     ];
