@@ -145,7 +145,7 @@ impl OfGroup for Extreme {
                 (Value::Integer { unscaled: best, scale }, Value::Integer { unscaled, scale: of_value })
                     if scale == of_value =>
                 {
-                    if unscaled.cmp(&best) == extreme.wanted {
+                    if unscaled.cmp(best) == extreme.wanted {
                         *best = *unscaled;
                     }
                 }
