@@ -248,7 +248,7 @@ impl<'a> Estimator<'a> {
         }
         let shares = slots.iter().zip(known).map(|(slot, column)| {
             let distinct = self.distinct(&Expression::Column(*slot));
-            let mut rest = column.map_or(1.0, |column| rest(column));
+            let mut rest = column.map_or(1.0, rest);
             let of_column = column.map_or(0, |column| column.common.len());
             let each = rest / (distinct - count(of_column as u64)).max(1.0);
             let own = |value: &Value| {

@@ -19,12 +19,8 @@ use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, Sourc
 use crate::classes::{Columns, Groups};
 use crate::cost;
 use crate::estimate::Estimator;
-use crate::node::{
-    Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, RangeBeside, RangeBound,
-    RangeJoin, SortKey,
-};
+use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
 use crate::order::{Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
-use crate::range::Ranges;
 use crate::rewrite::joins::GroupedQuery;
 use crate::subplan::planned;
 
@@ -878,53 +874,14 @@ impl<'a> JoinPlanner<'a> {
         Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
     }
 
-    /// Joins by the order of a value of the inner side.
-    fn range_join(
-        &self,
-        outer: Planned,
-        inner: Planned,
-        kind: NestedLoopKind,
-        ranges: Ranges,
-        across: &[Expression],
-    ) -> Planned {
-        let of_side = |value: Expression, side: &Planned| {
-            let mut value = self.guarded(value, across, &side.sources);
-            value.move_columns(&|slot| position(&side.slots, slot));
-            value
-        };
-        let bound = |bound: RangeBound| RangeBound { value: of_side(bound.value, &outer), ..bound };
-        let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
-        let (key, lower, upper) =
-            (of_side(ranges.key, &inner), ranges.lower.map(bound), ranges.upper.map(bound));
-        let beside = ranges.beside.map(|beside| RangeBeside {
-            key: of_side(beside.key, &inner),
-            bound: bound(beside.bound),
-            ..beside
-        });
-        let condition = condition_at(ranges.rest, &pair);
-        let slots = if kind.drops_inner() { outer.slots } else { pair };
-        let sources = outer.sources.union(&inner.sources).copied().collect();
-        let rows = outer.rows.max(inner.rows);
-        let cost = outer.cost + inner.cost + cost::range_join(inner.rows, outer.rows, rows);
-        let node = Node::RangeJoin(Arc::new(RangeJoin {
-            outer: outer.node,
-            inner: inner.node,
-            key,
-            collation: ranges.collation,
-            lower,
-            upper,
-            beside,
-            kind,
-            condition,
-            estimate: None,
-        }));
-        // Past its memory it joins block by block, which gives the outer side's order up.
-        Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
-    }
-
     /// A value that is looked up or hashed before the other conditions of a join are evaluated. If it may fail, it is NULL,
     /// which has no partner, for rows that do not meet what is asked of their side alone.
-    fn guarded(&self, key: Expression, across: &[Expression], side: &BTreeSet<usize>) -> Expression {
+    pub(super) fn guarded(
+        &self,
+        key: Expression,
+        across: &[Expression],
+        side: &BTreeSet<usize>,
+    ) -> Expression {
         if !may_fail(&key) {
             return key;
         }
@@ -1107,11 +1064,11 @@ fn sources_of_tree(tree: &FromTree) -> BTreeSet<usize> {
     sources.into_iter().collect()
 }
 
-fn position(slots: &[usize], slot: usize) -> usize {
+pub(super) fn position(slots: &[usize], slot: usize) -> usize {
     slots.iter().position(|known| *known == slot).unwrap_or(NO_SLOT)
 }
 
-fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
+pub(super) fn condition_at(mut conditions: Vec<Expression>, slots: &[usize]) -> Option<Expression> {
     conditions.iter_mut().for_each(|condition| condition.move_columns(&|slot| position(slots, slot)));
     if conditions.is_empty() { None } else { Some(Expression::all(conditions)) }
 }

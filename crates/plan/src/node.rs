@@ -166,6 +166,7 @@ impl AccessHint {
 
 /// How a table is read.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each table of a plan")]
 pub enum Access {
     /// All rows, in row order.
     Natural,
@@ -187,6 +188,7 @@ pub enum Access {
 /// A set of rows that indexes name. It may have more rows than the conditions that it comes from leave, never fewer: they are
 /// looked at again.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "most are ranges")]
 pub enum RowSet {
     /// Those in a range of an index.
     Range(IndexRange),

@@ -1,14 +1,16 @@
 //! Joins by ranges: which of the conditions on two sides find the partners of an outer row in the order of an inner value.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use farbird_expression::Expression;
 use farbird_sql::ast::ComparisonOperator;
 use farbird_types::{Collation, SqlType};
 
 use crate::access::turned;
-use crate::join::JoinPlanner;
-use crate::node::{RangeBeside, RangeBound};
+use crate::cost;
+use crate::join::{JoinPlanner, Planned, condition_at, position};
+use crate::node::{NestedLoopKind, Node, RangeBeside, RangeBound, RangeJoin};
 
 /// What conditions say of inner values, by outer ones; expressions are over slots.
 pub(super) struct Ranges {
@@ -92,6 +94,50 @@ impl JoinPlanner<'_> {
             }),
             rest: rest.map(|(_, condition)| condition.clone()).collect(),
         })
+    }
+
+    /// Joins by the order of a value of the inner side.
+    pub(super) fn range_join(
+        &self,
+        outer: Planned,
+        inner: Planned,
+        kind: NestedLoopKind,
+        ranges: Ranges,
+        across: &[Expression],
+    ) -> Planned {
+        let of_side = |value: Expression, side: &Planned| {
+            let mut value = self.guarded(value, across, &side.sources);
+            value.move_columns(&|slot| position(&side.slots, slot));
+            value
+        };
+        let bound = |bound: RangeBound| RangeBound { value: of_side(bound.value, &outer), ..bound };
+        let pair: Vec<usize> = outer.slots.iter().chain(&inner.slots).copied().collect();
+        let (key, lower, upper) =
+            (of_side(ranges.key, &inner), ranges.lower.map(bound), ranges.upper.map(bound));
+        let beside = ranges.beside.map(|beside| RangeBeside {
+            key: of_side(beside.key, &inner),
+            bound: bound(beside.bound),
+            ..beside
+        });
+        let condition = condition_at(ranges.rest, &pair);
+        let slots = if kind.drops_inner() { outer.slots } else { pair };
+        let sources = outer.sources.union(&inner.sources).copied().collect();
+        let rows = outer.rows.max(inner.rows);
+        let cost = outer.cost + inner.cost + cost::range_join(inner.rows, outer.rows, rows);
+        let node = Node::RangeJoin(Arc::new(RangeJoin {
+            outer: outer.node,
+            inner: inner.node,
+            key,
+            collation: ranges.collation,
+            lower,
+            upper,
+            beside,
+            kind,
+            condition,
+            estimate: None,
+        }));
+        // Past its memory it joins block by block, which gives the outer side's order up.
+        Planned { node: node.expected(rows, cost), slots, sources, ordered: false, rows, cost }
     }
 
     fn range_claims(
