@@ -1,7 +1,7 @@
 //! What a link does to connections, beside the time that it takes.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -241,4 +241,64 @@ fn devices_of(link: &KernelLink) -> usize {
 fn devices_to(host: &str) -> usize {
     let output = Command::new("ip").args(["route", "show", host]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().lines().filter(|line| line.contains("fblink")).count()
+}
+
+/// A server that answers each datagram with what it says, twice.
+fn answer_datagrams() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while let Ok((length, peer)) = socket.recv_from(&mut buffer) {
+            for _ in 0..2 {
+                let _ = socket.send_to(&buffer[..length], peer);
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn datagrams_pass_with_the_delay_and_find_back_to_who_asked() {
+    let link = link(answer_datagrams(), "rtt=20ms,rate=100mbit");
+    let programs = [0_u8, 1].map(|number| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(link.address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        (number, socket)
+    });
+    for (number, socket) in &programs {
+        socket.send(&[*number; 500]).unwrap();
+    }
+    let mut buffer = [0; 2_000];
+    for (number, socket) in &programs {
+        for _ in 0..2 {
+            let length = socket.recv(&mut buffer).unwrap();
+            assert!(length == 500 && buffer[..500] == [*number; 500]);
+        }
+    }
+    let traffic = link.traffic();
+    assert_eq!((traffic.connections, traffic.up.bytes, traffic.down.bytes), (2, 1_000, 2_000));
+    // Computed, not measured.
+    for burst in link.take_timeline() {
+        assert!(burst.received_from - burst.sent_from >= Duration::from_millis(10), "{burst:?}");
+    }
+}
+
+#[test]
+fn a_full_queue_drops_datagrams_and_so_do_losses() {
+    for (options, drops) in
+        [("rtt=2ms,rate=1mbit,queue=64kb", true), ("rtt=2ms,loss=30%", true), ("rtt=2ms", false)]
+    {
+        let link = link(answer_datagrams(), options);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(link.address()).unwrap();
+        for _ in 0..200 {
+            socket.send(&[7; 1_000]).unwrap();
+            // A socket's own buffer is not to be what drops them.
+            thread::sleep(Duration::from_micros(200));
+        }
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(link.traffic().up.lost > 0, drops, "{options}: {:?}", link.traffic());
+    }
 }

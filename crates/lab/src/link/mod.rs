@@ -1,5 +1,5 @@
 //! A long link inside the process: a proxy on loopback that gives what passes it the delay, bandwidth, losses and jitter of
-//! a distance, in front of any server, without root, on every operating system.
+//! a distance, in front of any server, without root, on every operating system. Datagrams of UDP pass at the same address.
 //!
 //! ```no_run
 //! use farbird_lab::link::{Link, LinkOptions};
@@ -25,6 +25,7 @@
 //! - The same seed loses and delays the same bytes.
 
 mod chance;
+mod datagrams;
 mod options;
 mod path;
 mod relay;
@@ -34,7 +35,7 @@ mod window;
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -43,6 +44,7 @@ pub use options::{LinkOptions, OptionError, PathOptions, Rate, Share, parse_byte
 pub use traffic::{Burst, Direction, Passed, Traffic};
 
 use chance::Chance;
+use datagrams::Datagrams;
 use path::{Line, Sender};
 use relay::{Channel, Lane, lock};
 use traffic::Recorder;
@@ -51,6 +53,8 @@ use traffic::Recorder;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Most times that the first packet is lost.
 const CONNECT_LOSSES_MAX: u32 = 4;
+/// How often another port is tried.
+const PORT_ATTEMPTS: u32 = 8;
 /// How long to wait after a failure to accept, such as too many open files.
 const ACCEPT_PATIENCE: Duration = Duration::from_millis(50);
 
@@ -60,6 +64,7 @@ pub struct Link {
     address: SocketAddr,
     shared: Arc<Shared>,
     acceptor: Option<JoinHandle<()>>,
+    datagrams: Option<Datagrams>,
 }
 
 #[derive(Debug)]
@@ -72,6 +77,8 @@ struct Shared {
     recorder: Arc<Mutex<Recorder>>,
     is_stopping: AtomicBool,
     connections: Mutex<Vec<Connection>>,
+    /// Connections and flows of datagrams that have begun.
+    numbers: AtomicU64,
 }
 
 /// A connection, as far as it must be known to end it.
@@ -91,10 +98,17 @@ impl Link {
     /// # Errors
     /// No address is free.
     pub fn start(target: SocketAddr, options: &LinkOptions) -> io::Result<Link> {
-        Link::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), target, options)
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        // A port that is free for TCP may be taken for UDP.
+        for _ in 0..PORT_ATTEMPTS {
+            if let Ok(link) = Link::listen(any, target, options) {
+                return Ok(link);
+            }
+        }
+        Link::listen(any, target, options)
     }
 
-    /// A link to `target` that listens on this address.
+    /// A link to `target` that listens on this address, for connections of TCP and for datagrams.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -113,12 +127,14 @@ impl Link {
             recorder: Arc::new(Mutex::new(Recorder::new(options.round_trip()))),
             is_stopping: AtomicBool::new(false),
             connections: Mutex::new(Vec::new()),
+            numbers: AtomicU64::new(0),
         });
+        let datagrams = Datagrams::start(address, Arc::clone(&shared))?;
         let acceptor = {
             let shared = Arc::clone(&shared);
             thread::Builder::new().name("link accept".to_owned()).spawn(move || shared.accept(&listener))?
         };
-        Ok(Link { address, shared, acceptor: Some(acceptor) })
+        Ok(Link { address, shared, acceptor: Some(acceptor), datagrams: Some(datagrams) })
     }
 
     /// Where clients connect to.
@@ -159,6 +175,9 @@ impl Drop for Link {
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
         }
+        if let Some(datagrams) = self.datagrams.take() {
+            datagrams.join();
+        }
         for connection in lock(&self.shared.connections).drain(..) {
             connection.ends.close();
             // It has no result.
@@ -169,16 +188,25 @@ impl Drop for Link {
 
 impl Shared {
     fn accept(self: Arc<Shared>, listener: &TcpListener) {
-        for number in 1.. {
+        loop {
             let client = listener.accept();
             if self.is_stopping.load(Ordering::Acquire) {
                 return;
             }
             match client {
-                Ok((client, _)) => self.serve(number, client),
+                Ok((client, _)) => self.serve(self.next_number(), client),
                 Err(_) => thread::sleep(ACCEPT_PATIENCE),
             }
         }
+    }
+
+    /// The number of the next connection or flow, from 1.
+    fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
     }
 
     /// Starts the threads of a connection.

@@ -50,6 +50,30 @@ impl Line {
     }
 }
 
+/// Headers of IP and UDP.
+const DATAGRAM_HEADER_BYTES: usize = 28;
+
+impl Line {
+    /// Takes a datagram, the `place`-th of its flow; when is it there? `None` if it is lost, or the queue has no room for it.
+    pub(super) fn datagram(
+        &mut self,
+        now: Duration,
+        place: u64,
+        chance: &Chance,
+        bytes: Vec<u8>,
+    ) -> Option<Delivery> {
+        if self.has_room_at() > now {
+            return None;
+        }
+        let left = self.pass(now, bytes.len() + DATAGRAM_HEADER_BYTES);
+        if chance.happens(place, 0, self.options.loss) {
+            return None;
+        }
+        let arrives = left + self.options.delay + chance.late(place, self.options.jitter);
+        Some(Delivery { left: now, arrives, segments: 1, lost: 0, bytes })
+    }
+}
+
 /// Bytes that have left, and when they are there.
 #[derive(Debug)]
 pub(super) struct Delivery {
