@@ -24,6 +24,8 @@ enum What {
     Blobs(articles::blobs::Arguments),
     /// Measure how long it takes from nothing to the first row.
     Connect(articles::connect::Arguments),
+    /// Measure programs that know nothing of the distance, without and with a farlink.
+    Far(articles::far::Arguments),
     /// Measure how fast rows come: wide ones at several distances, narrow ones over loopback.
     Fetch(articles::fetch::Arguments),
     /// Measure a query with two inner queries for each of its rows over a slow line.
@@ -44,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Blobs(arguments) => articles::blobs::run(arguments),
         What::Connect(arguments) => articles::connect::run(arguments),
+        What::Far(arguments) => articles::far::run(arguments),
         What::Fetch(arguments) => articles::fetch::run(arguments),
         What::Nested(arguments) => articles::nested::run(arguments),
         What::Records(arguments) => records::run(arguments),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
+use farbird_server::farlink::Farlink;
 use tokio::runtime::Runtime;
 
 /// SYSDBA's password on the server that lives only as long as this command and listens only on loopback.
@@ -70,6 +71,11 @@ impl OwnServer {
 
     pub(super) fn port(&self) -> u16 {
         self.server.local_address().port()
+    }
+
+    /// What an origin in this process may ask of it.
+    pub(super) fn farlink(&self) -> Farlink {
+        self.server.farlink()
     }
 
     /// Where it keeps its databases.

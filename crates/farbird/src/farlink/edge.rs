@@ -54,8 +54,9 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
 }
 
+/// By what an edge reaches its origin, as chosen on the command line.
 #[derive(Clone, Copy, ValueEnum)]
-enum By {
+pub(crate) enum By {
     /// QUIC, or TCP where UDP does not pass.
     Auto,
     /// QUIC only.
@@ -64,16 +65,22 @@ enum By {
     Tcp,
 }
 
+impl By {
+    pub(crate) fn transport(self) -> Transport {
+        match self {
+            By::Auto => Transport::Auto,
+            By::Quic => Transport::Quic,
+            By::Tcp => Transport::Tcp,
+        }
+    }
+}
+
 impl Arguments {
     fn settings(&self) -> anyhow::Result<EdgeSettings> {
         let over = EdgeSettings {
             origin: self.origin.clone(),
             listen: self.listen,
-            transport: self.transport.map(|by| match by {
-                By::Auto => Transport::Auto,
-                By::Quic => Transport::Quic,
-                By::Tcp => Transport::Tcp,
-            }),
+            transport: self.transport.map(By::transport),
             keys: self.keys.clone(),
             status: self.status,
             texts_show_purity: self.texts_show_purity.then_some(true),

@@ -83,6 +83,11 @@ impl FetchPlan {
         self.tables.contains(&table)
     }
 
+    /// The query.
+    pub(super) fn sql(&self, table: FetchTable) -> String {
+        self.query(table).0
+    }
+
     /// The query, how many of its rows are read, and rows that there are.
     fn query(&self, table: FetchTable) -> (String, u64) {
         let name = table.table();

@@ -6,6 +6,7 @@
 //! | [`nested`] | an outer query with two inner queries for each row | "Influence of network latency in the Firebird wire protocol", A. dos Santos Fernandes, 2009 |
 //! | [`fetch`] | wide rows, full and half NULL, at several distances; narrow rows over loopback | "Firebird 3 protocol benchmark", Firebird Developers Day, 2015 |
 //! | [`connect`] | from nothing to the first row | |
+//! | [`far`] | programs at the server, and through a farlink | |
 //! | [`rows`] | rows of NULL in wide columns: inserting, counting, bytes on disk | |
 //!
 //! Every experiment returns figures that can be written as JSON (each field is documented at its struct); printing them is
@@ -16,6 +17,7 @@
 
 pub mod blobs;
 pub mod connect;
+pub mod far;
 pub mod fetch;
 pub mod nested;
 pub mod rows;

@@ -60,6 +60,19 @@ impl Session {
         Ok(self.connection.prepare_all(transaction, sql)?)
     }
 
+    /// Executes a statement that gives no rows.
+    pub(super) fn execute(&self, statement: &Statement, parameters: &[Value]) -> Result<()> {
+        let transaction = self.transaction.as_ref().ok_or_else(not_begun)?;
+        self.connection.execute(transaction, statement, parameters)?;
+        Ok(())
+    }
+
+    /// Commits the transaction; another may begin.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        let transaction = self.transaction.take().ok_or_else(not_begun)?;
+        Ok(self.connection.commit(transaction)?)
+    }
+
     /// Opens a cursor of a query whose one column is known to be a whole number.
     pub(super) fn open_number(&self, sql: &str) -> Result<Cursor> {
         let transaction = self.transaction.as_ref().ok_or_else(not_begun)?;

@@ -1,10 +1,11 @@
-//! `farbird bench blobs | nested | fetch | connect | rows`: the experiments of `farbird_lab::articles`, shown.
+//! `farbird bench blobs | nested | fetch | connect | far | rows`: the experiments of `farbird_lab::articles`, shown.
 //!
 //! Here servers are put together from the command line and figures into reports. Data goes to stdout, progress and steps
 //! go to stderr.
 
 pub(super) mod blobs;
 pub(super) mod connect;
+pub(super) mod far;
 pub(super) mod fetch;
 pub(super) mod nested;
 pub(super) mod rows;

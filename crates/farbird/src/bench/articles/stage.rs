@@ -163,6 +163,11 @@ impl Stage {
         if same == 0 { name.to_owned() } else { format!("{name} ({})", same + 1) }
     }
 
+    /// Our own server, if it takes part.
+    pub(in crate::bench) fn own_server(&self) -> Option<&OwnServer> {
+        self.own.as_ref()
+    }
+
     /// A folder for files, which goes with all that is in it.
     pub(in crate::bench) fn folder(&self) -> &Path {
         self.folder.path()

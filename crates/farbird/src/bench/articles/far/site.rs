@@ -1,0 +1,111 @@
+//! A farlink of our own: an edge and an origin in this process, with an emulated link between them, and keys that go with it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use farbird_gateway::edge::Edge;
+use farbird_gateway::origin::{Knowledge, Origin};
+use farbird_gateway::pairing::Keys;
+use farbird_gateway::settings::{EdgeSettings, OriginSettings};
+use farbird_gateway::transport::Transport;
+use farbird_lab::link::{Link, LinkOptions};
+use tokio::runtime::Runtime;
+
+/// How long edge and origin may take until they know each other.
+const LINK_PATIENCE: Duration = Duration::from_secs(30);
+const LOOPBACK: &str = "127.0.0.1:0";
+
+/// What stands before which server.
+pub(super) struct Before<'s> {
+    /// HOST:PORT of the server.
+    pub(super) server: String,
+    /// Its own word, if it is our own.
+    pub(super) knowledge: Option<Arc<dyn Knowledge>>,
+    /// Whether the texts of queries are believed.
+    pub(super) texts_show_purity: bool,
+    /// By what the edge reaches the origin.
+    pub(super) transport: Transport,
+    /// A folder for keys.
+    pub(super) folder: &'s Path,
+}
+
+/// Edge, link and origin.
+pub(super) struct Site {
+    runtime: Runtime,
+    edge: Edge,
+    origin: Origin,
+    link: Option<Link>,
+}
+
+impl Site {
+    /// Starts them, and waits until the link is warm. The edge has never seen a program.
+    pub(super) fn start(before: &Before<'_>, options: &LinkOptions) -> anyhow::Result<Site> {
+        let (here, there) = (before.folder.join("here"), before.folder.join("there"));
+        for folder in [&here, &there] {
+            if folder.exists() {
+                std::fs::remove_dir_all(folder)?;
+            }
+        }
+        let (edge_keys, origin_keys) =
+            (Keys::open_or_create(&here, Some("here"))?, Keys::open_or_create(&there, Some("there"))?);
+        edge_keys.trust(&origin_keys.line(), None)?;
+        origin_keys.trust(&edge_keys.line(), None)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let settings = OriginSettings {
+            listen: Some(LOOPBACK.parse()?),
+            server: Some(before.server.clone()),
+            keys: Some(there),
+            ..OriginSettings::default()
+        };
+        let origin = runtime.block_on(Origin::start(settings.options(before.knowledge.clone())?))?;
+        let link = match *options == LinkOptions::default() {
+            true => None,
+            false => Some(Link::start(origin.address(), options)?),
+        };
+        let address = link.as_ref().map_or(origin.address(), Link::address);
+        let settings = EdgeSettings {
+            listen: Some(LOOPBACK.parse()?),
+            origin: Some(address.to_string()),
+            transport: Some(before.transport),
+            keys: Some(here),
+            texts_show_purity: Some(before.texts_show_purity),
+            ..EdgeSettings::default()
+        };
+        let edge = runtime.block_on(Edge::start(settings.options()?)).context("cannot start an edge")?;
+        let site = Site { runtime, edge, origin, link };
+        site.warm()?;
+        Ok(site)
+    }
+
+    fn warm(&self) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while !self.edge.status().link.is_established || self.edge.site().is_farbird().is_none() {
+            if begin.elapsed() > LINK_PATIENCE {
+                bail!("edge and origin have not found each other within {} s", LINK_PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Where programs connect.
+    pub(super) fn port(&self) -> u16 {
+        self.edge.address().port()
+    }
+
+    /// What lies between edge and origin.
+    pub(super) fn link(&self) -> Option<&Link> {
+        self.link.as_ref()
+    }
+
+    pub(super) fn stop(self) {
+        let Site { runtime, edge, origin, link } = self;
+        runtime.block_on(async {
+            edge.shutdown().await;
+            origin.shutdown().await;
+        });
+        drop(link);
+    }
+}
