@@ -6,6 +6,7 @@ use farbird_client::blocking::Connection;
 use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions};
 use farbird_server::Server;
 use farbird_server::config::{Config, Overrides};
+use farbird_server::farlink::Farlink;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -43,6 +44,11 @@ impl TestServer {
         let address = server.local_address();
         let options = ConnectOptions::new("sysdba", PASSWORD);
         TestServer { address, options, runtime, server: Some(server), _folder: folder }
+    }
+
+    /// What an origin in its process may ask of it.
+    pub(crate) fn farlink(&self) -> Farlink {
+        self.server.as_ref().map(Server::farlink).unwrap()
     }
 
     /// A new database, made by these statements.

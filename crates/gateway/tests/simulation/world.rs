@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use farbird_client::blocking::{Connection, Transport};
 use farbird_client::{ConnectOptions, WireCrypt};
-use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
+use farbird_farlink::message::{Channel, CommitPoint, Relation, Ticket, ToEdge, ToOrigin};
 use farbird_farlink::{edge, origin};
+use farbird_server::farlink::{Farlink, Introduction};
 
 /// A server may take so long, in real time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,12 +52,45 @@ impl Line {
     }
 }
 
+/// What a Farbird server tells an origin in its process.
+struct Told {
+    farlink: Farlink,
+    /// Commits since the last call.
+    news: Box<dyn Fn() -> Vec<ToEdge> + Send>,
+}
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
+}
+
+impl Told {
+    fn new(farlink: Farlink) -> Told {
+        let commits = farlink.commit_news().subscribe(Box::new(|| {}));
+        let news = move || {
+            let mut news = Vec::new();
+            for (database, changes) in commits.take() {
+                if changes.is_catalog_changed {
+                    news.push(ToEdge::Invalidate { database });
+                }
+                let relations = changes.relations.into_iter().map(Relation).collect();
+                news.push(ToEdge::Notice { database, commit: CommitPoint(changes.commit), relations });
+            }
+            news
+        };
+        Told { farlink, news: Box::new(news) }
+    }
+}
+
 /// Everything but the programs themselves.
 #[derive(Debug)]
 struct Inner {
     now: Duration,
     link: Link,
     server: SocketAddr,
+    /// `None` before a server that knows nothing of farlinks.
+    told: Option<Told>,
     site: Arc<edge::Site>,
     programs: BTreeMap<u32, edge::Program>,
     conversations: BTreeMap<u32, Conversation>,
@@ -78,12 +112,24 @@ struct Conversation {
 pub(crate) struct World(Arc<Mutex<Inner>>);
 
 impl World {
+    /// Before a server that knows nothing of farlinks; texts are believed.
     pub(crate) fn new(server: SocketAddr, link: Link) -> World {
+        World::before(server, link, None)
+    }
+
+    /// Before a Farbird server that is its own origin.
+    pub(crate) fn of_farbird(server: SocketAddr, farlink: Farlink, link: Link) -> World {
+        World::before(server, link, Some(Told::new(farlink)))
+    }
+
+    fn before(server: SocketAddr, link: Link, told: Option<Told>) -> World {
         let site = edge::Site::new(edge::Limits { texts_show_purity: true, ..edge::Limits::default() });
+        let is_farbird = told.is_some();
         let mut inner = Inner {
             now: Duration::ZERO,
             link,
             server,
+            told,
             site,
             programs: BTreeMap::new(),
             conversations: BTreeMap::new(),
@@ -92,7 +138,7 @@ impl World {
             channels: 0,
             sent: 0,
         };
-        let welcome = ToEdge::Welcome { is_farbird: false, server: "a server".to_owned() };
+        let welcome = ToEdge::Welcome { is_farbird, server: "a server".to_owned() };
         inner.down.send(Duration::ZERO, Link { one_way: Duration::ZERO, rate: None }, welcome.encode());
         World(Arc::new(Mutex::new(inner)))
     }
@@ -190,11 +236,24 @@ impl Inner {
 
     fn at_origin(&mut self, message: ToOrigin) {
         match message {
-            ToOrigin::Open { channel, connect, .. } => {
+            ToOrigin::Open { channel, connect, ticket, peer } => {
                 let stream = TcpStream::connect(self.server).unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 stream.set_nodelay(true).unwrap();
-                let machine = origin::Conversation::new(origin::Limits::default(), channel, &connect, false);
+                if let Some(told) = &self.told {
+                    let introduction =
+                        Introduction { peer, edge: "edge".to_owned(), ticket: ticket.map(|ticket| ticket.0) };
+                    told.farlink.introduce(stream.local_addr().unwrap(), introduction);
+                    let user = origin::user_of(&connect).unwrap_or_default();
+                    for _ in 0..if ticket.is_some() { 1 } else { 2 } {
+                        let Some((number, data)) = told.farlink.issue_ticket(&user) else { break };
+                        let ticket = ToEdge::Ticket { ticket: Ticket(number), user: user.clone(), data };
+                        self.down.send(self.now, self.link, ticket.encode());
+                    }
+                }
+                let is_farbird = self.told.is_some();
+                let machine =
+                    origin::Conversation::new(origin::Limits::default(), channel, &connect, is_farbird);
                 self.conversations.insert(channel.0, Conversation { machine, stream });
             }
             ToOrigin::On { channel, ask } => {
@@ -248,7 +307,9 @@ impl Inner {
             }
             has_moved = true;
         }
-        for message in machine.take_messages() {
+        // What the server tells stands before the answers that came after it.
+        let news = self.told.as_ref().map(|told| (told.news)()).unwrap_or_default();
+        for message in news.into_iter().chain(machine.take_messages()) {
             self.down.send(self.now, self.link, message.encode());
             has_moved = true;
         }
