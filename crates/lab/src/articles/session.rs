@@ -45,7 +45,12 @@ impl Session {
 
     /// Starts the transaction that all else is done in.
     pub(super) fn begin(&mut self) -> Result<()> {
-        self.transaction = Some(self.connection.begin(&TransactionOptions::default())?);
+        self.begin_with(&TransactionOptions::default())
+    }
+
+    /// As [`Session::begin`], with options.
+    pub(super) fn begin_with(&mut self, options: &TransactionOptions) -> Result<()> {
+        self.transaction = Some(self.connection.begin(options)?);
         Ok(())
     }
 

@@ -39,7 +39,7 @@ pub enum Work {
     Commits,
     /// In one transaction, over and over: a statement is prepared, executed, read and freed.
     Prepares,
-    /// A transaction for each query.
+    /// A transaction of READ COMMITTED for each query.
     Transactions,
     /// Queries by key of one prepared statement, without any distance.
     Points,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use farbird_client::{Statement, Value};
+use farbird_client::{Isolation, Statement, TransactionOptions, Value};
 
 use super::super::session::Session;
 use super::super::{FlightRecord, Observer, Preset, Server, Settings, blobs::BlobQuery, go_on};
@@ -218,9 +218,12 @@ impl Program<'_> {
     }
 
     fn transactions(&mut self) -> Result<()> {
+        // As drivers begin them that commit by themselves.
+        let options =
+            TransactionOptions { isolation: Isolation::ReadCommitted, ..TransactionOptions::default() };
         let mut query = None;
         for key in 1..=self.sizes.loops {
-            self.session.begin()?;
+            self.session.begin_with(&options)?;
             let query = match &query {
                 Some(query) => query,
                 None => query.insert(self.session.prepare("select name from far_outer where id = ?")?),

@@ -115,7 +115,7 @@ enum Chosen {
     Commits,
     /// In one transaction, over and over: a statement is prepared, executed, read and freed.
     Prepares,
-    /// A transaction for each query.
+    /// A transaction of READ COMMITTED for each query.
     Transactions,
     /// Queries by key, without any distance.
     Points,
