@@ -9,8 +9,8 @@ use crate::speculation;
 pub struct Limits {
     /// Bytes of statements' texts and descriptions that are kept for all programs. The one used longest ago goes first.
     pub statement_bytes: usize,
-    /// Bytes of a cursor's rows that the origin may have sent and the program not taken: what a link of 35 Mbit/s and 200 ms carries
-    /// in a round trip, four times.
+    /// Bytes of a cursor's rows and their BLOBs that the origin may have sent and the program not taken: what a link of 35 Mbit/s and
+    /// 200 ms carries in a round trip if they shrink to a fifth, as sources and texts do, four times.
     pub cursor_bytes: usize,
     /// The least that a cursor is granted, when programs or the edge have reached their limits: without any there were no rows.
     pub cursor_bytes_least: usize,
@@ -54,7 +54,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             statement_bytes: 16 << 20,
-            cursor_bytes: 4 << 20,
+            cursor_bytes: 16 << 20,
             cursor_bytes_least: 64 << 10,
             program_row_bytes: 32 << 20,
             edge_row_bytes: 256 << 20,

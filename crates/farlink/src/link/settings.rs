@@ -27,7 +27,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             window: 32 << 20,
-            channel_window: 8 << 20,
+            channel_window: 16 << 20,
             // The longest replies that an origin puts together, and what is around them.
             message_bytes: 129 << 20,
             compression: 1,

@@ -86,7 +86,7 @@ const LINES: [Line; 20] = [
     (
         "a transaction of READ COMMITTED for each query",
         |site| transactions(site, Isolation::ReadCommitted),
-        [3, 0],
+        [3, 3],
     ),
     ("prepare and free in each iteration", prepares, [3, 0]),
     ("insert and commit, 10 times", inserts, [20, 20]),
