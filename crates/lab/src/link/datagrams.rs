@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::Shared;
 use super::chance::Chance;
 use super::path::Delivery;
 use super::relay::{Lane, lock};
+use super::shared::Shared;
 use super::traffic::Direction;
 
 /// The longest that a reader sits without a look at whether the link ends.

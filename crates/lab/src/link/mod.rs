@@ -29,6 +29,7 @@ mod datagrams;
 mod options;
 mod path;
 mod relay;
+mod shared;
 mod timeout;
 mod traffic;
 mod window;
@@ -47,6 +48,7 @@ use chance::Chance;
 use datagrams::Datagrams;
 use path::{Line, Sender};
 use relay::{Channel, Lane, lock};
+use shared::{Connection, Ends, Shared};
 use traffic::Recorder;
 
 /// How long Linux waits before it sends the first packet of a connection again; twice as long the next time.
@@ -66,31 +68,6 @@ pub struct Link {
     acceptor: Option<JoinHandle<()>>,
     datagrams: Option<Datagrams>,
 }
-
-#[derive(Debug)]
-struct Shared {
-    target: SocketAddr,
-    options: LinkOptions,
-    epoch: Instant,
-    up: Arc<Lane>,
-    down: Arc<Lane>,
-    recorder: Arc<Mutex<Recorder>>,
-    is_stopping: AtomicBool,
-    connections: Mutex<Vec<Connection>>,
-    /// Connections and flows of datagrams that have begun.
-    numbers: AtomicU64,
-}
-
-/// A connection, as far as it must be known to end it.
-#[derive(Debug)]
-struct Connection {
-    thread: JoinHandle<()>,
-    ends: Arc<Ends>,
-}
-
-/// What must be told that a connection is over.
-#[derive(Debug, Default)]
-struct Ends(Mutex<Vec<(TcpStream, Arc<Channel>)>>);
 
 impl Link {
     /// A link to `target` with an address of its own on loopback.
@@ -198,15 +175,6 @@ impl Shared {
                 Err(_) => thread::sleep(ACCEPT_PATIENCE),
             }
         }
-    }
-
-    /// The number of the next connection or flow, from 1.
-    fn next_number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::Acquire)
     }
 
     /// Starts the threads of a connection.
