@@ -165,7 +165,8 @@ fn two_cursors(site: &Site<'_>) -> f64 {
         let mut one = site.connection.query(&transaction, &one, &[]).unwrap();
         let mut two = site.connection.query(&transaction, &two, &[]).unwrap();
         for _ in 0..40 {
-            (one.next().unwrap().unwrap(), two.next().unwrap().unwrap());
+            one.next().unwrap().unwrap();
+            two.next().unwrap().unwrap();
         }
     })
 }

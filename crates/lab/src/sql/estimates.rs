@@ -166,7 +166,10 @@ fn number(row: &[Option<String>], place: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn answer(lines: &[(usize, f64, u64, u64, Option<u64>, &str)]) -> Answer {
+    /// Depth, estimated and actual rows, loops, rows without a partner, operator.
+    type Line<'l> = (usize, f64, u64, u64, Option<u64>, &'l str);
+
+    fn answer(lines: &[Line<'_>]) -> Answer {
         let mut answer = Answer::default();
         for (depth, estimated, rows, loops, dropped, operator) in lines {
             let mut row = vec![None; 14];

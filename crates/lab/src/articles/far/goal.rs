@@ -166,7 +166,7 @@ mod tests {
             let seen =
                 outcome(&[figure(Work::Customers, Way::SecondRun, elapsed, 1.1)], "rtt=200ms,rate=35mbit");
             assert_eq!(seen[0], ("customers at the line's speed, s".to_owned(), is_met));
-            assert_eq!(seen[1].1, true);
+            assert!(seen[1].1);
         }
     }
 }
