@@ -32,7 +32,7 @@ class Process:
         self.said = ""
         self.process = subprocess.Popen(
             self.command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-            env=os.environ | {"FARBIRD_SYSDBA_PASSWORD": "masterkey", "FARBIRD_LOG": "info"}, text=True,
+            env=os.environ | {"FARBIRD_SYSDBA_PASSWORD": "masterkey", "FARBIRD_LOG": os.environ.get("FARBIRD_LOG", "info")}, text=True,
         )
         threading.Thread(target=self.listen, args=[self.process], daemon=True).start()
         deadline = time.monotonic() + START_SECONDS_MAX

@@ -25,6 +25,8 @@ impl Program {
         let is_attached =
             self.attachment.as_ref().is_some_and(|attachment| attachment.purpose == Purpose::Database);
         match request {
+            // What was asked before is answered first; then the program closes its connection.
+            Request::Disconnect if !self.answers.is_empty() => {}
             Request::Disconnect => self.end(),
             Request::Dummy => {
                 let mut packets = Vec::new();
@@ -47,6 +49,7 @@ impl Program {
                 let attach = attach.clone();
                 self.attach(&request, attach, Purpose::Service);
             }
+            Request::ServiceDetach(_) => self.detach(&request),
             request if is_attached => self.work_request(request),
             request => self.relay(&request, 0, None),
         }

@@ -61,11 +61,19 @@ impl Program {
         self.begin_compression();
     }
 
-    /// The server's answer to an op_connect that was answered here. If it is another, because the user's password has changed
-    /// meanwhile, the proof that the program gives is worth nothing; the next connection goes the long way.
+    /// The server's answer to an op_connect that was answered here. If salt and key are others, because the user has another password
+    /// now or is gone, the proof that the program gives is worth nothing: the server refuses it, as it would refuse a wrong password. The
+    /// next connection goes the long way.
     pub(super) fn greeted(&mut self, expected: &AcceptWithData, replies: &[Reply]) {
-        if !matches!(replies, [Reply::ConditionalAccept(accept)] if accept == expected) {
+        let [Reply::ConditionalAccept(accept)] = replies else {
             self.site.drop_tickets(&self.login.user);
+            return self.end();
+        };
+        if accept == expected {
+            return;
+        }
+        self.site.drop_tickets(&self.login.user);
+        if (AcceptWithData { data: expected.data.clone(), ..accept.clone() }) != *expected {
             self.end();
         }
     }

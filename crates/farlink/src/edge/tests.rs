@@ -769,6 +769,13 @@ fn who_has_nothing_under_way_survives_a_lost_link() {
 
 #[test]
 fn a_program_that_leaves_is_detached_and_forgotten() {
+    // A service's connection is closed by the server together with its answer.
+    for leave in [Request::Detach(Handle(0)), Request::ServiceDetach(Handle(0))] {
+        let mut played = Played::attached(&site(true), 1);
+        played.says(&leave);
+        assert!(played.response().status.is_success());
+        assert!(matches!(&played.asked()[..], [Ask::Quiet { .. }]));
+    }
     let site = site(true);
     let mut played = Played::attached(&site, 1);
     played.says(&begin());
@@ -902,8 +909,18 @@ fn a_login_prepared_in_advance_answers_op_connect_and_is_checked() {
             matches!(&second.messages[..], [ToOrigin::Open { ticket: Some(Ticket(of)), .. }] if *of == number)
         );
         second.replies(RequestId::CONNECT, &[answer(told)]);
-        assert_eq!(second.machine.is_ended(), number == 2, "a wrong proof is not asked for");
         assert_eq!(second.output, b"");
+        // A proof of what has changed is refused as any wrong one.
+        second.asked();
+        second.says(&Request::ContinueAuthentication(ContinueAuthentication {
+            data: b"proof".to_vec(),
+            plugin: b"Srp256".to_vec(),
+            plugin_list: Vec::new(),
+            keys: Vec::new(),
+        }));
+        let id = second.relayed();
+        second.replies(id, &[Reply::Response(Response::error(&Error::new(isc::LOGIN)))]);
+        assert!(!second.response().status.is_success());
     }
     assert_eq!(site.counters().saved(Saved::Login), 2);
     let mut third = played(3);
