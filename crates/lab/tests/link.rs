@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -165,8 +166,15 @@ fn kernel_link(options: &str) -> Option<KernelLink> {
     link.inspect_err(|error| println!("skipped: {error}")).ok()
 }
 
+/// Held by tests that look whether a link has left nothing: a link of another test would take its address at once.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn the_kernels_link_reaches_servers_on_loopback() {
+    let _alone = alone();
     for options in ["rtt=2ms", "rtt=4ms,loss=1%,jitter=3ms,rate=200mbit"] {
         let Some(link) = kernel_link(options) else { return };
         let server = serve(echo);
@@ -184,6 +192,7 @@ fn the_kernels_link_reaches_servers_on_loopback() {
 
 #[test]
 fn the_kernels_links_are_independent_and_leave_nothing() {
+    let _alone = alone();
     let Some(one) = kernel_link("rtt=2ms") else { return };
     let other = kernel_link("rtt=2ms").unwrap();
     assert_ne!(one.host(), other.host());
@@ -195,9 +204,28 @@ fn the_kernels_links_are_independent_and_leave_nothing() {
     assert_eq!(devices_of(&other), 1);
 }
 
+/// Links begin while others end: each has the addresses of its own number, which is free again a moment before the last
+/// device of the link that had it is gone.
+#[test]
+fn links_begin_while_others_end() {
+    let _alone = alone();
+    if kernel_link("").is_none() {
+        return;
+    }
+    let threads = [(); 6].map(|()| {
+        thread::spawn(|| {
+            for _ in 0..10 {
+                drop(KernelLink::start(&LinkOptions::default()).unwrap());
+            }
+        })
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
 /// A process that is killed leaves nothing either.
 #[test]
 fn a_killed_link_leaves_nothing() {
+    let _alone = alone();
     if kernel_link("").is_none() {
         return;
     }

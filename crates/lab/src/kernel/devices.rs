@@ -106,7 +106,8 @@ fn connect(device: &str, own: Ipv4Addr, other: Ipv4Addr) -> io::Result<()> {
     for (setting, value) in [("route_localnet", "1"), ("rp_filter", "0")] {
         std::fs::write(format!("/proc/sys/net/ipv4/conf/{device}/{setting}"), value)?;
     }
-    let route = ["route", "add", &format!("{other}/32"), "dev", device, "src", &own];
+    // A device of a link that has just ended may stand a moment longer than its other one, whose name gave this number.
+    let route = ["route", "replace", &format!("{other}/32"), "dev", device, "src", &own];
     // A kernel without CUBIC refuses it.
     let cubic = [&route[..], &["congctl", "cubic"]].concat();
     run("ip", &cubic).or_else(|_| run("ip", &route))?;
