@@ -24,6 +24,16 @@ use serde::{Deserialize, Serialize};
 /// How deep [`AskAhead`]s may be nested: deeper ones of a peer are unreadable, so that none can exhaust the stack.
 pub const AHEAD_DEPTH_MAX: usize = 8;
 
+/// Most items of a [`Question`] that is asked before the program asks it, in bytes: both ends keep it.
+pub const QUESTION_ITEMS_MAX: usize = 64;
+
+/// Most room of its answer, in bytes.
+pub const QUESTION_ROOM_MAX: u32 = 65_535;
+
+/// Most bytes of rows, as long as they can be, that come with the op_fetch that a [`Question`] stands behind: it is for as many rows as the
+/// program's, whatever else bounds what is pushed.
+pub const QUESTION_ROW_BYTES_MAX: usize = 1 << 20;
+
 /// A program's conversation. The edge counts them up; none is used again on the same link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Channel(pub u32);
@@ -276,6 +286,23 @@ pub struct Question {
     pub rows: u16,
 }
 
+impl Question {
+    /// Whether it may be asked before the program asks it.
+    pub fn is_ordinary(&self) -> bool {
+        Question::may_be(&self.items, self.room)
+    }
+
+    /// Whether a question of these items, with so much room for the answer, may be asked before the program asks it.
+    pub fn may_be(items: &[u8], room: u32) -> bool {
+        items.len() <= QUESTION_ITEMS_MAX && room <= QUESTION_ROOM_MAX
+    }
+
+    /// Whether so many rows, of a format so long, may come with the op_fetch that a question stands behind.
+    pub fn allows_rows(rows: u16, format_bytes: u32) -> bool {
+        (usize::from(rows)).saturating_mul(format_bytes as usize) <= QUESTION_ROW_BYTES_MAX
+    }
+}
+
 /// A [`Question`] about an execution, sent before the program asks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskBehind {
@@ -375,6 +402,9 @@ impl<'de> Visitor<'de> for OneAhead {
             return Err(A::Error::custom("nested too deeply"));
         };
         let head: AheadHead = fields.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        if !head.question.as_ref().is_none_or(Question::is_ordinary) {
+            return Err(A::Error::custom("a question that is too long"));
+        }
         let ahead = fields
             .next_element_seed(NestedAhead { depth })?
             .ok_or_else(|| A::Error::invalid_length(1, &self))?;

@@ -460,9 +460,11 @@ impl Conversation {
             }
             _ => running.has_failed = true,
         }
-        if running.result.packets.len() > limit {
+        let result = &mut running.result;
+        let answered = result.answered.as_ref().map_or(0, |told| told.opened.len() + told.ended.len());
+        if result.packets.len() + result.opened.len() + answered > limit {
             running.has_failed = true;
-            running.result.packets = Vec::new();
+            (result.packets, result.opened, result.answered) = (Vec::new(), Vec::new(), None);
         }
     }
 }

@@ -11,7 +11,7 @@ use farbird_wire::info::common;
 use farbird_wire::message::RunLimits;
 use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::operation::Operation;
-use farbird_wire::packet::{Reply, Request, Response};
+use farbird_wire::packet::{Information, Reply, Request, Response};
 use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
@@ -20,11 +20,11 @@ use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
-use super::own_login::{Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
+use super::own_login::{Block, Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::{PendingQuestion, PushedCursor};
 use super::work::{AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
-use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, RequestId, Tell, ToEdge};
+use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, Question, RequestId, Tell, ToEdge};
 
 /// One program's conversation with the server. See the module's text.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Conversation {
     pub(super) blobs: BTreeMap<BlobKey, BlobReading>,
     /// How the statement was described whose op_prepare_statement was answered last; none if it failed.
     pub(super) described: Option<Fingerprint>,
+    /// The reply to an op_prepare_statement of the program, until it is known what the statement reads.
+    pub(super) prepared: Option<(RequestId, Vec<u8>)>,
     pub(super) ahead: AheadState,
     /// Whether the edge has been gone for long.
     is_edge_lost: bool,
@@ -124,7 +126,7 @@ impl Conversation {
             server: None,
             program: None,
             is_program_in: false,
-            attach_items: Vec::new(),
+            attach_step: None,
         }));
         conversation.transmit(&request, Named::default(), Purpose::OwnLogin);
         conversation
@@ -147,6 +149,7 @@ impl Conversation {
             cursors: BTreeMap::new(),
             blobs: BTreeMap::new(),
             described: None,
+            prepared: None,
             ahead: AheadState::new(limits.ahead),
             is_edge_lost: false,
             auxiliary: None,
@@ -244,7 +247,7 @@ impl Conversation {
     }
 
     /// Whether a transaction is open at the server, as far as the conversation knows.
-    pub fn has_transaction(&self) -> bool {
+    fn has_transaction(&self) -> bool {
         self.objects.has_transaction()
     }
 
@@ -267,19 +270,6 @@ impl Conversation {
     /// Whether the server owes answers, those included that it may hold back until it is asked something else.
     pub fn is_waiting(&self) -> bool {
         !self.sent.is_empty()
-    }
-
-    /// Whether the server owes an answer that it gives at once.
-    pub fn is_waiting_for_certain(&self) -> bool {
-        self.sent.iter().any(|sent| !may_be_held(sent.operation))
-    }
-
-    /// Whether the server owes an answer to an op_execute by itself: it gives that at once if it is no query's.
-    pub fn is_waiting_for_execution(&self) -> bool {
-        self.sent.iter().any(|sent| {
-            matches!(sent.operation, Operation::Execute | Operation::Execute2)
-                && matches!(sent.purpose, Purpose::Relay(_))
-        })
     }
 
     /// Whether the connection to the server is to be closed, once what is to be written is written.
@@ -346,7 +336,13 @@ impl Conversation {
                 let question = match question {
                     Some(AskBehind { id, rows, packet }) => {
                         let Some((request, named)) = self.understood(&packet, 0) else { return };
-                        if !matches!(*request, Request::StatementInformation(_)) {
+                        let is_ordinary = match &*request {
+                            Request::StatementInformation(Information { items, buffer_length, .. }) => {
+                                Question::may_be(items, buffer_length.0)
+                            }
+                            _ => false,
+                        };
+                        if !is_ordinary || !pushed.may_be_asked_behind(rows) {
                             return self.end("the edge asked something else about an execution");
                         }
                         Some((rows, Work::Relay { id, request, named }))
@@ -527,8 +523,8 @@ impl Conversation {
                         Ok(())
                     }
                     Err(Hindrance::Fail(status)) => {
-                        self.cursors.remove(&cursor);
                         self.fail(request.operation(), id, status);
+                        self.cursor_failed(cursor);
                         Ok(())
                     }
                     Err(hindrance) => {
@@ -902,9 +898,11 @@ impl Conversation {
         match purpose {
             Purpose::Relay(id) => {
                 self.settle(operation, &named, is_success, object);
-                self.tell(Tell::Reply { id, packets });
-                if let (Operation::PrepareStatement, Reply::Response(response)) = (operation, reply) {
-                    self.described(named.statement, response);
+                match (operation, reply) {
+                    (Operation::PrepareStatement, Reply::Response(response)) => {
+                        self.program_prepared(id, packets, named.statement, response);
+                    }
+                    _ => self.tell(Tell::Reply { id, packets }),
                 }
                 if let (Operation::ConnectRequest, true, Reply::Response(response)) =
                     (operation, is_success, reply)
@@ -1005,7 +1003,8 @@ impl Conversation {
                 self.program_logs_in(id, step);
                 return false;
             }
-            Request::Attach(attach) | Request::Create(attach) => self.own_attach(attach),
+            Request::Attach(attach) | Request::Create(attach) => self.own_attach(Block::Database, attach),
+            Request::ServiceAttach(attach) => self.own_attach(Block::Service, attach),
             _ => is_in,
         };
         if !goes_on {

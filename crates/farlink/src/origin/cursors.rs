@@ -12,7 +12,7 @@ use farbird_wire::protocol::{FETCH_END_OF_CURSOR, free_statement};
 use super::blob_reading::{BlobKey, BlobReading};
 use super::conversation::{Conversation, Hindrance};
 use super::objects::{Named, Place, Role, unknown};
-use super::pushed_cursor::{PendingQuestion, Stage};
+use super::pushed_cursor::{PendingQuestion, PushedCursor, Stage};
 use super::work::Purpose;
 use crate::message::{Cursor, End, RequestId, Tell};
 
@@ -49,11 +49,39 @@ impl Conversation {
     /// The op_execute of a cursor is answered.
     pub(super) fn cursor_opened(&mut self, cursor: Cursor, is_success: bool) {
         if !is_success {
-            self.cursors.remove(&cursor);
+            self.cursor_failed(cursor);
         } else if let Some(pushed) = self.cursors.get_mut(&cursor)
             && matches!(pushed.stage, Stage::Opening { .. })
         {
             pushed.stage = Stage::Open;
+        }
+    }
+
+    /// A cursor was not opened. What was to be asked behind its rows is asked now: the server says what there is to say.
+    pub(super) fn cursor_failed(&mut self, cursor: Cursor) {
+        let question = self.cursors.remove(&cursor).and_then(|pushed| pushed.question);
+        if let Some(question) = question {
+            self.ask_about_rows(question);
+        }
+    }
+
+    /// Forgets a cursor. What was to be asked behind its rows has no place any more, and a program may wait for it already: it fails.
+    fn drop_cursor(&mut self, cursor: Cursor) -> Option<PushedCursor> {
+        let mut pushed = self.cursors.remove(&cursor)?;
+        if let Some(question) = pushed.question.take() {
+            self.fail(question.request.operation(), question.id, unknown(Role::Statement));
+        }
+        Some(pushed)
+    }
+
+    /// Forgets the cursors that have been asked for and of which this is true.
+    fn drop_cursors(&mut self, is_over: impl Fn(&PushedCursor) -> bool) {
+        let over = |(cursor, pushed): (&Cursor, &PushedCursor)| {
+            (pushed.stage != Stage::Waiting && is_over(pushed)).then_some(*cursor)
+        };
+        let over: Vec<Cursor> = self.cursors.iter().filter_map(over).collect();
+        for cursor in over {
+            self.drop_cursor(cursor);
         }
     }
 
@@ -241,7 +269,7 @@ impl Conversation {
 
     /// The edge wants no more of a cursor: it is closed at the server.
     pub(super) fn close_cursor(&mut self, cursor: Cursor) {
-        let Some(pushed) = self.cursors.remove(&cursor) else { return };
+        let Some(pushed) = self.drop_cursor(cursor) else { return };
         if pushed.stage == Stage::Waiting {
             return;
         }
@@ -255,7 +283,7 @@ impl Conversation {
 
     /// The cursor of a statement is closed, or the statement is no more.
     pub(super) fn stop_statement(&mut self, statement: u16) {
-        self.cursors.retain(|_, pushed| pushed.stage == Stage::Waiting || pushed.statement != statement);
+        self.drop_cursors(|pushed| pushed.statement == statement);
     }
 
     /// A transaction is being ended: nothing more is asked for in it until one knows whether it is.
@@ -280,7 +308,7 @@ impl Conversation {
 
     /// A transaction has ended, and with it its cursors and BLOBs.
     pub(super) fn stop_pushing(&mut self, transaction: u16) {
-        self.cursors.retain(|_, pushed| pushed.stage == Stage::Waiting || pushed.transaction != transaction);
+        self.drop_cursors(|pushed| pushed.transaction == transaction);
         self.drop_blobs(transaction);
     }
 }

@@ -10,7 +10,7 @@ use farbird_wire::status::StatusVector;
 
 use super::conversation::Conversation;
 use super::objects::Named;
-use super::own_login::{ForProgram, attach_parameters, refusal};
+use super::own_login::{Block, ForProgram, attach_parameters, refusal};
 use super::work::Purpose;
 use crate::message::{RequestId, Tell};
 
@@ -31,8 +31,7 @@ impl Conversation {
                 let Some(logging_in) = &mut self.logging_in else { return };
                 if !accept.authenticated {
                     // It is not to be encrypted: the login goes on inside the attach.
-                    let items = logging_in.login.attach_items(&accept.plugin, &accept.data);
-                    logging_in.attach_items = items.unwrap_or_default();
+                    logging_in.attach_step = logging_in.login.answer_server(&accept.plugin, &accept.data);
                 }
                 self.server_decided(Ok(()));
             }
@@ -160,12 +159,12 @@ impl Conversation {
         }
     }
 
-    /// An attach behind a login of the origin's own, with that login's items; false if the program is not let in.
-    pub(super) fn own_attach(&mut self, attach: &mut Attach) -> bool {
+    /// An attach behind a login of the origin's own, with that login's step; false if the program is not let in.
+    pub(super) fn own_attach(&mut self, block: Block, attach: &mut Attach) -> bool {
         let Some(logging_in) = self.logging_in.as_ref().filter(|logging_in| logging_in.is_program_in) else {
             return false;
         };
-        match attach_parameters(&attach.parameters, &logging_in.attach_items) {
+        match attach_parameters(block, &attach.parameters, logging_in.attach_step.as_ref()) {
             Some(parameters) => {
                 attach.parameters = parameters;
                 true

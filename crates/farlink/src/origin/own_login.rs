@@ -9,7 +9,7 @@ use farbird_wire::auth::srp::{
     ClientLogin, PRIVATE_KEY_BYTES, ProofHash, SALT_BYTES, SESSION_KEY_BYTES, ServerLogin, Verifier,
 };
 use farbird_wire::auth::{AuthPlugin, normalize_user_name};
-use farbird_wire::clumplet::{ClumpletReader, ClumpletWriter, dpb};
+use farbird_wire::clumplet::{ClumpletReader, ClumpletWriter, dpb, spb};
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::crypt::{CHACHA_DATA_BYTES, CHACHA64_DATA_BYTES, CryptPlugin};
 use farbird_wire::negotiation::{UserIdentification, WireCrypt};
@@ -97,8 +97,8 @@ pub(super) struct LoggingIn {
     /// What the program has proved, and its request that waits for the server's word.
     pub(super) program: Option<([u8; SESSION_KEY_BYTES], RequestId)>,
     pub(super) is_program_in: bool,
-    /// What goes with the attach.
-    pub(super) attach_items: Vec<(u8, Vec<u8>)>,
+    /// The step of the login that goes with the attach, to a server that wants it there.
+    pub(super) attach_step: Option<ContinueAuthentication>,
 }
 
 /// Steps that a login may take on either side.
@@ -170,16 +170,6 @@ impl OwnLogin {
         })
     }
 
-    /// The items of a DPB that go on with the login inside an attach, for a server that wants it there.
-    pub(super) fn attach_items(&mut self, plugin: &[u8], data: &[u8]) -> Option<Vec<(u8, Vec<u8>)>> {
-        let step = self.answer_server(plugin, data)?;
-        Some(vec![
-            (dpb::AUTH_PLUGIN_NAME, step.plugin),
-            (dpb::AUTH_PLUGIN_LIST, step.plugin_list),
-            (dpb::SPECIFIC_AUTH_DATA, step.data),
-        ])
-    }
-
     /// What the program's side of a plugin has said.
     pub(super) fn answer_program(&mut self, plugin: &[u8], data: &[u8]) -> ForProgram {
         self.steps += 1;
@@ -233,26 +223,49 @@ fn plugin_list() -> Vec<u8> {
     names.join(",").into_bytes()
 }
 
-/// A DPB with the origin's login, if that goes on there, in place of the program's.
-pub(super) fn attach_parameters(parameters: &[u8], login: &[(u8, Vec<u8>)]) -> Option<Vec<u8>> {
-    let is_wide = parameters.first() == Some(&dpb::VERSION2);
-    let mut writer = if is_wide { ClumpletWriter::wide_dpb() } else { ClumpletWriter::dpb() };
-    for item in ClumpletReader::dpb(parameters).ok()? {
+/// Which block an attach has: services have tags of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Block {
+    Database,
+    Service,
+}
+
+/// The parameters of an attach with the origin's login, if that goes on there, in place of the program's; `None` if they cannot be read.
+pub(super) fn attach_parameters(
+    block: Block,
+    parameters: &[u8],
+    step: Option<&ContinueAuthentication>,
+) -> Option<Vec<u8>> {
+    let (reader, [name, list, data], is_wide) = match block {
+        Block::Database => (
+            ClumpletReader::dpb(parameters),
+            [dpb::AUTH_PLUGIN_NAME, dpb::AUTH_PLUGIN_LIST, dpb::SPECIFIC_AUTH_DATA],
+            parameters.first() == Some(&dpb::VERSION2),
+        ),
+        Block::Service => (
+            ClumpletReader::spb_attach(parameters),
+            [spb::AUTH_PLUGIN_NAME, spb::AUTH_PLUGIN_LIST, spb::TRUSTED_AUTH],
+            parameters.first() == Some(&spb::VERSION3),
+        ),
+    };
+    // What does not fit into a traditional block makes it a wide one, which servers with such logins read.
+    let is_long = |item: &[u8]| item.len() > usize::from(u8::MAX);
+    let is_wide = is_wide || step.is_some_and(|step| is_long(&step.data) || is_long(&step.plugin_list));
+    let mut writer = match (block, is_wide) {
+        (Block::Database, true) => ClumpletWriter::wide_dpb(),
+        (Block::Database, false) => ClumpletWriter::dpb(),
+        (Block::Service, true) => ClumpletWriter::spb_attach(),
+        (Block::Service, false) => ClumpletWriter::old_spb_attach(),
+    };
+    for item in reader.ok()? {
         let item = item.ok()?;
-        let is_login = matches!(
-            item.tag,
-            dpb::PASSWORD
-                | dpb::PASSWORD_ENC
-                | dpb::SPECIFIC_AUTH_DATA
-                | dpb::AUTH_PLUGIN_LIST
-                | dpb::AUTH_PLUGIN_NAME
-        );
+        let is_login = [name, list, data, dpb::PASSWORD, dpb::PASSWORD_ENC].contains(&item.tag);
         if !is_login {
             writer.bytes(item.tag, item.data);
         }
     }
-    for (tag, data) in login {
-        writer.bytes(*tag, data);
+    if let Some(step) = step {
+        writer.bytes(name, &step.plugin).bytes(list, &step.plugin_list).bytes(data, &step.data);
     }
     Some(writer.into_bytes())
 }

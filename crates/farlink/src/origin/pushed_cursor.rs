@@ -10,7 +10,7 @@ use farbird_wire::protocol::Handle;
 
 use super::blob_reading;
 use super::objects::Named;
-use crate::message::{Cursor, End, Push, RequestId, Tell};
+use crate::message::{Cursor, End, Push, Question, RequestId, Tell};
 
 /// Fewest rows that are asked for at a time.
 const ROWS_MIN: usize = 10;
@@ -166,6 +166,12 @@ impl PushedCursor {
         if let Some(pushing) = &mut self.pushing {
             pushing.credit = pushing.credit.saturating_add(i64::from(bytes));
         }
+    }
+
+    /// Whether something may be asked behind an op_fetch for so many rows.
+    pub(super) fn may_be_asked_behind(&self, rows: u16) -> bool {
+        let format = self.pushing.as_ref().map(|pushing| &pushing.format);
+        rows == 0 || format.is_some_and(|format| Question::allows_rows(rows, format.length()))
     }
 
     pub(super) fn may_fetch(&self) -> bool {

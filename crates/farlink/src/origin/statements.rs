@@ -11,7 +11,7 @@ use super::conversation::Conversation;
 use super::objects::{Named, Place, Preparation};
 use super::work::Purpose;
 use super::{private, translate};
-use crate::message::{Fingerprint, Tell};
+use crate::message::{Fingerprint, RequestId, Tell};
 
 impl Conversation {
     /// Sends the next of what it takes to make a statement; `transaction` is the one that it is needed in.
@@ -96,10 +96,30 @@ impl Conversation {
         }
     }
 
+    /// An op_prepare_statement of the program is answered. What the statement reads is told before, and is being answered if it was asked:
+    /// the program may execute it as soon as it hears, and then the edge must know whether it only reads.
+    pub(super) fn program_prepared(
+        &mut self,
+        id: RequestId,
+        packets: Vec<u8>,
+        statement: u16,
+        response: &Response,
+    ) {
+        self.described(statement, response);
+        match self.is_farbird {
+            true => self.prepared = Some((id, packets)),
+            false => self.tell(Tell::Reply { id, packets }),
+        }
+    }
+
     /// What a statement reads is known.
     pub(super) fn reads_known(&mut self, statement: u16, reply: &Reply) {
-        let (Some(described), Reply::Response(response)) = (self.described.take(), reply) else { return };
-        let reads = private::statement_reads(&response.data);
-        self.tell(Tell::Statement { statement, described, reads });
+        if let (Some(described), Reply::Response(response)) = (self.described.take(), reply) {
+            let reads = private::statement_reads(&response.data);
+            self.tell(Tell::Statement { statement, described, reads });
+        }
+        if let Some((id, packets)) = self.prepared.take() {
+            self.tell(Tell::Reply { id, packets });
+        }
     }
 }

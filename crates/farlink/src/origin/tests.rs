@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use farbird_types::{Error, isc};
 use farbird_wire::auth::srp::{ClientLogin, ProofHash, ServerLogin, Verifier};
+use farbird_wire::clumplet::ClumpletReader;
 use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder, RequestDecoder};
+use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{Choice, UserIdentification, offers};
 use farbird_wire::packet::{
-    AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, Reply, Request, Response,
-    StatementText,
+    AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, Information, Reply,
+    Request, Response, StatementText,
 };
-use farbird_wire::protocol::{Handle, ProtocolVersion};
+use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::{AuxiliaryStep, Conversation, Credentials, Limits, RANDOM_BYTES};
-use crate::message::{Ask, Channel, Fingerprint, RequestId, Tell, ToEdge};
+use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, Push, RequestId, Tell, ToEdge};
 
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
 
@@ -324,6 +326,176 @@ fn a_login_of_the_origin_s_own_encrypts_by_what_can_be_used() {
         assert!(matches!(&asked[..], [Request::Crypt { plugin, .. }] if plugin == b"Arc4"), "{asked:?}");
         let told = played.told();
         assert!(matches!(&told[0], Tell::Key { key } if *key == proof.session_key), "{told:?}");
+    }
+}
+
+/// A server that wants the login inside the attach gets it there, in the block of a database or of a service.
+#[test]
+fn a_login_of_the_origin_s_own_goes_on_inside_the_attach() {
+    for is_service in [false, true] {
+        let program = ClientLogin::new([7; 32]);
+        let user = UserIdentification {
+            login: Some(b"alice".to_vec()),
+            plugin: Some(b"Srp256".to_vec()),
+            specific_data: Some(program.public_key().into_bytes()),
+            ..UserIdentification::default()
+        };
+        let connect = packet(&Request::Connect(Connect {
+            operation: 0,
+            version: 3,
+            architecture: 1,
+            file: b"a".to_vec(),
+            user_identification: user.to_bytes(),
+            offers: offers(VERSION, VERSION, false),
+        }));
+        let credentials = Credentials::new("alice", "secret").unwrap();
+        let random = &[9; RANDOM_BYTES];
+        let conversation =
+            Conversation::with_login(Limits::default(), Channel(1), &connect, credentials, random);
+        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let [Request::Connect(own)] = &played.asked()[..] else { panic!("no op_connect") };
+        let own = UserIdentification::parse(&own.user_identification).unwrap();
+        let verifier = Verifier::create("ALICE", "secret", [3; 32]);
+        let server =
+            ServerLogin::new(ProofHash::Sha256, "ALICE", verifier, &own.specific_data.unwrap(), [5; 32])
+                .unwrap();
+        let choice = Choice { version: VERSION, connection_type: 5, compress: false };
+        played.server.set_version(VERSION);
+        played.answer(&Reply::AcceptWithData(AcceptWithData {
+            accept: choice.into(),
+            data: server.challenge(),
+            plugin: b"Srp256".to_vec(),
+            authenticated: false,
+            keys: Vec::new(),
+        }));
+        let told = played.told();
+        let [Tell::Reply { id: RequestId::CONNECT, packets }] = &told[..] else { panic!("{told:?}") };
+        let mut decoder = ReplyDecoder::new(DecoderLimits::default());
+        decoder.expect(&Request::Ping).unwrap();
+        decoder.feed(packets);
+        let Some(Reply::ConditionalAccept(accept)) = decoder.next_reply().unwrap().map(|answer| answer.reply)
+        else {
+            panic!("no op_cond_accept")
+        };
+        let proof = program.respond(ProofHash::Sha256, "ALICE", "secret", &accept.data).unwrap();
+        let step = ContinueAuthentication {
+            data: proof.proof.into_bytes(),
+            plugin: b"Srp256".to_vec(),
+            plugin_list: Vec::new(),
+            keys: Vec::new(),
+        };
+        played.relay(1, 0, &Request::ContinueAuthentication(step));
+        // isc_dpb_process_name and isc_spb_process_name, which must go on, and a password of the program's, which must not.
+        let (version, process) = if is_service { (&[2, 2][..], 112) } else { (&[1][..], 74) };
+        let parameters = [version, &[process, 1, b'p', 29, 1, b'x']].concat();
+        let attach = Attach { database: Handle(0), file: b"a".to_vec(), parameters };
+        let attach = if is_service { Request::ServiceAttach(attach) } else { Request::Attach(attach) };
+        played.relay(2, 0, &attach);
+        let asked = played.asked();
+        let [Request::Attach(attach) | Request::ServiceAttach(attach)] = &asked[..] else {
+            panic!("{asked:?}")
+        };
+        let (items, data_tag) = match is_service {
+            true => (ClumpletReader::spb_attach(&attach.parameters).unwrap(), 111),
+            false => (ClumpletReader::dpb(&attach.parameters).unwrap(), 84),
+        };
+        let items: Vec<_> = items.map(|item| item.unwrap()).map(|item| (item.tag, item.data)).collect();
+        let of = |tag: u8| items.iter().find(|(of, _)| *of == tag).map(|(_, data)| *data);
+        assert_eq!((of(process), of(29)), (Some(&b"p"[..]), None), "{items:?}");
+        server.verify(of(data_tag).expect("the login")).expect("the origin knows the password");
+    }
+}
+
+/// A question that is to be asked behind the first op_fetch.
+fn open_with_question(played: &mut Played, column: MessageType, rows: u16, credit: u32) {
+    let format = MessageFormat::from_columns([column]);
+    let question = Request::StatementInformation(Information {
+        object: Handle(2),
+        incarnation: 0,
+        items: vec![23],
+        buffer_length: BufferLength(64),
+    });
+    played.ask(Ask::Open {
+        id: RequestId(7),
+        cursor: Cursor(1),
+        packet: packet(&execute(2, 1)),
+        push: Some(Push { blr: format.to_blr(), credit, blob_bytes: 0 }),
+        question: Some(AskBehind { id: RequestId(8), rows, packet: packet(&question) }),
+        ahead: Vec::new(),
+    });
+}
+
+/// A transaction 1 and a statement 2 of the edge, 8 and 9 at the server.
+fn prepared() -> Played {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    played.asked();
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    played.quiet(2, &Request::AllocateStatement(Handle(0)));
+    played.relay(6, 0, &prepare(1, 2));
+    played.asked();
+    played.answer(&Reply::Response(Response::object(Handle(9))));
+    played.answer(&Reply::Response(Response::success()));
+    played.asked();
+    played.answer(&Reply::Response(Response::data(Handle(0), b"one".to_vec())));
+    played.told();
+    played
+}
+
+/// A program that does not wait between op_execute, op_fetch and op_info_sql gets all three answers.
+#[test]
+fn what_was_to_be_asked_behind_rows_is_answered_without_them() {
+    let mut played = prepared();
+    open_with_question(&mut played, MessageType::Long { scale: 0 }, 10, 1_000);
+    let asked = played.asked();
+    let [Request::Execute(_), Request::Fetch(fetch), Request::StatementInformation(asked)] = &asked[..]
+    else {
+        panic!("{asked:?}")
+    };
+    assert_eq!((fetch.count, asked.object), (10, Handle(9)));
+
+    // No cursor is opened: the server is asked nevertheless, and its answer is told.
+    let mut played = prepared();
+    open_with_question(&mut played, MessageType::Long { scale: 0 }, 10, 0);
+    assert_eq!(played.asked().len(), 1);
+    played.answer(&failed(isc::DEADLOCK));
+    assert!(matches!(&played.asked()[..], [Request::StatementInformation(_)]));
+    let answer = Response::data(Handle(9), vec![5]);
+    played.answer(&Reply::Response(answer.clone()));
+    assert_eq!(played.reply(8, &Request::Ping).data, answer.data);
+
+    // The cursor is closed, or its transaction ended, before the first op_fetch.
+    let close = Request::FreeStatement { statement: Handle(2), option: free_statement::CLOSE };
+    let ends = [
+        Ask::CloseCursor { cursor: Cursor(1) },
+        Ask::Quiet { object: 0, packet: packet(&close) },
+        Ask::Quiet { object: 0, packet: packet(&Request::Rollback(Handle(1))) },
+    ];
+    for end in ends {
+        let mut played = prepared();
+        open_with_question(&mut played, MessageType::Long { scale: 0 }, 10, 0);
+        played.asked();
+        played.answer(&Reply::Response(Response::object(Handle(8))));
+        played.told();
+        played.ask(end.clone());
+        played.asked();
+        played.answer(&Reply::Response(Response::success()));
+        let told = played.told();
+        let is_answered = |tell: &Tell| matches!(tell, Tell::Reply { id: RequestId(8), .. });
+        assert!(told.iter().any(is_answered), "{end:?}: {told:?}");
+    }
+}
+
+/// An edge cannot make the server send more rows at a time than the origin may keep.
+#[test]
+fn what_is_to_be_asked_behind_too_many_rows_ends_the_conversation() {
+    let long = MessageType::Varying { length: 30_000, charset: Some(0) };
+    for (rows, column, is_allowed) in
+        [(30, long, true), (60_000, MessageType::Long { scale: 0 }, true), (60_000, long, false)]
+    {
+        let mut played = prepared();
+        open_with_question(&mut played, column, rows, 1_000);
+        assert_eq!(played.conversation.is_ended(), !is_allowed, "{rows} rows of {column:?}");
     }
 }
 

@@ -515,6 +515,7 @@ impl Rules {
             entry.met = 0;
             let fits = entry.inner.length() <= self.limits.text_bytes
                 && entry.candidates.len() <= self.limits.parameters
+                && entry.facts.question.as_ref().is_none_or(Question::is_ordinary)
                 && self.of_inner(&entry.inner).len() < self.limits.rules_of_statement;
             if fits && entry.kinds().is_some_and(|kinds| kinds.len() == entry.candidates.len()) {
                 let id = self.next;
