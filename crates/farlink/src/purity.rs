@@ -26,8 +26,9 @@ pub(crate) fn changes_nothing(text: &str, first_word: &str) -> bool {
         return is_pure_query(text);
     }
     // WITH a AS (...) SELECT ... calls what SELECT a AS (...) SELECT ... would. (`a (b) AS` looks like a call, and counts as one.)
-    let small = text.to_ascii_lowercase();
-    let Some(rest) = small.find("with").and_then(|at| text.get(at + 4..)) else { return false };
+    // What stands before it, a comment, might hide where it is.
+    let text = text.trim_start();
+    let Some(rest) = text.get(4..).filter(|_| has_prefix(text, "with")) else { return false };
     is_pure_query(&format!("select {rest}"))
 }
 
@@ -61,6 +62,7 @@ mod tests {
         assert!(!pure("with a as (select f(1) as x from t) select * from a"));
         assert!(!pure("with a as (select gen_id(g, 1) as x from t) select * from a"));
         assert!(!pure("with a as (select 1 as x from t) select next value for g from a"));
+        assert!(!pure("/*with'*/ with a as (select f(1) as x from t) select x from a /*'*/"));
         assert!(changes_nothing("select 1 from t", "select"));
         assert!(!changes_nothing("insert into t values (1)", "insert"));
     }

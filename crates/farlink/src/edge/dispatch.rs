@@ -25,9 +25,8 @@ impl Program {
         let is_attached =
             self.attachment.as_ref().is_some_and(|attachment| attachment.purpose == Purpose::Database);
         match request {
-            // What was asked before is answered first; then the program closes its connection.
-            Request::Disconnect if !self.answers.is_empty() => {}
-            Request::Disconnect => self.end(),
+            // What was asked before is answered first.
+            Request::Disconnect => self.answers.push_back(Answer::End),
             Request::Dummy => {
                 let mut packets = Vec::new();
                 Reply::Dummy.encode(self.version(), &mut packets);
@@ -215,8 +214,9 @@ impl Program {
     fn transaction_information(&mut self, information: Information) {
         let handle = information.object.0;
         let stays = information::is_constant_of_transaction(&information.items);
-        let kept =
-            self.objects.transaction(handle).filter(|_| stays).map(|transaction| &transaction.information);
+        // One that the server commits by itself goes on with another number after each statement.
+        let known = self.objects.transaction(handle).filter(|transaction| stays && !transaction.is_opaque);
+        let kept = known.map(|transaction| &transaction.information);
         let (is_known, found) = (kept.is_some(), kept.and_then(|kept| kept.find(&information)));
         if let Some(response) = found {
             return self.answer(response, Some(Saved::Information));

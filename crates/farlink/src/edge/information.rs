@@ -75,6 +75,8 @@ pub(super) struct Kept {
 
 /// Most of them.
 const KEPT_WITH_ONE_MAX: usize = 8;
+/// Longest question and answer that are kept, in bytes.
+const KEPT_BYTES_MAX: usize = 1_024;
 
 impl Kept {
     pub(super) fn find(&self, asked: &Information) -> Option<Response> {
@@ -85,7 +87,8 @@ impl Kept {
     }
 
     pub(super) fn keep(&mut self, asked: Information, response: Response) {
-        if self.answers.len() < KEPT_WITH_ONE_MAX {
+        let bytes = asked.items.len() + response.data.len();
+        if self.answers.len() < KEPT_WITH_ONE_MAX && bytes <= KEPT_BYTES_MAX {
             self.answers.push((asked.items, asked.buffer_length.0, response));
         }
     }

@@ -262,9 +262,7 @@ fn process(attach: &Attach) -> String {
                 name = last.chars().take(PROCESS_NAME_CHARACTERS_MAX).collect();
             }
             dpb::PROCESS_ID => {
-                let bytes = item.data.iter().take(4).rev();
-                let id = bytes.fold(0_u32, |id, byte| id << 8 | u32::from(*byte));
-                number = format!("{id}");
+                number = item.integer().map(|id| id.to_string()).unwrap_or_default();
             }
             _ => {}
         }

@@ -93,6 +93,8 @@ pub(super) enum Answer {
     Fetch { statement: u16, cursor: Cursor, count: u16 },
     /// Something about a BLOB whose contents come: the request itself.
     Blob { request: Box<Request> },
+    /// None: the program has said that it disconnects. When all before is answered its connection is closed.
+    End,
 }
 
 impl Program {
@@ -170,6 +172,7 @@ impl Program {
     /// Answers what can be answered, and goes on with what the program has asked.
     pub(super) fn resume(&mut self) {
         self.advance();
+        self.recorder.answered(self.answers.len(), self.now);
         self.work();
     }
 
@@ -180,9 +183,7 @@ impl Program {
             return;
         }
         self.take(tell);
-        self.advance();
-        self.recorder.answered(self.answers.len(), self.now);
-        self.work();
+        self.resume();
     }
 
     /// The origin has ended the conversation.
@@ -307,6 +308,7 @@ impl Program {
         self.ended
             || self.login.is_waiting
             || self.is_holding()
+            || matches!(self.answers.back(), Some(Answer::End))
             || self.answers.len() >= self.site.limits().requests_waiting
     }
 
@@ -362,6 +364,7 @@ impl Program {
                         return;
                     }
                 }
+                Answer::End => return self.end(),
                 asked @ Answer::Asked { .. } => {
                     self.answers.push_front(asked);
                     return;
@@ -460,8 +463,9 @@ impl Program {
         if !self.is_waiting() {
             self.count_trip();
         }
+        let goes_on_waiting = self.awaits_outcome();
         self.answers.push_back(Answer::Asked { id, effect, packets: None });
-        if self.is_lost {
+        if self.is_lost && !goes_on_waiting {
             self.break_connection();
         }
     }

@@ -13,7 +13,7 @@ use super::effect::Effect;
 use super::objects::{Foreseen, LocalExecution};
 use super::program::Answer;
 use super::replies::response;
-use super::statement_cache::{Described, is_stable_information};
+use super::statement_cache::{Described, Shape, is_stable_information};
 use crate::message::{Answered, Ask, AskBehind, Question};
 
 impl Program {
@@ -73,6 +73,7 @@ impl Program {
             }
             (_, Some(question)) => {
                 if !is_stable_information(&information.items)
+                    && question.is_ordinary()
                     && let Some(described) = &statement.described
                 {
                     described.set_question(question);
@@ -132,20 +133,23 @@ impl Program {
         self.ask(Ask::Relay { id, object: 0, packet });
     }
 
-    /// A statement is executed at the server: gives the question that programs ask about that, to be asked with it. If not
-    /// `may_follow_rows`, only one that is asked before any row.
+    /// A statement is executed at the server: gives the question that programs ask about that, to be asked with it. Without the
+    /// `shape` of rows that are pushed, only one that is asked before any row.
     pub(super) fn foresee(
         &mut self,
         handle: u16,
         described: &Described,
-        may_follow_rows: bool,
+        shape: Option<&Shape>,
     ) -> Option<AskBehind> {
         let requests = self.requests;
         let statement = self.objects.statement(handle)?;
         statement.executed_by = requests;
         statement.foreseen = None;
         statement.local = None;
-        let question = described.question().filter(|question| question.rows == 0 || may_follow_rows)?;
+        let has_place = |rows: u16| {
+            rows == 0 || shape.is_some_and(|shape| Question::allows_rows(rows, shape.format.length()))
+        };
+        let question = described.question().filter(|question| has_place(question.rows))?;
         let rows = question.rows;
         let id = self.new_request();
         let information = Information {

@@ -234,6 +234,17 @@ pub(super) fn kind_of_text(word: &str) -> Kind {
 
 /// The first word of a text, in small letters; empty if it cannot be told.
 pub(super) fn first_word(text: &str) -> String {
+    word_and_rest(text).0
+}
+
+/// The first two words of a text, in small letters; empty if they cannot be told.
+pub(super) fn first_two_words(text: &str) -> [String; 2] {
+    let (first, rest) = word_and_rest(text);
+    [first, first_word(rest)]
+}
+
+/// The word that a text begins with behind comments, in small letters, and what comes behind it.
+fn word_and_rest(text: &str) -> (String, &str) {
     let mut rest = text.trim_start();
     loop {
         rest = if let Some(comment) = rest.strip_prefix("--") {
@@ -246,18 +257,13 @@ pub(super) fn first_word(text: &str) -> String {
         .trim_start();
     }
     let end = rest.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or_default().to_ascii_lowercase()
+    let (word, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    (word.to_ascii_lowercase(), rest)
 }
 
 /// Whether a text is ALTER SESSION ..., which servers describe as they describe definitions.
 pub(super) fn is_about_session(text: &str) -> bool {
-    first_word(text) == "alter" && {
-        let words = text.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|word| !word.is_empty());
-        words
-            .skip_while(|word| !word.eq_ignore_ascii_case("alter"))
-            .nth(1)
-            .is_some_and(|word| word.eq_ignore_ascii_case("session"))
-    }
+    first_two_words(text) == ["alter", "session"]
 }
 
 fn has_word(text: &str, word: &str) -> bool {

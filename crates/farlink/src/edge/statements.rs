@@ -15,7 +15,9 @@ use super::cursors::{Fetched, Rows};
 use super::effect::Effect;
 use super::objects::{CursorPlace, Object, Statement};
 use super::program::Answer;
-use super::statement_cache::{Described, Key, Kind, Shape, first_word, is_about_session, kind_of_text};
+use super::statement_cache::{
+    Described, Key, Kind, Shape, first_two_words, first_word, is_about_session, kind_of_text,
+};
 use crate::message::{Ask, AskAhead, AskBehind, Cursor, Push, RequestId};
 
 /// Object field of the reply to op_free_statement when the statement is no more.
@@ -86,16 +88,18 @@ impl Program {
         response: &Response,
     ) {
         let described = Arc::new(Described::new(text, response));
+        if let Some(statement) = self.objects.statement(handle) {
+            if let Some((fingerprint, reads)) = statement.told.take()
+                && fingerprint == described.fingerprint
+            {
+                described.set_reads(reads.as_deref());
+            }
+            statement.described = Some(Arc::clone(&described));
+        }
+        // Others have it from here on, with what it reads.
         if let Some(key) = key {
-            self.site.keep_statement(*key, Arc::clone(&described));
+            self.site.keep_statement(*key, described);
         }
-        let Some(statement) = self.objects.statement(handle) else { return };
-        if let Some((fingerprint, reads)) = statement.told.take()
-            && fingerprint == described.fingerprint
-        {
-            described.set_reads(reads.as_deref());
-        }
-        statement.described = Some(described);
     }
 
     /// Whether executing the statement is known to change nothing.
@@ -170,7 +174,7 @@ impl Program {
         }
         self.execute_relayed(request, transaction, may_open.then_some(statement));
         if let Some(described) = described
-            && let Some(AskBehind { id, packet, .. }) = self.foresee(statement, described, false)
+            && let Some(AskBehind { id, packet, .. }) = self.foresee(statement, described, None)
         {
             self.ask(Ask::Relay { id, object: 0, packet });
         }
@@ -247,12 +251,10 @@ impl Program {
             _ => return,
         };
         let text = String::from_utf8_lossy(sql).into_owned();
-        let word = first_word(&text);
-        if is_about_session(&text) {
-            self.session_changes();
-            self.redefined(transaction);
-        } else if word != "set" || !text.to_ascii_lowercase().contains("transaction") {
-            self.changes(kind_of_text(&word), transaction, Some(&text));
+        let words = first_two_words(&text);
+        if words != ["set", "transaction"] {
+            let [word, _] = &words;
+            self.changes(kind_of_text(word), transaction, Some(&text));
         }
         self.execute_relayed(request, transaction, None);
     }
@@ -334,13 +336,13 @@ impl Program {
         let (handle, transaction) = (execute.statement.0, execute.transaction.0);
         let shape = described.shape();
         let mut rows = Rows::new(cursor, transaction, shape.clone());
-        let push = shape.map(|shape| {
+        let push = shape.as_ref().map(|shape| {
             rows.granted = self.grant();
-            self.push(&shape, rows.granted)
+            self.push(shape, rows.granted)
         });
         let packet = self.packet(&Request::Execute(execute));
         // Behind rows that the program asks for there is no place before one knows how it does.
-        let question = self.foresee(handle, described, push.is_some());
+        let question = self.foresee(handle, described, shape.as_deref());
         self.ask(Ask::Open { id, cursor, packet, push, question, ahead });
         self.openings.insert(cursor, handle);
         if let Some(statement) = self.objects.statement(handle) {

@@ -97,6 +97,13 @@ fn execute(transaction: u16, statement: u16) -> Request {
     })
 }
 
+fn execute_immediately(transaction: u16, sql: &str) -> Request {
+    match prepare(transaction, 0, sql) {
+        Request::Prepare(text) => Request::ExecuteImmediate(text),
+        other => other,
+    }
+}
+
 fn format() -> Arc<MessageFormat> {
     Arc::new(MessageFormat::from_columns([MessageType::Long { scale: 0 }]))
 }
@@ -783,7 +790,13 @@ fn a_program_that_leaves_is_detached_and_forgotten() {
     played.says(&Request::Detach(Handle(0)));
     assert!(played.response().status.is_success());
     assert!(matches!(&played.asked()[..], [Ask::Quiet { .. }, Ask::Quiet { .. }]));
+    played.says(&Request::Ping);
+    let id = played.relayed();
     played.says(&Request::Disconnect);
+    // A program may wait until its connection is closed for it; it is, behind all answers.
+    assert!(!played.machine.is_ended());
+    played.replies(id, &[done()]);
+    assert!(played.response().status.is_success());
     assert!(played.machine.is_ended());
     assert_eq!(played.messages, [ToOrigin::Close { channel: Channel(1) }]);
 }
@@ -957,6 +970,8 @@ fn a_second_connection_is_made_to_the_edge() {
     let answers = played.answers(2);
     let Reply::Response(response) = &answers[0] else { panic!("{answers:?}") };
     assert_eq!(response.data, address([127, 0, 0, 1], [0xAB, 0xCD]));
+    let entries = played.machine.record().entries();
+    assert!(entries.iter().all(|entry| entry.open == 0), "nothing is shown as waiting: {entries:?}");
 
     played.tell(Tell::Auxiliary { bytes: vec![1, 2], is_over: false });
     played.tell(Tell::Auxiliary { bytes: vec![3], is_over: false });
@@ -994,16 +1009,19 @@ fn what_became_of_a_commit_is_waited_for() {
             played.answers(1);
             played.says(&Request::Commit(Handle(1)));
         }
+        let id = if end { Some(played.relayed()) } else { None };
         played.machine.link_lost();
         played.collect();
         assert_eq!(played.machine.is_ended(), !end, "only an end is waited for");
         if is_told {
-            let id = played.relayed();
-            played.machine.link_restored();
-            played.replies(id, &[done()]);
-            assert!(played.response().status.is_success());
+            // What it asks behind its commit waits with it.
             played.says(&Request::Ping);
-            played.relayed();
+            let ping = played.relayed();
+            played.machine.link_restored();
+            played.replies(id.unwrap(), &[done()]);
+            assert!(played.response().status.is_success());
+            played.replies(ping, &[done()]);
+            assert!(played.response().status.is_success());
         } else if end {
             // The origin has ended the conversation: it may be committed or not.
             played.machine.closed("the link was lost for too long");
@@ -1056,4 +1074,104 @@ fn what_stays_is_asked_once() {
     // What changes is asked each time.
     played.says(&Request::TransactionInformation(information(1, 7)));
     played.relayed();
+}
+
+/// A transaction can go on with another number without op_commit_retaining: by a statement, or by the server's own doing.
+#[test]
+fn what_changes_its_number_is_asked_for_it() {
+    let site = site(true);
+    let mut played = Played::attached(&site, 1);
+    let number = Request::TransactionInformation(Information {
+        object: Handle(1),
+        incarnation: 0,
+        items: vec![4],
+        buffer_length: BufferLength(64),
+    });
+    let told = |data: u8| [Reply::Response(Response::data(Handle(0), vec![data]))];
+    let ask = |played: &mut Played, data: u8| {
+        played.asked();
+        played.says(&number);
+        let id = played.relayed();
+        played.replies(id, &told(data));
+        assert_eq!(played.response().data, [data]);
+    };
+    played.says(&begin());
+    played.answers(1);
+    ask(&mut played, 7);
+    played.says(&execute_immediately(1, "commit retain"));
+    let id = played.relayed();
+    played.replies(id, &[made(1)]);
+    played.answers(1);
+    ask(&mut played, 8);
+    played.says(&Request::Rollback(Handle(1)));
+    let id = played.relayed();
+    played.replies(id, &[done()]);
+    // isc_tpb_autocommit: each statement ends with a commit.
+    played.says(&Request::StartTransaction { database: Handle(0), tpb: vec![3, 16] });
+    let id = played.relayed();
+    played.replies(id, &[made(1)]);
+    played.answers(2);
+    for data in [9, 10] {
+        ask(&mut played, data);
+    }
+}
+
+/// What the second word of a SET is decides, not whether the word stands anywhere in it.
+#[test]
+fn a_role_whose_name_begins_as_set_transaction_goes_on_is_another_role() {
+    for (text, is_session) in [
+        ("set role transaction_reader", true),
+        ("/* transaction */ set /* transaction */ role r", true),
+        ("alter /* the */ session reset", true),
+        ("set /* a */ transaction read only", false),
+    ] {
+        let site = site(true);
+        let mut played = Played::attached(&site, 1);
+        played.says(&begin());
+        played.prepares(1, 2, SQL, 1);
+        played.says(&execute_immediately(1, text));
+        let id = played.relayed();
+        played.replies(id, &[made(1)]);
+        played.answers(1);
+        played.says(&prepare(1, 2, SQL));
+        let asked = played.asked();
+        let is_relayed = asked.iter().any(|ask| matches!(ask, Ask::Relay { .. }));
+        assert_eq!(is_relayed, is_session, "{text}: {asked:?}");
+    }
+}
+
+/// What both ends keep of a question is bounded, and so are the rows that come with the op_fetch before it.
+#[test]
+fn a_question_that_is_too_long_is_not_asked_ahead() {
+    use crate::message::{QUESTION_ITEMS_MAX, QUESTION_ROOM_MAX};
+    for (items, room, is_learned) in [
+        (QUESTION_ITEMS_MAX, QUESTION_ROOM_MAX, true),
+        (QUESTION_ITEMS_MAX + 1, 64, false),
+        (1, QUESTION_ROOM_MAX + 1, false),
+    ] {
+        let site = site(true);
+        let mut played = Played::attached(&site, 1);
+        played.says(&begin());
+        played.prepares(1, 2, "insert into t values (1)", 2);
+        for is_first in [true, false] {
+            played.asked();
+            played.says(&execute(1, 2));
+            let asked = played.asked();
+            assert_eq!(asked.len(), if is_learned && !is_first { 2 } else { 1 }, "{items} {room}");
+            let Ask::Relay { id, .. } = asked[0] else { panic!("{asked:?}") };
+            played.replies(id, &[made(1)]);
+            played.answers(1);
+            if is_first {
+                played.says(&Request::StatementInformation(Information {
+                    object: Handle(2),
+                    incarnation: 0,
+                    items: vec![23; items],
+                    buffer_length: BufferLength(room),
+                }));
+                let id = played.relayed();
+                played.replies(id, &[done()]);
+                played.answers(1);
+            }
+        }
+    }
 }

@@ -168,6 +168,8 @@ impl Program {
         if let Some(transaction) = self.objects.transaction(transaction) {
             transaction.wrote = true;
             transaction.redefined = true;
+            // COMMIT RETAIN is a statement too.
+            transaction.information = Kept::default();
         }
     }
 
