@@ -110,7 +110,7 @@ fn edge_options(origin: SocketAddr, keys: Keys, folder: &Path) -> EdgeOptions {
         origin: origin.to_string(),
         transport: Transport::Tcp,
         keys,
-        programs_max: 100,
+        programs_max: 1_000,
         transaction_grace: Duration::from_millis(500),
         shutdown_grace: Duration::ZERO,
         status: None,
@@ -144,7 +144,7 @@ impl Site {
                 server: server.local_address().to_string(),
                 keys: far,
                 sessions_max: 10,
-                programs_max: 200,
+                programs_max: 1_000,
                 transaction_grace: Duration::from_millis(500),
                 shutdown_grace: Duration::ZERO,
                 link: Settings::default(),
@@ -392,7 +392,9 @@ fn hostile_edges_end_their_own_sessions() {
             0 => bytes.extend(random.bytes(20_000)),
             1 | 2 => {
                 for _ in 0..random.below(60) {
-                    fragments(1, &any_ask(&mut random).encode(), &mut bytes);
+                    let message = any_ask(&mut random);
+                    let is_first = matches!(message, ToOrigin::On { ask: Ask::Cancel { .. }, .. });
+                    fragments(u8::from(!is_first), &message.encode(), &mut bytes);
                 }
             }
             // Acknowledged was what was never sent; a message that never ends.

@@ -225,11 +225,7 @@ impl Inner {
         }
         if lost_for.is_some_and(|lost| lost >= self.graces.origin) && !self.is_origin_told {
             self.is_origin_told = true;
-            for conversation in self.conversations.values_mut() {
-                if conversation.machine.has_transaction() {
-                    conversation.machine.server_lost("the link was lost for too long");
-                }
-            }
+            self.conversations.values_mut().for_each(|conversation| conversation.machine.edge_lost());
         }
     }
 
@@ -238,7 +234,11 @@ impl Inner {
             match event {
                 Event::Established { .. } => {
                     self.lost_since = None;
-                    self.is_origin_told = false;
+                    if std::mem::take(&mut self.is_origin_told) {
+                        self.conversations
+                            .values_mut()
+                            .for_each(|conversation| conversation.machine.edge_back());
+                    }
                     if std::mem::take(&mut self.is_edge_told) {
                         self.programs.values_mut().for_each(edge::Program::link_restored);
                     }

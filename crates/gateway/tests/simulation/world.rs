@@ -3,6 +3,9 @@
 //! Each program is a connection of `farbird-client` over a transport that ends in [`edge::Program`]. Whenever it waits for bytes, the world
 //! goes on until there are some: messages arrive a one-way delay after they left (and later by what the bandwidth adds), the server
 //! answers at once. So the time that passes is exact and the same in each run; divided by a round trip it is the number of trips.
+//!
+//! Behind each flight to the server goes an op_dummy: Farbird's server holds some answers back until it is asked something else, and
+//! nobody could tell how long to wait for them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -18,10 +21,8 @@ use farbird_server::farlink::{Farlink, Introduction};
 
 /// A server may take so long, in real time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an answer to a statement's execution is waited for.
-const EXECUTION_PATIENCE: Duration = Duration::from_millis(200);
-/// How long a server is waited for that may hold an answer back.
-const HELD_PATIENCE: Duration = Duration::from_millis(500);
+/// op_dummy.
+const DUMMY: [u8; 4] = [0, 0, 0, 71];
 
 /// The link between edge and origin.
 #[derive(Debug, Clone, Copy)]
@@ -217,7 +218,7 @@ impl Inner {
             }
             let channels: Vec<u32> = self.conversations.keys().copied().collect();
             for channel in channels {
-                has_moved |= self.serve(channel, false);
+                has_moved |= self.serve(channel);
             }
             while let Some(message) = self.down.arrived(self.now) {
                 self.at_edge(ToEdge::decode(&message).unwrap());
@@ -261,7 +262,7 @@ impl Inner {
                     conversation.machine.ask(ask, self.now);
                 }
                 // What came first is done first, whoever asked it.
-                self.serve(channel.0, false);
+                self.serve(channel.0);
             }
             ToOrigin::Close { channel } => {
                 self.conversations.remove(&channel.0);
@@ -269,18 +270,18 @@ impl Inner {
         }
     }
 
-    /// Lets a conversation have its answers.
-    /// If there is nothing else to do, those too that the server may hold back.
-    fn serve(&mut self, channel: u32, is_idle: bool) -> bool {
+    /// Lets a conversation have all that the server owes.
+    fn serve(&mut self, channel: u32) -> bool {
         let Some(Conversation { machine, stream }) = self.conversations.get_mut(&channel) else {
             return false;
         };
         let mut has_moved = false;
         let mut buffer = vec![0; 64 * 1024];
         loop {
-            let output = machine.take_output();
+            let mut output = machine.take_output();
             if !output.is_empty() {
                 has_moved = true;
+                output.extend_from_slice(&DUMMY);
                 if stream.write_all(&output).is_err() {
                     machine.server_lost("the server has gone");
                 }
@@ -288,20 +289,7 @@ impl Inner {
             if !machine.is_waiting() || machine.is_ended() {
                 break;
             }
-            let is_certain = machine.is_waiting_for_certain();
-            let patience = match (is_certain, machine.is_waiting_for_execution()) {
-                (true, _) => PATIENCE,
-                (false, true) => EXECUTION_PATIENCE,
-                (false, false) if is_idle => HELD_PATIENCE,
-                (false, false) => break,
-            };
-            stream.set_read_timeout(Some(patience)).unwrap();
             match stream.read(&mut buffer) {
-                Err(error)
-                    if !is_certain && matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
-                {
-                    break;
-                }
                 Ok(0) | Err(_) => machine.server_lost("the server has gone"),
                 Ok(count) => machine.receive(&mut buffer[..count], self.now),
             }
@@ -376,12 +364,6 @@ impl Read for Wire {
             let Some(program) = inner.programs.get_mut(&self.channel) else { continue };
             self.unread.extend(program.take_output());
             if self.unread.is_empty() && !program.is_ended() {
-                if inner.next_arrival().is_none() {
-                    let channels: Vec<u32> = inner.conversations.keys().copied().collect();
-                    channels.into_iter().for_each(|channel| {
-                        inner.serve(channel, true);
-                    });
-                }
                 let Some(arrival) = inner.next_arrival() else {
                     for conversation in inner.conversations.values() {
                         println!("{:?}", conversation.machine);
