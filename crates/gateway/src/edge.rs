@@ -336,13 +336,13 @@ impl Shared {
                     Ok(connection) => {
                         let (kind, address) = (connection.kind, connection.address);
                         tracing::info!("connected with {} ({address}) by {kind}", dialer.host());
-                        self.link.send_modify(|state| state.connected(&connection, self.hub.now()));
+                        self.link.send_modify(|state| state.connected(&connection));
                         self.hub.with_link(|link| link.connected(self.hub.now()));
                         let before = self.hub.health().messages;
                         let end =
                             self.hub.carry(connection, &[], &self.options.keys, || self.deliver()).await;
                         tracing::warn!("the link is lost: {end}");
-                        self.link.send_modify(|state| state.lost(end.to_string()));
+                        self.link.send_modify(|state| state.ended(end.to_string()));
                         if self.hub.health().messages != before {
                             attempt = 0;
                         }
@@ -391,10 +391,11 @@ impl Shared {
     fn deliver(&self) {
         while let Some(event) = self.hub.take_event() {
             match event {
-                Event::Established { peer, is_resumed: true } => {
-                    tracing::info!("linked with {peer} again, nothing is lost");
+                Event::Established { peer, is_resumed } => {
+                    let how = if is_resumed { " again, nothing is lost" } else { "" };
+                    tracing::info!("linked with {peer}{how}");
+                    self.link.send_modify(|state| state.established(self.hub.now()));
                 }
-                Event::Established { peer, is_resumed: false } => tracing::info!("linked with {peer}"),
                 Event::Over => {
                     tracing::warn!("the session with the origin is over; programs must connect again");
                     self.tell_all(|| Item::Over("the origin has lost the connection"));

@@ -11,7 +11,7 @@ pub struct LinkState {
     pub transport: Option<String>,
     /// Where the other end is.
     pub address: Option<String>,
-    /// Since when there is one; `None`: there is none.
+    /// Since when there is one, and both ends have greeted each other; `None`: there is none.
     pub since: Option<Duration>,
     /// How many there have been.
     pub connections: u64,
@@ -22,16 +22,27 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    pub(crate) fn connected(&mut self, connection: &Connection, now: Duration) {
+    pub(crate) fn connected(&mut self, connection: &Connection) {
         self.transport = Some(connection.kind.to_string());
         self.address = Some(connection.address.to_string());
-        self.since = Some(now);
         self.connections += 1;
     }
 
-    pub(crate) fn lost(&mut self, why: String) {
+    pub(crate) fn established(&mut self, now: Duration) {
+        self.since = Some(now);
+    }
+
+    fn lost(&mut self, why: String) {
         self.since = None;
         self.error = Some(why);
+    }
+
+    /// A connection is over; it has failed if the other end has not greeted on it.
+    pub(crate) fn ended(&mut self, why: String) {
+        match self.since {
+            Some(_) => self.lost(why),
+            None => self.failed(why),
+        }
     }
 
     pub(crate) fn failed(&mut self, why: String) {

@@ -190,6 +190,11 @@ impl Keys {
         Ok(keys)
     }
 
+    /// Where it is kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What this end calls itself.
     pub fn name(&self) -> &str {
         &self.name

@@ -130,6 +130,7 @@ impl EdgeOptions {
             ("transport", self.transport != running.transport),
             ("keys", self.rules != running.rules),
             ("status", self.status != running.status),
+            ("status-names", self.status_names != running.status_names),
             ("[link]", self.link != running.link),
         ];
         changes.into_iter().filter_map(|(name, has_changed)| has_changed.then_some(name)).collect()

@@ -184,7 +184,8 @@ async fn greet(shared: Arc<Shared>, mut connection: Connection, peer: Peer) {
     let (sender, arrivals) = mpsc::channel(1);
     let refusal = {
         let mut sessions = shared.sessions.lock();
-        if sessions.len() >= shared.changing.lock().sessions_max {
+        let is_full = sessions.len() >= shared.changing.lock().sessions_max;
+        if is_full && !shared.make_room(&mut sessions) {
             Some(format!("there are {} sessions already, which is the limit", sessions.len()))
         } else {
             sessions.insert((key, session), sender);

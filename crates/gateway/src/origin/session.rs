@@ -43,6 +43,7 @@ pub(super) async fn serve(
         shared: shared.clone(),
         name,
         link: Mutex::new(LinkState::default()),
+        alone_since: Mutex::new(None),
         conversations: Mutex::new(HashMap::new()),
         opened: AtomicU64::new(0),
         news: Mutex::new(news),
@@ -55,8 +56,17 @@ pub(super) async fn serve(
         () = session.tell_news(&woken) => {}
     }
     session.end_all();
-    shared.shown.lock().remove(&key);
-    shared.sessions.lock().remove(&key);
+    // The edge may have come back under the same name already, to a new session.
+    let mut shown = shared.shown.lock();
+    if shown.get(&key).is_some_and(|known| Arc::ptr_eq(known, &session)) {
+        shown.remove(&key);
+    }
+    drop(shown);
+    let mut sessions = shared.sessions.lock();
+    if sessions.get(&key).is_some_and(mpsc::Sender::is_closed) {
+        sessions.remove(&key);
+    }
+    drop(sessions);
     tracing::info!("the session with {} is over", session.name);
 }
 
@@ -66,7 +76,8 @@ impl Session {
         let peer = first.connection.peer;
         let mut next = Some(first);
         while let Some(Arrival { connection, hello, unread }) = next.take() {
-            self.link.lock().connected(&connection, self.hub.now());
+            self.link.lock().connected(&connection);
+            *self.alone_since.lock() = None;
             let accepted = self.hub.with_link(|link| link.accept(&hello, self.hub.now()));
             if let Err(error) = accepted {
                 tracing::warn!("{}: {error}", self.name);
@@ -89,7 +100,8 @@ impl Session {
                     },
                 };
                 tracing::warn!("{}: the link is lost: {end}", self.name);
-                self.link.lock().lost(end.to_string());
+                self.link.lock().ended(end.to_string());
+                *self.alone_since.lock() = Some(self.hub.now());
                 if matches!(end, End::Revoked | End::Link(LinkError::Left(_) | LinkError::Misbehaved(_)))
                     || *stop.borrow()
                 {
@@ -118,9 +130,12 @@ impl Session {
             if is_over || self.hub.with_link(|link| link.queued_in_all()) > WAITING_BYTES_MAX {
                 return;
             }
-            if begun.elapsed() >= self.shared.changing.lock().transaction_grace
-                && !std::mem::replace(&mut is_told, true)
-            {
+            let is_long = begun.elapsed() >= self.shared.changing.lock().transaction_grace;
+            // Nobody comes back to a session without programs: each process of an edge has one of its own.
+            if is_long && self.conversations.lock().is_empty() {
+                return;
+            }
+            if is_long && !std::mem::replace(&mut is_told, true) {
                 for (_, inbox) in self.conversations.lock().values() {
                     let _ = inbox.send(Item::EdgeLost);
                 }
@@ -143,11 +158,10 @@ impl Session {
     fn deliver(self: &Arc<Session>) {
         while let Some(event) = self.hub.take_event() {
             match event {
-                Event::Established { peer, is_resumed: true } => {
-                    tracing::info!("{}: linked with {peer} again, nothing is lost", self.name);
-                }
-                Event::Established { peer, is_resumed: false } => {
-                    tracing::info!("{}: linked with {peer}", self.name)
+                Event::Established { peer, is_resumed } => {
+                    let how = if is_resumed { " again, nothing is lost" } else { "" };
+                    tracing::info!("{}: linked with {peer}{how}", self.name);
+                    self.link.lock().established(self.hub.now());
                 }
                 Event::Over => {
                     self.end_all();

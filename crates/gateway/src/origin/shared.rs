@@ -100,7 +100,13 @@ impl OriginOptions {
 
     /// Settings that differ from those of a running origin and cannot be changed in it.
     pub(super) fn fixed_changes(&self, running: &OriginOptions) -> Vec<&'static str> {
-        let changes = [("listen", self.listen != running.listen), ("server", self.server != running.server)];
+        let changes = [
+            ("listen", self.listen != running.listen),
+            ("server", self.server != running.server),
+            ("keys", self.keys.folder() != running.keys.folder()),
+            ("status", self.status != running.status),
+            ("status-names", self.status_names != running.status_names),
+        ];
         changes.into_iter().filter_map(|(name, has_changed)| has_changed.then_some(name)).collect()
     }
 }
@@ -122,10 +128,33 @@ pub(super) struct Session {
     pub(super) name: String,
     /// The connection with the edge.
     pub(super) link: Mutex<LinkState>,
+    /// Since when the edge is gone.
+    pub(super) alone_since: Mutex<Option<Duration>>,
     /// With a number, for a hostile edge may open a channel twice.
     pub(super) conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
     pub(super) opened: AtomicU64,
     pub(super) news: Mutex<Option<Box<dyn News>>>,
+}
+
+impl Shared {
+    /// Ends the session whose edge has been gone for longest, and for so long that its transactions have been given up. Gives whether there
+    /// was one: then there is room for another.
+    pub(super) fn make_room(
+        &self,
+        sessions: &mut HashMap<(PublicKey, SessionId), mpsc::Sender<Arrival>>,
+    ) -> bool {
+        let grace = self.changing.lock().transaction_grace;
+        let now = self.clock.now();
+        let alone = |session: &Session| *session.alone_since.lock();
+        let shown = self.shown.lock();
+        let gone = shown
+            .iter()
+            .filter_map(|(key, session)| Some((alone(session)?, key)))
+            .filter(|(since, key)| now.saturating_sub(*since) >= grace && sessions.contains_key(key))
+            .min_by_key(|(since, _)| *since);
+        // Nobody can send it a connection any more: it ends.
+        gone.is_some_and(|(_, key)| sessions.remove(key).is_some())
+    }
 }
 
 impl Session {

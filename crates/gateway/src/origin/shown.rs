@@ -27,6 +27,7 @@ impl Shown for OriginShown {
 impl OriginShown {
     fn facts(&self) -> OriginFacts {
         let shared = &*self.0;
+        let changing = shared.changing.lock().clone();
         let mut sessions: Vec<SessionFacts> = shared
             .shown
             .lock()
@@ -45,13 +46,13 @@ impl OriginShown {
             is_farbird: shared.options.knowledge.is_some(),
             now: shared.clock.now(),
             sessions,
-            sessions_max: shared.options.sessions_max,
+            sessions_max: changing.sessions_max,
             programs: shared.programs.load(Ordering::Relaxed),
             programs_max: shared.programs_max.load(Ordering::Relaxed),
             begun: shared.begun.load(Ordering::Relaxed),
             came: shared.came.load(Ordering::Relaxed),
             refused: shared.refused.load(Ordering::Relaxed),
-            channel_window: shared.options.link.channel_window,
+            channel_window: changing.link.channel_window,
         }
     }
 }

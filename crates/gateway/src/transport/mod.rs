@@ -136,6 +136,9 @@ pub struct Acceptor {
     tasks: tokio::task::JoinSet<()>,
 }
 
+/// How often a port is looked for that is free for both, if it may be any.
+const PORT_ATTEMPTS: u32 = 8;
+
 /// Connections that have been made and not been taken yet.
 const WAITING_MAX: usize = 64;
 
@@ -146,14 +149,29 @@ impl Acceptor {
     /// [`TransportError`].
     pub async fn new(address: SocketAddr, keys: &Keys) -> Result<Acceptor, TransportError> {
         let (sender, connections) = mpsc::channel(WAITING_MAX);
-        let listener = tokio::net::TcpListener::bind(address)
-            .await
-            .map_err(|error| TransportError::Network(Kind::Tcp, error))?;
-        let address = listener.local_addr().map_err(|error| TransportError::Network(Kind::Tcp, error))?;
+        let mut attempt = 1;
+        let (listener, quic, address) = loop {
+            match Acceptor::bind(address, keys).await {
+                // A port that TCP has given may be another's by UDP.
+                Err(_) if address.port() == 0 && attempt < PORT_ATTEMPTS => attempt += 1,
+                bound => break bound?,
+            }
+        };
         let mut tasks = tokio::task::JoinSet::new();
-        tasks.spawn(quic::listen(quic::server(address, keys)?, sender.clone()));
+        tasks.spawn(quic::listen(quic, sender.clone()));
         tasks.spawn(tcp::listen(listener, tcp::server(keys)?, sender));
         Ok(Acceptor { address, connections, tasks })
+    }
+
+    /// Both sockets at one port.
+    async fn bind(
+        address: SocketAddr,
+        keys: &Keys,
+    ) -> Result<(tokio::net::TcpListener, quinn::Endpoint, SocketAddr), TransportError> {
+        let failed = |error| TransportError::Network(Kind::Tcp, error);
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok((listener, quic::server(address, keys)?, address))
     }
 
     /// Where it listens.
