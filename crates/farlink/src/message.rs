@@ -16,6 +16,8 @@
 //! order in which it was sent across all channels, so a notice is there before any answer that was sent after it.
 //! [`crate::link::Class`] has the rules.
 
+mod bytes;
+
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
@@ -75,6 +77,7 @@ pub enum ToOrigin {
         /// Its channel from now on.
         channel: Channel,
         /// Its op_connect as it came.
+        #[serde(with = "bytes")]
         connect: Vec<u8>,
         /// Its address, as the server is to show it.
         peer: String,
@@ -106,6 +109,7 @@ pub enum Ask {
         /// request. Where the packet fails, nothing has the handle. 0 if it makes nothing.
         object: u16,
         /// The packet.
+        #[serde(with = "bytes")]
         packet: Vec<u8>,
     },
     /// A packet that the edge has answered already. If it fails, what needs its outcome fails with the same status.
@@ -113,11 +117,13 @@ pub enum Ask {
         /// As in [`Ask::Relay`].
         object: u16,
         /// The packet.
+        #[serde(with = "bytes")]
         packet: Vec<u8>,
     },
     /// A statement that the edge has answered from its cache: it is prepared when it is first needed, and must be described as it was.
     Prepared {
         /// The op_prepare_statement of the program, with its handles.
+        #[serde(with = "bytes")]
         packet: Vec<u8>,
         /// The reply that the program was given.
         described: Fingerprint,
@@ -129,6 +135,7 @@ pub enum Ask {
         /// This opening.
         cursor: Cursor,
         /// The op_execute.
+        #[serde(with = "bytes")]
         packet: Vec<u8>,
         /// How rows are to be pushed; `None` if nothing is known of how the program will fetch: then it asks.
         push: Option<Push>,
@@ -152,6 +159,7 @@ pub enum Ask {
         /// This opening.
         cursor: Cursor,
         /// The op_open_blob.
+        #[serde(with = "bytes")]
         packet: Vec<u8>,
         /// Bytes that may be sent without further credit.
         credit: u32,
@@ -217,6 +225,7 @@ impl Fingerprint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Push {
     /// BLR of the rows, as the program's op_fetch gives it.
+    #[serde(with = "bytes")]
     pub blr: Vec<u8>,
     /// Bytes of rows and BLOBs that may be sent without further credit.
     pub credit: u32,
@@ -232,7 +241,7 @@ pub enum Source {
     /// A column of the row of an outer one: 1 is the statement above the one above.
     Outer(u16, u16, Fit),
     /// Always the same: a message of this parameter alone, in the packed form.
-    Constant(Vec<u8>),
+    Constant(#[serde(with = "bytes")] Vec<u8>),
 }
 
 /// What a program makes of a text before it hands it on as a parameter. Other values are only converted to its type.
@@ -261,8 +270,10 @@ pub struct GivenParameters {
     /// Of which statement, counted from 0.
     pub statement: u16,
     /// BLR of the message; empty for that of the statement.
+    #[serde(with = "bytes")]
     pub blr: Vec<u8>,
     /// The message.
+    #[serde(with = "bytes")]
     pub message: Vec<u8>,
 }
 
@@ -279,6 +290,7 @@ pub struct Execution {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
     /// The items.
+    #[serde(with = "bytes")]
     pub items: Vec<u8>,
     /// Room for the answer, in bytes.
     pub room: u32,
@@ -311,6 +323,7 @@ pub struct AskBehind {
     /// As in [`Question`]: it goes to the server before any row is asked for, or behind an op_fetch for so many rows.
     pub rows: u16,
     /// The op_info_sql.
+    #[serde(with = "bytes")]
     pub packet: Vec<u8>,
 }
 
@@ -320,8 +333,10 @@ pub struct Answered {
     /// What was asked.
     pub question: Question,
     /// The answer before any row was fetched.
+    #[serde(with = "bytes")]
     pub opened: Vec<u8>,
     /// The answer behind the last row.
+    #[serde(with = "bytes")]
     pub ended: Vec<u8>,
 }
 
@@ -331,10 +346,12 @@ pub struct AskAhead {
     /// The rule that asks for it.
     pub rule: Rule,
     /// Its op_prepare_statement, as the program would send it. It is prepared under a handle of the origin's.
+    #[serde(with = "bytes")]
     pub prepare: Vec<u8>,
     /// What it was described as.
     pub described: Fingerprint,
     /// BLR of its parameters, as the program's op_execute gives it, but for lengths of their own.
+    #[serde(with = "bytes")]
     pub input_blr: Vec<u8>,
     /// Each parameter's source.
     pub parameters: Vec<Parameter>,
@@ -343,6 +360,7 @@ pub struct AskAhead {
     /// What programs ask about its executions.
     pub question: Option<Question>,
     /// BLR of its rows, as the program's op_fetch gives it.
+    #[serde(with = "bytes")]
     pub output_blr: Vec<u8>,
     /// How many statements may be run without further credit ([`Ask::AheadCredit`]), those below included. Only that of the
     /// first statement of an opening counts.
@@ -355,12 +373,15 @@ pub struct AskAhead {
 #[derive(Deserialize)]
 struct AheadHead {
     rule: Rule,
+    #[serde(with = "bytes")]
     prepare: Vec<u8>,
     described: Fingerprint,
+    #[serde(with = "bytes")]
     input_blr: Vec<u8>,
     parameters: Vec<Parameter>,
     execution: Execution,
     question: Option<Question>,
+    #[serde(with = "bytes")]
     output_blr: Vec<u8>,
     window: u32,
 }
@@ -503,6 +524,7 @@ pub enum ToEdge {
         /// For whom.
         user: String,
         /// The data of op_cond_accept: salt and server key.
+        #[serde(with = "bytes")]
         data: Vec<u8>,
     },
 }
@@ -515,11 +537,13 @@ pub enum Tell {
         /// Which.
         id: RequestId,
         /// The packets.
+        #[serde(with = "bytes")]
         packets: Vec<u8>,
     },
     /// The session key of the conversation: the program encrypts with it. Only from a Farbird server, only over the link's own encryption.
     Key {
         /// The key.
+        #[serde(with = "bytes")]
         key: Vec<u8>,
     },
     /// A database is attached.
@@ -547,6 +571,7 @@ pub enum Tell {
         cursor: Cursor,
         /// op_fetch_response packets, one for each row, without the mark that ends a batch; with inline BLOBs before their rows where
         /// the protocol has them and the program's op_execute asked for them.
+        #[serde(with = "bytes")]
         packets: Vec<u8>,
         /// How many rows.
         rows: u32,
@@ -565,6 +590,7 @@ pub enum Tell {
         /// Where these bytes stand.
         offset: u32,
         /// Segments, each with its little-endian 16-bit length, as op_get_segment gives them.
+        #[serde(with = "bytes")]
         segments: Vec<u8>,
         /// Whether it ends here. If it is then shorter than `information` has said, or nothing was said, it could not be read.
         is_last: bool,
@@ -576,8 +602,10 @@ pub enum Tell {
         /// By which rule.
         rule: Rule,
         /// BLR of its parameters: that which the program's op_execute would carry; empty without parameters.
+        #[serde(with = "bytes")]
         blr: Vec<u8>,
         /// Its parameters: the bytes of the message that the program's op_execute would carry.
+        #[serde(with = "bytes")]
         parameters: Vec<u8>,
         /// The transaction in which it ran: the edge's handle.
         transaction: u16,
@@ -589,8 +617,10 @@ pub enum Tell {
         /// What it read.
         reads: Vec<Relation>,
         /// The replies to op_execute.
+        #[serde(with = "bytes")]
         opened: Vec<u8>,
         /// All of its rows, as in [`Tell::Rows`].
+        #[serde(with = "bytes")]
         packets: Vec<u8>,
         /// How many rows.
         rows: u32,
@@ -605,13 +635,16 @@ pub enum Tell {
         /// By which rule.
         rule: Rule,
         /// As in [`Tell::Ahead`].
+        #[serde(with = "bytes")]
         blr: Vec<u8>,
         /// As in [`Tell::Ahead`].
+        #[serde(with = "bytes")]
         parameters: Vec<u8>,
     },
     /// What the server says on the second connection that it was asked for by op_connect_request: events, as they stand.
     Auxiliary {
         /// The bytes.
+        #[serde(with = "bytes")]
         bytes: Vec<u8>,
         /// Whether that connection is over.
         is_over: bool,
@@ -629,7 +662,7 @@ pub enum End {
     /// There are no more rows.
     Complete,
     /// Fetching failed: the op_response.
-    Failed(Vec<u8>),
+    Failed(#[serde(with = "bytes")] Vec<u8>),
 }
 
 /// What op_info_blob says.
@@ -691,6 +724,20 @@ fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_written_as_any_sequence_is() {
+        for length in [0, 1, 127, 128, 70_000] {
+            let packets: Vec<u8> = (0..length).map(|at: u32| at.to_le_bytes()[0]).collect();
+            let end = End::Failed(packets.clone());
+            let expected = postcard::to_allocvec(&(1_u8, &packets)).unwrap();
+            assert_eq!(postcard::to_allocvec(&end).unwrap(), expected);
+            assert_eq!(postcard::from_bytes::<End>(&expected), Ok(end));
+            // A length beyond what is there.
+            let cut = expected.get(..expected.len() - 1).unwrap();
+            assert!(postcard::from_bytes::<End>(cut).is_err());
+        }
+    }
 
     #[test]
     fn messages_come_back_as_they_were() {
