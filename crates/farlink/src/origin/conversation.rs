@@ -800,10 +800,22 @@ impl Conversation {
         self.tell(Tell::Reply { id, packets });
     }
 
+    /// How many rows are taken as one.
+    fn run_limits(&self) -> RunLimits {
+        let bytes = self.limits.push_bytes;
+        let cursor = match self.sent.front() {
+            Some(Sent { purpose: Purpose::Fetch(cursor), .. }) => self.cursors.get(cursor),
+            _ => None,
+        };
+        match cursor.is_some_and(PushedCursor::has_blobs) {
+            true => RunLimits { bytes, rows: self.limits.rows_with_blobs },
+            false => RunLimits { bytes, ..RunLimits::default() },
+        }
+    }
+
     fn read_replies(&mut self) {
-        let limits = RunLimits { bytes: self.limits.push_bytes, ..RunLimits::default() };
         while self.stage != Stage::Ended {
-            match self.line.next(limits) {
+            match self.line.next(self.run_limits()) {
                 Ok(None) => return,
                 Ok(Some(Came::Rows(run))) => match self.sent.front_mut() {
                     Some(Sent { purpose: Purpose::Fetch(cursor), .. }) => {

@@ -140,7 +140,8 @@ impl Conversation {
         let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
         let Some(pushing) = &mut pushed.pushing else { return };
         pushing.take_rows(run);
-        let is_whole = pushing.batch.bytes() >= push_bytes;
+        // Rows wait for the BLOBs of all rows that travel with them: few are quicker there.
+        let is_whole = pushing.batch.bytes() >= push_bytes || !pushing.batch.wanted.is_empty();
         if is_whole {
             pushing.seal();
         }

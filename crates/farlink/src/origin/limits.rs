@@ -15,6 +15,8 @@ pub struct Limits {
     pub reply_bytes: usize,
     /// Bytes of rows that travel in one message, if that many come at a time.
     pub push_bytes: usize,
+    /// Rows that travel in one message if they name BLOBs: none of them leaves before all of their BLOBs are read.
+    pub rows_with_blobs: usize,
     /// Rows asked of the server at a time.
     pub fetch_rows: u16,
     /// op_fetch packets of one cursor under way.
@@ -33,8 +35,9 @@ impl Default for Limits {
             packet_bytes: PACKET_BYTES_MAX,
             waiting_bytes: 128 * 1024 * 1024,
             reply_bytes: 128 * 1024 * 1024,
-            push_bytes: 32 * 1024,
-            fetch_rows: 1_000,
+            push_bytes: 64 * 1024,
+            rows_with_blobs: 8,
+            fetch_rows: 10_000,
             fetches_ahead: 2,
             pushes: 1_000,
             blobs_at_once: 64,

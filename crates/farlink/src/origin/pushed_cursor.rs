@@ -174,6 +174,11 @@ impl PushedCursor {
         rows == 0 || format.is_some_and(|format| Question::allows_rows(rows, format.length()))
     }
 
+    /// Whether BLOBs go with its rows.
+    pub(super) fn has_blobs(&self) -> bool {
+        self.pushing.as_ref().is_some_and(|pushing| !pushing.blob_columns.is_empty())
+    }
+
     pub(super) fn may_fetch(&self) -> bool {
         matches!(self.stage, Stage::Open | Stage::Opening { is_certain: true })
     }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use farbird_types::{Error, isc};
+use farbird_types::{BlobId, Error, Value, isc};
 use farbird_wire::auth::srp::{ClientLogin, ProofHash, ServerLogin, Verifier};
 use farbird_wire::clumplet::ClumpletReader;
 use farbird_wire::decoder::{Limits as DecoderLimits, ReplyDecoder, RequestDecoder};
 use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{Choice, UserIdentification, offers};
 use farbird_wire::packet::{
-    AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, Information, Reply,
-    Request, Response, StatementText,
+    AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, FetchResponse,
+    Information, Reply, Request, Response, StatementText, encode_fetch_row,
 };
 use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement};
 use farbird_wire::status::StatusVector;
@@ -177,6 +177,46 @@ fn a_statement_is_made_when_it_is_needed() {
     assert_eq!(make_statement(&mut played, b"one"), [execute(9, 8)]);
     played.answer(&Reply::Response(Response::object(Handle(8))));
     assert_eq!(played.reply(7, &execute(2, 1)), Response::object(Handle(1)), "a handle of the edge");
+}
+
+#[test]
+fn rows_leave_when_their_own_blobs_are_read() {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    played.asked();
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    played.quiet(2, &Request::AllocateStatement(Handle(0)));
+    played.ask(Ask::Prepared { packet: packet(&prepare(1, 2)), described: Fingerprint::of(b"one") });
+    let format = MessageFormat::from_columns([MessageType::Blob { subtype: 0, charset: 0 }]);
+    let push = Push { blr: format.to_blr(), credit: 1 << 20, blob_bytes: 1_000 };
+    let (id, cursor, packet) = (RequestId(7), Cursor(1), packet(&execute(2, 1)));
+    played.ask(Ask::Open { id, cursor, packet, push: Some(push), question: None, ahead: Vec::new() });
+    let mut asked = make_statement(&mut played, b"one");
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    asked.extend(played.asked());
+    let mut bytes = Vec::new();
+    let mut number = 0;
+    for request in &asked {
+        if matches!(request, Request::Fetch(_)) {
+            // All rows answer the first one.
+            while number < 20 {
+                number += 1;
+                encode_fetch_row(&format, VERSION, &[Value::Blob(BlobId(number))], &mut bytes).unwrap();
+            }
+            Reply::FetchResponse(FetchResponse::END_OF_CURSOR).encode(VERSION, &mut bytes);
+        }
+    }
+    played.conversation.receive(&mut bytes, Duration::ZERO);
+    let opened = played.asked().iter().filter(|request| matches!(request, Request::OpenBlob2(_))).count();
+    assert_eq!(opened, 20, "{asked:?}");
+    let mut rows = |answers: usize| {
+        (0..answers).for_each(|_| played.answer(&failed(isc::BAD_SEGSTR_ID)));
+        let told = played.told().into_iter();
+        told.map(|tell| if let Tell::Rows { rows, .. } = tell { rows } else { 0 }).sum::<u32>()
+    };
+    let first = rows(10);
+    assert!(first > 0 && first <= 10, "{first} rows after 10 BLOBs");
+    assert_eq!(first + rows(10), 20);
 }
 
 #[test]
