@@ -43,6 +43,12 @@ pub type OriginLink = Link<ToEdge, ToOrigin>;
 
 /// How long an acknowledgement waits for something to travel with.
 const ACKNOWLEDGE_AFTER: Duration = Duration::from_millis(40);
+/// An end that answers so soon is a neighbour: what is sent to it is not compressed.
+const NEAR: Duration = Duration::from_millis(1);
+/// Pings with which a connection begins if its end may be a neighbour: the quickest answer counts.
+const FIRST_PINGS: u32 = 4;
+/// Who answers later than this is none, however busy the machines are.
+const FAR: Duration = Duration::from_millis(20);
 /// Longest name in a greeting, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -104,6 +110,10 @@ struct Connection {
     plain: Vec<u8>,
     heard: Duration,
     pinged: Option<(u32, Duration)>,
+    /// Pings that are due without any silence: see [`FIRST_PINGS`].
+    first_pings: u32,
+    /// Whether the other end is a neighbour.
+    is_near: bool,
     /// Pongs that are owed: the last ping.
     pong: Option<u32>,
     /// Since when there is something to be acknowledged.
@@ -246,6 +256,8 @@ impl<Out: Message, In: Message> Link<Out, In> {
             plain: Vec::new(),
             heard: now,
             pinged: None,
+            first_pings: FIRST_PINGS,
+            is_near: false,
             pong: None,
             news_since: None,
         }));
@@ -356,7 +368,11 @@ impl<Out: Message, In: Message> Link<Out, In> {
         match &mut connection.compressor {
             None => out.extend_from_slice(plain),
             Some(compressor) => {
-                if compressor.compress(plain, out).is_err() {
+                let passed = match connection.is_near {
+                    true => compressor.store(plain, out),
+                    false => compressor.compress(plain, out),
+                };
+                if passed.is_err() {
                     self.state = State::Failed(LinkError::Misbehaved("compression"));
                 }
             }
@@ -508,7 +524,13 @@ impl<Out: Message, In: Message> Link<Out, In> {
                     && pinged == number
                 {
                     connection.pinged = None;
-                    self.health.round_trip = Some(now.saturating_sub(at));
+                    let round_trip = now.saturating_sub(at);
+                    self.health.round_trip = Some(round_trip);
+                    connection.is_near |= round_trip <= NEAR;
+                    connection.first_pings = match connection.is_near || round_trip > FAR {
+                        true => 0,
+                        false => connection.first_pings.saturating_sub(1),
+                    };
                 }
                 Ok(())
             }
@@ -528,6 +550,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
             State::Up(connection) => {
                 let ping = match connection.pinged {
                     Some(_) => connection.heard + self.settings.silence,
+                    None if connection.first_pings > 0 => connection.heard,
                     None => connection.heard + self.settings.ping,
                 };
                 let acknowledge = connection.news_since.map(|since| since + ACKNOWLEDGE_AFTER);
@@ -573,7 +596,8 @@ impl<Out: Message, In: Message> Link<Out, In> {
     fn say_what_is_due(&mut self, now: Duration) {
         let State::Up(connection) = &mut self.state else { return };
         let mut plain = Vec::new();
-        if connection.pinged.is_none() && now >= connection.heard + self.settings.ping {
+        let is_due = connection.first_pings > 0 || now >= connection.heard + self.settings.ping;
+        if connection.pinged.is_none() && is_due {
             self.pings = self.pings.wrapping_add(1);
             connection.pinged = Some((self.pings, now));
             Frame::Ping(self.pings).encode(&mut plain);
