@@ -1,14 +1,18 @@
 //! QUIC: no connection of one program waits for another's lost packet longer than the link itself does, and a changed network
 //! (another Wi-Fi) need not end the connection.
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, Incoming, ServerConfig, TransportConfig, VarInt};
+use quinn::{ClientConfig, Endpoint, Incoming, SendStream, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::connection::{CONNECT_TIMEOUT, Connection, Kind, TransportError};
@@ -17,6 +21,10 @@ use crate::pairing::Keys;
 
 /// What may be under way in each direction: 1 Gbit/s over 200 ms, and then some.
 const WINDOW_BYTES: u32 = 32 << 20;
+/// What may be under way before anything is known of the line: 32 datagrams, as the servers of the web's large networks begin.
+const FIRST_WINDOW_BYTES: u64 = 32 * 1_200;
+/// What waits in the stream beyond what the line takes can no longer be overtaken: so much at least.
+const UNSENT_BYTES: u64 = 128 << 10;
 /// The link's own pings say when a connection is lost; this is for one that nobody looks after.
 const IDLE: Duration = Duration::from_secs(60);
 /// Handshakes at a time: strangers can have no more of the processor.
@@ -25,8 +33,11 @@ const HANDSHAKES_MAX: usize = 64;
 const OPENED: u8 = b'\n';
 
 fn transport() -> Arc<TransportConfig> {
+    let mut congestion = CubicConfig::default();
+    congestion.initial_window(FIRST_WINDOW_BYTES);
     let mut config = TransportConfig::default();
     config
+        .congestion_controller_factory(Arc::new(congestion))
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)
@@ -69,10 +80,10 @@ impl QuicDialer {
         let mut opened = [0];
         reader.read_exact(&mut opened).await.map_err(|_| closed(&connection))?;
         let peer = proved(shown(&connection).as_deref(), Kind::Quic)?;
-        let (reader, writer) = (Box::new(reader), Box::new(writer));
+        let writer = Writer { stream: writer, connection: connection.clone() };
         Ok(Connection {
-            reader,
-            writer,
+            reader: Box::new(reader),
+            writer: Box::new(writer),
             peer,
             address,
             kind: Kind::Quic,
@@ -147,6 +158,35 @@ async fn accept(incoming: Incoming) -> Result<Connection, TransportError> {
     reader.read_exact(&mut opened).await.map_err(|_| closed(&connection))?;
     writer.write_all(&[OPENED]).await.map_err(|_| closed(&connection))?;
     writer.flush().await.map_err(|error| TransportError::Network(Kind::Quic, error))?;
+    let writer = Writer { stream: writer, connection: connection.clone() };
     let (reader, writer) = (Box::new(reader), Box::new(writer));
     Ok(Connection { reader, writer, peer, address, kind: Kind::Quic, keep: Box::new(connection) })
+}
+
+/// The way out, that takes no more than the line will soon: what the stream has taken nothing can overtake.
+struct Writer {
+    stream: SendStream,
+    connection: quinn::Connection,
+}
+
+impl AsyncWrite for Writer {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // What is sent behind a lost datagram stays until that has come the second time, two round trips later; and there is always
+        // something to send when the window grows.
+        let window = 3 * self.connection.stats().path.cwnd + UNSENT_BYTES;
+        self.connection.set_send_window(window.min(u64::from(WINDOW_BYTES)));
+        AsyncWrite::poll_write(Pin::new(&mut self.stream), context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        AsyncWrite::poll_flush(Pin::new(&mut self.stream), context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        AsyncWrite::poll_shutdown(Pin::new(&mut self.stream), context)
+    }
 }
