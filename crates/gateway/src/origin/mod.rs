@@ -39,6 +39,7 @@ use shown::OriginShown;
 
 pub use credentials::CredentialsByUser;
 pub use farbird_farlink::message;
+pub use farbird_farlink::origin::Credentials;
 pub use knowledge::{Introduction, IssuedTicket, Knowledge, News};
 pub use shared::OriginOptions;
 

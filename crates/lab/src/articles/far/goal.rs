@@ -124,6 +124,7 @@ mod tests {
             projected_ms: elapsed_ms,
             line: work.is_far().then_some(line),
             waits: None,
+            across: None,
             rows: 1,
             content_bytes: 0,
             flights: Vec::new(),

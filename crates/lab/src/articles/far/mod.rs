@@ -159,6 +159,8 @@ pub struct FarFigure {
     pub line: Option<LineFigure>,
     /// How often the program waited for an answer, of the server or of the edge beside it; `None` where nobody counts.
     pub waits: Option<u64>,
+    /// How often it waited for an answer of the other end, from connecting to detaching, by count of the edge where there is one.
+    pub across: Option<u64>,
     /// Rows read or written.
     pub rows: u64,
     /// Bytes of BLOBs read.

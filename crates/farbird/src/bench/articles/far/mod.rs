@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use farbird_client::Location;
+use farbird_gateway::origin::Credentials;
 use farbird_gateway::transport::Transport;
 use farbird_lab::Failure;
 use farbird_lab::articles::far::{self, FarFigure, Line, Sizes, Way, Work, tables};
@@ -227,12 +228,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let cleared = stage.clear();
     let runs = match result {
         Ok(runs) => runs,
+        Err(error) if matches!(error.downcast_ref(), Some(Failure::Interrupted)) => {
+            return ended(Failure::Interrupted, cleared);
+        }
         Err(error) => {
-            let failure = error.downcast::<Failure>();
-            return match failure {
-                Ok(failure) => ended(failure, cleared),
-                Err(error) => Err(error),
-            };
+            if let Err(error) = cleared {
+                eprintln!("farbird: {error:#}");
+            }
+            return Err(error);
         }
     };
     cleared?;
@@ -285,7 +288,8 @@ fn measure_subject(
         };
         let port = link.as_ref().map(|link| link.address().port());
         let server = port.map_or_else(|| actor.server.clone(), |port| near(&actor.server, port));
-        figures.push(one_run(plan, subject, &server, Way::Direct, link.as_ref(), watch)?);
+        let figure = one_run(plan, subject, &server, Way::Direct, link.as_ref(), None, watch);
+        figures.push(figure.with_context(|| format!("{shown}, without"))?);
     }
     let knowledge = stage.own_server().filter(|_| actor.folder.is_some()).map(|own| {
         let known: Arc<dyn farbird_gateway::origin::Knowledge> = Arc::new(OwnKnowledge(own.farlink()));
@@ -294,6 +298,11 @@ fn measure_subject(
     let before = Before {
         server: format!("{}:{}", bracketed(&location.host), location.port),
         knowledge,
+        // A Firebird server in its default configuration takes nobody whose line is not encrypted.
+        credentials: match actor.is_farbird {
+            true => None,
+            false => Credentials::new(&actor.server.user, &actor.server.password),
+        },
         texts_show_purity: plan.texts_show_purity,
         transport: plan.transport.unwrap_or(match options == LinkOptions::default() {
             true => Transport::Tcp,
@@ -305,12 +314,12 @@ fn measure_subject(
     let server = near(&actor.server, site.port());
     for way in [Way::FirstRun, Way::SecondRun] {
         watch.begin(&format!("{shown}, {}", way.about()), 0);
-        let figure = one_run(plan, subject, &server, way, site.link(), watch);
+        let figure = one_run(plan, subject, &server, way, site.link(), Some(&site), watch);
         match figure {
             Ok(figure) => figures.push(figure),
             Err(error) => {
                 site.stop();
-                return Err(error);
+                return Err(error.context(format!("{shown}, {}", way.about())));
             }
         }
         // What was under way when the program ended arrives: nobody starts it again at once.
@@ -338,8 +347,10 @@ fn one_run(
     server: &Server,
     way: Way,
     link: Option<&Link>,
+    site: Option<&Site>,
     watch: &mut Watch,
 ) -> anyhow::Result<FarFigure> {
+    let before = site.map_or(0, Site::trips);
     let mut line = None;
     let mut started = || line = link.map(Line::watch);
     let (done, waits) = match subject {
@@ -370,6 +381,8 @@ fn one_run(
         projected_ms: done.elapsed.as_secs_f64() * 1e3 / done.share,
         line,
         waits,
+        // Without an edge every wait is for the other end.
+        across: site.map(|site| site.trips() - before).or(waits),
         rows: done.rows,
         content_bytes: done.content_bytes,
         flights: done.flights,

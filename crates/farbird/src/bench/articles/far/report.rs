@@ -26,7 +26,8 @@ pub(super) fn report(
     Report {
         title: "Programs that know nothing of the distance".to_owned(),
         lead: "The same programs at a distant server and through a farlink: an edge beside them, an origin beside the server. \
-               Trips are the time in which nothing arrived at the near end of the link, in round trips."
+               Trips are the time in which nothing arrived at the near end of the link, in round trips, which has in it what the \
+               program itself did meanwhile. Waits are a program's waits for answers, across those for the other end."
             .to_owned(),
         facts,
         sections,
@@ -58,6 +59,7 @@ fn overview(figures: &[FarFigure]) -> Section {
         ">trips",
         ">bytes out / in",
         ">waits",
+        ">across",
         ">rows",
         ">BLOBs",
     ];
@@ -90,7 +92,8 @@ fn overview(figures: &[FarFigure]) -> Section {
                     .unwrap_or_default(),
             ),
             Cell::from(figure.waits.map(count).unwrap_or_default()),
-            Cell::from(count(figure.rows)),
+            Cell::from(figure.across.map(count).unwrap_or_default()),
+            Cell::from(figure.work.map(|_| count(figure.rows)).unwrap_or_default()),
             Cell::from(if figure.content_bytes > 0 { bytes(figure.content_bytes) } else { String::new() }),
         ]);
         let (tone, is_light) = match figure.way {

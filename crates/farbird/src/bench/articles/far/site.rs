@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use farbird_gateway::edge::Edge;
-use farbird_gateway::origin::{Knowledge, Origin};
+use farbird_gateway::origin::{Credentials, Knowledge, Origin};
 use farbird_gateway::pairing::Keys;
 use farbird_gateway::settings::{EdgeSettings, OriginSettings};
 use farbird_gateway::transport::Transport;
@@ -23,6 +23,8 @@ pub(super) struct Before<'s> {
     pub(super) server: String,
     /// Its own word, if it is our own.
     pub(super) knowledge: Option<Arc<dyn Knowledge>>,
+    /// As whom the origin logs in itself, where a server may want the line encrypted that it is not its own.
+    pub(super) credentials: Option<Credentials>,
     /// Whether the texts of queries are believed.
     pub(super) texts_show_purity: bool,
     /// By what the edge reaches the origin.
@@ -59,7 +61,12 @@ impl Site {
             keys: Some(there),
             ..OriginSettings::default()
         };
-        let origin = runtime.block_on(Origin::start(settings.options(before.knowledge.clone())?))?;
+        let mut options_of_origin = settings.options(before.knowledge.clone())?;
+        if let Some(credentials) = &before.credentials {
+            let known = [(credentials.user().to_owned(), credentials.clone())];
+            options_of_origin.credentials = Arc::new(known.into());
+        }
+        let origin = runtime.block_on(Origin::start(options_of_origin))?;
         let link = match *options == LinkOptions::default() {
             true => None,
             false => Some(Link::start(origin.address(), options)?),
@@ -93,6 +100,11 @@ impl Site {
     /// Where programs connect.
     pub(super) fn port(&self) -> u16 {
         self.edge.address().port()
+    }
+
+    /// How often programs have waited for the origin.
+    pub(super) fn trips(&self) -> u64 {
+        self.edge.site().counters().trips
     }
 
     /// What lies between edge and origin.
