@@ -12,7 +12,7 @@ use crate::block::{Block, Stamp};
 use crate::changes::{OWN, find_change};
 use crate::decoder::RowDecoder;
 use crate::store::Inner;
-use crate::substrate::{Direction, Slice, Space, SubstrateState};
+use crate::substrate::{Direction, KeyBounds, Slice, Space, SubstrateState};
 use crate::version::{StoredVersion, VersionContent};
 use crate::write_set::RelationWrites;
 use crate::{CommitNumber, RelationId, Result, RowId, StoreError, TransactionId, keyspace};
@@ -75,16 +75,16 @@ impl Visibility<'_> {
 #[derive(Debug)]
 pub(crate) struct CommittedRow {
     pub(crate) commit: CommitNumber,
-    pub(crate) writer: TransactionId,
     pub(crate) content: CommittedContent,
 }
 
 /// Where a committed row's values are.
 #[derive(Debug)]
 pub(crate) enum CommittedContent {
-    Deleted,
-    /// In a version; decoded before, so decoding again does not fail.
-    Version(Slice),
+    /// By this transaction.
+    Deleted(TransactionId),
+    /// In a version that this transaction wrote; decoded before, so decoding again does not fail.
+    Version(TransactionId, Slice),
     /// At a place of a block.
     Block(Arc<Block>, usize),
 }
@@ -94,21 +94,39 @@ impl CommittedRow {
         let version = StoredVersion::decode(&value, row)?;
         let writer = version.writer;
         let content = match version.content {
-            VersionContent::Deleted => CommittedContent::Deleted,
-            VersionContent::Row { .. } => CommittedContent::Version(value),
+            VersionContent::Deleted => CommittedContent::Deleted(writer),
+            VersionContent::Row { .. } => CommittedContent::Version(writer, value),
         };
-        Ok(CommittedRow { commit, writer, content })
+        Ok(CommittedRow { commit, content })
+    }
+
+    /// The transaction that wrote it; 0 of rows that were swept when that was not kept.
+    pub(crate) fn writer(&self) -> TransactionId {
+        match &self.content {
+            CommittedContent::Deleted(writer) | CommittedContent::Version(writer, _) => *writer,
+            CommittedContent::Block(block, index) => block.writer_of(*index),
+        }
+    }
+
+    /// Whether a running transaction wrote it. Quicker than to compare its writer: a block has a list of those.
+    pub(crate) fn is_of(&self, transaction: TransactionId) -> bool {
+        match &self.content {
+            CommittedContent::Deleted(writer) | CommittedContent::Version(writer, _) => {
+                *writer == transaction
+            }
+            CommittedContent::Block(block, _) => block.stamp == Stamp::Transaction(transaction),
+        }
     }
 
     pub(crate) fn is_deleted(&self) -> bool {
-        matches!(self.content, CommittedContent::Deleted)
+        matches!(self.content, CommittedContent::Deleted(_))
     }
 
     /// Appends the row's values. Not for deleted rows.
     pub(crate) fn decode(&self, row: RowId, decoder: &RowDecoder<'_>, out: &mut Vec<Value>) -> Result<()> {
         match &self.content {
-            CommittedContent::Deleted => Err(StoreError::NoSuchRow { row }),
-            CommittedContent::Version(slice) => match StoredVersion::decode(slice, row)?.content {
+            CommittedContent::Deleted(_) => Err(StoreError::NoSuchRow { row }),
+            CommittedContent::Version(_, slice) => match StoredVersion::decode(slice, row)?.content {
                 VersionContent::Deleted => Err(StoreError::NoSuchRow { row }),
                 VersionContent::Row { format, bytes } => decoder.decode(row, format, bytes, out),
             },
@@ -177,50 +195,84 @@ pub(crate) fn find_row(
     row: RowId,
     visibility: Visibility<'_>,
 ) -> Result<Option<CommittedRow>> {
-    let version = find_version(snapshot, relation, row, visibility)?;
-    if let Some(change) = find_change(inner, snapshot, relation, row, visibility)?
-        && version.as_ref().is_none_or(|version| version.commit < change.commit)
-    {
-        // Own work is older than whatever others commit from now on.
-        let commit = if change.commit == OWN { CommitNumber(0) } else { change.commit };
-        return CommittedRow::of_version(commit, row, change.value).map(Some);
-    }
-    if version.is_some() {
-        return Ok(version);
-    }
-    let Some(block) = block_of(snapshot, relation, row)? else { return Ok(None) };
-    let (Some(seen), Some(index)) = (visibility.of_block(inner, &block), block.index_of(row.0)) else {
-        return Ok(None);
-    };
-    if index >= seen.rows {
-        return Ok(None);
-    }
-    let (commit, writer) = (seen.commit, block.writer_of(index));
-    Ok(Some(CommittedRow { commit, writer, content: CommittedContent::Block(block, index) }))
+    RowFinder::new(inner, snapshot, relation)?.find(row, visibility)
 }
 
-/// The newest version of a row that is seen.
-fn find_version(
-    snapshot: &dyn SubstrateState,
+/// Looks rows of a relation up in one state of the substrate, one after the other: what is known of the relation is asked
+/// once, and the block of the latest row is at hand for its neighbours.
+pub(crate) struct RowFinder<'a> {
+    inner: &'a Inner,
+    snapshot: &'a dyn SubstrateState,
     relation: RelationId,
-    row: RowId,
-    visibility: Visibility<'_>,
-) -> Result<Option<CommittedRow>> {
-    let newest = keyspace::version(row, visibility.newest());
-    let oldest = keyspace::version(row, CommitNumber(0));
-    // Most rows have no version any more, and most relations none at all: a comparison is cheaper than a look.
-    let Some(bounds) = snapshot.bounds(Space::Versions(relation))? else { return Ok(None) };
-    if bounds.last.as_slice() < &newest[..] || bounds.first.as_slice() > &oldest[..] {
-        return Ok(None);
+    /// The first and the last version, if there are any.
+    versions: Option<Arc<KeyBounds>>,
+    /// Whether there may be spilled changes.
+    has_changes: bool,
+    block: Option<Arc<Block>>,
+}
+
+impl<'a> RowFinder<'a> {
+    pub(crate) fn new(
+        inner: &'a Inner,
+        snapshot: &'a dyn SubstrateState,
+        relation: RelationId,
+    ) -> Result<RowFinder<'a>> {
+        let versions = snapshot.bounds(Space::Versions(relation))?;
+        let has_changes = snapshot.bounds(Space::Changes(relation))?.is_some();
+        Ok(RowFinder { inner, snapshot, relation, versions, has_changes, block: None })
     }
-    let span = (Bound::Included(&newest[..]), Bound::Included(&oldest[..]));
-    for entry in snapshot.scan(Space::Versions(relation), span, Direction::Forward)? {
-        let (key, value) = entry?;
-        let (_, commit) =
-            keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
-        if visibility.sees(commit) {
-            return CommittedRow::of_version(commit, row, value).map(Some);
+
+    /// The newest committed version of a row that is seen.
+    pub(crate) fn find(&mut self, row: RowId, visibility: Visibility<'_>) -> Result<Option<CommittedRow>> {
+        let version = self.find_version(row, visibility)?;
+        if self.has_changes
+            && let Some(change) = find_change(self.inner, self.snapshot, self.relation, row, visibility)?
+            && version.as_ref().is_none_or(|version| version.commit < change.commit)
+        {
+            // Own work is older than whatever others commit from now on.
+            let commit = if change.commit == OWN { CommitNumber(0) } else { change.commit };
+            return CommittedRow::of_version(commit, row, change.value).map(Some);
         }
+        if version.is_some() {
+            return Ok(version);
+        }
+        let inner = self.inner;
+        let Some(block) = self.block_of(row)? else { return Ok(None) };
+        let (Some(seen), Some(index)) = (visibility.of_block(inner, block), block.index_of(row.0)) else {
+            return Ok(None);
+        };
+        if index >= seen.rows {
+            return Ok(None);
+        }
+        let content = CommittedContent::Block(Arc::clone(block), index);
+        Ok(Some(CommittedRow { commit: seen.commit, content }))
     }
-    Ok(None)
+
+    fn block_of(&mut self, row: RowId) -> Result<Option<&Arc<Block>>> {
+        if !self.block.as_ref().is_some_and(|block| (block.first..=block.last).contains(&row.0)) {
+            self.block = block_of(self.snapshot, self.relation, row)?;
+        }
+        Ok(self.block.as_ref())
+    }
+
+    /// The newest version of a row that is seen.
+    fn find_version(&self, row: RowId, visibility: Visibility<'_>) -> Result<Option<CommittedRow>> {
+        // Most rows have no version any more, and most relations none at all: a comparison is cheaper than a look.
+        let Some(bounds) = &self.versions else { return Ok(None) };
+        let newest = keyspace::version(row, visibility.newest());
+        let oldest = keyspace::version(row, CommitNumber(0));
+        if bounds.last.as_slice() < &newest[..] || bounds.first.as_slice() > &oldest[..] {
+            return Ok(None);
+        }
+        let span = (Bound::Included(&newest[..]), Bound::Included(&oldest[..]));
+        for entry in self.snapshot.scan(Space::Versions(self.relation), span, Direction::Forward)? {
+            let (key, value) = entry?;
+            let (_, commit) =
+                keyspace::parse_version(&key).ok_or_else(|| StoreError::corrupt("key of a version"))?;
+            if visibility.sees(commit) {
+                return CommittedRow::of_version(commit, row, value).map(Some);
+            }
+        }
+        Ok(None)
+    }
 }

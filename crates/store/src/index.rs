@@ -8,12 +8,13 @@ use std::sync::Arc;
 use farbird_record::RecordFormat;
 use farbird_types::{Text, Value};
 
+use crate::committed::RowFinder;
 use crate::decoder::RowDecoder;
 use crate::keys::EntrySpan;
 use crate::keyspace;
 use crate::layout::{IndexDefinition, KeyPart, KeySource};
 use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
-use crate::transaction::Core;
+use crate::transaction::{Core, read_visible};
 use crate::{
     IndexId, Projection, ReadView, RelationLayout, Result, RowBatch, RowId, StoreError, Transaction,
 };
@@ -226,6 +227,21 @@ impl IndexScan {
         })
     }
 
+    /// Begins anew with another range of the same index, as another view sees it.
+    ///
+    /// # Errors
+    /// If a bound cannot be a key.
+    pub fn begin_again(&mut self, range: &KeyRange, view: &ReadView) -> Result<()> {
+        self.rewind();
+        self.finished = true;
+        let Some(definition) = self.layout.indexes.get(self.position) else { return Ok(()) };
+        self.span = definition.span(range)?;
+        self.is_single = is_whole_unique_key(definition, range);
+        self.view.clone_from(view);
+        self.finished = false;
+        Ok(())
+    }
+
     /// As [`crate::RelationScan::next_batch`], in key order.
     pub fn next_batch(
         &mut self,
@@ -244,6 +260,7 @@ impl IndexScan {
         let core = transaction.core()?;
         let snapshot = transaction.store().inner.snapshot();
         let mut entries = self.entries(&*snapshot, &core, index)?;
+        let mut finder = RowFinder::new(&transaction.store().inner, &*snapshot, self.layout.id)?;
         while batch.len() < rows_max.max(1) {
             // A range may hold any number of entries of rows that nobody sees any more.
             transaction.cancel_flag().check()?;
@@ -254,9 +271,8 @@ impl IndexScan {
             let (key, row) =
                 keyspace::parse_entry(&entry).ok_or_else(|| StoreError::corrupt("an index entry"))?;
             let start = batch.values.len();
-            let (layout, view, values) = (&self.layout, &self.view, &mut batch.values);
-            let found = transaction
-                .read_visible(&core, &*snapshot, &decoder, layout, view, row, values)
+            let (view, values) = (&self.view, &mut batch.values);
+            let found = read_visible(&core, &mut finder, &decoder, self.layout.id, view, row, values)
                 // The entry may be of another version of the row than the one seen.
                 .and_then(|seen| match seen {
                     true => self.columns.take_keyed(index, key, values, start, &mut self.own_key),

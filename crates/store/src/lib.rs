@@ -75,7 +75,7 @@ pub use scan::{BlockColumns, Projection, RelationScan, RowBatch, ScannedBlocks, 
 pub use shrink::{Shrunk, shrink};
 pub use statistics::{ActiveTransaction, StoreStatistics};
 pub use store::Store;
-pub use transaction::{LaterChange, Savepoint, Transaction};
+pub use transaction::{LaterChange, RowUpdate, Savepoint, Transaction};
 
 pub use farbird_record::{CodecId, ColumnBounds, ColumnValues, ColumnVector, NullBits, UnknownCodecName};
 pub use view::ReadView;

@@ -19,7 +19,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::identifiers::IdMap;
-use crate::row_locks::{ChangedKeys, RowLocks, SHARDS, shard_of};
+use crate::row_locks::{ChangedKeys, RowLocks, SHARDS, shard_of, share_stretch};
 use crate::{CancelFlag, IndexId, LockLevel, RelationId, Result, RowId, StoreError, TransactionId, Wait};
 
 /// What can be locked by one transaction at a time.
@@ -215,6 +215,30 @@ impl LockTable {
         let locked = taken.or_else(|_| self.wait_for_row(relation, row, waiter));
         waiter.touched.note(shard);
         locked
+    }
+
+    /// Locks rows that nobody has locked, the caller included, from the first one on, and notes whether they are being
+    /// deleted; gives how many. Nobody waits.
+    pub(crate) fn take_free(
+        &self,
+        relation: RelationId,
+        rows: &[RowId],
+        holder: TransactionId,
+        touched: &TouchedShards,
+        deletes: bool,
+    ) -> usize {
+        let mut taken = 0;
+        for rows in rows.chunk_by(|row, next| share_stretch(*row, *next)) {
+            let Some(first) = rows.first() else { continue };
+            let shard = shard_of(relation, *first);
+            let now = self.rows[shard].lock().take_free(relation, rows, holder, deletes);
+            touched.note(shard);
+            taken += now;
+            if now < rows.len() {
+                break;
+            }
+        }
+        taken
     }
 
     /// As [`LockTable::lock_row`], for a row that somebody has locked a moment ago.

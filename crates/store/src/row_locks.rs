@@ -23,6 +23,11 @@ pub(crate) fn shard_of(relation: RelationId, row: RowId) -> usize {
     (stretch.number.wrapping_add(u64::from(stretch.relation.0).wrapping_mul(7)) % SHARDS as u64) as usize
 }
 
+/// Whether the locks of two rows stand in one stretch.
+pub(crate) fn share_stretch(one: RowId, other: RowId) -> bool {
+    one.0 / STRETCH_ROWS == other.0 / STRETCH_ROWS
+}
+
 /// So many rows of a relation stand in a stretch.
 const STRETCH_ROWS: u64 = 512;
 
@@ -41,6 +46,12 @@ struct HeldRows {
     deleted: RowBits,
     /// Rows whose keys in these indexes their holder takes away.
     changed: Vec<(IndexId, RowBits)>,
+}
+
+impl HeldRows {
+    fn none(holder: TransactionId) -> HeldRows {
+        HeldRows { holder, locked: RowBits::default(), deleted: RowBits::default(), changed: Vec::new() }
+    }
 }
 
 /// Which keys of a locked row its holder takes away: others cannot know whether those will still be there. The others
@@ -119,12 +130,41 @@ impl RowLocks {
             held.locked.insert(row);
             return Ok(true);
         }
-        let mut held =
-            HeldRows { holder, locked: RowBits::default(), deleted: RowBits::default(), changed: Vec::new() };
+        let mut held = HeldRows::none(holder);
         held.locked.insert(row);
         all.push(held);
         self.holders.entry(holder).or_default().push(stretch);
         Ok(true)
+    }
+
+    /// Locks rows of one stretch that nobody has locked, from the first one on, and notes whether they are being deleted;
+    /// gives how many.
+    pub(crate) fn take_free(
+        &mut self,
+        relation: RelationId,
+        rows: &[RowId],
+        holder: TransactionId,
+        deletes: bool,
+    ) -> usize {
+        let Some(stretch) = rows.first().map(|row| Stretch::of(relation, *row)) else { return 0 };
+        let all = self.stretches.entry(stretch).or_default();
+        let is_free = |all: &[HeldRows], row| !all.iter().any(|held| held.locked.contains(row));
+        let own = all.iter().position(|held| held.holder == holder).unwrap_or_else(|| {
+            all.push(HeldRows::none(holder));
+            self.holders.entry(holder).or_default().push(stretch);
+            all.len() - 1
+        });
+        for (place, row) in rows.iter().enumerate() {
+            if !is_free(all, *row) {
+                return place;
+            }
+            let Some(held) = all.get_mut(own) else { return place };
+            held.locked.insert(*row);
+            if deletes {
+                held.deleted.insert(*row);
+            }
+        }
+        rows.len()
     }
 
     /// Gives one lock back, if it is the holder's.
@@ -228,6 +268,24 @@ mod tests {
     use super::*;
 
     const T: RelationId = RelationId(1);
+
+    #[test]
+    fn rows_are_taken_together_up_to_the_first_that_is_locked() {
+        let (first, second) = (TransactionId(1), TransactionId(2));
+        let rows: Vec<RowId> = [20, 3, 500, 77, 4].map(RowId).to_vec();
+        let mut locks = RowLocks::default();
+        assert_eq!(locks.take(T, RowId(77), second), Ok(true));
+        assert_eq!(locks.take_free(T, &rows, first, true), 3);
+        assert_eq!(locks.take_free(T, &rows, first, true), 0, "its own are not free either");
+        assert_eq!(locks.key_holder(T, RowId(500), IndexId(1)), Some((first, true)));
+        assert_eq!(locks.key_holder(T, RowId(77), IndexId(1)), Some((second, false)));
+        assert_eq!(locks.key_holder(T, RowId(4), IndexId(1)), None);
+        assert_eq!(locks.take_free(T, &rows[4..], first, false), 1);
+        assert_eq!(locks.key_holder(T, RowId(4), IndexId(1)), Some((first, false)));
+        locks.end(first);
+        locks.end(second);
+        assert!(locks.stretches.is_empty() && locks.holders.is_empty());
+    }
 
     #[test]
     fn each_row_has_its_own_holder_and_its_own_changed_keys() {

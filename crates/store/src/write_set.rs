@@ -1,8 +1,8 @@
 //! A transaction's uncommitted work: rows, index entries and catalog entries, each stamped with the change number at
 //! which it was made, so that statements see only what came before them and savepoints can be undone.
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use farbird_record::{BlockFill, CodecId, EncodedRows, RecordFormat};
@@ -76,6 +76,54 @@ impl RowChange {
     }
 }
 
+/// What became of a row, as far as live views and savepoints tell it apart. Most rows are changed once, which takes no
+/// allocation.
+#[derive(Debug)]
+struct RowChanges {
+    /// Oldest first.
+    earlier: Vec<RowChange>,
+    latest: RowChange,
+}
+
+impl RowChanges {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &RowChange> {
+        self.earlier.iter().chain(std::iter::once(&self.latest))
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = RowChange> {
+        self.earlier.into_iter().chain(std::iter::once(self.latest))
+    }
+
+    /// The row as left by changes up to `change`.
+    fn until(&self, change: u64) -> Option<OwnRow<'_>> {
+        self.iter().rev().find(|known| known.change <= change).map(RowChange::own)
+    }
+
+    fn push(&mut self, change: RowChange, live: &LiveChanges) {
+        self.earlier.push(std::mem::replace(&mut self.latest, change));
+        let mut successor = self.latest.change;
+        let is_needed: Vec<bool> = self
+            .earlier
+            .iter()
+            .rev()
+            .map(|known| live.separates(known.change, std::mem::replace(&mut successor, known.change)))
+            .collect();
+        let mut is_needed = is_needed.into_iter().rev();
+        self.earlier.retain(|_| is_needed.next().unwrap_or(true));
+    }
+
+    /// Forgets the changes after `savepoint`; false if none is left.
+    fn undo(&mut self, savepoint: u64) -> bool {
+        while self.latest.change > savepoint {
+            match self.earlier.pop() {
+                Some(before) => self.latest = before,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
 /// Inserted rows with consecutive numbers: what may become a row block.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -141,8 +189,8 @@ impl Run {
 pub(crate) struct RelationWrites {
     /// Inserted rows, by number and thereby by time.
     runs: Vec<Run>,
-    /// Rows updated or deleted: oldest change first. Covers what `runs` says of the row.
-    changed: BTreeMap<u64, Vec<RowChange>>,
+    /// Rows updated or deleted. Covers what `runs` says of the row.
+    changed: BTreeMap<u64, RowChanges>,
     /// How many rows of which format make a block.
     fill: Option<(u16, BlockFill)>,
 }
@@ -182,7 +230,7 @@ impl RelationWrites {
         &self,
         range: impl std::ops::RangeBounds<u64>,
     ) -> impl DoubleEndedIterator<Item = (RowId, OwnRow<'_>)> {
-        self.changed.range(range).filter_map(|(row, chain)| Some((RowId(*row), chain.last()?.own())))
+        self.changed.range(range).map(|(row, changes)| (RowId(*row), changes.latest.own()))
     }
 
     /// How many rows were updated or deleted.
@@ -219,15 +267,12 @@ impl RelationWrites {
     fn take_changes(&mut self, relation: RelationId, spill: &mut Spill) {
         let mut kept = BTreeMap::new();
         let unfinished = self.unfinished();
-        for (row, chain) in std::mem::take(&mut self.changed) {
+        for (row, changes) in std::mem::take(&mut self.changed) {
             if unfinished.contains(&row) {
-                kept.insert(row, chain);
+                kept.insert(row, changes);
             } else {
-                spill.changes.extend(chain.into_iter().map(|RowChange { change, content }| SpilledChange {
-                    relation,
-                    row: RowId(row),
-                    change,
-                    content,
+                spill.changes.extend(changes.into_iter().map(|RowChange { change, content }| {
+                    SpilledChange { relation, row: RowId(row), change, content }
                 }));
             }
         }
@@ -243,7 +288,7 @@ impl RelationWrites {
         let changed = self
             .changed
             .values()
-            .flatten()
+            .flat_map(RowChanges::iter)
             .map(|change| OVERHEAD_BYTES + change.content.as_ref().map_or(0, |(_, bytes)| bytes.len()));
         inserted.sum::<usize>() + changed.sum::<usize>()
     }
@@ -260,27 +305,29 @@ impl RelationWrites {
 
     /// The row as left by changes up to `change`; `None` if none of them touched it, or it stands in a spilled block.
     pub(crate) fn row(&self, row: RowId, change: u64) -> Option<OwnRow<'_>> {
-        let changed =
-            self.changed.get(&row.0).and_then(|chain| chain.iter().rev().find(|c| c.change <= change));
-        match changed {
-            Some(changed) => Some(changed.own()),
-            None => self.inserted(row.0, change),
-        }
+        let changed = self.changed.get(&row.0).and_then(|changes| changes.until(change));
+        changed.or_else(|| self.inserted(row.0, change))
+    }
+
+    /// Whether the row was inserted, updated or deleted, as far as that is in memory or in a run.
+    pub(crate) fn has(&self, row: RowId) -> bool {
+        // Rows mostly come in their order: then nothing is to be looked for.
+        let is_behind = self.changed.last_key_value().is_none_or(|(last, _)| *last < row.0);
+        !is_behind && self.changed.contains_key(&row.0)
+            || self.run_of(row.0).is_some_and(|run| row.0 < run.end())
     }
 
     /// When the row was last updated or deleted, and what it is since, as far as that is in memory.
     pub(crate) fn latest_change(&self, row: RowId) -> Option<(u64, OwnRow<'_>)> {
-        let latest = self.changed.get(&row.0)?.last()?;
+        let latest = &self.changed.get(&row.0)?.latest;
         Some((latest.change, latest.own()))
     }
 
     /// The first row from `from` on that changes up to `change` touched.
     pub(crate) fn next_row(&self, from: RowId, change: u64) -> Option<(RowId, OwnRow<'_>)> {
         let inserted = self.next_inserted(from.0, change);
-        let changed = self
-            .changed
-            .range(from.0..)
-            .find_map(|(row, chain)| Some((*row, chain.iter().rev().find(|c| c.change <= change)?.own())));
+        let changed =
+            self.changed.range(from.0..).find_map(|(row, changes)| Some((*row, changes.until(change)?)));
         match (inserted, changed) {
             (Some((inserted, own)), Some((changed, _))) if inserted < changed => Some((RowId(inserted), own)),
             (_, Some((changed, own))) => Some((RowId(changed), own)),
@@ -547,12 +594,20 @@ impl WriteSet {
         let change = self.change;
         self.bytes += OVERHEAD_BYTES + content.as_ref().map_or(0, |(_, bytes)| bytes.len());
         let writes = self.relations.entry(relation).or_default();
-        let chain = writes.changed.entry(row.0).or_default();
         // One journal item since the latest savepoint undoes all later changes of the row too.
         let latest_savepoint = self.savepoints.last().copied().unwrap_or(0);
-        let logged = chain.last().is_some_and(|last| last.change > latest_savepoint);
-        chain.push(RowChange { change, content });
-        drop_indistinct(chain, |entry| entry.change, live);
+        let latest = RowChange { change, content };
+        let logged = match writes.changed.entry(row.0) {
+            Entry::Vacant(unchanged) => {
+                unchanged.insert(RowChanges { earlier: Vec::new(), latest });
+                false
+            }
+            Entry::Occupied(mut changed) => {
+                let logged = changed.get().latest.change > latest_savepoint;
+                changed.get_mut().push(latest, live);
+                logged
+            }
+        };
         if newly_locked {
             self.log(Undo::LockedRow(relation, row.0), &[]);
         } else if !logged {
@@ -598,7 +653,7 @@ impl WriteSet {
         self.bytes += OVERHEAD_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
         let chain = self.catalog.entry(key.to_vec()).or_default();
         chain.push((change, value));
-        drop_indistinct(chain, |entry| entry.0, live);
+        drop_indistinct(chain, live);
         self.log(Undo::CatalogEntry, key);
     }
 
@@ -660,8 +715,11 @@ impl WriteSet {
         let WriteSet { journal, relations, entries, catalog, .. } = self;
         let mut undo = |undo: Undo, key: &[u8]| match undo {
             Undo::Row(relation, row) | Undo::LockedRow(relation, row) => {
-                if let Some(writes) = relations.get_mut(&relation) {
-                    truncate_chain(&mut writes.changed, &row, |entry| entry.change <= savepoint);
+                if let Some(writes) = relations.get_mut(&relation)
+                    && let Entry::Occupied(mut changed) = writes.changed.entry(row)
+                    && !changed.get_mut().undo(savepoint)
+                {
+                    changed.remove();
                 }
                 if matches!(undo, Undo::LockedRow(..)) {
                     locks.push(UndoneLock::Row { relation, row: RowId(row) });
@@ -671,7 +729,14 @@ impl WriteSet {
             Undo::TakenKey(relation, row, index) => {
                 locks.push(UndoneLock::Key { relation, row: RowId(row), index });
             }
-            Undo::CatalogEntry => truncate_chain(catalog, key, |entry| entry.0 <= savepoint),
+            Undo::CatalogEntry => {
+                if let Some(chain) = catalog.get_mut(key) {
+                    chain.retain(|(change, _)| *change <= savepoint);
+                    if chain.is_empty() {
+                        catalog.remove(key);
+                    }
+                }
+            }
             Undo::Supersession(index) => {
                 if let Some(known) = entries.get_mut(&index).and_then(|own| own.get_mut(key))
                     && known.superseded > savepoint
@@ -691,28 +756,14 @@ impl WriteSet {
     }
 }
 
-/// Removes from a chain the entries that no live view or savepoint tells from their successors.
-fn drop_indistinct<T>(chain: &mut Vec<T>, change: impl Fn(&T) -> u64, live: &LiveChanges) {
+/// Removes from a chain the values that no live view or savepoint tells from their successors.
+fn drop_indistinct(chain: &mut CatalogChain, live: &LiveChanges) {
     let mut index = 0;
     while index + 1 < chain.len() {
-        if live.separates(change(&chain[index]), change(&chain[index + 1])) {
+        if live.separates(chain[index].0, chain[index + 1].0) {
             index += 1;
         } else {
             chain.remove(index);
-        }
-    }
-}
-
-/// Cuts a chain to the entries that stay, and removes it if none does.
-fn truncate_chain<K, Q, T>(chains: &mut BTreeMap<K, Vec<T>>, key: &Q, stays: impl Fn(&T) -> bool)
-where
-    K: Ord + Borrow<Q>,
-    Q: Ord + ?Sized,
-{
-    if let Some(chain) = chains.get_mut(key) {
-        chain.retain(stays);
-        if chain.is_empty() {
-            chains.remove(key);
         }
     }
 }

@@ -15,8 +15,8 @@ use farbird_sim::Random;
 use farbird_store::log::LoggedSubstrate;
 use farbird_store::{
     CommitNumber, IndexScan, Isolation, KeyBound, KeyRange, Projection, ReadView, RelationLayout,
-    RelationScan, Result, RowBatch, RowId, ScanDirection, Store, StoreError, StoreOptions, Transaction,
-    TransactionOptions, Wait,
+    RelationScan, Result, RowBatch, RowId, RowUpdate, ScanDirection, Store, StoreError, StoreOptions,
+    Transaction, TransactionOptions, Wait,
 };
 use farbird_types::Value;
 
@@ -207,8 +207,60 @@ impl Worker<'_> {
         if let Some((number, _)) = rows.first() {
             self.read_single(transaction, view, *number, events)?;
         }
+        if !changes && self.random.once_in(4) {
+            self.change_all(transaction, view, &rows, &mut writes)?;
+        }
         events.push(Event::Read { seen, query, rows });
         events.append(&mut writes);
+        Ok(())
+    }
+
+    /// Deletes or updates rows, as many at once as can be.
+    fn change_all(
+        &mut self,
+        transaction: &Transaction,
+        view: &ReadView,
+        rows: &[(RowId, Row)],
+        writes: &mut Vec<Event>,
+    ) -> Result<()> {
+        let seen = view.commit_number();
+        let deletes = self.random.once_in(4);
+        let contents: Vec<Row> = rows
+            .iter()
+            .map(|(_, (id, _))| {
+                let id = if self.random.once_in(12) { self.random.below(IDS) as i64 } else { *id };
+                (id, self.name())
+            })
+            .collect();
+        let updates: Vec<RowUpdate> = rows
+            .iter()
+            .zip(&contents)
+            .map(|((number, (id, name)), (new_id, new_name))| RowUpdate {
+                row: *number,
+                old: row(*id, name),
+                new: row(*new_id, new_name),
+            })
+            .collect();
+        let numbers: Vec<RowId> = rows.iter().map(|(number, _)| *number).collect();
+        let mut done = 0;
+        while done < rows.len() {
+            done += match deletes {
+                true => transaction.delete_rows(self.layout, view, &numbers[done..])?,
+                false => transaction.update_rows(self.layout, view, &updates[done..])?,
+            };
+            if let Some(update) = updates.get(done) {
+                match deletes {
+                    true => transaction.delete(self.layout, view, update.row)?,
+                    false => transaction.update(self.layout, view, update.row, &mut update.new.clone())?,
+                }
+                done += 1;
+            }
+        }
+        writes.extend(numbers.iter().zip(contents).map(|(number, content)| Event::Write {
+            seen,
+            row: *number,
+            content: (!deletes).then_some(content),
+        }));
         Ok(())
     }
 

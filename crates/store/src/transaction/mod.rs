@@ -9,6 +9,7 @@ mod later_change;
 mod read;
 mod spill;
 mod write;
+mod write_many;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,8 +36,10 @@ use commit::CommitContent;
 use ddl::DdlChange;
 use farbird_record::{CodecId, RecordFormat};
 pub use later_change::LaterChange;
+pub(crate) use read::read_visible;
 use spill::SpilledRelation;
 use write::Scratch;
+pub use write_many::RowUpdate;
 
 /// A running transaction. Dropping it rolls it back.
 ///

@@ -3,10 +3,9 @@
 use farbird_types::Value;
 
 use super::{Core, Transaction};
-use crate::committed::find_row;
+use crate::committed::{RowFinder, find_row};
 use crate::decoder::RowDecoder;
 use crate::merge::{MergedRow, MergedRows};
-use crate::substrate::SubstrateState;
 use crate::write_set::OwnRow;
 use crate::{Projection, ReadView, RelationId, RelationLayout, Result, RowId, TransactionId};
 
@@ -24,7 +23,8 @@ impl Transaction {
         let snapshot = self.store.inner.snapshot();
         let decoder = RowDecoder::new(&self.store.inner, layout, columns);
         let mut values = Vec::with_capacity(decoder.width());
-        let found = self.read_visible(&core, &*snapshot, &decoder, layout, view, row, &mut values)?;
+        let mut finder = RowFinder::new(&self.store.inner, &*snapshot, layout.id)?;
+        let found = read_visible(&core, &mut finder, &decoder, layout.id, view, row, &mut values)?;
         Ok(found.then_some(values))
     }
 
@@ -42,7 +42,7 @@ impl Transaction {
         }
         let snapshot = self.store.inner.snapshot();
         let found = find_row(&self.store.inner, &*snapshot, relation, row, core.visibility(relation, view))?;
-        Ok(found.filter(|found| !found.is_deleted()).map(|found| found.writer))
+        Ok(found.filter(|found| !found.is_deleted()).map(|found| found.writer()))
     }
 
     /// How many rows the view sees. Of blocks that no newer version covers only the headers are read.
@@ -64,28 +64,26 @@ impl Transaction {
         }
         Ok(count)
     }
+}
 
-    /// Appends the values of the visible version of a row; false if there is none.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one read, none of them a group")]
-    pub(crate) fn read_visible(
-        &self,
-        core: &Core,
-        snapshot: &dyn SubstrateState,
-        decoder: &RowDecoder<'_>,
-        layout: &RelationLayout,
-        view: &ReadView,
-        row: RowId,
-        out: &mut Vec<Value>,
-    ) -> Result<bool> {
-        if let Some(own) = core.writes.relation(layout.id).and_then(|writes| writes.row(row, view.change())) {
-            return match own {
-                OwnRow::Deleted => Ok(false),
-                OwnRow::Row { format, bytes } => decoder.decode(row, format, bytes, out).map(|()| true),
-            };
-        }
-        match find_row(&self.store.inner, snapshot, layout.id, row, core.visibility(layout.id, view))? {
-            Some(found) if !found.is_deleted() => found.decode(row, decoder, out).map(|()| true),
-            _ => Ok(false),
-        }
+/// Appends the values of the visible version of a row; false if there is none.
+pub(crate) fn read_visible(
+    core: &Core,
+    finder: &mut RowFinder<'_>,
+    decoder: &RowDecoder<'_>,
+    relation: RelationId,
+    view: &ReadView,
+    row: RowId,
+    out: &mut Vec<Value>,
+) -> Result<bool> {
+    if let Some(own) = core.writes.relation(relation).and_then(|writes| writes.row(row, view.change())) {
+        return match own {
+            OwnRow::Deleted => Ok(false),
+            OwnRow::Row { format, bytes } => decoder.decode(row, format, bytes, out).map(|()| true),
+        };
+    }
+    match finder.find(row, core.visibility(relation, view))? {
+        Some(found) if !found.is_deleted() => found.decode(row, decoder, out).map(|()| true),
+        _ => Ok(false),
     }
 }

@@ -9,6 +9,7 @@ use farbird_types::{BlobId, SqlType, Value};
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
+use crate::index::column_slots;
 use crate::keyspace;
 use crate::locks::{Resource, UndoneLock};
 use crate::row_locks::ChangedKeys;
@@ -33,15 +34,15 @@ struct LockedRow {
 /// Room for writing one row, used again for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    row: Vec<u8>,
-    keys: NewKeys,
+    pub(super) row: Vec<u8>,
+    pub(super) keys: NewKeys,
 }
 
 /// Larger rows and keys get room of their own.
 const SCRATCH_BYTES_MAX: usize = 64 << 10;
 
 impl Scratch {
-    fn is_worth_keeping(&self) -> bool {
+    pub(super) fn is_worth_keeping(&self) -> bool {
         self.row.capacity() + self.keys.bytes.capacity() <= SCRATCH_BYTES_MAX
     }
 }
@@ -80,7 +81,7 @@ impl<'a> NewKey<'a> {
 
 impl NewKeys {
     /// Collects the keys of a new row that its old version does not have.
-    fn collect(
+    pub(super) fn collect(
         &mut self,
         layout: &RelationLayout,
         row_id: RowId,
@@ -90,6 +91,9 @@ impl NewKeys {
         self.bytes.clear();
         self.places.clear();
         for (index, definition) in layout.indexes.iter().enumerate().filter(|(_, index)| index.active) {
+            if old.is_some_and(|old| has_same_columns(definition, old, row)) {
+                continue;
+            }
             let start = self.bytes.len();
             let Some(all_null) = definition.append_key(row, &mut self.bytes)? else { continue };
             if let Some(old) = old
@@ -104,6 +108,11 @@ impl NewKeys {
         Ok(())
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// The keys, for the indexes of the layout that they were collected for.
     pub(super) fn iter<'a>(&'a self, layout: &'a RelationLayout) -> impl Iterator<Item = NewKey<'a>> {
         self.places.iter().filter_map(|place| {
@@ -111,6 +120,21 @@ impl NewKeys {
             Some(NewKey { index, entry, all_null: place.all_null })
         })
     }
+}
+
+/// Whether an index has the same key for two rows since it is made of columns that they share, as far as that shows.
+fn has_same_columns(index: &IndexDefinition, old: &[Value], new: &[Value]) -> bool {
+    let value = |row: &[Value], slot: u16| row.get(usize::from(slot)).is_some_and(|value| !is_inexact(value));
+    column_slots(index).is_some_and(|mut slots| {
+        slots.all(|slot| {
+            value(old, slot) && value(new, slot) && old.get(usize::from(slot)) == new.get(usize::from(slot))
+        })
+    })
+}
+
+/// Of these 0 and -0 are equal and may have other keys.
+fn is_inexact(value: &Value) -> bool {
+    matches!(value, Value::Float(_) | Value::Double(_) | Value::DecFloat(_))
 }
 
 impl Transaction {
@@ -178,7 +202,7 @@ impl Transaction {
         self.with_locked_row(layout, view, row_id, |locked, taken| {
             let mut keys = NewKeys::default();
             keys.collect(layout, row_id, row, Some(&locked.values))?;
-            if !keys.places.is_empty() {
+            if !keys.is_empty() {
                 let changed = ChangedKeys::Of(keys.iter(layout).map(|new| new.index.id).collect());
                 *taken = self.store.inner.locks.note_changed_keys(layout.id, row_id, &changed);
             }
@@ -321,7 +345,7 @@ impl Transaction {
             find_row(&self.store.inner, &*snapshot, layout.id, row_id, core.full_visibility(layout.id))?;
         let Some(found) = found else { return Err(StoreError::NoSuchRow { row: row_id }) };
         if !core.visibility(layout.id, view).sees(found.commit) {
-            let newer = found.writer;
+            let newer = found.writer();
             return Err(match self.options.isolation {
                 Isolation::ReadCommitted => StoreError::StatementRestart { row: row_id, newer },
                 Isolation::Snapshot | Isolation::TableStability => {
@@ -333,7 +357,7 @@ impl Transaction {
             return Err(StoreError::NoSuchRow { row: row_id });
         }
         found.decode(row_id, decoder, values)?;
-        Ok(found.writer)
+        Ok(found.writer())
     }
 
     /// Makes the BLOBs of a new row its own; gives those that were not before.
@@ -376,7 +400,7 @@ impl Transaction {
 }
 
 /// Adds reserved keys to the write set.
-fn note_entries(core: &mut Core, layout: &RelationLayout, keys: &NewKeys) {
+pub(super) fn note_entries(core: &mut Core, layout: &RelationLayout, keys: &NewKeys) {
     for NewKey { index, entry, .. } in keys.iter(layout) {
         core.writes.add_entry(layout.id, index.id, entry);
     }
@@ -411,12 +435,12 @@ fn blob_ids(row: &[Value]) -> Vec<BlobId> {
     row.iter().filter_map(|value| if let Value::Blob(blob) = value { Some(*blob) } else { None }).collect()
 }
 
-fn current_format(layout: &RelationLayout) -> Result<&farbird_record::RecordFormat> {
+pub(super) fn current_format(layout: &RelationLayout) -> Result<&farbird_record::RecordFormat> {
     layout.current_format().ok_or(StoreError::BadLayout { relation: layout.id, what: "current format" })
 }
 
 /// Keeps the format for the commit.
-fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()> {
+pub(super) fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()> {
     if let Entry::Vacant(vacant) = core.formats.entry((layout.id, layout.current)) {
         vacant.insert(WrittenFormat { record: current_format(layout)?.clone(), codec: layout.codec });
     }
