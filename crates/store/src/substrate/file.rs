@@ -26,7 +26,7 @@ use redb::{
 
 use super::fault;
 use super::leaf_tables::{RedbLeafTable, RedbLeaves, pack_single_entries};
-use super::leaves::{self, LeafScan, Limits};
+use super::leaves::{self, LeafScan, Limits, RecentLeaf};
 use super::overlay::Overlay;
 use super::pages::{Candidates, CheckedPages, HeadState, SyncedHeader, damaged_page};
 use super::{
@@ -298,6 +298,13 @@ pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
 }
 
 pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// A table of a state.
+pub(super) struct OpenTable {
+    /// Dropped before the table, which keeps its page from being used again.
+    pub(super) recent: RecentLeaf,
+    pub(super) table: Table,
+}
 pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 pub(super) fn table_name(space: Space) -> String {
@@ -431,12 +438,12 @@ fn latest_of_each(mut changes: Vec<KeyChange>) -> Vec<KeyChange> {
 struct RedbState {
     transaction: ReadTransaction,
     /// Opened tables; `None`: there is no such table.
-    tables: Mutex<IdMap<Space, Option<Arc<Table>>>>,
+    tables: Mutex<IdMap<Space, Option<Arc<OpenTable>>>>,
     bounds: Mutex<IdMap<Space, Option<Arc<KeyBounds>>>>,
 }
 
 impl RedbState {
-    fn table(&self, space: Space) -> Result<Option<Arc<Table>>> {
+    fn table(&self, space: Space) -> Result<Option<Arc<OpenTable>>> {
         let mut tables = self.tables.lock();
         if let Some(table) = tables.get(&space) {
             return Ok(table.clone());
@@ -444,7 +451,7 @@ impl RedbState {
         let name = table_name(space);
         let definition = TableDefinition::<&[u8], &[u8]>::new(&name);
         let table = fault::catch(|| match self.transaction.open_table(definition) {
-            Ok(table) => Ok(Some(Arc::new(table))),
+            Ok(table) => Ok(Some(Arc::new(OpenTable { recent: RecentLeaf::default(), table }))),
             Err(TableError::TableDoesNotExist(_)) => Ok(None),
             Err(error) => Err(failed(error)),
         })?;
@@ -459,7 +466,7 @@ impl SubstrateState for RedbState {
             Some(table) if is_packed(space) => {
                 Ok(leaves::contains(&RedbLeaves(table), key)?.then(|| Slice::copy(&[])))
             }
-            Some(table) => fault::catch(|| Ok(table.get(key).map_err(failed)?.map(Slice::page))),
+            Some(table) => fault::catch(|| Ok(table.table.get(key).map_err(failed)?.map(Slice::page))),
             None => Ok(None),
         }
     }
@@ -467,7 +474,7 @@ impl SubstrateState for RedbState {
     fn bytes(&self, space: Space) -> Result<u64> {
         let Some(table) = self.table(space)? else { return Ok(0) };
         fault::catch(|| {
-            let stats = table.stats().map_err(failed)?;
+            let stats = table.table.stats().map_err(failed)?;
             Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
         })
     }
@@ -476,11 +483,10 @@ impl SubstrateState for RedbState {
         if let Some(known) = self.bounds.lock().get(&space) {
             return Ok(known.clone());
         }
-        let Some(table) = self.table(space)? else { return Ok(None) };
-        let bounds = if is_packed(space) {
-            leaves::bounds(&RedbLeaves(table))?.map(Arc::new)
-        } else {
-            bounds_of(&table)?
+        let bounds = match self.table(space)? {
+            None => None,
+            Some(table) if is_packed(space) => leaves::bounds(&RedbLeaves(table))?.map(Arc::new),
+            Some(table) => bounds_of(&table.table)?,
         };
         self.bounds.lock().insert(space, bounds.clone());
         Ok(bounds)
@@ -494,7 +500,7 @@ impl SubstrateState for RedbState {
         if is_packed(space) {
             return Ok(Box::new(LeafScan::new(RedbLeaves(table), span, direction)?));
         }
-        let range = fault::catch(|| table.range::<&[u8]>(span).map_err(failed))?;
+        let range = fault::catch(|| table.table.range::<&[u8]>(span).map_err(failed))?;
         Ok(Box::new(RedbEntries { range: Some(range), direction }))
     }
 }

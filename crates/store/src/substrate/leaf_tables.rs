@@ -6,8 +6,8 @@ use std::sync::Arc;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
 use super::fault;
-use super::file::{RedbEntries, Table, WriteTable, failed, table_name};
-use super::leaves::{self, LeafSource, LeafTable, Limits, NewLeaf};
+use super::file::{OpenTable, RedbEntries, WriteTable, failed, table_name};
+use super::leaves::{self, LeafSource, LeafTable, Limits, NewLeaf, SharedLeaf};
 use super::{Direction, Entries, KeyChange, KeySpan, Slice, Space};
 use crate::keyspace::{FORMAT_OF_SINGLE_ENTRIES, STORE_FORMAT, meta};
 use crate::{IndexId, Result};
@@ -44,21 +44,26 @@ impl LeafTable for RedbLeafTable<'_> {
 }
 
 /// An index's table, to be read.
-pub(super) struct RedbLeaves(pub(super) Arc<Table>);
+pub(super) struct RedbLeaves(pub(super) Arc<OpenTable>);
 
 impl LeafSource for RedbLeaves {
     fn leaves(&self, span: KeySpan<'_>, direction: Direction) -> Result<Entries> {
-        let range = fault::catch(|| self.0.range::<&[u8]>(span).map_err(failed))?;
+        let range = fault::catch(|| self.0.table.range::<&[u8]>(span).map_err(failed))?;
         Ok(Box::new(RedbEntries { range: Some(range), direction }))
     }
 
-    fn leaf_of(&self, entry: &[u8]) -> Result<Option<(Slice, Slice)>> {
-        fault::catch(|| {
+    fn leaf_of(&self, entry: &[u8]) -> Result<Option<SharedLeaf>> {
+        if let Some(leaf) = self.0.recent.of(entry) {
+            return Ok(Some(leaf));
+        }
+        let leaf = fault::catch(|| {
             let span = (Bound::Unbounded, Bound::Included(entry));
-            let leaf = self.0.range::<&[u8]>(span).map_err(failed)?.next_back();
+            let leaf = self.0.table.range::<&[u8]>(span).map_err(failed)?.next_back();
             let leaf = leaf.transpose().map_err(failed)?;
-            Ok(leaf.map(|(key, value)| (Slice::page(key), Slice::page(value))))
-        })
+            Ok(leaf.map(|(key, value)| SharedLeaf::new((Slice::page(key), Slice::page(value)))))
+        })?;
+        leaf.iter().try_for_each(|leaf| self.0.recent.note(leaf))?;
+        Ok(leaf)
     }
 }
 

@@ -384,6 +384,35 @@ mod tests {
     }
 
     #[test]
+    fn entries_of_an_index_are_found_in_whatever_order_they_are_looked_for() {
+        const ENTRIES: u64 = 4_000;
+        let entry = |number: u64| [&(3 * number).to_be_bytes()[..], &number.to_be_bytes()[..]].concat();
+        let substrate = RedbSubstrate::in_memory(1 << 20).expect("open");
+        let mut batch = WriteBatch::new();
+        let all: Vec<Vec<u8>> = (0..ENTRIES).map(entry).collect();
+        batch.put_keys(Space::Index(IndexId(7)), all.iter().map(Vec::as_slice));
+        substrate.write(batch, Durability::Durable).expect("write");
+        let snapshot = substrate.snapshot().expect("snapshot");
+        // In order, the same again and again, in turns far from each other, and all over.
+        let places = (0..3 * ENTRIES + 3)
+            .chain((0..300).map(|_| 5_000))
+            .chain((0..3_000).map(|step| if step % 2 == 0 { step } else { 3 * ENTRIES - step }))
+            .chain((0..3_000).map(|step| step * 7_919 % (3 * ENTRIES)));
+        for place in places {
+            let from = place.to_be_bytes();
+            let span = (Bound::Included(&from[..]), Bound::Unbounded);
+            let mut found = snapshot.scan(Space::Index(IndexId(7)), span, Direction::Forward).expect("scan");
+            for expected in all.iter().skip(place.div_ceil(3) as usize).take(2) {
+                let (found, _) = found.next().expect("an entry").expect("sound");
+                assert_eq!(*found, **expected, "from {place}");
+            }
+            let number = place / 3;
+            let is_there = snapshot.get(Space::Index(IndexId(7)), &entry(number)).expect("get").is_some();
+            assert_eq!(is_there, number < ENTRIES);
+        }
+    }
+
+    #[test]
     fn a_crash_of_the_memory_substrate_loses_what_was_not_durable() {
         let substrate = MemorySubstrate::new();
         for (key, durability) in [(b"1", Durability::Durable), (b"2", Durability::Relaxed)] {

@@ -38,6 +38,7 @@ mod change;
 mod coding;
 mod map;
 mod read;
+mod recent;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -52,7 +53,8 @@ use coding::{take_bytes, take_length};
 
 pub(super) use change::NewLeaf;
 pub use map::try_leaf;
-pub(super) use read::{LeafScan, LeafSource, bounds, contains};
+pub(super) use read::{LeafScan, LeafSource, SharedLeaf, bounds, contains};
+pub(super) use recent::RecentLeaf;
 pub(super) use table::{LeafTable, apply};
 
 /// How large leaves and groups become. Readers do not depend on it.

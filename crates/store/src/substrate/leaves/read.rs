@@ -2,11 +2,15 @@
 
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
+use std::sync::Arc;
 
 use super::coding::take_entry;
 use super::{Leaf, damaged};
 use crate::Result;
 use crate::substrate::{Direction, Entries, KeyBounds, KeySpan, Slice, is_empty_span};
+
+/// A leaf as it stands in the file: key and value.
+pub(in crate::substrate) type SharedLeaf = Arc<(Slice, Slice)>;
 
 /// What leaves are read from.
 pub(in crate::substrate) trait LeafSource {
@@ -14,18 +18,19 @@ pub(in crate::substrate) trait LeafSource {
     fn leaves(&self, span: KeySpan<'_>, direction: Direction) -> Result<Entries>;
 
     /// The last leaf whose key is this one or less.
-    fn leaf_of(&self, entry: &[u8]) -> Result<Option<(Slice, Slice)>> {
+    fn leaf_of(&self, entry: &[u8]) -> Result<Option<SharedLeaf>> {
         let span = (Bound::Unbounded, Bound::Included(entry));
-        self.leaves(span, Direction::Backward)?.next().transpose()
+        Ok(self.leaves(span, Direction::Backward)?.next().transpose()?.map(Arc::new))
     }
 }
 
 /// Whether an entry is there.
 pub(in crate::substrate) fn contains(source: &impl LeafSource, entry: &[u8]) -> Result<bool> {
-    let Some((key, value)) = source.leaf_of(entry)? else { return Ok(false) };
-    let leaf = Leaf::open(&key, &value)?;
+    let Some(found) = source.leaf_of(entry)? else { return Ok(false) };
+    let (key, value) = &*found;
+    let leaf = Leaf::open(key, value)?;
     let mut place = Place::in_group(&leaf, leaf.group_of(entry)?)?;
-    Ok(place.seek(&value, entry)? == Ordering::Equal)
+    Ok(place.seek(value, entry)? == Ordering::Equal)
 }
 
 /// The first and the last entry.
@@ -35,10 +40,15 @@ pub(in crate::substrate) fn bounds(source: &impl LeafSource) -> Result<Option<Ke
     };
     let Some((first, _)) = end(Direction::Forward)? else { return Ok(None) };
     let Some((key, value)) = end(Direction::Backward)? else { return Ok(None) };
-    let leaf = Leaf::open(&key, &value)?;
+    Ok(Some(KeyBounds { first: first.to_vec(), last: last_entry(&key, &value)? }))
+}
+
+/// The last entry of a leaf.
+pub(super) fn last_entry(key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+    let leaf = Leaf::open(key, value)?;
     let mut place = Place::in_group(&leaf, leaf.groups - 1)?;
-    while place.step(&value)? {}
-    Ok(Some(KeyBounds { first: first.to_vec(), last: place.entry }))
+    while place.step(value)? {}
+    Ok(place.entry)
 }
 
 /// Appends all entries of a group.
@@ -148,7 +158,7 @@ pub(in crate::substrate) struct LeafScan<S> {
     upper: Bound<Vec<u8>>,
     direction: Direction,
     /// The leaf being read.
-    leaf: Option<(Slice, Slice)>,
+    leaf: Option<SharedLeaf>,
     /// Going up: the entry given last, or one before the first to be given. Going down: the group.
     place: Place,
     /// Whether the entry at the place was not given yet.
@@ -197,7 +207,7 @@ impl<S: LeafSource> LeafScan<S> {
 
     fn step_up(&mut self) -> Result<Option<Slice>> {
         loop {
-            let Some((key, value)) = &self.leaf else { return Ok(None) };
+            let Some((key, value)) = self.leaf.as_deref() else { return Ok(None) };
             if std::mem::take(&mut self.is_pending) {
                 break;
             }
@@ -220,17 +230,18 @@ impl<S: LeafSource> LeafScan<S> {
     /// Goes to the first entry within the lower bound, or one before it.
     fn begin_up(&mut self, lower: Bound<&[u8]>) -> Result<()> {
         if let Bound::Included(entry) | Bound::Excluded(entry) = lower
-            && let Some((key, value)) = self.source.leaf_of(entry)?
+            && let Some(found) = self.source.leaf_of(entry)?
         {
-            let leaf = Leaf::open(&key, &value)?;
+            let (key, value) = &*found;
+            let leaf = Leaf::open(key, value)?;
             self.place.enter(&leaf, leaf.group_of(entry)?)?;
             // Where all are less the next step goes on.
-            self.is_pending = match self.place.seek(&value, entry)? {
+            self.is_pending = match self.place.seek(value, entry)? {
                 Ordering::Less => false,
                 Ordering::Equal => matches!(lower, Bound::Included(_)),
                 Ordering::Greater => true,
             };
-            self.leaf = Some((key, value));
+            self.leaf = Some(found);
             return Ok(());
         }
         let upper = self.upper.as_ref().map(Vec::as_slice);
@@ -241,7 +252,7 @@ impl<S: LeafSource> LeafScan<S> {
     /// Goes to the first entry of the next leaf; to no leaf if there is none.
     fn next_leaf_up(&mut self) -> Result<()> {
         let last = self.leaf.take();
-        if let (None, Some((key, _))) = (&self.following, &last) {
+        if let (None, Some((key, _))) = (&self.following, last.as_deref()) {
             let span = (Bound::Excluded(&**key), self.upper.as_ref().map(Vec::as_slice));
             if is_empty_span(span) {
                 return Ok(());
@@ -252,7 +263,7 @@ impl<S: LeafSource> LeafScan<S> {
         let (key, value) = next?;
         self.place.go_on(&Leaf::open(&key, &value)?, 0)?;
         self.is_pending = true;
-        self.leaf = Some((key, value));
+        self.leaf = Some(Arc::new((key, value)));
         Ok(())
     }
 
@@ -276,7 +287,7 @@ impl<S: LeafSource> LeafScan<S> {
 
     /// Reads the group before; false if there is none.
     fn next_group_down(&mut self) -> Result<bool> {
-        let group = match (&self.leaf, self.place.group.checked_sub(1)) {
+        let group = match (self.leaf.as_deref(), self.place.group.checked_sub(1)) {
             (Some(_), Some(group)) => group,
             (current, _) => {
                 // Nothing is left below a leaf that begins with the lower bound or before it.
@@ -297,11 +308,11 @@ impl<S: LeafSource> LeafScan<S> {
                     Bound::Included(entry) | Bound::Excluded(entry) if is_first => leaf.group_of(entry)?,
                     _ => leaf.groups - 1,
                 };
-                self.leaf = Some((key, value));
+                self.leaf = Some(Arc::new((key, value)));
                 group
             }
         };
-        let Some((key, value)) = &self.leaf else { return Ok(false) };
+        let Some((key, value)) = self.leaf.as_deref() else { return Ok(false) };
         let first_behind = match self.group_entries.len() {
             0 => None,
             _ => Some(self.group_entries.get(0).to_vec()),
