@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -54,6 +55,8 @@ struct Looked {
     added: i64,
     changed: u64,
     rows: u64,
+    /// When; `None`: by whoever had the database open before.
+    at: Option<Instant>,
     /// What is told, with the rows as of now or nearly so.
     told: Arc<RelationStatistics>,
 }
@@ -145,13 +148,15 @@ impl Known {
         self.looked.as_ref().map_or(Advice::Look, |looked| Advice::Tell(Arc::clone(&looked.told)))
     }
 
-    /// Whether the background should look.
-    fn is_due(&self, layout: &Arc<RelationLayout>) -> bool {
+    /// Whether the background should look. What a look was taken at waits for the next one for so long, unless hardly anything
+    /// is left of what was seen: statement after statement that changes many rows costs no look each.
+    fn is_due(&self, layout: &Arc<RelationLayout>, looks_apart: Duration) -> bool {
         match &self.looked {
             None => self.is_wanted || self.changed >= CHANGES_MIN,
             Some(looked) => {
                 let since = self.changes_since(looked);
-                since > (looked.rows / NOTABLE_PART).max(CHANGES_MIN)
+                let is_rested = since > looked.rows || looked.at.is_none_or(|at| at.elapsed() >= looks_apart);
+                is_rested && since > (looked.rows / NOTABLE_PART).max(CHANGES_MIN)
                     || !looked.is_of(layout)
                     || looked.effort == Effort::Quick && !looked.told.is_exact
             }
@@ -212,8 +217,15 @@ impl StatisticsBook {
         if let (None, Some((mut told, effort))) = (&known.looked, found) {
             told.version = 1;
             let rows = told.rows;
-            known.looked =
-                Some(Looked { layout: None, effort, added: 0, changed: 0, rows, told: Arc::new(told) });
+            known.looked = Some(Looked {
+                layout: None,
+                effort,
+                added: 0,
+                changed: 0,
+                rows,
+                at: None,
+                told: Arc::new(told),
+            });
         }
     }
 }
@@ -320,20 +332,21 @@ impl Inner {
             added,
             changed,
             rows,
+            at: Some(Instant::now()),
             told: Arc::clone(&told),
         });
         Ok(told)
     }
 
     /// Looks at a relation that has changed much since it was looked at, if there is one: what the sweep does when it has nothing
-    /// else to do. Whether there was.
-    pub(crate) fn look_at_changed(&self) -> bool {
+    /// else to do, but not sooner than so long after the look before. Whether there was.
+    pub(crate) fn look_at_changed(&self, looks_apart: Duration) -> bool {
         let due = {
             let relations = self.statistics.relations.lock();
             let mut changed =
                 relations.iter().filter(|(_, known)| known.looked.is_some() || known.changed > 0);
             changed.find_map(|(relation, known)| {
-                self.registered_layout(*relation).filter(|layout| known.is_due(layout))
+                self.registered_layout(*relation).filter(|layout| known.is_due(layout, looks_apart))
             })
         };
         let Some(layout) = due else { return false };

@@ -181,6 +181,8 @@ const PAUSE_BUSY: Duration = Duration::from_millis(20);
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
 /// Its pause after a failure: the disk may be full, and not for ever.
 const PAUSE_FAILED: Duration = Duration::from_secs(30);
+/// Between two looks at one relation for its figures.
+const LOOKS_APART: Duration = Duration::from_secs(10);
 
 impl Sweeper {
     pub(crate) fn start(&self, inner: &Arc<Inner>) {
@@ -232,7 +234,7 @@ impl Control {
 fn sweep_on(weak: &Weak<Inner>, control: &Control) {
     loop {
         let Some(inner) = weak.upgrade() else { return };
-        let swept = Store { inner }.sweep(STEPS_PER_TURN);
+        let swept = Store { inner }.sweep_patiently(STEPS_PER_TURN, LOOKS_APART);
         let pause = match swept {
             Ok(0) => PAUSE_IDLE,
             Ok(_) => PAUSE_BUSY,
@@ -250,6 +252,11 @@ fn sweep_on(weak: &Weak<Inner>, control: &Control) {
 impl Store {
     /// Sweeps for at most about `steps` bounded steps; gives how many were of use. 0: nothing is left to do now.
     pub fn sweep(&self, steps: usize) -> Result<usize> {
+        self.sweep_patiently(steps, Duration::ZERO)
+    }
+
+    /// As [`Store::sweep`]; a relation is not looked at for its figures again before so much time has passed.
+    fn sweep_patiently(&self, steps: usize, looks_apart: Duration) -> Result<usize> {
         let inner = &self.inner;
         let mut position = inner.sweeper.position.lock();
         let mut useful = 0;
@@ -282,7 +289,7 @@ impl Store {
         }
         if useful == 0 {
             inner.rest()?;
-            useful += usize::from(inner.look_at_changed());
+            useful += usize::from(inner.look_at_changed(looks_apart));
         }
         Ok(useful)
     }
