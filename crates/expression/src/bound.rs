@@ -7,6 +7,7 @@ use farbird_types::{ColumnType, Error, Result, Value, convert, isc};
 use crate::context::{ExecutionContext, Frame};
 use crate::frame_size::FrameSize;
 use crate::tree::{BoundExpression, DomainConstraint, Expression};
+use crate::whole::Input;
 use crate::whole_compile::program_of;
 
 impl DomainConstraint {
@@ -52,7 +53,7 @@ impl BoundExpression {
     /// Those of the expression.
     pub fn evaluate_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Value> {
         if let Some(program) = &self.program
-            && let Some(value) = program.value(row, &context.parameters)
+            && let Some(value) = program.value(input(row, context))
         {
             return Ok(value);
         }
@@ -73,7 +74,7 @@ impl BoundExpression {
     /// Those of the expression.
     pub fn truth_on(&self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<Option<bool>> {
         if let Some(program) = &self.program
-            && let Some(truth) = program.truth(row, &context.parameters)
+            && let Some(truth) = program.truth(input(row, context))
         {
             return Ok(Some(truth));
         }
@@ -93,4 +94,11 @@ impl BoundExpression {
         context.frame = outer;
         result
     }
+}
+
+/// What a program looks at.
+#[inline]
+fn input<'a>(row: &'a [Value], context: &'a mut ExecutionContext<'_>) -> Input<'a> {
+    context.room.clear();
+    Input { row, parameters: &context.parameters, room: &mut context.room }
 }

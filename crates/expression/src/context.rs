@@ -53,6 +53,8 @@ pub struct ExecutionContext<'a> {
     pub variables: Option<Reservation>,
     /// Whether it may run again because of others' changes. [`Restart::Never`] unless whoever runs it says otherwise.
     pub restart: Restart,
+    /// Room for short texts that are being computed.
+    pub room: Vec<u8>,
     /// Where plans that are opened note what they do, if somebody wants to know.
     pub measurements: Option<Arc<Measurements>>,
 }
@@ -109,6 +111,7 @@ impl<'a> ExecutionContext<'a> {
             routine: RoutineState::default(),
             variables: None,
             restart: Restart::Never,
+            room: Vec::new(),
             measurements: None,
         }
     }

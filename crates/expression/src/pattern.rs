@@ -49,7 +49,7 @@ impl PatternMatch {
                 match compiled.as_ref() {
                     CompiledPattern::Like(Like(like)) => {
                         let operand = collation::canonical(&operand, self.collation).1;
-                        like.matches(&operand, &context.session.interrupt).map(Some)
+                        like.matches(&operand, || context.check_interrupt()).map(Some)
                     }
                     CompiledPattern::Similar(Similar(similar)) => {
                         let operand = collation::without_ignored_accents(&operand, self.collation);
