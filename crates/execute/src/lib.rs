@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `batch` | rows between operators |
 //! | `cursor` | an open query |
+//! | `repeated` | plans that run again and again, whose operators are kept |
 //! | `operator`, `build` | the operators' common face, and how plans become operators |
 //! | `measured` | what operators do, measured |
 //! | `column_rows` | rows on their way out by columns |
@@ -28,6 +29,7 @@
 //! | `subquery` | queries inside expressions |
 //! | `value_set` | the values that IN looks among |
 //! | `modify`, `row_change`, `constraint`, `reference` | INSERT, UPDATE, DELETE, UPDATE OR INSERT, MERGE |
+//! | `modify_many` | UPDATE and DELETE of many rows at once, where nobody sees the difference |
 //! | `vector` | expressions over columns, thousands of rows at a time |
 //!
 //! # Promises
@@ -66,11 +68,13 @@ mod key_filter;
 mod keyed_rows;
 mod measured;
 mod modify;
+mod modify_many;
 mod named_rows;
 mod operator;
 mod ordering;
 mod range_join;
 mod reference;
+mod repeated;
 mod row_buffer;
 mod row_change;
 mod row_codec;
@@ -92,7 +96,8 @@ pub use column_rows::ColumnRows;
 pub use constraint::key_text;
 pub use cursor::Cursor;
 pub use key_filter::KeyFilter;
-pub use modify::{Modified, modify};
+pub use modify::{Modified, modify, modify_again};
 pub use operator::ByColumns;
+pub use repeated::{KeptSource, RepeatedQuery};
 pub use row_buffer::{BufferedRows, RowBuffer};
 pub use subquery::Operators;

@@ -13,17 +13,18 @@ use farbird_plan::modification::{
 };
 use farbird_session::RecordCounts;
 use farbird_sql::ast::MergeRows;
-use farbird_store::RowId;
+use farbird_store::{RowId, RowUpdate};
 use farbird_types::{Error, Result, Value, isc};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::build::build_for;
 use crate::failure::{Change, Failure};
 use crate::measured;
+use crate::modify_many::{self, Progress};
+use crate::repeated::KeptSource;
 use crate::row_buffer::{BufferedRows, RowBuffer};
-use crate::row_change;
+use crate::row_change::{self, assigned, number_of, old_row};
 use crate::row_id_set::RowIdSet;
-use crate::scan::row_id;
 
 /// What a statement did.
 pub struct Modified {
@@ -39,20 +40,37 @@ pub struct Modified {
 /// # Errors
 /// Violated constraints, conflicts with other transactions, those of its expressions and triggers.
 pub fn modify(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
+    modify_again(plan, &mut KeptSource::default(), context)
+}
+
+/// As [`modify`], for a statement that runs again and again: what can be kept from one run to the next stays in `kept`.
+///
+/// # Errors
+/// As [`modify`].
+pub fn modify_again(
+    plan: &ModifyPlan,
+    kept: &mut KeptSource,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Modified> {
     match context.measurements.clone() {
-        None => modify_whole(plan, context),
+        None => modify_whole(plan, kept, context),
         Some(measurements) => {
-            let modify = |context: &mut ExecutionContext<'_>| modify_whole(plan, context);
+            let mut kept = KeptSource::default();
+            let modify = |context: &mut ExecutionContext<'_>| modify_whole(plan, &mut kept, context);
             measured::modification(plan, &measurements, context, modify, |modified| modified.rows)
         }
     }
 }
 
-fn modify_whole(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result<Modified> {
+fn modify_whole(
+    plan: &ModifyPlan,
+    kept: &mut KeptSource,
+    context: &mut ExecutionContext<'_>,
+) -> Result<Modified> {
     let counts = context.counts;
     let savepoint = (!plan.is_one_change).then(|| context.transaction.store.savepoint());
     let outer = std::mem::replace(&mut context.frame, Frame::new(plan.frame));
-    let result = run(plan, context);
+    let result = run(plan, kept, context);
     context.frame = outer;
     let failure = match result {
         Ok((modified, own)) => {
@@ -84,14 +102,18 @@ fn modify_whole(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Result
     Err(error)
 }
 
-fn run(plan: &ModifyPlan, context: &mut ExecutionContext<'_>) -> Change<(Modified, RecordCounts)> {
+fn run(
+    plan: &ModifyPlan,
+    kept: &mut KeptSource,
+    context: &mut ExecutionContext<'_>,
+) -> Change<(Modified, RecordCounts)> {
     let returned = (!plan.returning.is_empty()).then(|| RowBuffer::new(&context.budget));
     let mut output =
         Output { returning: &plan.returning, returned, rows: 0, counts: RecordCounts::default() };
     match &plan.action {
         ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
-        ModifyAction::Update(update) => run_update(update, &mut output, context)?,
-        ModifyAction::Delete(delete) => run_delete(delete, &mut output, context)?,
+        ModifyAction::Update(update) => run_update(update, kept, &mut output, context)?,
+        ModifyAction::Delete(delete) => run_delete(delete, kept, &mut output, context)?,
         ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
         ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
     }
@@ -123,12 +145,7 @@ impl Output<'_> {
         context: &mut ExecutionContext<'_>,
         row: impl FnOnce() -> Vec<Value>,
     ) -> Change<()> {
-        self.rows += 1;
-        match fate {
-            Fate::Inserted => self.counts.inserted += 1,
-            Fate::Updated => self.counts.updated += 1,
-            Fate::Deleted => self.counts.deleted += 1,
-        }
+        self.changed_many(fate, 1);
         if let Some(returned) = &mut self.returned {
             returned.push(evaluate_all(self.returning, &row(), context)?)?;
         }
@@ -137,6 +154,16 @@ impl Output<'_> {
 }
 
 impl Output<'_> {
+    /// Takes note of changed rows of which nothing is returned.
+    fn changed_many(&mut self, fate: Fate, rows: u64) {
+        self.rows += rows;
+        match fate {
+            Fate::Inserted => self.counts.inserted += rows,
+            Fate::Updated => self.counts.updated += rows,
+            Fate::Deleted => self.counts.deleted += rows,
+        }
+    }
+
     /// A row that DELETE has found, and that its own triggers or cascades deleted before its turn: RETURNING has it, but it
     /// counts as theirs.
     fn gone_before(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Change<()> {
@@ -207,34 +234,6 @@ fn insert_row(
     Ok((new, number))
 }
 
-/// The row number of a source's row, if its table's row is there.
-fn number_of(target: &Target, row: &[Value]) -> Option<RowId> {
-    row.get(target.columns.len()).and_then(row_id)
-}
-
-/// The part of a source's row that is the target's.
-fn old_row<'r>(target: &Target, row: &'r mut [Value]) -> &'r mut [Value] {
-    let width = target.columns.len().min(row.len());
-    row.get_mut(..width).unwrap_or_default()
-}
-
-/// The new row that assignments make of an old one.
-fn assigned(
-    target: &Target,
-    assignments: &[(usize, Expression)],
-    row: &[Value],
-    context: &mut ExecutionContext<'_>,
-) -> Change<Vec<Value>> {
-    let mut new: Vec<Value> = row.iter().take(target.columns.len()).cloned().collect();
-    for (slot, value) in assignments {
-        let value = value.evaluate(row, context)?;
-        if let Some(place) = new.get_mut(*slot) {
-            *place = value;
-        }
-    }
-    Ok(new)
-}
-
 /// What RETURNING of UPDATE looks at: the source's row, then the new one.
 fn joined(mut row: Vec<Value>, new: Vec<Value>) -> Vec<Value> {
     row.extend(new);
@@ -252,10 +251,27 @@ fn is_skipped(target: &Target, row: RowId, skip_locked: bool, context: &Executio
 
 fn run_update(
     update: &UpdatePlan,
+    kept: &mut KeptSource,
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let mut found = false;
+    if update.is_alone {
+        modify_many::update(update, kept, context, |progress, context| {
+            found = true;
+            let target = &update.target;
+            match progress {
+                Progress::Changed(rows) => output.changed_many(Fate::Updated, rows),
+                Progress::Left(RowUpdate { row, mut old, mut new }) => {
+                    if row_change::update(target, row, &mut old, &mut new, context)? {
+                        output.changed_many(Fate::Updated, 1);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        return positioned(update.positioned, found);
+    }
     for_each_row(&update.source, context, |row, context| {
         let Some(number) = number_of(&update.target, &row) else { return Ok(()) };
         if is_skipped(&update.target, number, update.skip_locked, context) {
@@ -275,10 +291,27 @@ fn run_update(
 
 fn run_delete(
     delete: &DeletePlan,
+    kept: &mut KeptSource,
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
     let mut found = false;
+    if delete.is_alone {
+        modify_many::delete(delete, kept, context, |progress, context| {
+            found = true;
+            match progress {
+                Progress::Changed(rows) => output.changed_many(Fate::Deleted, rows),
+                // Nothing looks at what was in it.
+                Progress::Left(row) => {
+                    if row_change::delete(&delete.target, row, &mut [], context)? {
+                        output.changed_many(Fate::Deleted, 1);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        return positioned(delete.positioned, found);
+    }
     for_each_row(&delete.source, context, |row, context| {
         let Some(number) = number_of(&delete.target, &row) else { return Ok(()) };
         if is_skipped(&delete.target, number, delete.skip_locked, context) {

@@ -8,7 +8,7 @@
 
 use farbird_catalog::system_tables::is_live;
 use farbird_catalog::triggers::TriggerMoment;
-use farbird_expression::ExecutionContext;
+use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::modification::Target;
 use farbird_sql::ast::TriggerAction;
 use farbird_store::{LaterChange, RowId, StoreError};
@@ -17,6 +17,7 @@ use farbird_types::{Error, Result, SqlType, Value, convert, isc};
 use crate::constraint::{self, refused_row};
 use crate::failure::Change;
 use crate::reference::{self, RowChanges};
+use crate::scan::row_id;
 
 /// What a column gets that nothing is assigned to.
 ///
@@ -39,6 +40,34 @@ pub(crate) fn default_value(
         Some(default) => default.evaluate(context),
         None => Ok(Value::Null),
     }
+}
+
+/// The row number of a source's row, if its table's row is there.
+pub(crate) fn number_of(target: &Target, row: &[Value]) -> Option<RowId> {
+    row.get(target.columns.len()).and_then(row_id)
+}
+
+/// The part of a source's row that is the target's.
+pub(crate) fn old_row<'r>(target: &Target, row: &'r mut [Value]) -> &'r mut [Value] {
+    let width = target.columns.len().min(row.len());
+    row.get_mut(..width).unwrap_or_default()
+}
+
+/// The new row that assignments make of an old one.
+pub(crate) fn assigned(
+    target: &Target,
+    assignments: &[(usize, Expression)],
+    row: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let mut new: Vec<Value> = row.iter().take(target.columns.len()).cloned().collect();
+    for (slot, value) in assignments {
+        let value = value.evaluate(row, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    Ok(new)
 }
 
 /// Rows about the live server are neither made nor changed.

@@ -18,6 +18,9 @@ pub(crate) struct TableScanOperator {
     scan: Arc<TableScan>,
     state: State,
     rows: RowBatch,
+    /// The scan of the only range, at its end: the next opening goes on with it.
+    ended: Option<IndexScan>,
+    is_one_range: bool,
 }
 
 enum State {
@@ -35,14 +38,27 @@ enum State {
 
 impl TableScanOperator {
     pub(crate) fn new(scan: &Arc<TableScan>) -> TableScanOperator {
-        TableScanOperator { scan: scan.clone(), state: State::Closed, rows: RowBatch::new() }
+        let is_one_range = matches!(&scan.access, Access::Index { ranges, .. } if ranges.len() == 1);
+        let (scan, rows) = (scan.clone(), RowBatch::new());
+        TableScanOperator { scan, state: State::Closed, rows, ended: None, is_one_range }
     }
 
-    fn index_state(&self, context: &mut ExecutionContext<'_>) -> Result<State> {
+    fn index_state(&mut self, context: &mut ExecutionContext<'_>) -> Result<State> {
         let Access::Index { ranges, ordered } = &self.scan.access else { return Ok(State::Closed) };
-        let mut scans = VecDeque::with_capacity(ranges.len());
+        let mut scans = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Ranges { mut scans, .. } if self.is_one_range => {
+                self.ended = scans.pop_front().or(self.ended.take());
+                scans
+            }
+            _ => VecDeque::with_capacity(ranges.len()),
+        };
         for range in ranges {
             let Some(keys) = key_range(range, context)? else { continue };
+            if let Some(mut scan) = self.ended.take() {
+                scan.begin_again(&keys, &context.view)?;
+                scans.push_back(scan);
+                continue;
+            }
             scans.push_back(IndexScan::new(
                 self.scan.layout.clone(),
                 range.index,
@@ -138,7 +154,8 @@ impl Operator for TableScanOperator {
                         Self::hand_on(&self.rows, &self.scan, seen, batch)?;
                     }
                     if !more || scan.is_finished() {
-                        scans.pop_front();
+                        let ended = scans.pop_front();
+                        self.ended = ended.filter(|_| self.is_one_range);
                     }
                 }
             }

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use farbird_catalog::system_tables::is_live;
 use farbird_catalog::{Access, ReferentialAction, Relation};
 use farbird_expression::{BoundExpression, Expression, FrameSize};
 use farbird_session::ColumnDescription;
@@ -182,9 +183,12 @@ pub struct UpdatePlan {
     pub positioned: Option<GoneRow>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
+    /// Whether many rows can be changed at once: nobody sees in which order that happens, see [`Target::updates_alone`].
+    pub is_alone: bool,
 }
 
-/// DELETE. Rows of the source are as in [`UpdatePlan`]; RETURNING looks at them.
+/// DELETE. Rows of the source are as in [`UpdatePlan`]; RETURNING looks at them. Of rows that [go alone](DeletePlan::is_alone) only
+/// the number is read, and what conditions look at.
 #[derive(Debug)]
 pub struct DeletePlan {
     /// The rows to be deleted.
@@ -195,6 +199,8 @@ pub struct DeletePlan {
     pub positioned: Option<GoneRow>,
     /// SKIP LOCKED.
     pub skip_locked: bool,
+    /// Whether many rows can be deleted at once, whatever is in them: see [`Target::deletes_alone`].
+    pub is_alone: bool,
 }
 
 /// UPDATE OR INSERT: updates the rows that the source finds, or inserts. RETURNING looks at the old row (NULLs when
@@ -275,6 +281,37 @@ pub struct Target {
     pub insert_accesses: Vec<Access>,
     /// As `insert_accesses`, when a row is updated.
     pub update_accesses: Vec<Access>,
+}
+
+impl Target {
+    /// Whether to delete a row is that and nothing else: nothing fires, and nothing refers to it.
+    pub fn deletes_alone(&self) -> bool {
+        self.stored
+            && !is_live(&self.relation)
+            && !self.triggers.before_delete
+            && !self.triggers.after_delete
+            && self.references.is_empty()
+    }
+
+    /// Whether these assignments replace a row and do nothing else: nothing fires, no reference changes, no BLOB changes
+    /// hands, and it does not matter how often and when values and checks are computed.
+    pub fn updates_alone(&self, assignments: &[(usize, Expression)]) -> bool {
+        let is_assigned = |slots: &[usize]| assignments.iter().any(|(slot, _)| slots.contains(slot));
+        let columns = || self.columns.iter().flatten();
+        let checks = self.checks.iter().map(|rule| &rule.condition);
+        let checks = checks.chain(columns().filter_map(|column| column.domain_check.as_ref()));
+        let values = assignments.iter().map(|(_, value)| value);
+        self.stored
+            && !is_live(&self.relation)
+            && !self.triggers.before_update
+            && !self.triggers.after_update
+            && !self.foreign_keys.iter().any(|rule| is_assigned(&rule.slots))
+            && !self.references.iter().any(|rule| is_assigned(&rule.slots))
+            && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
+            && !values
+                .chain(checks.map(|check| &*check.expression))
+                .any(|value| value.runs_code() || value.is_volatile())
+    }
 }
 
 /// Whether a table has triggers of each kind.

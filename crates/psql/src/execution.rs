@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use farbird_budget::{Reservation, heap_bytes};
-use farbird_execute::{Cursor, modify};
+use farbird_execute::{Cursor, KeptSource, RepeatedQuery, modify_again};
 use farbird_expression::{
     BoundExpression, DEPTH_MAX, ExecutionContext, ProcedureRows, RoutineState, StackSegment, on_new_stack,
 };
@@ -54,6 +54,17 @@ pub struct Execution {
     /// How many rows had been changed when the view was taken; `None` before its first read.
     seen_changes: Option<u64>,
     ended: bool,
+    /// What instructions keep for when they are executed again, by their numbers; empty before the first that does.
+    kept: Vec<Kept>,
+}
+
+/// What an instruction keeps for when it is executed again.
+#[derive(Default)]
+enum Kept {
+    #[default]
+    Nothing,
+    Query(Box<RepeatedQuery>),
+    Source(KeptSource),
 }
 
 /// A block with handlers, while control is inside of it.
@@ -153,6 +164,7 @@ impl Execution {
             error: None,
             seen_changes: None,
             ended: false,
+            kept: Vec::new(),
         }
     }
 
@@ -400,7 +412,12 @@ impl Execution {
                     if let Some(slot) = current_row {
                         check_positioned(context, *slot)?;
                     }
-                    modify_rows(&routine, plan, targets, context)?;
+                    let mut source = match self.take_kept(current) {
+                        Kept::Source(source) => source,
+                        _ => KeptSource::default(),
+                    };
+                    modify_rows(&routine, plan, &mut source, targets, context)?;
+                    self.keep(current, Kept::Source(source));
                 }
                 Instruction::CallProcedure(procedure_call) => {
                     self.call_procedure(&routine, procedure_call, context)?;
@@ -599,6 +616,23 @@ impl Execution {
         context: &mut ExecutionContext<'_>,
     ) -> Result<()> {
         self.see_changes(context)?;
+        let instruction = context.routine.instruction;
+        let kept = match self.take_kept(instruction) {
+            Kept::Query(query) => Some(query),
+            _ => RepeatedQuery::of(plan).map(Box::new),
+        };
+        if let Some(mut query) = kept.filter(|_| context.measurements.is_none()) {
+            let found = query.first(context)?;
+            context.routine.row_count = i64::from(found);
+            if found {
+                if query.is_another(context)? {
+                    return Err(Error::new(isc::SING_SELECT_ERR));
+                }
+                store(routine, query.row(), targets, context)?;
+            }
+            self.keep(instruction, Kept::Query(query));
+            return Ok(());
+        }
         let mut cursor = Cursor::open(plan, context)?;
         let row = cursor.next_row(context)?;
         context.routine.row_count = i64::from(row.is_some());
@@ -607,6 +641,19 @@ impl Execution {
             return Err(Error::new(isc::SING_SELECT_ERR));
         }
         store(routine, &row, targets, context)
+    }
+
+    fn take_kept(&mut self, instruction: usize) -> Kept {
+        self.kept.get_mut(instruction).map(std::mem::take).unwrap_or_default()
+    }
+
+    fn keep(&mut self, instruction: usize, kept: Kept) {
+        if self.kept.is_empty() {
+            self.kept.resize_with(self.routine.instructions.len(), Kept::default);
+        }
+        if let Some(place) = self.kept.get_mut(instruction) {
+            *place = kept;
+        }
     }
 
     // ---- Calls ----
@@ -699,11 +746,12 @@ fn check_positioned(context: &ExecutionContext<'_>, slot: usize) -> Result<()> {
 fn modify_rows(
     routine: &CompiledRoutine,
     plan: &ModifyPlan,
+    source: &mut KeptSource,
     targets: &[Store],
     context: &mut ExecutionContext<'_>,
 ) -> Result<()> {
     context.routine.row_count = 0;
-    let mut modified = modify(plan, context)?;
+    let mut modified = modify_again(plan, source, context)?;
     context.routine.row_count = i64::try_from(modified.rows).unwrap_or(i64::MAX);
     if targets.is_empty() {
         return Ok(());

@@ -69,7 +69,11 @@ impl Binder<'_> {
             }
             _ => {
                 let row = self.row_of(&relation, &named.name);
-                self.use_whole_row(0, &relation);
+                match action {
+                    // Who deletes says by `use_deleted_row` if more of the row matters.
+                    ast::TriggerAction::Delete => drop(self.block().slot(0, SourceColumn::RowNumber)),
+                    _ => self.use_whole_row(0, &relation),
+                }
                 Ok(Changed {
                     name: relation.name.clone(),
                     source: Some(0),
@@ -213,6 +217,13 @@ impl Binder<'_> {
             }
         }
         self.block().slot(source, SourceColumn::RowNumber);
+    }
+
+    /// The rows that a DELETE finds are looked at, and not just deleted.
+    pub(super) fn use_deleted_row(&mut self, changed: &Changed) {
+        if let Some(source) = changed.source {
+            self.use_whole_row(source, &changed.relation);
+        }
     }
 
     /// The field id of the column that a slot of the block stands for.

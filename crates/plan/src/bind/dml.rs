@@ -88,13 +88,10 @@ fn update_once(binder: &mut Binder<'_>, update: &ast::Update) -> Result<Prepared
     let (old, new) = (Some(RowSlot::at(0)), RowSlot::at(width));
     let returning = Returned { old, new: Some(new), ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(update.returning.as_ref(), returning)?;
-    let action = ModifyAction::Update(UpdatePlan {
-        source,
-        target,
-        assignments,
-        positioned,
-        skip_locked: update.skip_locked,
-    });
+    let skip_locked = update.skip_locked;
+    let is_alone = update.returning.is_none() && !skip_locked && target.updates_alone(&assignments);
+    let action =
+        ModifyAction::Update(UpdatePlan { source, target, assignments, positioned, skip_locked, is_alone });
     binder.prepared(StatementKind::Update, action, returning, columns, positioned.is_none())
 }
 
@@ -110,6 +107,11 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     binder.note_plan(delete.plan.as_ref());
     let changed = binder.changed_table(&delete.table, ast::TriggerAction::Delete)?;
     let target = Arc::new(binder.target_of(&changed)?);
+    let skip_locked = delete.skip_locked;
+    let is_alone = delete.returning.is_none() && !skip_locked && target.deletes_alone();
+    if !is_alone {
+        binder.use_deleted_row(&changed);
+    }
     let (conditions, positioned) = binder.changed_rows(&delete.rows, &changed)?;
     let order = binder.bind_order(&delete.order_by, &[])?;
     let limits = binder.bind_optional_rows(delete.limit.as_ref())?;
@@ -120,8 +122,7 @@ fn delete_once(binder: &mut Binder<'_>, delete: &ast::Delete) -> Result<Prepared
     let old = RowSlot::at(0);
     let returning = Returned { old: Some(old), new: None, ..Returned::of(&changed, old) };
     let (returning, columns) = binder.bind_returning(delete.returning.as_ref(), returning)?;
-    let action =
-        ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked: delete.skip_locked });
+    let action = ModifyAction::Delete(DeletePlan { source, target, positioned, skip_locked, is_alone });
     binder.prepared(StatementKind::Delete, action, returning, columns, positioned.is_none())
 }
 
