@@ -14,6 +14,7 @@ use crate::layout::codec;
 use crate::statistics::Statistics;
 use farbird_budget::Account;
 use farbird_session::Session;
+use farbird_session::events::Events;
 use farbird_session::users::UserDirectory;
 
 /// The number of the next database that is opened.
@@ -38,6 +39,8 @@ pub struct Database {
     pub budget: Arc<Account>,
     /// Attachments by id, for MON$ATTACHMENTS and shutdown.
     pub attachments: Mutex<BTreeMap<u64, Arc<Session>>>,
+    /// What its transactions tell others of.
+    pub events: Arc<Events>,
     /// Held while indexes are made anew whose collation data have changed.
     pub collation_data: Mutex<()>,
     next_attachment: AtomicU64,
@@ -64,6 +67,7 @@ impl Database {
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             attachments: Mutex::new(BTreeMap::new()),
+            events: Arc::default(),
             collation_data: Mutex::new(()),
             next_attachment: AtomicU64::new(1),
             next_statement: AtomicU64::new(1),

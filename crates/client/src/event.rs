@@ -49,7 +49,7 @@ impl Watch {
         if names.is_empty() || names.iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
             return Err(Error::new(isc::RANDOM).with("events have names of 1 to 255 bytes"));
         }
-        let known = names.iter().map(|name| EventCount { name: name.as_bytes().to_vec(), count: 0 });
+        let known = names.iter().map(|name| EventCount { name: name.trim_end_matches(' ').into(), count: 0 });
         Ok(Watch {
             connection: connection.clone(),
             decoder: ReplyDecoder::new(Limits::default()),

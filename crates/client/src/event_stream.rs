@@ -27,7 +27,7 @@ impl Connection {
     /// Three, and that of a TCP connection.
     ///
     /// # Errors
-    /// `isc_wish_list` if the server has no events; `isc_network_error` if its second port cannot be reached.
+    /// `isc_network_error` if its second port cannot be reached.
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.

@@ -79,7 +79,9 @@ pub(super) fn within<T>(
         }
         Ok(value) => {
             let users = transaction.prepare_users(database)?;
+            let posted = transaction.store.posted_events();
             transaction.store.commit()?;
+            database.events.post(&posted);
             users.map_or(Ok(()), PreparedUsers::commit)?;
             Ok(value)
         }

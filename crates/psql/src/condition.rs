@@ -71,7 +71,7 @@ pub(super) fn raised(raise: &Raise, context: &mut ExecutionContext<'_>) -> Resul
     Ok(error)
 }
 
-fn text_of(value: &Value, context: &mut ExecutionContext<'_>) -> Result<String> {
+pub(super) fn text_of(value: &Value, context: &mut ExecutionContext<'_>) -> Result<String> {
     releasing(context, |context| Ok(text_of_value(value, context)?.decode_lossy().into_owned()))
 }
 

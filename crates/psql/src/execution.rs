@@ -458,9 +458,9 @@ impl Execution {
                     self.seen_changes = None;
                 }
                 Instruction::EndAutonomous => return Ok(Stop::AutonomousEnded),
-                // Nobody listens to events yet; the name must be a value all the same.
                 Instruction::PostEvent(name) => {
-                    self.evaluate(name, context)?;
+                    let name = self.evaluate(name, context)?;
+                    post_event(&name, context)?;
                 }
                 Instruction::End => return Ok(Stop::Ended),
             }
@@ -760,6 +760,22 @@ fn modify_rows(
     match modified.returned.next_row()? {
         None => store(routine, &row, targets, context),
         Some(_) => Err(Error::new(isc::SING_SELECT_ERR)),
+    }
+}
+
+/// POST_EVENT: the transaction tells of it when it commits. A NULL is the name without characters, and spaces at the end are
+/// no part of a name.
+fn post_event(name: &Value, context: &mut ExecutionContext<'_>) -> Result<()> {
+    let name = match name {
+        Value::Null => String::new(),
+        Value::Blob(_) => return Err(Error::new(isc::CONVERT_ERROR).with("BLOB")),
+        name => condition::text_of(name, context)?,
+    };
+    match context.transaction.store.post_event(name.trim_end_matches(' '))? {
+        true => Ok(()),
+        false => Err(Error::new(isc::IMP_EXC)
+            .and(isc::RANDOM)
+            .with("one transaction can post 65,536 events of different names")),
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Config {
     pub authentication: Vec<AuthPlugin>,
     /// Most connections at a time; further ones are refused.
     pub connections_max: usize,
+    /// Port of second connections, on which events come; 0: any.
+    pub events_port: u16,
     /// How long a peer may take to log in.
     pub login_timeout: Duration,
     /// Longest a statement may run; `None`: as long as it likes.
@@ -136,6 +138,7 @@ struct RawConfig {
     wire_encryption: Option<WireEncryption>,
     authentication: Option<Vec<String>>,
     connections_max: Option<usize>,
+    events_port: Option<u16>,
     login_timeout_seconds: Option<u64>,
     statement_timeout_seconds: Option<u64>,
     optimize_for_first_rows: Option<bool>,
@@ -212,6 +215,7 @@ impl Config {
             wire_encryption,
             authentication,
             connections_max: raw.connections_max.unwrap_or(10_000),
+            events_port: raw.events_port.unwrap_or(0),
             login_timeout: Duration::from_secs(raw.login_timeout_seconds.unwrap_or(60)),
             statement_timeout: raw.statement_timeout_seconds.filter(|s| *s > 0).map(Duration::from_secs),
             optimize_for_first_rows: raw.optimize_for_first_rows.unwrap_or(false),

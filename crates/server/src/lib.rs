@@ -14,6 +14,7 @@
 //! Uses `types`, `wire`, `engine`.
 #![forbid(unsafe_code)]
 
+mod auxiliary;
 pub mod config;
 mod connection;
 mod connection_input;

@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     /// What origins of farlinks in this process say of their connections.
     pub(crate) farlink: Arc<Desk>,
     pub(crate) login_work: Arc<Semaphore>,
+    /// The right to wait for a second connection, where all come to one port.
+    pub(crate) events_port: Arc<Semaphore>,
     /// Threads that wait for their clients' next requests.
     pub(crate) waiting_threads: WaitingThreads,
     /// Backups and restores that run.
@@ -124,6 +126,7 @@ impl Server {
             throttle: Throttle::default(),
             farlink: Arc::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
+            events_port: Arc::new(Semaphore::new(1)),
             waiting_threads: WaitingThreads::new(),
             services: RunningServices::new(),
             stopping,

@@ -7,6 +7,7 @@
 //! | `activity` | one attachment as everybody else sees it: identity, settings, transactions, statements |
 //! | `interrupt` | stopping a running statement from another thread |
 //! | `binding`, `type_names` | SET BIND: as which types a client is shown the server's types |
+//! | `events` | events that transactions post when they commit, and who waits for them |
 //! | `users` | users as the engine needs them; they live in the server's security database |
 //! | `clock` | the machine's clock, in Firebird's units |
 //!
@@ -18,6 +19,7 @@ mod activity;
 pub mod binding;
 pub mod clock;
 mod description;
+pub mod events;
 mod interrupt;
 mod parameters;
 mod type_names;

@@ -40,6 +40,7 @@ mod merge;
 mod numbers;
 mod options;
 mod pending_keys;
+mod posted_events;
 mod recovery;
 mod registry;
 mod relation_statistics;

@@ -465,6 +465,11 @@ impl WriteSet {
         self.change
     }
 
+    /// The savepoints that can be gone back to, oldest first.
+    pub(crate) fn savepoints(&self) -> &[u64] {
+        &self.savepoints
+    }
+
     /// Memory used, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -33,7 +33,7 @@ impl Connection {
     /// Three, and that of a TCP connection.
     ///
     /// # Errors
-    /// `isc_wish_list` if the server has no events; `isc_network_error` if its second port cannot be reached.
+    /// `isc_network_error` if its second port cannot be reached.
     pub fn events(&self, names: &[&str]) -> Result<Events> {
         let peer = self.inner.shared().lock().peer().to_owned();
         let watch = Watch::new(&self.inner, names)?;

@@ -46,6 +46,11 @@ pub(crate) fn farbird_of(plugins: &[AuthPlugin]) -> TestServer {
     start(|config| config.authentication = plugins.to_vec())
 }
 
+/// Farbird, with other settings.
+pub(crate) fn farbird_with(change: impl FnOnce(&mut Config)) -> TestServer {
+    start(change)
+}
+
 fn start(change: impl FnOnce(&mut Config)) -> TestServer {
     let folder = tempfile::tempdir().unwrap();
     let overrides = Overrides {

@@ -29,6 +29,7 @@ use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role
 use crate::clock;
 use crate::database::Database;
 use crate::engine::Engine;
+use crate::session::events::Listener;
 use crate::session::{Activity, Interrupt, Session, SessionSettings};
 
 use blobs::OpenBlob;
@@ -108,6 +109,11 @@ impl Attachment {
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
         self.database.as_ref().expect("an attachment has its database until it lets go of it")
+    }
+
+    /// Somebody who is going to wait for events of the database.
+    pub fn listen(&self) -> Listener {
+        self.database().events.listen()
     }
 
     /// A timeout for statements that set none themselves and whose session sets none.

@@ -137,7 +137,9 @@ impl Attachment {
         let Transaction { store, catalog, .. } = self.transaction(handle)?;
         let id = store.id().0;
         let publish = catalog::publication(self.database(), &catalog.lock().changes);
+        let posted = store.posted_events();
         store.commit_with(publish).map_err(|error| self.database().status(error))?;
+        database.events.post(&posted);
         self.transactions.remove(&handle);
         self.session.activity.lock().transactions.remove(&id);
         users.map_or(Ok(()), PreparedUsers::commit)
@@ -155,7 +157,9 @@ impl Attachment {
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
         let publish = catalog::publication(&database, &changes);
+        let posted = slot.transaction.store.posted_events();
         slot.transaction.store.commit_retaining_with(publish).map_err(|error| database.status(error))?;
+        database.events.post(&posted);
         slot.transaction.user_changes.lock().clear();
         self.rename_activity(old_id, handle);
         users.map_or(Ok(()), PreparedUsers::commit)

@@ -9,6 +9,7 @@
 //! | `statements`, `cursors`, `batches` | statements, their rows, batches |
 //! | `transactions`, `tpb` | transactions, and the blocks that say how they are to be |
 //! | `blobs` | BLOBs by handle |
+//! | `events` | events: the second connection, waits |
 //! | `information` | the information calls |
 //! | `convert` | values between the engine's types and the client's |
 
@@ -18,6 +19,7 @@ mod blobs;
 pub(crate) mod convert;
 mod crossing;
 mod cursors;
+mod events;
 mod information;
 mod objects;
 pub(crate) mod output;
@@ -27,6 +29,8 @@ mod transactions;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
+use std::sync::Arc;
+
 use farbird_engine::attachment::Attachment;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::message::EncodeError;
@@ -35,6 +39,8 @@ use farbird_wire::status::StatusVector;
 use farbird_wire::xdr::DecodeError;
 
 use crate::connection_input::Taken;
+use crate::server::Shared;
+use events::Events;
 use objects::Objects;
 use output::Output;
 
@@ -45,15 +51,19 @@ pub(crate) struct ConnectionFacts {
     pub(crate) encrypted: bool,
     pub(crate) compressed: bool,
     pub(crate) cipher: &'static str,
+    /// Whether the client's system is macOS, whose socket addresses are others.
+    pub(crate) is_macos: bool,
 }
 
 /// One attached database of a connection.
 pub(crate) struct Session {
+    shared: Arc<Shared>,
     /// `None` once it is detached.
     attachment: Option<Attachment>,
     /// Why it is detached, if its client did not ask for that.
     ended: Option<Error>,
     objects: Objects,
+    events: Option<Events>,
     output: Output,
     /// Whether packets may be deferred.
     lazy: bool,
@@ -82,6 +92,7 @@ enum Answer {
 impl Session {
     /// A session over an attachment.
     pub(crate) fn new(
+        shared: Arc<Shared>,
         attachment: Attachment,
         output: Output,
         lazy: bool,
@@ -90,9 +101,11 @@ impl Session {
     ) -> Session {
         let character_set = attachment.session().options.character_set;
         Session {
+            shared,
             attachment: Some(attachment),
             ended: None,
             objects: Objects::default(),
+            events: None,
             output,
             lazy,
             character_set,
@@ -118,6 +131,7 @@ impl Session {
         if let Some(attachment) = self.attachment.take_if(|attachment| attachment.interrupt().is_closing()) {
             self.ended = Some(attachment.interrupt().error());
             self.objects = Objects::default();
+            self.events = None;
         }
     }
 
@@ -246,10 +260,15 @@ impl Session {
             Request::Detach(_) => Answer::Now(self.detach()?),
             Request::DropDatabase(_) => self.drop_database()?,
             Request::Release(_) => Answer::Held(self.failure(&Error::new(isc::BAD_REQ_HANDLE))),
-            Request::AbortAuxConnection | Request::Cancel { .. } | Request::Disconnect | Request::Dummy => {
+            Request::ConnectRequest { .. } => Answer::Now(self.connect_request()?),
+            Request::QueueEvents(events) => Answer::Now(self.queue_events(&events)?),
+            Request::CancelEvents { id, .. } => Answer::Now(self.cancel_events(id)?),
+            Request::AbortAuxConnection => {
+                self.events = None;
                 Answer::None
             }
-            // BLR requests, arrays, events, two-phase commit, replication: not built yet.
+            Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
+            // BLR requests, arrays, two-phase commit, replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })
     }
@@ -267,6 +286,7 @@ impl Session {
         }
         self.shut_down = false;
         self.objects = Objects::default();
+        self.events = None;
         self.attachment.take().map_or(Ok(()), Attachment::detach)?;
         Ok(Response::success())
     }
@@ -284,6 +304,7 @@ impl Session {
         match attachment.drop_database() {
             Ok(()) => {
                 self.objects = Objects::default();
+                self.events = None;
                 Ok(Answer::Now(Response::success()))
             }
             Err((attachment, error)) => {

@@ -6,7 +6,7 @@
 //! than its client reads waits as well.
 
 use std::io::{self, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +69,12 @@ impl Output {
     /// From here what is flushed is written to this socket, which must not block.
     pub(crate) fn connect(&mut self, socket: Arc<TcpStream>) {
         self.socket = Some(socket);
+    }
+
+    /// Both ends of the socket, while a thread works: the server's, then the client's.
+    pub(crate) fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let socket = self.socket.as_ref()?;
+        Some((socket.local_addr().ok()?, socket.peer_addr().ok()?))
     }
 
     /// Gives the socket back, and memory that a resting connection does not need.

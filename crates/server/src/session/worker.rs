@@ -37,6 +37,8 @@ use crate::service::ServiceSession;
 /// Newest protocol that we accept: that of Firebird 5.0.4, whose version we give. Drivers take a server that accepts 20 for
 /// Firebird 6, and ask for schemas.
 const PROTOCOL_NEWEST: ProtocolVersion = ProtocolVersion::V19;
+/// Architectures of clients on macOS (remote/protocol.h): PowerPC, 64 bits, PowerPC of 64 bits.
+const MACOS_ARCHITECTURES: [u32; 3] = [39, 41, 42];
 /// Inline BLOBs of an attachment that does not ask for another size.
 const INLINE_BLOB_BYTES_DEFAULT: u32 = 65_535;
 
@@ -56,6 +58,8 @@ pub(crate) struct Worker {
 #[derive(Default)]
 struct Negotiated {
     choice: Option<Choice>,
+    /// Whether the client's system is macOS.
+    is_macos: bool,
     encryption: WireCrypt,
     user: UserIdentification,
     identity: Option<Identity>,
@@ -249,6 +253,7 @@ impl Worker {
             return Stage::Ended;
         };
         self.negotiated.choice = Some(choice);
+        self.negotiated.is_macos = MACOS_ARCHITECTURES.contains(&connect.architecture);
         if !choice.version.has_plugins() {
             if self.shared.config.wire_encryption == WireEncryption::Required {
                 self.output.reply(&Reply::Reject);
@@ -599,9 +604,10 @@ impl Worker {
             encrypted: self.negotiated.cipher.is_some(),
             compressed: self.negotiated.choice.is_some_and(|choice| choice.compress),
             cipher: self.negotiated.cipher.map_or("", CryptPlugin::name),
+            is_macos: self.negotiated.is_macos,
         };
         let workers_max = self.shared.engine.budget().parallel_workers();
-        let session = Session::new(attachment, output, lazy, inline, facts);
+        let session = Session::new(Arc::clone(&self.shared), attachment, output, lazy, inline, facts);
         Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
     }
 

@@ -23,6 +23,7 @@ use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnVisibility, Visibility};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, TouchedShards, Waiter};
+use crate::posted_events::PostedEvents;
 use crate::relation_statistics::Changed;
 use crate::store::{Inner, LayoutCheck};
 use crate::substrate::WriteBatch;
@@ -84,6 +85,7 @@ pub(crate) struct Core {
     /// layout, or has made one of its own.
     known_layouts: IdSet<RelationId>,
     ddl: Vec<(u64, DdlChange)>,
+    events: PostedEvents,
     /// Formats of the rows written, for the commit.
     formats: IdMap<(RelationId, u16), WrittenFormat>,
     /// Relations of which it has spilled rows.
@@ -138,6 +140,7 @@ impl Core {
             reserved_to_read: IdSet::default(),
             known_layouts: IdSet::default(),
             ddl: Vec::new(),
+            events: PostedEvents::default(),
             formats: IdMap::default(),
             spilled: BTreeMap::new(),
             spilled_until: 0,
@@ -358,6 +361,7 @@ impl Transaction {
         self.take_back(&mut core, spilled, savepoint.0)?;
         self.hide_undone(&mut core, savepoint.0);
         core.blobs.undo(savepoint.0);
+        core.events.undo(savepoint.0);
         let kept = core.ddl.partition_point(|(change, _)| *change <= savepoint.0);
         for (_, change) in core.ddl.split_off(kept) {
             change.abandon(&self.store.inner)?;
@@ -471,6 +475,22 @@ impl Transaction {
     pub fn note_own_layout(&self, relation: RelationId) -> Result<()> {
         self.core()?.known_layouts.insert(relation);
         Ok(())
+    }
+
+    /// Notes an event that others are to be told of when this transaction commits; going back to a savepoint takes it back.
+    /// Gives false if the transaction has posted too many different ones (65,536).
+    ///
+    /// # Errors
+    /// The transaction has ended or is lost.
+    pub fn post_event(&self, name: &str) -> Result<bool> {
+        let mut core = self.core()?;
+        let core = &mut *core;
+        Ok(core.events.post(name, core.writes.now(), core.writes.savepoints()))
+    }
+
+    /// The events that others are to be told of if this transaction commits, with how often each was posted.
+    pub fn posted_events(&self) -> Vec<(Arc<str>, u32)> {
+        self.core.lock().as_ref().map_or_else(Vec::new, |core| core.events.counts())
     }
 
     fn waiter(&self, id: TransactionId) -> Waiter<'_> {
