@@ -261,6 +261,83 @@ proptest! {
     }
 }
 
+/// Values to order by, with their directions.
+fn order() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        3 => number(),
+        4 => prop::sample::select(vec![
+            "s", "i", "b", "n", "m", "d", "f", "dt", "ts", "tm", "flag", "v", "c", "x", "mod(id, 3)", "upper(v)", "v || c",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    let direction =
+        prop::sample::select(vec!["", "", " desc", " nulls last", " desc nulls first", " desc nulls last"]);
+    prop::collection::vec((value, direction), 1..4).prop_map(|keys| {
+        keys.into_iter()
+            .map(|(value, direction)| format!("{value}{direction}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_is_the_same_by_columns(
+        queries in prop::collection::vec((order(), number(), condition(), 0usize..8), 30)
+    ) {
+        let mut session = session();
+        for (order, value, condition, shape) in queries {
+            // A window sorts by rows, and hands its rows out in its order: equal ones stay in that in which they came.
+            let by_window = format!("from (select t.*, row_number() over (order by {order}) place from {BY_ROWS} t)");
+            let query = match shape {
+                0 => format!("select id, v, x from TABLE order by {order}"),
+                1 => format!("select id, {value} from TABLE where {condition} order by {order}"),
+                2 => format!("select first 7 skip 3 id, c from TABLE order by {order}"),
+                3 => format!("select distinct {value}, v, flag from TABLE where {condition}"),
+                4 => format!("select {value} from TABLE union select n from TABLE where {condition}"),
+                5 => format!("select count(*), sum(id), min(w) from (select distinct mod(id, 40) id, {value} w from TABLE)"),
+                6 => {
+                    let windowed = format!("select id {by_window}");
+                    let sorted = session.run(&format!("select id from t order by {order}"));
+                    let windowed = session.run(&windowed);
+                    match (&sorted, &windowed) {
+                        (Err(left), Err(right)) => assert_eq!(described(left), described(right), "{order}"),
+                        (left, right) => assert_eq!(format!("{left:?}"), format!("{right:?}"), "{order}"),
+                    }
+                    continue;
+                }
+                _ => {
+                    let all = session.run(&format!("select id from t order by {order}"));
+                    let first = session.run(&format!("select id from t order by {order} rows 11 to 30"));
+                    match (all, first) {
+                        (Err(left), Err(right)) => assert_eq!(described(&left), described(&right), "{order}"),
+                        (all, first) => assert_eq!(all.unwrap()[10..30], first.unwrap(), "{order}"),
+                    }
+                    continue;
+                }
+            };
+            assert_same(&mut session, &query);
+        }
+    }
+}
+
+#[test]
+fn what_is_volatile_is_computed_once_for_each_row_that_is_sorted() {
+    let mut session = session();
+    session.run("create sequence q").unwrap();
+    session.commit();
+    let rows = session.run("select count(*) from t").unwrap();
+    session.run("select first 3 id from t order by next value for q desc, id").unwrap();
+    assert_eq!(session.run("select gen_id(q, 0) from rdb$database").unwrap(), rows);
+    let first = session.run("select first 3 id, next value for q from t order by v, id").unwrap();
+    assert_eq!(first.len(), 3);
+    let Value::Integer { unscaled: count, .. } = rows[0][0] else { panic!("{rows:?}") };
+    let reached = Value::Integer { unscaled: count + 3, scale: 0 };
+    assert_eq!(session.run("select gen_id(q, 0) from rdb$database").unwrap(), vec![vec![reached]]);
+}
+
 #[test]
 fn pairs_before_an_error_come_first() {
     let mut session = session();

@@ -46,11 +46,16 @@ const QUERIES: &[&str] = &[
     "select w, sum(x) from (select t.d * 2e0 x, mod(t.id, 7) w from t join u on t.k = u.id) where x > 5e0 group by w",
     "select first 30 id, d from t where n is not null order by d desc, id",
     "select distinct k, v from t where n > 20",
+    "select id, v from t order by v, d",
+    "select id from t where mod(id, 3) <> 1 order by n desc nulls last, mod(k, 10)",
+    "select first 500 skip 40000 id, v from t order by d",
+    "select count(*) from (select k, n from t union select k, d from t)",
     "select count(*) from t a join t b on a.id = b.id + 1 where a.n > b.n",
     // Fails at some row far behind the first ones.
     "select sum(1000 / (id - 70000)) from t",
     "select k, sum(d) from t where 1000 / (id - 80000) < 5000 group by k",
     "select mod(k, 10), sum(1000 / (id - 60000)) from t group by 1",
+    "select id from t order by 1000 / (id - 60000)",
 ];
 
 #[test]

@@ -8,10 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use farbird_budget::Reservation;
 use farbird_expression::ExecutionContext;
 use farbird_function::blob::{blob_text, releasing};
-use farbird_plan::SortKey;
 use farbird_types::{BlobId, Collation, Result, Value, compare};
-
-use crate::sort::append_key;
 
 /// What a BLOB takes in the map, which is half full.
 const ENTRY_BYTES: usize = 160;
@@ -58,30 +55,6 @@ impl BlobKeys {
         self.memory.get_or_insert_with(|| context.budget.reserve()).grow(ENTRY_BYTES)?;
         candidates.push(id);
         Ok(id)
-    }
-
-    /// Appends the bytes by which a row is ordered, with equal BLOBs at one place.
-    ///
-    /// # Errors
-    /// Those of the values and of reading BLOBs.
-    pub(crate) fn append_sort_key(
-        &mut self,
-        keys: &[SortKey],
-        row: &[Value],
-        bytes: &mut Vec<u8>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
-        for key in keys {
-            if let Some(value) = key.value.peek(row, context)
-                && !matches!(value, Value::Blob(_))
-            {
-                append_key(value, &key.part, bytes)?;
-                continue;
-            }
-            let value = key.value.evaluate(row, context)?;
-            append_key(&self.key_of(value, key.part.collation, context)?, &key.part, bytes)?;
-        }
-        Ok(())
     }
 }
 

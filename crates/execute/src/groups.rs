@@ -19,7 +19,8 @@ use crate::blob_keys::BlobKeys;
 use crate::distinct_set::DistinctSet;
 use crate::folded_hash::FoldedState;
 use crate::keyed_rows::KeyedRows;
-use crate::sort::append_key;
+use crate::rows_in_memory::RowsInMemory;
+use crate::sort_keys::append_key;
 
 /// What an accumulator takes, more or less. Those that keep texts charge them themselves.
 const ACCUMULATOR_BYTES: usize = 96;
@@ -631,7 +632,7 @@ impl GroupTable {
                 }
             }
         }
-        order.sort(interrupt)?;
+        order.sort(0, interrupt)?;
         self.by_number = HashMap::with_hasher(FoldedState::new());
         self.by_bytes = HashMap::with_hasher(FoldedState::new());
         let mut ordered = OrderedGroups { groups: self, order, head: None, key: Vec::new() };

@@ -15,6 +15,7 @@ use farbird_types::{Error, Result};
 use farbird_vector::Vectors;
 use parking_lot::{Condvar, Mutex};
 
+use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::join_columns::bytes_of;
 use crate::operator::Operator;
 use crate::stage::{Stage, Stretch};
@@ -24,6 +25,18 @@ const ALONE_MAX: u64 = 4;
 /// How many stretches for each thread may wait to be taken.
 const AHEAD_MAX: usize = 4;
 
+/// What is made of rows before they are taken in their order, by any thread.
+pub(crate) trait Prepared: Sized + Send {
+    /// What it takes in memory.
+    fn size_bytes(&self) -> usize;
+}
+
+impl Prepared for Vectors {
+    fn size_bytes(&self) -> usize {
+        bytes_of(self)
+    }
+}
+
 /// Calls `take` with all rows of an operator that has vectors and has been opened, in their order.
 ///
 /// # Errors
@@ -32,31 +45,103 @@ pub(crate) fn for_each(
     input: &mut dyn Operator,
     rows_max: usize,
     context: &mut ExecutionContext<'_>,
+    take: impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<()>,
+) -> Result<()> {
+    for_each_prepared(input, rows_max, context, |rows, _| Ok(rows), take)
+}
+
+/// As [`for_each`], of an operator that need not have vectors: of its rows those columns are kept that are wanted.
+///
+/// # Errors
+/// As [`for_each`].
+pub(crate) fn for_each_by_columns(
+    input: &mut dyn Operator,
+    rows_max: usize,
+    wanted: &[bool],
+    context: &mut ExecutionContext<'_>,
     mut take: impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<()>,
 ) -> Result<()> {
-    if context.session.parallel_workers() > 1
-        && let Some(stage) = input.stage(context)
-    {
-        return in_order(stage, context, take);
+    if input.has_vectors() {
+        return for_each(input, rows_max, context, take);
     }
-    let mut rows = Vectors::default();
-    while input.next_vectors(context, rows_max, &mut rows)? {
-        take(std::mem::take(&mut rows), context)?;
+    let mut batch = Batch::new(wanted.len(), BATCH_ROWS_MAX);
+    while input.next(context, &mut batch)? {
+        context.check_interrupt()?;
+        take(Vectors::of_rows(batch.len(), batch.values(), wanted), context)?;
     }
     Ok(())
 }
 
+/// As [`for_each`], with what `prepare` makes of the rows: each thread has a copy of it.
+///
+/// # Errors
+/// As [`for_each`]; those of `prepare`, as errors of the rows.
+pub(crate) fn for_each_prepared<T: Prepared>(
+    input: &mut dyn Operator,
+    rows_max: usize,
+    context: &mut ExecutionContext<'_>,
+    mut prepare: impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send,
+    mut take: impl FnMut(T, &mut ExecutionContext<'_>) -> Result<()>,
+) -> Result<()> {
+    if context.session.parallel_workers() > 1
+        && let Some(stage) = input.stage(context)
+    {
+        return in_order(Source { stage, prepare }, context, take);
+    }
+    let mut rows = Vectors::default();
+    while input.next_vectors(context, rows_max, &mut rows)? {
+        let prepared = prepare(std::mem::take(&mut rows), context)?;
+        take(prepared, context)?;
+    }
+    Ok(())
+}
+
+/// What makes prepared stretches, for one of the threads.
+struct Source<P> {
+    stage: Box<dyn Stage>,
+    prepare: P,
+}
+
+/// Prepared rows that follow each other.
+struct PreparedStretch<T> {
+    number: u64,
+    parts: Vec<T>,
+    /// What the row behind them failed with.
+    error: Option<Error>,
+}
+
+impl<T: Prepared, P: FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send> Source<P> {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<PreparedStretch<T>> {
+        let Stretch { number, rows, mut error } = self.stage.next(context)?;
+        let mut parts = Vec::with_capacity(rows.len());
+        for rows in rows {
+            match (self.prepare)(rows, context) {
+                Ok(part) => parts.push(part),
+                Err(failed) => {
+                    error = Some(failed);
+                    break;
+                }
+            }
+        }
+        Some(PreparedStretch { number, parts, error })
+    }
+
+    fn another(&self) -> Option<Source<P>> {
+        Some(Source { stage: self.stage.another()?, prepare: self.prepare.clone() })
+    }
+}
+
 /// What the threads share.
-struct Shared {
-    state: Mutex<State>,
+struct Shared<T> {
+    state: Mutex<State<T>>,
     /// A stretch is there, or a thread has ended.
     ready: Condvar,
     /// There is room for further stretches, or it is over.
     room: Condvar,
 }
 
-struct State {
-    stretches: BTreeMap<u64, (Stretch, usize)>,
+struct State<T> {
+    stretches: BTreeMap<u64, (PreparedStretch<T>, usize)>,
     next: u64,
     /// Threads that help and have not ended.
     helping: usize,
@@ -66,10 +151,10 @@ struct State {
     is_tight: bool,
 }
 
-impl Shared {
+impl<T: Prepared> Shared<T> {
     /// Puts a stretch where it is taken from.
-    fn put(&self, stretch: Stretch) {
-        let bytes = stretch.rows.iter().map(bytes_of).sum();
+    fn put(&self, stretch: PreparedStretch<T>) {
+        let bytes = stretch.parts.iter().map(T::size_bytes).sum();
         let mut state = self.state.lock();
         let is_charged = state.memory.try_grow(bytes);
         state.is_tight |= !is_charged;
@@ -78,7 +163,7 @@ impl Shared {
     }
 
     /// The next stretch in order, if it is there.
-    fn take(&self) -> Option<Stretch> {
+    fn take(&self) -> Option<PreparedStretch<T>> {
         let mut state = self.state.lock();
         let next = state.next;
         let (stretch, bytes) = state.stretches.remove(&next)?;
@@ -100,9 +185,9 @@ impl Shared {
 }
 
 /// A helping thread: counted until it ends, however it ends.
-struct Helping<'a>(&'a Shared);
+struct Helping<'a, T>(&'a Shared<T>);
 
-impl Drop for Helping<'_> {
+impl<T> Drop for Helping<'_, T> {
     fn drop(&mut self) {
         self.0.state.lock().helping -= 1;
         self.0.ready.notify_one();
@@ -110,23 +195,23 @@ impl Drop for Helping<'_> {
 }
 
 /// Ends the helping threads, whatever becomes of the one that takes.
-struct Taking<'a>(&'a Shared);
+struct Taking<'a, T>(&'a Shared<T>);
 
-impl Drop for Taking<'_> {
+impl<T> Drop for Taking<'_, T> {
     fn drop(&mut self) {
         self.0.state.lock().is_over = true;
         self.0.room.notify_all();
     }
 }
 
-fn in_order(
-    mut own: Box<dyn Stage>,
+fn in_order<T: Prepared>(
+    mut own: Source<impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send>,
     context: &mut ExecutionContext<'_>,
-    mut take: impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<()>,
+    mut take: impl FnMut(T, &mut ExecutionContext<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut take = |stretch: Stretch, context: &mut ExecutionContext<'_>| -> Result<()> {
-        for rows in stretch.rows {
-            take(rows, context)?;
+    let mut take = |stretch: PreparedStretch<T>, context: &mut ExecutionContext<'_>| -> Result<()> {
+        for part in stretch.parts {
+            take(part, context)?;
         }
         stretch.error.map_or(Ok(()), Err)
     };
@@ -161,12 +246,12 @@ fn in_order(
         let _taking = Taking(&shared);
         for permit in permits {
             let (helping, shared) = (Helping(&shared), &shared);
-            let Some(mut stage) = own.another() else { continue };
+            let Some(mut source) = own.another() else { continue };
             let mut context = context.for_thread();
             scope.spawn(move || {
                 let (_permit, _helping) = (permit, helping);
                 while shared.may_go_on()
-                    && let Some(stretch) = stage.next(&mut context)
+                    && let Some(stretch) = source.next(&mut context)
                 {
                     shared.put(stretch);
                 }

@@ -11,6 +11,7 @@ use farbird_types::{Result, Value};
 
 use crate::batch::Batch;
 use crate::ordering::sort_by;
+use crate::rows_in_memory::RowsInMemory;
 
 /// Bytes of a key that stand in its entry.
 const PREFIX_BYTES: usize = 16;
@@ -60,11 +61,6 @@ impl KeyedRows {
             + room(&self.entries, 1) * 2 * size_of::<Entry>()
     }
 
-    /// Whether there are no rows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Appends a row; gives what its texts take in memory, in bytes.
     pub(crate) fn push(&mut self, key: &[u8], row: impl IntoIterator<Item = Value>) -> usize {
         let (keys, values) = (self.keys.len(), self.values.len());
@@ -81,29 +77,6 @@ impl KeyedRows {
         texts
     }
 
-    /// Orders the rows by key; those with equal keys stay in the order in which they came.
-    ///
-    /// # Errors
-    /// The interrupt's; the rows are lost then.
-    pub(crate) fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
-        let keys = &self.keys;
-        sort_by(&mut self.entries, |left, right| compare(keys, left, right), interrupt)
-    }
-
-    /// Of rows in order that have equal keys, only the first is kept.
-    pub(crate) fn keep_first_of_equals(&mut self) {
-        let keys = &self.keys;
-        self.entries.dedup_by(|later, earlier| compare(keys, later, earlier).is_eq());
-    }
-
-    /// The next row with its key.
-    pub(crate) fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
-        let entry = self.advance()?;
-        let key = self.keys.get(entry.key.range()).unwrap_or_default().to_vec();
-        let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
-        Some((key, row.iter_mut().map(std::mem::take).collect()))
-    }
-
     /// The values of the next row; its key takes the place of what is in `key`.
     pub(crate) fn next_with(&mut self, key: &mut Vec<u8>) -> Option<&mut [Value]> {
         let entry = self.advance()?;
@@ -112,20 +85,50 @@ impl KeyedRows {
         self.values.get_mut(entry.row.range())
     }
 
-    /// Appends the next rows to a batch until it is full.
-    pub(crate) fn hand_out(&mut self, batch: &mut Batch) {
+    fn advance(&mut self) -> Option<Entry> {
+        let entry = self.entries.get(self.place).copied()?;
+        self.place += 1;
+        Some(entry)
+    }
+}
+
+impl RowsInMemory for KeyedRows {
+    fn none(_unique: bool) -> KeyedRows {
+        KeyedRows::default()
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len() - self.place
+    }
+
+    fn sort(&mut self, _helping: usize, interrupt: &Interrupt) -> Result<()> {
+        let keys = &self.keys;
+        sort_by(&mut self.entries, |left, right| compare(keys, left, right), interrupt)
+    }
+
+    fn keep_first_of_equals(&mut self) {
+        let keys = &self.keys;
+        self.entries.dedup_by(|later, earlier| compare(keys, later, earlier).is_eq());
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.entries.truncate(rows);
+    }
+
+    fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
+        let entry = self.advance()?;
+        let key = self.keys.get(entry.key.range()).unwrap_or_default().to_vec();
+        let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
+        Some((key, row.iter_mut().map(std::mem::take).collect()))
+    }
+
+    fn hand_out(&mut self, batch: &mut Batch) {
         while !batch.is_full()
             && let Some(entry) = self.advance()
         {
             let row = self.values.get_mut(entry.row.range()).unwrap_or_default();
             batch.push(row.iter_mut().map(std::mem::take));
         }
-    }
-
-    fn advance(&mut self) -> Option<Entry> {
-        let entry = self.entries.get(self.place).copied()?;
-        self.place += 1;
-        Some(entry)
     }
 }
 
@@ -163,7 +166,7 @@ mod tests {
                 expected.push((key, vec![Value::integer(number)]));
             }
             expected.sort_by(|left, right| left.0.cmp(&right.0));
-            rows.sort(&Interrupt::new()).unwrap();
+            rows.sort(0, &Interrupt::new()).unwrap();
             let found: Vec<_> = std::iter::from_fn(|| rows.next()).collect();
             prop_assert_eq!(&found, &expected);
             let mut rows = KeyedRows::default();

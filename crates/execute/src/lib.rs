@@ -24,7 +24,7 @@
 //! | `computed`, `folded_hash` | expressions on columns that operators exchange; the hash of tables in memory |
 //! | `join`, `sort`, `window`, `set` | the other operators |
 //! | `row_id_set` | sets of rows by number |
-//! | `spill`, `keyed_rows`, `ordering` | sorting, past the memory limit too |
+//! | `sort_keys`, `keyed_columns`, `keyed_rows`, `rows_in_memory`, `ordering`, `spill` | sorting, of columns and of rows, past the memory limit too |
 //! | `row_stream`, `row_buffer`, `row_codec` | rows in temporary files |
 //! | `subquery` | queries inside expressions |
 //! | `value_set` | the values that IN looks among |
@@ -65,6 +65,7 @@ mod join_columns;
 mod join_keys;
 mod join_table;
 mod key_filter;
+mod keyed_columns;
 mod keyed_rows;
 mod measured;
 mod modify;
@@ -81,9 +82,11 @@ mod row_codec;
 mod row_id_set;
 mod row_source;
 mod row_stream;
+mod rows_in_memory;
 mod scan;
 mod set;
 mod sort;
+mod sort_keys;
 mod spill;
 mod stage;
 mod subquery;

@@ -71,6 +71,10 @@ impl Operator for MeasuredOperator {
         self.operator.restrict(column, keys);
     }
 
+    fn at_most(&mut self, rows: usize) {
+        self.operator.at_most(rows);
+    }
+
     fn has_vectors(&self) -> bool {
         self.operator.has_vectors()
     }

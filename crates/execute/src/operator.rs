@@ -32,6 +32,9 @@ pub(crate) trait Operator: Send {
     /// They may be left out, if that changes nothing else, or come all the same.
     fn restrict(&mut self, _column: usize, _keys: &Arc<KeyFilter>) {}
 
+    /// For the next opening, which comes after: no more than so many rows will be asked for.
+    fn at_most(&mut self, _rows: usize) {}
+
     /// Whether it hands out rows by columns, when it is asked for them: by [`Operator::next_vectors`].
     fn has_vectors(&self) -> bool {
         false
@@ -124,6 +127,10 @@ impl<O: Operator> Operator for RowsBeforeErrors<O> {
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         self.operator.restrict(column, keys);
+    }
+
+    fn at_most(&mut self, rows: usize) {
+        self.operator.at_most(rows);
     }
 
     fn has_vectors(&self) -> bool {

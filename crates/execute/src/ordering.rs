@@ -4,9 +4,10 @@
 //! So short runs are sorted by it, and merged here, with a look at the interrupt every so many elements.
 
 use std::cmp::Ordering;
+use std::thread;
 
 use farbird_session::Interrupt;
-use farbird_types::Result;
+use farbird_types::{Error, Result};
 
 /// Elements that are sorted in one go: a few milliseconds.
 const RUN_LENGTH: usize = 1 << 13;
@@ -18,7 +19,7 @@ const MERGED_BETWEEN_LOOKS: usize = 1 << 10;
 /// # Errors
 /// The interrupt's; the elements are in no particular order then, and some may be missing.
 pub(crate) fn sort_by<T: Copy>(
-    items: &mut Vec<T>,
+    items: &mut [T],
     mut compare: impl FnMut(&T, &T) -> Ordering,
     interrupt: &Interrupt,
 ) -> Result<()> {
@@ -26,26 +27,90 @@ pub(crate) fn sort_by<T: Copy>(
         interrupt.check()?;
         run.sort_by(&mut compare);
     }
-    let mut merged = Vec::new();
+    if items.len() <= RUN_LENGTH {
+        return Ok(());
+    }
+    // Runs are merged from one of the two into the other and back.
+    let mut spare = items.to_vec();
+    let mut is_in_spare = false;
     let mut length = RUN_LENGTH;
     while length < items.len() {
-        merged.reserve(items.len());
-        for pair in items.chunks(length * 2) {
+        let (from, to) = if is_in_spare { (&*spare, &mut *items) } else { (&*items, &mut *spare) };
+        for (pair, target) in from.chunks(length * 2).zip(to.chunks_mut(length * 2)) {
             let (left, right) = pair.split_at(length.min(pair.len()));
-            merge(left, right, &mut merged, &mut compare, interrupt)?;
+            merge(left, right, target, &mut compare, interrupt)?;
         }
-        std::mem::swap(items, &mut merged);
-        merged.clear();
+        is_in_spare = !is_in_spare;
+        length *= 2;
+    }
+    if is_in_spare {
+        items.copy_from_slice(&spare);
+    }
+    Ok(())
+}
+
+/// As [`sort_by`], with so many threads to help.
+///
+/// # Errors
+/// As [`sort_by`].
+pub(crate) fn sort_by_threads<T: Copy + Send + Sync>(
+    items: &mut [T],
+    compare: impl Fn(&T, &T) -> Ordering + Sync,
+    helping: usize,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let mut length = items.len().div_ceil(helping + 1).max(1);
+    if helping == 0 || length < RUN_LENGTH {
+        return sort_by(items, compare, interrupt);
+    }
+    let compare = &compare;
+    let jobs = items.chunks_mut(length).map(|run| move || sort_by(run, compare, interrupt));
+    at_once(jobs.collect())?;
+    let mut spare = items.to_vec();
+    while length < items.len() {
+        let mut jobs = Vec::new();
+        for (pair, target) in items.chunks(length * 2).zip(spare.chunks_mut(length * 2)) {
+            let (left, right) = pair.split_at(length.min(pair.len()));
+            // Each half of the left run has its part of the right one: what comes before the second half's first element.
+            let (first_left, second_left) = left.split_at(left.len() / 2);
+            let before = |item: &T| second_left.first().is_some_and(|bound| compare(item, bound).is_lt());
+            let (first_right, second_right) = right.split_at(right.partition_point(before));
+            let (first, second) = target.split_at_mut(first_left.len() + first_right.len());
+            for (left, right, target) in
+                [(first_left, first_right, first), (second_left, second_right, second)]
+            {
+                jobs.push(move || {
+                    merge(left, right, target, &mut |left, right| compare(left, right), interrupt)
+                });
+            }
+        }
+        at_once(jobs)?;
+        items.copy_from_slice(&spare);
         length *= 2;
     }
     Ok(())
 }
 
-/// Appends two sorted runs as one.
+/// Does jobs at the same time, the first one in this thread.
+fn at_once(jobs: Vec<impl FnOnce() -> Result<()> + Send>) -> Result<()> {
+    let mut jobs = jobs.into_iter();
+    let Some(first) = jobs.next() else { return Ok(()) };
+    thread::scope(|scope| {
+        let others: Vec<_> = jobs.map(|job| scope.spawn(job)).collect();
+        let mut result = first();
+        for other in others {
+            let ended = || Err(Error::internal("a thread that sorts has ended before its work"));
+            result = result.and(other.join().unwrap_or_else(|_| ended()));
+        }
+        result
+    })
+}
+
+/// Makes one sorted run of two, which fill the target.
 fn merge<T: Copy>(
     mut left: &[T],
     mut right: &[T],
-    merged: &mut Vec<T>,
+    target: &mut [T],
     compare: &mut impl FnMut(&T, &T) -> Ordering,
     interrupt: &Interrupt,
 ) -> Result<()> {
@@ -54,22 +119,26 @@ fn merge<T: Copy>(
         (Some(last), Some(first)) => compare(last, first).is_le(),
         _ => true,
     };
+    let mut merged = 0;
     while !are_in_order && !left.is_empty() && !right.is_empty() {
         interrupt.check()?;
-        for _ in 0..MERGED_BETWEEN_LOOKS {
+        for place in target.iter_mut().skip(merged).take(MERGED_BETWEEN_LOOKS) {
             let (Some(first), Some(second)) = (left.first(), right.first()) else { break };
             if compare(first, second).is_le() {
-                merged.push(*first);
+                *place = *first;
                 left = left.get(1..).unwrap_or_default();
             } else {
-                merged.push(*second);
+                *place = *second;
                 right = right.get(1..).unwrap_or_default();
             }
+            merged += 1;
         }
     }
     interrupt.check()?;
-    merged.extend_from_slice(left);
-    merged.extend_from_slice(right);
+    let (_, rest) = target.split_at_mut(merged);
+    let (of_left, of_right) = rest.split_at_mut(left.len());
+    of_left.copy_from_slice(left);
+    of_right.copy_from_slice(right);
     Ok(())
 }
 
@@ -92,6 +161,12 @@ mod tests {
             for _ in 0..2 {
                 sort_by(&mut items, |left, right| left.0.cmp(&right.0), &Interrupt::new()).unwrap();
                 assert!(items == expected, "{count}");
+            }
+            for helping in 1..6 {
+                let mut items = numbers(count);
+                let by_number = |left: &(u32, u32), right: &(u32, u32)| left.0.cmp(&right.0);
+                sort_by_threads(&mut items, by_number, helping, &Interrupt::new()).unwrap();
+                assert!(items == expected, "{count} {helping}");
             }
         }
     }

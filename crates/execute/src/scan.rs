@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use farbird_budget::{Reservation, heap_bytes};
 use farbird_expression::{ExecutionContext, row_of_db_key};
 use farbird_plan::{Access, Count, Lock, TableScan};
 use farbird_store::{IndexScan, RowBatch, RowId, ScanDirection, StoreError};
@@ -13,6 +14,9 @@ use crate::bounds::key_range;
 use crate::operator::{Build, Operator};
 use crate::row_id_set::RowIdSet;
 
+/// Rows at hand that take no more than so many bytes count as part of their operator: looking up a row charges nothing.
+const UNCHARGED_BYTES: usize = 64 << 10;
+
 /// Reads a table by index or by row number.
 pub(crate) struct TableScanOperator {
     scan: Arc<TableScan>,
@@ -21,6 +25,8 @@ pub(crate) struct TableScanOperator {
     /// The scan of the only range, at its end: the next opening goes on with it.
     ended: Option<IndexScan>,
     is_one_range: bool,
+    /// What the rows at hand are charged to, since they were many or long.
+    memory: Option<Reservation>,
 }
 
 enum State {
@@ -40,7 +46,19 @@ impl TableScanOperator {
     pub(crate) fn new(scan: &Arc<TableScan>) -> TableScanOperator {
         let is_one_range = matches!(&scan.access, Access::Index { ranges, .. } if ranges.len() == 1);
         let (scan, rows) = (scan.clone(), RowBatch::new());
-        TableScanOperator { scan, state: State::Closed, rows, ended: None, is_one_range }
+        TableScanOperator { scan, state: State::Closed, rows, ended: None, is_one_range, memory: None }
+    }
+
+    /// Charges what the rows at hand take.
+    ///
+    /// # Errors
+    /// `virmemexh` past the statement's budget.
+    fn charge(memory: &mut Option<Reservation>, bytes: usize, context: &ExecutionContext<'_>) -> Result<()> {
+        match memory {
+            Some(memory) => memory.resize(bytes),
+            None if bytes <= UNCHARGED_BYTES => Ok(()),
+            None => memory.insert(context.budget.reserve()).resize(bytes),
+        }
     }
 
     fn index_state(&mut self, context: &mut ExecutionContext<'_>) -> Result<State> {
@@ -72,13 +90,14 @@ impl TableScanOperator {
         Ok(State::Ranges { scans, seen })
     }
 
-    /// Hands on the rows that the store gave.
+    /// Hands on the rows that the store gave; says what their values take.
     fn hand_on(
         rows: &RowBatch,
         scan: &TableScan,
         seen: &mut Option<RowIdSet>,
         batch: &mut Batch,
-    ) -> Result<()> {
+    ) -> Result<usize> {
+        let mut bytes = 0;
         for index in 0..rows.len() {
             let row = rows.row_id(index);
             if let Some(seen) = seen
@@ -88,9 +107,9 @@ impl TableScanOperator {
             }
             let values = (0..scan.width).map(|column| rows.value(index, column));
             let number = scan.row_number.then(|| row_number(row));
-            batch.push(values.chain(number));
+            batch.push(values.inspect(|value| bytes += size_of::<Value>() + heap_bytes(value)).chain(number));
         }
-        Ok(())
+        Ok(bytes)
     }
 }
 
@@ -104,6 +123,7 @@ pub(crate) fn row_id(value: &Value) -> Option<RowId> {
 
 impl Operator for TableScanOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.memory = None;
         self.state = match &self.scan.access {
             Access::Natural | Access::Rows(_) => State::Closed,
             Access::RowKeys(keys) => {
@@ -151,7 +171,8 @@ impl Operator for TableScanOperator {
                         .next_batch(store, batch.limit(), &mut self.rows)
                         .map_err(|error| context.transaction.status_of(error))?;
                     if more {
-                        Self::hand_on(&self.rows, &self.scan, seen, batch)?;
+                        let bytes = Self::hand_on(&self.rows, &self.scan, seen, batch)?;
+                        Self::charge(&mut self.memory, bytes, context)?;
                     }
                     if !more || scan.is_finished() {
                         let ended = scans.pop_front();

@@ -182,15 +182,17 @@ impl ProjectOperator {
             Expression::Column(position) => Some(*position),
             _ => None,
         };
-        ProjectOperator {
+        let mut operator = ProjectOperator {
             input: build(&project.input),
             rows: Batch::default(),
             columns: project.items.iter().map(column).collect(),
             computed: project.items.iter().cloned().map(Computed::new).collect(),
-            wanted: vec![true; project.items.len()],
+            wanted: Vec::new(),
             error: None,
             project: project.clone(),
-        }
+        };
+        operator.want(&vec![true; project.items.len()]);
+        operator
     }
 }
 
@@ -261,6 +263,10 @@ impl Operator for ProjectOperator {
             batch.try_push(self.project.items.iter().map(|item| item.evaluate(row, context)))?;
         }
         Ok(true)
+    }
+
+    fn at_most(&mut self, rows: usize) {
+        self.input.at_most(rows);
     }
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
@@ -381,6 +387,31 @@ impl Operator for UnionOperator {
         Ok(false)
     }
 
+    fn has_vectors(&self) -> bool {
+        self.inputs.iter().all(|input| input.has_vectors())
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.inputs.iter_mut().for_each(|input| input.want(columns));
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        while let Some(input) = self.inputs.get_mut(self.place) {
+            if input.next_vectors(context, rows_max, vectors)? {
+                return Ok(true);
+            }
+            self.place += 1;
+            self.open_input(context)?;
+        }
+        *vectors = Vectors::default();
+        Ok(false)
+    }
+
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         self.next_restrictions.push((column, Arc::clone(keys)));
     }
@@ -392,11 +423,19 @@ pub(crate) struct LimitOperator {
     input: Box<dyn Operator>,
     to_skip: u64,
     to_hand_out: u64,
+    /// What it is told before it is opened.
+    at_most: Option<usize>,
 }
 
 impl LimitOperator {
     pub(crate) fn new(limit: &Arc<Limit>, build: Build) -> LimitOperator {
-        LimitOperator { input: build(&limit.input), to_skip: 0, to_hand_out: 0, limit: limit.clone() }
+        LimitOperator {
+            input: build(&limit.input),
+            to_skip: 0,
+            to_hand_out: 0,
+            at_most: None,
+            limit: limit.clone(),
+        }
     }
 }
 
@@ -416,7 +455,18 @@ impl Operator for LimitOperator {
             Some(first) => u64::try_from(first).map_err(|_| Error::new(isc::BAD_LIMIT_PARAM))?,
             None => u64::MAX,
         };
+        let at_most = self.at_most.take().unwrap_or(usize::MAX);
+        let rows = usize::try_from(self.to_hand_out).unwrap_or(usize::MAX).min(at_most);
+        self.input.at_most(rows.saturating_add(usize::try_from(self.to_skip).unwrap_or(usize::MAX)));
         self.input.open(context)
+    }
+
+    fn at_most(&mut self, rows: usize) {
+        self.at_most = Some(rows);
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.input.want(columns);
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

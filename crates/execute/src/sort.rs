@@ -1,176 +1,214 @@
 //! ORDER BY and DISTINCT.
+//!
+//! Rows are kept by columns with keys that compare as they are ordered, and put together again when they are handed out. Of an
+//! order of which only the first rows are asked for, only those are kept.
 
 use std::sync::Arc;
 
 use farbird_expression::ExecutionContext;
-use farbird_plan::{Distinct, Sort, SortKey};
-use farbird_types::key::{KeyPart, encode_key, encode_order_key};
-use farbird_types::{Result, Value};
+use farbird_plan::{Distinct, Sort};
+use farbird_types::Result;
+use farbird_vector::Vectors;
 
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::Batch;
 use crate::column_source::COLUMN_ROWS_MAX;
-use crate::in_order::for_each;
+use crate::in_order::{Prepared, for_each_by_columns, for_each_prepared};
+use crate::join_columns::bytes_of;
 use crate::key_filter::KeyFilter;
+use crate::keyed_columns::KeyedColumns;
 use crate::operator::{Build, Operator};
+use crate::sort_keys::{KeyBytes, SortKeys};
 use crate::spill::{Sorted, Sorter};
 
 /// Orders rows.
 pub(crate) struct SortOperator {
     sort: Arc<Sort>,
-    input: Box<dyn Operator>,
-    rows: Sorted,
-    filled: bool,
+    sorting: Sorting,
+    /// What it is told before it is opened.
+    at_most: Option<usize>,
 }
 
 impl SortOperator {
     pub(crate) fn new(sort: &Arc<Sort>, build: Build) -> SortOperator {
-        SortOperator { input: build(&sort.input), rows: Sorted::empty(), filled: false, sort: sort.clone() }
-    }
-
-    fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(false, &context.budget);
-        let mut key = Vec::new();
-        for_each_row(self.input.as_mut(), self.sort.input.width(), context, |row, context| {
-            key.clear();
-            append_order_key(&self.sort.keys, row, &mut key, context)?;
-            sorter.push(&key, row.iter_mut().map(std::mem::take), &context.session.interrupt)
-        })?;
-        self.rows = sorter.finish(&context.session.interrupt)?;
-        self.filled = true;
-        Ok(())
+        let keys = SortKeys::of_order(&sort.keys);
+        let sorting = Sorting::new(build(&sort.input), sort.input.width(), keys, false);
+        SortOperator { sorting, at_most: None, sort: sort.clone() }
     }
 }
 
 impl Operator for SortOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        self.filled = false;
-        self.rows = Sorted::empty();
-        self.input.open(context)
+        self.sorting.rows_max = self.at_most.take().unwrap_or(usize::MAX);
+        self.sorting.open(context)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        batch.reset(self.sort.input.width());
-        if !self.filled {
-            self.fill(context)?;
-        }
-        hand_out(&mut self.rows, batch, context)
+        self.sorting.next(context, batch)
+    }
+
+    fn at_most(&mut self, rows: usize) {
+        self.at_most = Some(rows);
     }
 
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         if !self.sort.keys.iter().any(|key| key.value.is_volatile()) {
-            self.input.restrict(column, keys);
+            self.sorting.input.restrict(column, keys);
         }
+    }
+
+    fn has_vectors(&self) -> bool {
+        true
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.sorting.want(columns);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        self.sorting.next_vectors(context, rows_max, vectors)
     }
 }
 
 /// Drops repeated rows. They come out in the order of their values, as Firebird's do.
 pub(crate) struct DistinctOperator {
-    distinct: Arc<Distinct>,
-    input: Box<dyn Operator>,
-    rows: Sorted,
-    filled: bool,
+    sorting: Sorting,
 }
 
 impl DistinctOperator {
     pub(crate) fn new(distinct: &Arc<Distinct>, build: Build) -> DistinctOperator {
-        DistinctOperator {
-            input: build(&distinct.input),
-            rows: Sorted::empty(),
-            filled: false,
-            distinct: distinct.clone(),
-        }
-    }
-
-    fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(true, &context.budget);
-        let mut key = Vec::new();
-        for_each_row(self.input.as_mut(), self.distinct.input.width(), context, |row, context| {
-            key.clear();
-            for (value, collation) in row.iter().zip(&self.distinct.collations) {
-                append_key(value, &KeyPart { collation: *collation, ..KeyPart::default() }, &mut key)?;
-            }
-            sorter.push(&key, row.iter_mut().map(std::mem::take), &context.session.interrupt)
-        })?;
-        self.rows = sorter.finish(&context.session.interrupt)?;
-        self.filled = true;
-        Ok(())
+        let keys = SortKeys::of_columns(&distinct.collations);
+        DistinctOperator { sorting: Sorting::new(build(&distinct.input), distinct.input.width(), keys, true) }
     }
 }
 
 impl Operator for DistinctOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        self.sorting.open(context)
+    }
+
+    fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
+        self.sorting.next(context, batch)
+    }
+
+    fn has_vectors(&self) -> bool {
+        true
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.sorting.want(columns);
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        self.sorting.next_vectors(context, rows_max, vectors)
+    }
+}
+
+/// An input whose rows are put in order, all of them before the first is handed out.
+struct Sorting {
+    input: Box<dyn Operator>,
+    keys: SortKeys,
+    /// Whether rows with equal keys come once.
+    unique: bool,
+    /// So many rows will be asked for at most.
+    rows_max: usize,
+    /// The columns that are looked at, those of the keys among them.
+    wanted: Vec<bool>,
+    rows: Sorted<KeyedColumns>,
+    filled: bool,
+}
+
+/// Rows with their keys.
+struct WithKeys(Vectors, KeyBytes);
+
+impl Prepared for WithKeys {
+    fn size_bytes(&self) -> usize {
+        bytes_of(&self.0) + self.1.size_bytes()
+    }
+}
+
+impl Sorting {
+    fn new(input: Box<dyn Operator>, width: usize, keys: SortKeys, unique: bool) -> Sorting {
+        Sorting {
+            input,
+            keys,
+            unique,
+            rows_max: usize::MAX,
+            wanted: vec![true; width],
+            rows: Sorted::empty(),
+            filled: false,
+        }
+    }
+
+    fn want(&mut self, columns: &[bool]) {
+        self.wanted = columns.to_vec();
+        self.keys.want(&mut self.wanted);
+        self.input.want(&self.wanted);
+    }
+
+    fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
         self.rows = Sorted::empty();
+        self.keys.reset();
         self.input.open(context)
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {
-        batch.reset(self.distinct.input.width());
+        batch.reset(self.wanted.len());
         if !self.filled {
             self.fill(context)?;
         }
-        hand_out(&mut self.rows, batch, context)
+        self.rows.hand_out(batch, &context.session.interrupt)?;
+        Ok(!batch.is_empty())
     }
-}
 
-/// Calls `take` with each row of an operator, whose values it may take.
-fn for_each_row(
-    input: &mut dyn Operator,
-    width: usize,
-    context: &mut ExecutionContext<'_>,
-    mut take: impl FnMut(&mut [Value], &mut ExecutionContext<'_>) -> Result<()>,
-) -> Result<()> {
-    if input.has_vectors() {
-        let mut row = Vec::with_capacity(width);
-        return for_each(input, COLUMN_ROWS_MAX, context, |rows, context| {
-            for place in 0..rows.len() {
-                context.check_interrupt()?;
-                row.clear();
-                rows.read_row(place, &mut row);
-                take(&mut row, context)?;
-            }
-            Ok(())
-        });
-    }
-    let mut batch = Batch::new(width, BATCH_ROWS_MAX);
-    while input.next(context, &mut batch)? {
-        for place in 0..batch.len() {
-            context.check_interrupt()?;
-            take(batch.row_mut(place), context)?;
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        if !self.filled {
+            self.fill(context)?;
         }
+        *vectors = self.rows.take(rows_max, &self.wanted, &context.session.interrupt)?;
+        Ok(!vectors.is_empty())
     }
-    Ok(())
-}
 
-fn hand_out(rows: &mut Sorted, batch: &mut Batch, context: &ExecutionContext<'_>) -> Result<bool> {
-    rows.hand_out(batch, &context.session.interrupt)?;
-    Ok(!batch.is_empty())
-}
-
-/// Appends the bytes by which ORDER BY places a row.
-fn append_order_key(
-    keys: &[SortKey],
-    row: &[Value],
-    bytes: &mut Vec<u8>,
-    context: &mut ExecutionContext<'_>,
-) -> Result<()> {
-    for key in keys {
-        match key.value.peek(row, context) {
-            Some(value @ Value::Text(_)) => encode_order_key(value, &key.part, bytes)?,
-            Some(value) => append_key(value, &key.part, bytes)?,
-            None => match &key.value.evaluate(row, context)? {
-                value @ Value::Text(_) => encode_order_key(value, &key.part, bytes)?,
-                value => append_key(value, &key.part, bytes)?,
-            },
+    fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
+        let workers = context.session.parallel_workers();
+        let mut sorter = Sorter::by_columns(self.unique, self.rows_max, workers, &context.budget);
+        let keys = &mut self.keys;
+        if self.input.has_vectors() && keys.are_for_any_thread() {
+            let mut keys = keys.clone();
+            for_each_prepared(
+                self.input.as_mut(),
+                COLUMN_ROWS_MAX,
+                context,
+                move |rows, context| {
+                    let keys = keys.of(&rows, context)?;
+                    Ok(WithKeys(rows, keys))
+                },
+                |WithKeys(rows, keys), context| sorter.push_columns(rows, keys, &context.session.interrupt),
+            )?;
+        } else {
+            let take = |rows: Vectors, context: &mut ExecutionContext<'_>| {
+                let keys = keys.of(&rows, context)?;
+                sorter.push_columns(rows, keys, &context.session.interrupt)
+            };
+            for_each_by_columns(self.input.as_mut(), COLUMN_ROWS_MAX, &self.wanted, context, take)?;
         }
-    }
-    Ok(())
-}
-
-/// Appends a value to a key. BLOBs are ordered by their ids: their contents have no order, but equal ids are equal.
-pub(crate) fn append_key(value: &Value, part: &KeyPart, key: &mut Vec<u8>) -> Result<()> {
-    match value {
-        Value::Blob(id) => encode_key(&Value::integer(id.0.cast_signed()), part, key),
-        value => encode_key(value, part, key),
+        self.rows = sorter.finish(&context.session.interrupt)?;
+        self.filled = true;
+        Ok(())
     }
 }

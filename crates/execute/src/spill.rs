@@ -1,7 +1,8 @@
 //! Sorting more rows than memory should hold: sorted runs in temporary files, merged when they are read.
 //!
-//! Rows are sorted by a key of bytes; equal keys keep the order in which they came. Whatever goes through many rows looks
-//! at the interrupt. Memory and files are charged to the statement.
+//! Rows are sorted by a key of bytes; equal keys keep the order in which they came. In memory they are rows or columns
+//! ([`RowsInMemory`]), in files rows. Whatever goes through many rows looks at the interrupt. Memory and files are charged to the
+//! statement.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,22 +11,37 @@ use std::sync::Arc;
 use farbird_budget::{Reservation, StatementBudget};
 use farbird_session::Interrupt;
 use farbird_types::{Result, Value};
+use farbird_vector::Vectors;
 
-use crate::batch::Batch;
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::keyed_columns::{KeyedColumns, PUSHED_ROWS_MAX};
 use crate::keyed_rows::KeyedRows;
 use crate::row_stream::{RowReader, RowStream, StreamFile};
+use crate::rows_in_memory::RowsInMemory;
+use crate::sort_keys::KeyBytes;
 
 /// So many runs of one level are merged into one of the next, so that a row is written again a few times at most.
 const RUNS_MAX: usize = 64;
 
+/// Fewer rows are sorted before other threads would have begun.
+const THREADED_ROWS_MIN: usize = 1 << 15;
+/// Of so many more rows than are wanted the first ones are picked out.
+const SURPLUS_ROWS: usize = 1 << 14;
+
 /// Collects rows to be sorted.
-pub(crate) struct Sorter {
-    rows: KeyedRows,
+pub(crate) struct Sorter<M = KeyedRows> {
+    rows: M,
     memory: Reservation,
     /// Sorted runs. Those of the first level come from memory, those of each further one from runs of the level before.
     levels: Vec<Level>,
     /// Of rows with equal keys only the first is kept.
     unique: bool,
+    /// So many rows will be asked for at most.
+    rows_max: usize,
+    /// The key of the last row of so many: others must come before it.
+    bound: Option<Vec<u8>>,
+    /// How many threads may sort, the statement's own included.
+    workers: usize,
 }
 
 /// Runs in one file, oldest first.
@@ -35,8 +51,8 @@ struct Level {
 }
 
 /// Rows in order.
-pub(crate) struct Sorted {
-    memory: KeyedRows,
+pub(crate) struct Sorted<M = KeyedRows> {
+    memory: M,
     /// What the rows in memory are charged to: dropped with them.
     _reserved: Option<Reservation>,
     merge: Option<Merge>,
@@ -58,10 +74,10 @@ struct Head {
     row: Vec<Value>,
 }
 
-impl Sorter {
-    /// A sorter that is charged to a statement.
+impl Sorter<KeyedRows> {
+    /// A sorter of rows that is charged to a statement.
     pub(crate) fn new(unique: bool, budget: &Arc<StatementBudget>) -> Sorter {
-        Sorter { rows: KeyedRows::default(), memory: budget.reserve(), levels: Vec::new(), unique }
+        Sorter::of(unique, budget)
     }
 
     /// Takes a row.
@@ -86,12 +102,101 @@ impl Sorter {
         }
         Ok(())
     }
+}
+
+impl Sorter<KeyedColumns> {
+    /// A sorter of columns that is charged to a statement, of which so many rows will be asked for at most; so many threads
+    /// may sort them.
+    pub(crate) fn by_columns(
+        unique: bool,
+        rows_max: usize,
+        workers: usize,
+        budget: &Arc<StatementBudget>,
+    ) -> Sorter<KeyedColumns> {
+        Sorter { rows_max, workers, ..Sorter::of(unique, budget) }
+    }
+
+    /// Takes rows with their keys.
+    ///
+    /// # Errors
+    /// As [`Sorter::push`].
+    pub(crate) fn push_columns(
+        &mut self,
+        rows: Vectors,
+        keys: KeyBytes,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        interrupt.check()?;
+        let count = rows.len() as u32;
+        if let Some(bound) = &self.bound {
+            let places: Vec<u32> =
+                (0..count).filter(|row| keys.get(*row as usize) < bound.as_slice()).collect();
+            if places.len() < rows.len() {
+                let (rows, keys) = (rows.gather(&places), keys.gather(&places));
+                return self.push_all(rows, keys, interrupt);
+            }
+        }
+        self.push_all(rows, keys, interrupt)
+    }
+
+    fn push_all(&mut self, rows: Vectors, keys: KeyBytes, interrupt: &Interrupt) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let room = self.rows.room(&rows, &keys);
+        let has_room = rows.len() <= PUSHED_ROWS_MAX
+            && (self.memory.try_grow(room) || {
+                self.spill(interrupt)?;
+                self.memory.try_grow(room)
+            });
+        if !has_room && rows.len() > 1 {
+            let count = rows.len() as u32;
+            for places in [0..count / 2, count / 2..count] {
+                let places: Vec<u32> = places.collect();
+                self.push_all(rows.gather(&places), keys.gather(&places), interrupt)?;
+            }
+            return Ok(());
+        }
+        if !has_room {
+            self.memory.grow(room)?;
+        }
+        let taken = self.rows.push(rows, keys);
+        self.memory.shrink(room.saturating_sub(taken));
+        if self.rows.len() / 2 > self.rows_max.saturating_add(SURPLUS_ROWS / 2) {
+            self.keep_first(interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the first of the rows in memory, as many as will be asked for.
+    fn keep_first(&mut self, interrupt: &Interrupt) -> Result<()> {
+        self.sort(interrupt)?;
+        let (bound, bytes) = self.rows.keep_first(self.rows_max);
+        if self.levels.is_empty() {
+            self.bound = bound;
+        }
+        self.memory.resize(bytes)
+    }
+}
+
+impl<M: RowsInMemory> Sorter<M> {
+    fn of(unique: bool, budget: &Arc<StatementBudget>) -> Sorter<M> {
+        Sorter {
+            rows: M::none(unique),
+            memory: budget.reserve(),
+            levels: Vec::new(),
+            unique,
+            rows_max: usize::MAX,
+            bound: None,
+            workers: 1,
+        }
+    }
 
     /// Gives the rows in order.
     ///
     /// # Errors
     /// As [`Sorter::push`].
-    pub(crate) fn finish(mut self, interrupt: &Interrupt) -> Result<Sorted> {
+    pub(crate) fn finish(mut self, interrupt: &Interrupt) -> Result<Sorted<M>> {
         self.sort(interrupt)?;
         let mut memory = self.rows;
         // Those that have been merged most often are the oldest.
@@ -105,20 +210,24 @@ impl Sorter {
     }
 
     fn sort(&mut self, interrupt: &Interrupt) -> Result<()> {
-        self.rows.sort(interrupt)?;
+        let account = self.memory.budget().account();
+        let wanted = if self.rows.len() < THREADED_ROWS_MIN { 1 } else { self.workers };
+        let permits: Vec<_> = (1..wanted).map_while(|_| account.helping_thread()).collect();
+        self.rows.sort(permits.len(), interrupt)?;
         if self.unique {
             self.rows.keep_first_of_equals();
         }
+        self.rows.truncate(self.rows_max);
         Ok(())
     }
 
     /// Writes the rows in memory as a run.
     fn spill(&mut self, interrupt: &Interrupt) -> Result<()> {
-        if self.rows.is_empty() {
+        if self.rows.len() == 0 {
             return Ok(());
         }
         self.sort(interrupt)?;
-        let mut rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::replace(&mut self.rows, M::none(self.unique));
         self.add_run(0, || Ok(rows.next()), interrupt)?;
         drop(rows);
         self.memory.clear();
@@ -128,7 +237,7 @@ impl Sorter {
             // A new file for the next runs: this one goes with the runs in it.
             full.file = StreamFile::new(self.memory.budget())?;
             let readers = runs.iter().map(RowStream::read).collect();
-            let mut nothing = KeyedRows::default();
+            let mut nothing = M::none(false);
             let mut merge = Merge::start(readers, &mut nothing, self.unique, interrupt)?;
             self.add_run(level + 1, || merge.next(&mut nothing, interrupt), interrupt)?;
             level += 1;
@@ -156,10 +265,54 @@ impl Sorter {
     }
 }
 
-impl Sorted {
+impl Sorted<KeyedColumns> {
+    /// The values of the next row; its key takes the place of what is in `key`.
+    ///
+    /// # Errors
+    /// As [`Sorted::next`].
+    pub(crate) fn next_with(
+        &mut self,
+        key: &mut Vec<u8>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<Value>>> {
+        if self.merge.is_none()
+            && let Some(row) = self.memory.next_with(key)
+        {
+            return Ok(Some(row));
+        }
+        Ok(self.next(interrupt)?.map(|(next_key, row)| {
+            *key = next_key;
+            row
+        }))
+    }
+
+    /// The next rows by columns, those of `wanted`, so many at most; none at the end.
+    ///
+    /// # Errors
+    /// As [`Sorted::next`].
+    pub(crate) fn take(
+        &mut self,
+        rows_max: usize,
+        wanted: &[bool],
+        interrupt: &Interrupt,
+    ) -> Result<Vectors> {
+        if self.merge.is_none() {
+            let rows = self.memory.take(rows_max);
+            if rows.is_empty() {
+                self.let_go();
+            }
+            return Ok(rows);
+        }
+        let mut batch = Batch::new(wanted.len(), rows_max.min(BATCH_ROWS_MAX));
+        self.hand_out(&mut batch, interrupt)?;
+        Ok(Vectors::of_rows(batch.len(), batch.values(), wanted))
+    }
+}
+
+impl<M: RowsInMemory> Sorted<M> {
     /// No rows.
-    pub(crate) fn empty() -> Sorted {
-        Sorted { memory: KeyedRows::default(), _reserved: None, merge: None }
+    pub(crate) fn empty() -> Sorted<M> {
+        Sorted { memory: M::none(false), _reserved: None, merge: None }
     }
 
     /// The next row with its key.
@@ -205,7 +358,7 @@ impl Sorted {
 impl Merge {
     fn start(
         runs: Vec<RowReader>,
-        memory: &mut KeyedRows,
+        memory: &mut impl RowsInMemory,
         unique: bool,
         interrupt: &Interrupt,
     ) -> Result<Merge> {
@@ -220,7 +373,7 @@ impl Merge {
 
     fn next(
         &mut self,
-        memory: &mut KeyedRows,
+        memory: &mut impl RowsInMemory,
         interrupt: &Interrupt,
     ) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
         loop {
@@ -238,7 +391,7 @@ impl Merge {
         }
     }
 
-    fn read(&mut self, run: usize, memory: &mut KeyedRows) -> Result<Option<Head>> {
+    fn read(&mut self, run: usize, memory: &mut impl RowsInMemory) -> Result<Option<Head>> {
         let row = match self.runs.get_mut(run) {
             Some(reader) => reader.next()?,
             None => memory.next(),
@@ -310,6 +463,81 @@ mod tests {
         assert!(in_memory == in_files);
         assert!(in_memory.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         assert_eq!(sorted(numbers, true, 100_000).len(), 700);
+    }
+
+    /// As `sorted`, by columns, of rows that come in parts of so many.
+    fn sorted_columns(
+        numbers: &[u32],
+        unique: bool,
+        memory: u64,
+        rows_max: usize,
+        part: usize,
+    ) -> Vec<(u32, Value)> {
+        let interrupt = Interrupt::new();
+        let server = Account::server(Limits { statement_memory: memory, ..Limits::default() });
+        let budget = server.statement();
+        let mut sorter = Sorter::by_columns(unique, rows_max, 3, &budget);
+        for (number, numbers) in numbers.chunks(part).enumerate() {
+            let mut keys = KeyBytes::default();
+            let mut values = Vec::new();
+            for (place, key) in (number * part..).zip(numbers) {
+                keys.push(&key.to_be_bytes());
+                values.extend([
+                    Value::integer(place as i64),
+                    Value::text("text"),
+                    Value::integer(i64::from(*key)),
+                ]);
+            }
+            let rows = Vectors::of_rows(numbers.len(), &values, &[true; 3]);
+            sorter.push_columns(rows, keys, &interrupt).unwrap();
+        }
+        let mut sorted = sorter.finish(&interrupt).unwrap();
+        let mut found = Vec::new();
+        // By rows and by columns in turns.
+        let mut batch = Batch::new(3, 50);
+        loop {
+            let rows = sorted.take(300, &[true; 3], &interrupt).unwrap();
+            batch.reset(3);
+            sorted.hand_out(&mut batch, &interrupt).unwrap();
+            if rows.is_empty() && batch.is_empty() {
+                break;
+            }
+            let mut values = Vec::new();
+            (0..rows.len()).for_each(|row| rows.read_row(row, &mut values));
+            values.extend(batch.rows().flatten().cloned());
+            for row in values.chunks_exact(3) {
+                assert_eq!(row[1], Value::text("text"));
+                let Value::Integer { unscaled, .. } = row[2] else { panic!("{row:?}") };
+                found.push((u32::try_from(unscaled).unwrap(), row[0].clone()));
+            }
+        }
+        found.truncate(rows_max);
+        assert_eq!(budget.usage(Resource::Memory).used, 0);
+        assert_eq!(budget.usage(Resource::Temporary).used, 0);
+        assert!(budget.usage(Resource::Memory).peak <= memory);
+        found
+    }
+
+    #[test]
+    fn columns_are_sorted_as_rows_are() {
+        for keys in [700, 4_000_000_000] {
+            let numbers: Vec<u32> = (0..40_000u32).map(|n| n.wrapping_mul(2_654_435_761) % keys).collect();
+            for unique in [false, true] {
+                let expected = sorted(numbers.iter().copied(), unique, u64::MAX);
+                for (memory, part) in [(u64::MAX, 5_000), (u64::MAX, 300), (200_000, 5_000), (200_000, 7)] {
+                    assert!(
+                        sorted_columns(&numbers, unique, memory, usize::MAX, part) == expected,
+                        "{keys} {part}"
+                    );
+                }
+                for rows_max in [1, 100, 9_000].into_iter().filter(|_| !unique) {
+                    for memory in [u64::MAX, 200_000] {
+                        let found = sorted_columns(&numbers, unique, memory, rows_max, 3_000);
+                        assert!(found == expected[..rows_max], "{keys} {rows_max} {memory}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -65,6 +65,24 @@ impl Vectors {
         out.extend((0..self.width()).map(|position| self.value(row, position)));
     }
 
+    /// As [`Vectors::value`], of a row whose values nobody asks for again: texts are handed over.
+    pub fn take_value(&mut self, row: usize, position: usize) -> Value {
+        match self.columns.get_mut(position) {
+            Some(Some(Column::Values(values))) => values.get_mut(row).map(std::mem::take).unwrap_or_default(),
+            Some(Some(column)) => column.value(row).unwrap_or_default(),
+            _ => Value::Null,
+        }
+    }
+
+    /// Rows of several parts of the same width, each place a part and a row of it, in their order. As
+    /// [`Vectors::take_value`], no row is asked for twice. Columns that are not there in some part are not there.
+    #[must_use]
+    pub fn take_from(parts: &mut [Vectors], places: &[(u32, u32)]) -> Vectors {
+        let width = parts.first().map_or(0, Vectors::width);
+        let columns = (0..width).map(|position| take_column(parts, position, places)).collect();
+        Vectors { rows: places.len(), columns }
+    }
+
     /// Drops the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         if rows < self.rows {
@@ -267,6 +285,79 @@ impl Column<'static> {
     }
 }
 
+/// A column of rows of several parts; `None` if some part has none.
+fn take_column(parts: &mut [Vectors], position: usize, places: &[(u32, u32)]) -> Option<Column<'static>> {
+    let first = parts.iter().find(|part| !part.is_empty())?.column(position)?;
+    let plain = match first {
+        Column::Numbers(_, unit) => {
+            let unit = *unit;
+            operands(parts, position, |column| match column {
+                Column::Numbers(numbers, of_part) if *of_part == unit => Some(numbers),
+                _ => None,
+            })
+            .map(|numbers| Column::Numbers(gather_from(&numbers, places), unit))
+        }
+        Column::Doubles(_) => operands(parts, position, |column| match column {
+            Column::Doubles(doubles) => Some(doubles),
+            _ => None,
+        })
+        .map(|doubles| Column::Doubles(gather_from(&doubles, places))),
+        Column::Floats(_) => operands(parts, position, |column| match column {
+            Column::Floats(floats) => Some(floats),
+            _ => None,
+        })
+        .map(|floats| Column::Floats(gather_from(&floats, places))),
+        Column::Truths(_) | Column::Values(_) => None,
+    };
+    if plain.is_some() {
+        return plain;
+    }
+    if parts.iter().any(|part| !part.is_empty() && part.column(position).is_none()) {
+        return None;
+    }
+    let value = |(part, row): &(u32, u32)| {
+        parts.get_mut(*part as usize).map(|part| part.take_value(*row as usize, position)).unwrap_or_default()
+    };
+    Some(Column::of_values(places.iter().map(value).collect()))
+}
+
+/// A column of each part, if they are all of one kind; those of parts without rows do not count.
+fn operands<'p, T: Copy>(
+    parts: &'p [Vectors],
+    position: usize,
+    of_kind: impl Fn(&'p Column<'static>) -> Option<&'p Operand<'static, T>>,
+) -> Option<Vec<Option<&'p Operand<'static, T>>>> {
+    parts
+        .iter()
+        .map(|part| match part.is_empty() {
+            true => Some(None),
+            false => part.column(position).and_then(&of_kind).map(Some),
+        })
+        .collect()
+}
+
+fn gather_from<T: Copy + Default>(
+    parts: &[Option<&Operand<'static, T>>],
+    places: &[(u32, u32)],
+) -> Operand<'static, T> {
+    let part = |part: &u32| parts.get(*part as usize).copied().flatten();
+    let value = |(of, row): &(u32, u32)| match part(of).map(|part| &part.values) {
+        Some(Values::Many(values)) => values.get(*row as usize).copied().unwrap_or_default(),
+        Some(Values::One(value)) => *value,
+        None => T::default(),
+    };
+    let values = places.iter().map(value).collect();
+    let nulls = match parts.iter().flatten().all(|part| matches!(part.nulls, Nulls::None)) {
+        true => Nulls::None,
+        false => {
+            let is_null =
+                |(of, row): &(u32, u32)| part(of).is_none_or(|part| part.nulls.is_null(*row as usize));
+            Nulls::Some(Cow::Owned(places.iter().map(is_null).collect()))
+        }
+    };
+    Operand::many(values, nulls)
+}
+
 /// Values as numbers of a unit, if each is NULL or one.
 fn numbers_of(values: &[Value], unit: Unit) -> Option<Operand<'static, i64>> {
     let number = |value: &Value| match (value, unit) {
@@ -335,6 +426,11 @@ mod tests {
                 both.append(3, &Column::of_values(more.clone()), 3);
                 let expected: Vec<Value> = values.iter().chain(&more).cloned().collect();
                 assert_eq!(shown(&both, 6), format!("{expected:?}"));
+                let part = |values: &Vec<Value>| Vectors::of_rows(3, values, &[true]);
+                let mut parts = [part(&values), Vectors::default(), part(&more)];
+                let taken = Vectors::take_from(&mut parts, &[(2, 1), (0, 0), (2, 0), (0, 2)]);
+                let expected = [&more[1], &values[0], &more[0], &values[2]];
+                assert_eq!(shown(taken.column(0).unwrap(), 4), format!("{expected:?}"));
             }
         }
     }

@@ -21,35 +21,38 @@ use std::sync::Arc;
 
 use farbird_expression::ExecutionContext;
 use farbird_plan::Window;
-use farbird_types::{Error, Result, Value, isc};
+use farbird_types::{Error, Result, Value};
+use farbird_vector::Vectors;
 use partition::Partition;
 use results::{HandedOut, Results};
 
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::Batch;
 use crate::blob_keys::BlobKeys;
+use crate::column_source::COLUMN_ROWS_MAX;
+use crate::in_order::for_each_by_columns;
+use crate::keyed_columns::KeyedColumns;
 use crate::operator::{Build, Operator};
 use crate::row_buffer::BufferedRows;
+use crate::sort_keys::{SortKeys, window_key};
 use crate::spill::{Sorted, Sorter};
+
+/// Most rows that are handed out by columns at a time.
+const VECTOR_ROWS_MAX: usize = 1_024;
 
 /// Computes window functions. Rows come out in the window's order.
 pub(crate) struct WindowOperator {
     window: Arc<Window>,
     input: Box<dyn Operator>,
-    rows: Sorted,
-    /// The first row of the next partition.
-    head: Option<WindowRow>,
+    keys: SortKeys,
+    rows: Sorted<KeyedColumns>,
+    /// The first row of the next partition, and its key.
+    head: Option<Vec<Value>>,
+    key: Vec<u8>,
     /// The current partition, computed.
     finished: Finished,
     /// What the row behind those failed with.
     error: Option<Error>,
     filled: bool,
-}
-
-/// A row with its place in the order.
-struct WindowRow {
-    partition: Vec<u8>,
-    order: Vec<u8>,
-    values: Vec<Value>,
 }
 
 /// A partition with the results of each call, being handed out.
@@ -83,8 +86,10 @@ impl WindowOperator {
     pub(crate) fn new(window: &Arc<Window>, build: Build) -> WindowOperator {
         WindowOperator {
             input: build(&window.input),
+            keys: SortKeys::of_window(&window.partition, &window.order),
             rows: Sorted::empty(),
             head: None,
+            key: Vec::new(),
             finished: Finished::nothing(),
             error: None,
             filled: false,
@@ -93,53 +98,42 @@ impl WindowOperator {
     }
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
-        let mut sorter = Sorter::new(false, &context.budget);
-        let mut batch = Batch::new(self.window.input.width(), BATCH_ROWS_MAX);
-        let mut key = Vec::new();
+        let workers = context.session.parallel_workers();
+        let mut sorter = Sorter::by_columns(false, usize::MAX, workers, &context.budget);
         let mut blobs = BlobKeys::default();
-        while self.input.next(context, &mut batch)? {
-            for index in 0..batch.len() {
-                context.check_interrupt()?;
-                key.clear();
-                blobs.append_sort_key(&self.window.partition, batch.row(index), &mut key, context)?;
-                // The length of the partition's part stands last, where it does not disturb the order.
-                let length = u32::try_from(key.len()).map_err(|_| Error::new(isc::IMP_EXC))?;
-                blobs.append_sort_key(&self.window.order, batch.row(index), &mut key, context)?;
-                key.extend(length.to_le_bytes());
-                sorter.push(&key, batch.drain_row(index), &context.session.interrupt)?;
-            }
-        }
+        let keys = &mut self.keys;
+        let wanted = vec![true; self.window.input.width()];
+        for_each_by_columns(self.input.as_mut(), COLUMN_ROWS_MAX, &wanted, context, |rows, context| {
+            let keys = keys.of_contents(&rows, &mut blobs, context)?;
+            sorter.push_columns(rows, keys, &context.session.interrupt)
+        })?;
         self.rows = sorter.finish(&context.session.interrupt)?;
-        self.head = self.read(context)?;
+        self.head = self.rows.next_with(&mut self.key, &context.session.interrupt)?;
         self.filled = true;
         Ok(())
-    }
-
-    fn read(&mut self, context: &ExecutionContext<'_>) -> Result<Option<WindowRow>> {
-        let Some((mut key, values)) = self.rows.next(&context.session.interrupt)? else { return Ok(None) };
-        let tail = key.split_off(key.len().saturating_sub(4));
-        let length = tail.try_into().map_or(0, u32::from_le_bytes);
-        let order = key.split_off(key.len().min(length as usize));
-        Ok(Some(WindowRow { partition: key, order, values }))
     }
 
     /// Reads the rows of the next partition; `None` at the end.
     fn read_partition(&mut self, context: &ExecutionContext<'_>) -> Result<Option<Partition>> {
         let Some(first) = self.head.take() else { return Ok(None) };
         let mut partition = Partition::new(&context.budget);
-        let mut order = first.order;
-        partition.push(first.values, true)?;
+        let mut latest = self.key.clone();
+        partition.push(first, true)?;
         loop {
             context.check_interrupt()?;
-            match self.read(context)? {
-                Some(row) if row.partition == first.partition => {
-                    partition.push(row.values, row.order != order)?;
-                    order = row.order;
-                }
-                other => {
-                    self.head = other;
-                    return Ok(Some(partition));
-                }
+            let Some(row) = self.rows.next_with(&mut self.key, &context.session.interrupt)? else {
+                return Ok(Some(partition));
+            };
+            let (of_latest, latest_order) = window_key(&latest);
+            let (of_row, order) = window_key(&self.key);
+            if of_row != of_latest {
+                self.head = Some(row);
+                return Ok(Some(partition));
+            }
+            let is_new = order != latest_order;
+            partition.push(row, is_new)?;
+            if is_new {
+                std::mem::swap(&mut latest, &mut self.key);
             }
         }
     }
@@ -175,9 +169,32 @@ impl Operator for WindowOperator {
     fn open(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.filled = false;
         self.head = None;
+        self.keys.reset();
         self.finished = Finished::nothing();
         self.error = None;
         self.input.open(context)
+    }
+
+    fn has_vectors(&self) -> bool {
+        true
+    }
+
+    fn next_vectors(
+        &mut self,
+        context: &mut ExecutionContext<'_>,
+        rows_max: usize,
+        vectors: &mut Vectors,
+    ) -> Result<bool> {
+        let mut batch = Batch::new(0, rows_max.min(VECTOR_ROWS_MAX));
+        if let Err(error) = self.next(context, &mut batch) {
+            // The rows before it come first.
+            self.error = Some(error);
+        }
+        *vectors = Vectors::of_rows(batch.len(), batch.values(), &vec![true; batch.width()]);
+        match self.error.take_if(|_| vectors.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(!vectors.is_empty()),
+        }
     }
 
     fn next(&mut self, context: &mut ExecutionContext<'_>, batch: &mut Batch) -> Result<bool> {

@@ -68,6 +68,30 @@ pub fn encode_key(value: &Value, part: &KeyPart, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// As [`encode_key`] for an exact number without its point, the day of a date, the time of a day; `None` is NULL.
+pub fn encode_number_key(number: Option<i64>, part: &KeyPart, out: &mut Vec<u8>) {
+    out.extend(marker(number.is_none(), part.nulls));
+    let from = out.len();
+    match number {
+        Some(number) => append_integer(number, out),
+        None if part.nulls == NullsPosition::Lowest => out.push(NULL),
+        None => {}
+    }
+    complement_from(from, part.descending, out);
+}
+
+/// As [`encode_key`] for a FLOAT or DOUBLE PRECISION; `None` is NULL.
+pub fn encode_double_key(number: Option<f64>, part: &KeyPart, out: &mut Vec<u8>) {
+    out.extend(marker(number.is_none(), part.nulls));
+    let from = out.len();
+    match number {
+        Some(number) => append_double(number, out),
+        None if part.nulls == NullsPosition::Lowest => out.push(NULL),
+        None => {}
+    }
+    complement_from(from, part.descending, out);
+}
+
 /// Appends `value` as the next part of the key by which ORDER BY places it: as [`encode_key`], but equal texts of an
 /// insensitive collation come by their accents and case ([`collation::append_order_key`]).
 ///

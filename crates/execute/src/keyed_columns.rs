@@ -1,0 +1,340 @@
+//! Rows in memory by columns, with the keys that order them.
+//!
+//! Rows stay where they came, in parts of some thousand, until they are handed out. What is sorted are small entries that begin
+//! with the first bytes of their key: most comparisons look no further.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, Hasher};
+
+use farbird_session::Interrupt;
+use farbird_types::{Result, Value};
+use farbird_vector::Vectors;
+
+use crate::batch::Batch;
+use crate::folded_hash::FoldedState;
+use crate::join_columns::bytes_of;
+use crate::ordering::sort_by_threads;
+use crate::rows_in_memory::RowsInMemory;
+use crate::sort_keys::KeyBytes;
+
+/// A part with so many rows takes no more.
+const PART_ROWS: usize = 8_192;
+/// Bytes of a key that stand in its entry.
+const PREFIX_BYTES: usize = 16;
+/// No entry, in the table of those that there are.
+const NONE: u32 = u32::MAX;
+/// After so many rows without repeated ones among them nobody looks for those any more before the rows are sorted.
+const LOOKED_AT_MIN: usize = 1 << 15;
+
+/// Rows with keys.
+#[derive(Default)]
+pub(crate) struct KeyedColumns {
+    parts: Vec<Vectors>,
+    /// The keys of each part's rows.
+    keys: Vec<KeyBytes>,
+    entries: Vec<Entry>,
+    /// How many have been handed out.
+    place: usize,
+    seen: Option<Seen>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// The first bytes of the key as numbers, zeros behind a shorter one.
+    prefix: [u64; 2],
+    part: u32,
+    row: u16,
+    /// The length of the key, if it is not more.
+    length: u16,
+}
+
+/// The entries by their keys, while rows with keys that are there already are dropped as they come.
+struct Seen {
+    state: FoldedState,
+    /// Numbers of entries at the places that hashes of their keys say, or behind; a power of two, half of them empty.
+    places: Vec<u32>,
+    looked_at: usize,
+}
+
+impl KeyedColumns {
+    /// How many bytes more it takes at most in memory with further rows: what is needed to sort included.
+    pub(crate) fn room(&self, rows: &Vectors, keys: &KeyBytes) -> usize {
+        // Parts that grow may have room for as many again.
+        2 * (bytes_of(rows) + keys.size_bytes()) + rows.len() * self.entry_bytes()
+    }
+
+    fn entry_bytes(&self) -> usize {
+        // Both the vector and the table double when they grow.
+        let seen = if self.seen.is_some() { 4 * size_of::<u32>() } else { 0 };
+        2 * size_of::<Entry>() + seen
+    }
+
+    /// Appends rows; gives by how much it has grown.
+    pub(crate) fn push(&mut self, rows: Vectors, keys: KeyBytes) -> usize {
+        if self.seen.is_some() {
+            return self.push_unseen(&rows, &keys);
+        }
+        let bytes = self.entry_bytes() * rows.len();
+        let part = self.part();
+        for row in 0..rows.len() {
+            self.push_entry(part, keys.get(row));
+        }
+        let (Some(own), Some(own_keys)) = (self.parts.get_mut(part), self.keys.get_mut(part)) else {
+            return bytes;
+        };
+        if own.is_empty() {
+            let taken = bytes + bytes_of(&rows) + keys.size_bytes();
+            (*own, *own_keys) = (rows, keys);
+            return taken;
+        }
+        let taken = bytes + 2 * (bytes_of(&rows) + keys.size_bytes());
+        (0..keys.len()).for_each(|row| own_keys.push(keys.get(row)));
+        own.append(rows);
+        taken
+    }
+
+    /// Appends those rows whose keys are not there yet.
+    fn push_unseen(&mut self, rows: &Vectors, keys: &KeyBytes) -> usize {
+        let part = self.part();
+        let mut fresh = Vec::new();
+        let mut key_bytes = 0;
+        for row in 0..rows.len() {
+            let key = keys.get(row);
+            if self.note(key) {
+                fresh.push(row as u32);
+                key_bytes += key.len() + size_of::<usize>();
+                self.push_entry(part, key);
+                if let Some(own) = self.keys.get_mut(part) {
+                    own.push(key);
+                }
+            }
+        }
+        let Some(own) = self.parts.get_mut(part) else { return 0 };
+        let fresh = rows.gather(&fresh);
+        let taken = 2 * (bytes_of(&fresh) + key_bytes);
+        let count = fresh.len();
+        own.append(fresh);
+        let bytes = taken + count * self.entry_bytes();
+        if let Some(seen) = &mut self.seen {
+            seen.looked_at += rows.len();
+            // Looking for what hardly ever repeats costs more than sorting it.
+            if seen.looked_at >= LOOKED_AT_MIN && self.entries.len() > seen.looked_at / 10 * 9 {
+                self.seen = None;
+            }
+        }
+        bytes
+    }
+
+    /// Notes the key of the next entry; false if there is one with it already.
+    fn note(&mut self, key: &[u8]) -> bool {
+        let next = self.entries.len();
+        let Some(mut seen) = self.seen.take() else { return true };
+        if seen.places.len() < 2 * (next + 1) {
+            seen.places = vec![NONE; (4 * (next + 1)).next_power_of_two()];
+            for (number, entry) in (0..).zip(&self.entries) {
+                let mut place = seen.place(self.key(entry));
+                while seen.places.get(place).is_some_and(|known| *known != NONE) {
+                    place = (place + 1) & (seen.places.len() - 1);
+                }
+                if let Some(free) = seen.places.get_mut(place) {
+                    *free = number;
+                }
+            }
+        }
+        let mut place = seen.place(key);
+        let is_new = loop {
+            match seen.places.get_mut(place) {
+                Some(known) if *known == NONE => {
+                    *known = next as u32;
+                    break true;
+                }
+                Some(known) => {
+                    let entry = self.entries.get(*known as usize);
+                    if entry.is_some_and(|entry| self.key(entry) == key) {
+                        break false;
+                    }
+                    place = (place + 1) & (seen.places.len() - 1);
+                }
+                None => break true,
+            }
+        };
+        self.seen = Some(seen);
+        is_new
+    }
+
+    /// The part that takes the next rows.
+    fn part(&mut self) -> usize {
+        if self.parts.last().is_none_or(|last| last.len() >= PART_ROWS) {
+            self.parts.push(Vectors::default());
+            self.keys.push(KeyBytes::default());
+        }
+        self.parts.len() - 1
+    }
+
+    /// Appends the entry of the next row of a part.
+    fn push_entry(&mut self, part: usize, key: &[u8]) {
+        let row = match self.entries.last() {
+            Some(last) if last.part as usize == part => last.row + 1,
+            _ => 0,
+        };
+        let length = u16::try_from(key.len()).unwrap_or(u16::MAX);
+        self.entries.push(Entry { prefix: prefix(key), part: part as u32, row, length });
+    }
+
+    fn key(&self, entry: &Entry) -> &[u8] {
+        key_of(&self.keys, entry)
+    }
+
+    /// Of rows in order the first so many are kept, where they take no more than they need; gives the key of the last one, and what
+    /// they take.
+    pub(crate) fn keep_first(&mut self, rows: usize) -> (Option<Vec<u8>>, usize) {
+        self.entries.truncate(rows);
+        let bound = self.entries.last().map(|last| self.key(last).to_vec());
+        let mut kept = KeyedColumns::default();
+        let mut bytes = 0;
+        for entries in self.entries.chunks(PART_ROWS) {
+            let mut keys = KeyBytes::default();
+            entries.iter().for_each(|entry| keys.push(key_of(&self.keys, entry)));
+            let places: Vec<(u32, u32)> = entries.iter().map(Entry::place).collect();
+            bytes += kept.push(Vectors::take_from(&mut self.parts, &places), keys);
+        }
+        *self = kept;
+        (bound, bytes)
+    }
+
+    /// The next rows in order, so many at most; none at the end.
+    pub(crate) fn take(&mut self, rows_max: usize) -> Vectors {
+        let end = self.entries.len().min(self.place.saturating_add(rows_max));
+        let entries = self.entries.get(self.place..end).unwrap_or_default();
+        let places: Vec<(u32, u32)> = entries.iter().map(Entry::place).collect();
+        self.place = end;
+        Vectors::take_from(&mut self.parts, &places)
+    }
+
+    /// The values of the next row; its key takes the place of what is in `key`.
+    pub(crate) fn next_with(&mut self, key: &mut Vec<u8>) -> Option<Vec<Value>> {
+        let entry = self.advance()?;
+        key.clear();
+        key.extend_from_slice(self.key(&entry));
+        Some(self.take_values(entry).collect())
+    }
+
+    fn take_values(&mut self, entry: Entry) -> impl Iterator<Item = Value> {
+        let part = self.parts.get_mut(entry.part as usize);
+        let width = part.as_ref().map_or(0, |part| part.width());
+        let mut rows = part.into_iter();
+        let rows = rows.next();
+        TakenRow { rows, row: entry.row as usize, position: 0, width }
+    }
+
+    fn advance(&mut self) -> Option<Entry> {
+        let entry = self.entries.get(self.place).copied()?;
+        self.place += 1;
+        Some(entry)
+    }
+}
+
+/// The values of a row, which nobody asks for again.
+struct TakenRow<'a> {
+    rows: Option<&'a mut Vectors>,
+    row: usize,
+    position: usize,
+    width: usize,
+}
+
+impl Iterator for TakenRow<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        if self.position >= self.width {
+            return None;
+        }
+        self.position += 1;
+        self.rows.as_mut().map(|rows| rows.take_value(self.row, self.position - 1))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.width - self.position, Some(self.width - self.position))
+    }
+}
+
+impl RowsInMemory for KeyedColumns {
+    fn none(unique: bool) -> KeyedColumns {
+        let seen = Seen { state: FoldedState::new(), places: Vec::new(), looked_at: 0 };
+        KeyedColumns { seen: unique.then_some(seen), ..KeyedColumns::default() }
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len() - self.place
+    }
+
+    fn sort(&mut self, helping: usize, interrupt: &Interrupt) -> Result<()> {
+        self.seen = None;
+        let keys = &self.keys;
+        sort_by_threads(&mut self.entries, |left, right| compare(keys, left, right), helping, interrupt)
+    }
+
+    fn keep_first_of_equals(&mut self) {
+        let keys = &self.keys;
+        self.entries.dedup_by(|later, earlier| compare(keys, later, earlier).is_eq());
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.entries.truncate(rows);
+    }
+
+    fn next(&mut self) -> Option<(Vec<u8>, Vec<Value>)> {
+        let entry = self.advance()?;
+        let key = self.key(&entry).to_vec();
+        Some((key, self.take_values(entry).collect()))
+    }
+
+    fn hand_out(&mut self, batch: &mut Batch) {
+        while !batch.is_full()
+            && let Some(entry) = self.advance()
+        {
+            batch.push(self.take_values(entry));
+        }
+    }
+}
+
+impl Entry {
+    fn place(&self) -> (u32, u32) {
+        (self.part, u32::from(self.row))
+    }
+}
+
+impl Seen {
+    fn place(&self, key: &[u8]) -> usize {
+        let mut hasher = self.state.build_hasher();
+        hasher.write(key);
+        hasher.write_usize(key.len());
+        hasher.finish() as usize & (self.places.len() - 1)
+    }
+}
+
+/// How many rows may be appended at a time.
+pub(crate) const PUSHED_ROWS_MAX: usize = u16::MAX as usize - PART_ROWS;
+
+fn key_of<'a>(keys: &'a [KeyBytes], entry: &Entry) -> &'a [u8] {
+    keys.get(entry.part as usize).map(|keys| keys.get(entry.row as usize)).unwrap_or_default()
+}
+
+fn prefix(key: &[u8]) -> [u64; 2] {
+    let mut bytes = [0; PREFIX_BYTES];
+    bytes.iter_mut().zip(key).for_each(|(place, byte)| *place = *byte);
+    let prefix = u128::from_be_bytes(bytes);
+    [(prefix >> 64) as u64, prefix as u64]
+}
+
+#[inline]
+fn compare(keys: &[KeyBytes], left: &Entry, right: &Entry) -> Ordering {
+    left.prefix.cmp(&right.prefix).then_with(|| {
+        let in_prefix = |entry: &Entry| entry.length as usize <= PREFIX_BYTES;
+        if in_prefix(left) && in_prefix(right) {
+            // They differ at most in zeros at their ends.
+            return left.length.cmp(&right.length);
+        }
+        key_of(keys, left).cmp(key_of(keys, right))
+    })
+}
