@@ -3,8 +3,8 @@
 //! Groups are kept in memory and handed out in the order of their keys (as Firebird does too). When that is used up,
 //! rows of further groups are sorted by key, in files if need be, and grouped as they are read.
 //!
-//! Of rows that come by columns keys and arguments are computed by columns; of others, and where computing by columns
-//! fails, row by row.
+//! Of rows that come by columns keys and arguments are computed by columns, by any thread, before one thread groups the rows in their
+//! order; of others, and where computing by columns fails, row by row.
 
 use std::sync::Arc;
 
@@ -17,10 +17,12 @@ use farbird_vector::{Column, Failed, Vectors};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::column_source::{COLUMN_ROWS_MAX, COLUMN_ROWS_MIN};
 use crate::groups::{CallColumns, Group, GroupTable, OrderedGroups};
-use crate::in_order::for_each;
+use crate::in_order::{Prepared, for_each, for_each_prepared};
+use crate::join_columns::bytes_of;
 use crate::key_filter::KeyFilter;
 use crate::operator::{Build, Operator};
 use crate::spill::{Sorted, Sorter};
+use crate::stage::is_for_any_thread;
 use crate::vector::{ColumnKind, Program, Rows};
 
 pub(crate) use crate::groups::RunningCall;
@@ -70,7 +72,6 @@ impl AggregateOperator {
 
     fn fill(&mut self, context: &mut ExecutionContext<'_>) -> Result<()> {
         let mut filling = Filling {
-            aggregate: &self.aggregate,
             groups: GroupTable::new(&self.aggregate, context.budget.reserve()),
             overflow: Sorter::new(false, &context.budget),
         };
@@ -85,10 +86,20 @@ impl AggregateOperator {
                 }
             }
             Input::Vectors(input) => {
-                let mut programs = None;
-                for_each(input.as_mut(), COLUMN_ROWS_MAX, context, |vectors, context| {
-                    filling.add_vectors(&vectors, &mut programs, context)
-                })?;
+                let mut computing = Computing { aggregate: self.aggregate.clone(), programs: None };
+                if expressions(&self.aggregate).all(is_for_any_thread) {
+                    for_each_prepared(
+                        input.as_mut(),
+                        COLUMN_ROWS_MAX,
+                        context,
+                        move |vectors, context| Ok(computing.compute(vectors, context)),
+                        |rows, context| filling.add_computed(&rows, context),
+                    )?;
+                } else {
+                    for_each(input.as_mut(), COLUMN_ROWS_MAX, context, |vectors, context| {
+                        filling.add_computed(&computing.compute(vectors, context), context)
+                    })?;
+                }
             }
         }
         self.memory = Some(filling.groups.take_memory());
@@ -133,13 +144,12 @@ impl AggregateOperator {
 }
 
 /// Groups being filled.
-struct Filling<'a> {
-    aggregate: &'a Arc<Aggregate>,
+struct Filling {
     groups: GroupTable,
     overflow: Sorter,
 }
 
-impl Filling<'_> {
+impl Filling {
     fn add_row(&mut self, row: &[Value], context: &mut ExecutionContext<'_>) -> Result<()> {
         let (keys, order) = self.groups.keys_of(row, context)?;
         if !self.groups.add_row(keys, &order, row, context)? {
@@ -149,52 +159,122 @@ impl Filling<'_> {
     }
 
     /// Takes rows that an operator has handed out.
-    fn add_vectors(
-        &mut self,
-        vectors: &Vectors,
-        programs: &mut Option<(Vec<ColumnKind>, Option<AggregatePrograms>)>,
-        context: &mut ExecutionContext<'_>,
-    ) -> Result<()> {
+    fn add_computed(&mut self, rows: &ComputedRows, context: &mut ExecutionContext<'_>) -> Result<()> {
         context.check_interrupt()?;
-        let kinds = ColumnKind::of_vectors(vectors);
-        let is_compiled = programs.as_ref().is_some_and(|(compiled, _)| *compiled == kinds);
-        if !is_compiled && vectors.len() < COLUMN_ROWS_MIN {
-            *programs = None;
-        } else if !is_compiled {
-            let compiled = AggregatePrograms::compile(self.aggregate, &kinds, context);
-            *programs = Some((kinds, compiled));
+        let vectors = &rows.vectors;
+        let mut row = Vec::new();
+        let Some((keys, calls)) = rows.columns() else {
+            return (0..vectors.len()).try_for_each(|place| {
+                context.check_interrupt()?;
+                rows.read_row(place, &mut row);
+                self.add_row(&row, context)
+            });
+        };
+        for place in self.groups.add_columns(vectors.len(), &keys, &calls, context)? {
+            context.check_interrupt()?;
+            rows.read_row(place as usize, &mut row);
+            let (_, order) = self.groups.keys_of(&row, context)?;
+            self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)?;
         }
-        let computed = match programs {
-            Some((_, Some(programs))) => programs.run(&Rows::of(vectors), context),
+        Ok(())
+    }
+}
+
+/// Computes keys and arguments of rows.
+#[derive(Clone)]
+struct Computing {
+    aggregate: Arc<Aggregate>,
+    /// Compiled for columns of these kinds.
+    programs: Option<(Vec<ColumnKind>, Option<AggregatePrograms>)>,
+}
+
+/// Rows with what was computed of them.
+struct ComputedRows {
+    /// The rows' columns, and behind them those that were computed.
+    vectors: Vectors,
+    /// How many columns the rows have.
+    width: usize,
+    /// Where keys and arguments stand; `None`: they are to be computed row by row.
+    places: Option<AggregatePlaces>,
+}
+
+/// Columns of keys, and of arguments and FILTER of each call.
+struct AggregatePlaces {
+    keys: Vec<usize>,
+    calls: Vec<(Vec<usize>, Option<usize>)>,
+}
+
+impl Prepared for ComputedRows {
+    fn size_bytes(&self) -> usize {
+        bytes_of(&self.vectors)
+    }
+}
+
+impl ComputedRows {
+    fn columns(&self) -> Option<(Vec<Column<'_>>, Vec<CallColumns<'_>>)> {
+        let AggregatePlaces { keys, calls } = self.places.as_ref()?;
+        let columns = |places: &[usize]| -> Option<Vec<Column<'_>>> {
+            places.iter().map(|place| Some(self.vectors.column(*place)?.borrowed())).collect()
+        };
+        let call = |(arguments, filter): &(Vec<usize>, Option<usize>)| {
+            let filter = match filter.map(|place| self.vectors.column(place)) {
+                None => None,
+                Some(Some(Column::Truths(truths))) => Some(truths.clone()),
+                Some(_) => return None,
+            };
+            Some(CallColumns { arguments: columns(arguments)?, filter })
+        };
+        Some((columns(keys)?, calls.iter().map(call).collect::<Option<_>>()?))
+    }
+
+    /// The values of a row, which take the place of what is in `row`.
+    fn read_row(&self, place: usize, row: &mut Vec<Value>) {
+        row.clear();
+        row.extend((0..self.width).map(|position| self.vectors.value(place, position)));
+    }
+}
+
+impl Computing {
+    fn compute(&mut self, vectors: Vectors, context: &mut ExecutionContext<'_>) -> ComputedRows {
+        let width = vectors.width();
+        let kinds = ColumnKind::of_vectors(&vectors);
+        let is_compiled = self.programs.as_ref().is_some_and(|(compiled, _)| *compiled == kinds);
+        if !is_compiled && vectors.len() < COLUMN_ROWS_MIN {
+            self.programs = None;
+        } else if !is_compiled {
+            let compiled = AggregatePrograms::compile(&self.aggregate, &kinds, context);
+            self.programs = Some((kinds, compiled));
+        }
+        let computed = match &self.programs {
+            Some((_, Some(programs))) => programs.run(&vectors, context),
             _ => Err(Failed),
         };
-        let mut row = Vec::new();
         match computed {
-            Ok((keys, calls)) => {
-                for place in self.groups.add_columns(vectors.len(), &keys, &calls, context)? {
-                    context.check_interrupt()?;
-                    row.clear();
-                    vectors.read_row(place as usize, &mut row);
-                    let (_, order) = self.groups.keys_of(&row, context)?;
-                    self.overflow.push(&order, row.iter().cloned(), &context.session.interrupt)?;
-                }
-                Ok(())
+            Ok((more, places)) => {
+                let rows = vectors.len();
+                let mut columns = vectors.into_columns();
+                columns.extend(more.into_iter().map(Some));
+                ComputedRows { vectors: Vectors::new(rows, columns), width, places: Some(places) }
             }
-            Err(Failed) => (0..vectors.len()).try_for_each(|place| {
-                context.check_interrupt()?;
-                row.clear();
-                vectors.read_row(place, &mut row);
-                self.add_row(&row, context)
-            }),
+            Err(Failed) => ComputedRows { vectors, width, places: None },
         }
     }
 }
 
 /// Keys and arguments, compiled.
+#[derive(Clone)]
 struct AggregatePrograms {
-    keys: Vec<Program>,
+    keys: Vec<Source>,
     /// Arguments and FILTER of each call.
-    calls: Vec<(Vec<Program>, Option<Program>)>,
+    calls: Vec<(Vec<Source>, Option<Program>)>,
+}
+
+/// Where values come from.
+#[derive(Clone)]
+enum Source {
+    /// They are a column of the rows.
+    Column(usize),
+    Program(Box<Program>),
 }
 
 impl AggregatePrograms {
@@ -203,13 +283,17 @@ impl AggregatePrograms {
         kinds: &[ColumnKind],
         context: &mut ExecutionContext<'_>,
     ) -> Option<AggregatePrograms> {
-        let mut values = |expressions: &mut dyn Iterator<Item = &Expression>| -> Option<Vec<Program>> {
-            expressions.map(|expression| Program::value(expression, kinds, context)).collect()
+        let mut sources = |expressions: &mut dyn Iterator<Item = &Expression>| -> Option<Vec<Source>> {
+            let source = |expression: &Expression| match expression {
+                Expression::Column(position) => Some(Source::Column(*position)),
+                _ => Some(Source::Program(Box::new(Program::value(expression, kinds, context)?))),
+            };
+            expressions.map(source).collect()
         };
-        let keys = values(&mut aggregate.keys.iter().map(|key| &key.value))?;
+        let keys = sources(&mut aggregate.keys.iter().map(|key| &key.value))?;
         let mut calls = Vec::with_capacity(aggregate.calls.len());
         for call in &aggregate.calls {
-            calls.push((values(&mut call.arguments.iter())?, None));
+            calls.push((sources(&mut call.arguments.iter())?, None));
         }
         for ((_, filter), call) in calls.iter_mut().zip(&aggregate.calls) {
             if let Some(condition) = &call.filter {
@@ -219,26 +303,36 @@ impl AggregatePrograms {
         Some(AggregatePrograms { keys, calls })
     }
 
-    fn run<'a>(
+    /// The columns that are computed of rows, to stand behind theirs, and where all of them stand then.
+    fn run(
         &self,
-        rows: &Rows<'a>,
+        vectors: &Vectors,
         context: &mut ExecutionContext<'_>,
-    ) -> std::result::Result<(Vec<Column<'a>>, Vec<CallColumns<'a>>), Failed> {
-        let mut run = |programs: &[Program]| -> std::result::Result<Vec<Column<'a>>, Failed> {
-            programs.iter().map(|program| program.run(rows, context)).collect()
+    ) -> std::result::Result<(Vec<Column<'static>>, AggregatePlaces), Failed> {
+        let rows = Rows::of(vectors);
+        let mut computed = Vec::new();
+        let mut run = |program: &Program| -> std::result::Result<usize, Failed> {
+            computed.push(program.run(&rows, context)?.into_owned(vectors.len()));
+            Ok(vectors.width() + computed.len() - 1)
         };
-        let keys = run(&self.keys)?;
+        let mut places = |sources: &[Source]| -> std::result::Result<Vec<usize>, Failed> {
+            let place = |source: &Source| match source {
+                Source::Column(position) => vectors.column(*position).map(|_| *position).ok_or(Failed),
+                Source::Program(program) => run(program),
+            };
+            sources.iter().map(place).collect()
+        };
+        let keys = places(&self.keys)?;
         let mut calls = Vec::with_capacity(self.calls.len());
-        for (arguments, filter) in &self.calls {
-            calls.push(CallColumns { arguments: run(arguments)?, filter: None });
-            if let (Some(filter), Some(call)) = (filter, calls.last_mut()) {
-                call.filter = match run(std::slice::from_ref(filter))?.pop() {
-                    Some(Column::Truths(truths)) => Some(truths),
-                    _ => return Err(Failed),
-                };
+        for (arguments, _) in &self.calls {
+            calls.push((places(arguments)?, None));
+        }
+        for ((_, place), (_, filter)) in calls.iter_mut().zip(&self.calls) {
+            if let Some(filter) = filter {
+                *place = Some(run(filter)?);
             }
         }
-        Ok((keys, calls))
+        Ok((computed, AggregatePlaces { keys, calls }))
     }
 }
 

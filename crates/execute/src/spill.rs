@@ -172,9 +172,7 @@ impl Sorter<KeyedColumns> {
     fn keep_first(&mut self, interrupt: &Interrupt) -> Result<()> {
         self.sort(interrupt)?;
         let (bound, bytes) = self.rows.keep_first(self.rows_max);
-        if self.levels.is_empty() {
-            self.bound = bound;
-        }
+        self.bound = bound;
         self.memory.resize(bytes)
     }
 }
@@ -190,6 +188,17 @@ impl<M: RowsInMemory> Sorter<M> {
             bound: None,
             workers: 1,
         }
+    }
+
+    /// As [`Sorter::finish`], for one who keeps what he takes: if not all rows have room in memory he has all of it.
+    ///
+    /// # Errors
+    /// As [`Sorter::push`].
+    pub(crate) fn finish_for_keeping(mut self, interrupt: &Interrupt) -> Result<Sorted<M>> {
+        if !self.levels.is_empty() {
+            self.spill(interrupt)?;
+        }
+        self.finish(interrupt)
     }
 
     /// Gives the rows in order.

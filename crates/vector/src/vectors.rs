@@ -145,6 +145,20 @@ impl<T: Copy + Default> Operand<'_, T> {
 }
 
 impl<T: Copy + Default> Operand<'_, T> {
+    /// The same, for whoever looks at it for a while.
+    fn borrowed(&self) -> Operand<'_, T> {
+        let values = match &self.values {
+            Values::One(value) => Values::One(*value),
+            Values::Many(values) => Values::Many(Cow::Borrowed(&**values)),
+        };
+        let nulls = match &self.nulls {
+            Nulls::None => Nulls::None,
+            Nulls::All => Nulls::All,
+            Nulls::Some(nulls) => Nulls::Some(Cow::Borrowed(&**nulls)),
+        };
+        Operand { values, nulls }
+    }
+
     /// A value for each of so many rows.
     fn into_owned(self, rows: usize) -> Operand<'static, T> {
         let values = match self.values {
@@ -202,6 +216,18 @@ impl Column<'_> {
                 let value = |place: &u32| values.get(*place as usize).cloned().unwrap_or_default();
                 Column::Values(places.iter().map(value).collect())
             }
+        }
+    }
+
+    /// The same, for whoever looks at it for a while.
+    #[must_use]
+    pub fn borrowed(&self) -> Column<'_> {
+        match self {
+            Column::Numbers(numbers, unit) => Column::Numbers(numbers.borrowed(), *unit),
+            Column::Doubles(doubles) => Column::Doubles(doubles.borrowed()),
+            Column::Floats(floats) => Column::Floats(floats.borrowed()),
+            Column::Truths(truths) => Column::Truths(truths.clone()),
+            Column::Values(values) => Column::Values(values.clone()),
         }
     }
 

@@ -107,7 +107,7 @@ impl WindowOperator {
             let keys = keys.of_contents(&rows, &mut blobs, context)?;
             sorter.push_columns(rows, keys, &context.session.interrupt)
         })?;
-        self.rows = sorter.finish(&context.session.interrupt)?;
+        self.rows = sorter.finish_for_keeping(&context.session.interrupt)?;
         self.head = self.rows.next_with(&mut self.key, &context.session.interrupt)?;
         self.filled = true;
         Ok(())
