@@ -24,6 +24,10 @@ use crate::speculation::Speculator;
 /// Bytes that may wait to be understood before the program is not read from any more.
 const UNREAD_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes for the program that are made without a look at whether it takes any: compressed requests can be a thousand times longer than what
+/// came.
+const UNTAKEN_BYTES_MAX: usize = 256 << 10;
+
 /// One program's connection: Firebird's protocol on one side, messages on the other.
 #[derive(Debug)]
 pub struct Program {
@@ -240,12 +244,16 @@ impl Program {
         self.end();
     }
 
-    /// What is to be written to the program.
+    /// What is to be written to the program. Requests that have waited for room go on: what they give is taken by the next call.
     pub fn take_output(&mut self) -> Vec<u8> {
-        if self.is_urgent {
+        let was_full = self.has_much_output();
+        if self.is_urgent || was_full {
             self.pass_output();
         }
         let output = std::mem::take(&mut self.output);
+        if was_full && !self.ended {
+            self.resume();
+        }
         if !output.is_empty() {
             self.site.count(|counters| counters.sent_bytes += output.len() as u64);
         }
@@ -304,8 +312,13 @@ impl Program {
         self.decoder.version()
     }
 
+    fn has_much_output(&self) -> bool {
+        self.plain.len() + self.output.len() >= UNTAKEN_BYTES_MAX
+    }
+
     fn is_paused(&self) -> bool {
         self.ended
+            || self.has_much_output()
             || self.login.is_waiting
             || self.is_holding()
             || matches!(self.answers.back(), Some(Answer::End))

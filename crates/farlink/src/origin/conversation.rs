@@ -823,6 +823,9 @@ impl Conversation {
                         self.rows_came(cursor, &run);
                     }
                     Some(Sent { purpose: Purpose::Ahead(_), .. }) => self.ahead_rows(&run),
+                    Some(sent) if sent.packets.len() + run.wire().len() > self.limits.reply_bytes => {
+                        self.end("a reply of the server is too large");
+                    }
                     Some(sent) => sent.packets.extend_from_slice(run.wire()),
                     None => self.end("the server sent rows that nobody asked for"),
                 },

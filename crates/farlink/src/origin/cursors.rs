@@ -99,18 +99,16 @@ impl Conversation {
             while pushing.wants_rows(limits.fetches_ahead, limits.push_bytes) {
                 let question = pushed.question.take();
                 let has_format = std::mem::replace(&mut pushing.has_format, true);
-                pushing.fetches += 1;
+                // The answer depends on how many rows were asked for.
+                let count = match &question {
+                    Some(question) => question.rows,
+                    None => pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
+                };
+                pushing.fetches.push_back(usize::from(count));
                 let blr = if has_format { Vec::new() } else { pushing.push.blr.clone() };
                 let format = (!has_format).then(|| Arc::clone(&pushing.format));
-                let fetch = Fetch {
-                    statement: server,
-                    output: Output { blr, message_number: 0, format },
-                    // The answer depends on how many rows were asked for.
-                    count: match &question {
-                        Some(question) => question.rows,
-                        None => pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
-                    },
-                };
+                let fetch =
+                    Fetch { statement: server, output: Output { blr, message_number: 0, format }, count };
                 let named = Named { statement, transaction, ..Named::default() };
                 fetches.push((*cursor, fetch, named, question));
             }
@@ -139,6 +137,9 @@ impl Conversation {
         let push_bytes = self.limits.push_bytes;
         let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
         let Some(pushing) = &mut pushed.pushing else { return };
+        if !pushing.count_rows(run.len()) {
+            return self.end("the server sent more rows than it was asked for");
+        }
         pushing.take_rows(run);
         // Rows wait for the BLOBs of all rows that travel with them: few are quicker there.
         let is_whole = pushing.batch.bytes() >= push_bytes || !pushing.batch.wanted.is_empty();
@@ -154,14 +155,23 @@ impl Conversation {
         let Some(pushed) = self.cursors.get_mut(&cursor) else { return };
         let (transaction, inline_bytes) = (pushed.transaction, pushed.inline_bytes);
         let Some(pushing) = &mut pushed.pushing else { return };
+        let is_row = matches!(&reply, Reply::FetchResponse(fetch) if fetch.message.is_some());
+        if is_row && !pushing.count_rows(1) {
+            return self.end("the server sent more rows than it was asked for");
+        }
         if is_last {
-            pushing.fetches = pushing.fetches.saturating_sub(1);
+            pushing.fetches.pop_front();
         }
         if pushing.is_ended {
             return;
         }
         match reply {
-            Reply::InlineBlob(blob) => pushing.inline_blob(blob, cursor, transaction, inline_bytes, version),
+            Reply::InlineBlob(blob) => {
+                pushing.inline_blob(blob, cursor, transaction, inline_bytes, version);
+                if pushing.waiting_bytes() > self.limits.reply_bytes {
+                    self.end("the server sends BLOBs without their row");
+                }
+            }
             Reply::FetchResponse(fetch) if fetch.message.is_some() => {
                 pushing.begin_row();
                 pushing.batch.rows += 1;

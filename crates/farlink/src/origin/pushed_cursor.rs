@@ -62,8 +62,8 @@ pub(super) struct Pushing {
     pub(super) credit: i64,
     /// Whether the server has been told the format.
     pub(super) has_format: bool,
-    /// op_fetch packets under way.
-    pub(super) fetches: usize,
+    /// op_fetch packets under way: how many rows each may still bring.
+    pub(super) fetches: VecDeque<usize>,
     pub(super) is_ended: bool,
     /// What comes.
     pub(super) batch: Batch,
@@ -149,7 +149,7 @@ impl PushedCursor {
             format: Arc::new(format),
             blob_columns,
             has_format: false,
-            fetches: 0,
+            fetches: VecDeque::new(),
             is_ended: false,
             batch: Batch::default(),
             before_row: BeforeRow::default(),
@@ -200,11 +200,11 @@ impl Pushing {
 
     /// Whether credit is left for rows that have not been asked for.
     pub(super) fn wants_rows(&self, ahead: usize, bytes: usize) -> bool {
-        let asked_for = self.fetches.saturating_mul(2 * bytes);
+        let asked_for = self.fetches.len().saturating_mul(2 * bytes);
         let promised =
             i64::try_from(self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(asked_for));
         !self.is_ended
-            && self.fetches < ahead
+            && self.fetches.len() < ahead
             && self.held.len() < HELD_MAX
             && self.credit > promised.unwrap_or(i64::MAX)
     }
@@ -222,6 +222,17 @@ impl Pushing {
         let BeforeRow { packets, mut blobs } = std::mem::take(&mut self.before_row);
         self.batch.packets.extend_from_slice(&packets);
         self.batch.inline.append(&mut blobs);
+    }
+
+    /// So many rows have come: gives false if they are more than were asked for.
+    pub(super) fn count_rows(&mut self, rows: usize) -> bool {
+        let left = self.fetches.front_mut();
+        left.and_then(|left| Some(*left = left.checked_sub(rows)?)).is_some()
+    }
+
+    /// Bytes of what came before its row.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.before_row.packets.len() + self.batch.blob_bytes
     }
 
     pub(super) fn take_rows(&mut self, run: &RowRun) {

@@ -92,9 +92,9 @@ struct Opening {
     /// As `place`, if that was one row further each time.
     sure_place: u64,
     /// The last row that each rule explained.
-    met: HashMap<Rule, u64>,
+    met: BTreeMap<Rule, u64>,
     /// Rules that were asked by, with the number of the row up to which; also those below them.
-    asked: HashMap<Rule, u64>,
+    asked: BTreeMap<Rule, u64>,
     /// The transaction in which.
     asked_in: Option<u16>,
     /// The transaction of the last execution that its rows explained.
@@ -609,8 +609,8 @@ impl Opening {
             parent,
             place: 0,
             sure_place: 0,
-            met: HashMap::new(),
-            asked: HashMap::new(),
+            met: BTreeMap::new(),
+            asked: BTreeMap::new(),
             asked_in: None,
             driven_in: None,
             tally: BTreeMap::new(),

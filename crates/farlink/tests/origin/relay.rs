@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -81,7 +81,16 @@ fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option
     read_from(server.try_clone().unwrap(), sender, Event::Server, Event::ServerGone);
     let mut edge = Edge::new(kind, farbird);
     let now = Duration::ZERO;
-    for event in events {
+    loop {
+        let event = match events.recv_timeout(PATIENCE) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                println!("nobody has said anything for {PATIENCE:?}: {:?}", edge.origin);
+                println!("not answered: {:?}", edge.questions);
+                break;
+            }
+        };
         match event {
             Event::Program(bytes) => edge.take_from_program(&bytes),
             Event::Server(mut bytes) => {
@@ -109,7 +118,11 @@ fn serve(mut program: TcpStream, server: SocketAddr, kind: Kind, farbird: Option
     let _ = (program.shutdown(std::net::Shutdown::Both), server.shutdown(std::net::Shutdown::Both));
 }
 
+/// A program, a server, or this relay waits for what never comes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A question of the program, in the order in which they are to be answered.
+#[derive(Debug)]
 enum Question {
     /// The origin answers it.
     Asked { id: RequestId, request: Box<Request>, made: u16, answer: Option<Vec<u8>> },
@@ -331,17 +344,23 @@ impl Edge {
     }
 
     fn take_messages(&mut self) {
-        let Some(origin) = &mut self.origin else { return };
-        for message in origin.take_messages() {
-            match message {
-                ToEdge::On { tell, .. } => self.told(tell),
-                ToEdge::Closed { reason, .. } => {
-                    if std::env::var_os("RELAY_LOG").is_some() {
-                        eprintln!("closed: {reason}");
+        // What is told may be answered by credit, and that at once by more.
+        loop {
+            let messages = self.origin.as_mut().map(Conversation::take_messages).unwrap_or_default();
+            if messages.is_empty() {
+                break;
+            }
+            for message in messages {
+                match message {
+                    ToEdge::On { tell, .. } => self.told(tell),
+                    ToEdge::Closed { reason, .. } => {
+                        if std::env::var_os("RELAY_LOG").is_some() {
+                            eprintln!("closed: {reason}");
+                        }
+                        self.is_over = true;
                     }
-                    self.is_over = true;
+                    _ => {}
                 }
-                _ => {}
             }
         }
         self.answer();

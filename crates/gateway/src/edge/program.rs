@@ -105,6 +105,7 @@ impl Task {
             }
             self.pass_events();
             if self.program.is_ended() {
+                self.output.extend_from_slice(&self.program.take_output());
                 let last = writer.write_all(&self.output[self.written..]);
                 drop(timeout(LAST_BYTES, last).await);
                 drop(timeout(LAST_BYTES, writer.shutdown()).await);
@@ -135,8 +136,7 @@ impl Task {
                 item = inbox.recv(), if may_make => match item {
                     Some(item) => {
                         self.told(item);
-                        // What came with it is known before the program has its answer and asks on: what a statement reads is told
-                        // behind its description, and decides whether its execution may be run ahead.
+                        // What came with it is known before the program has its answer and asks on.
                         for _ in 1..TOLD_AT_ONCE {
                             let Ok(item) = inbox.try_recv() else { break };
                             self.told(item);
@@ -226,13 +226,16 @@ impl Task {
 
     /// Takes from the machine what is for the origin and for the program.
     fn flush(&mut self) {
-        self.shared.hub.send(&self.program.take_messages());
-        let output = self.program.take_output();
-        if self.output.is_empty() {
-            self.output = output;
-        } else {
-            self.output.extend_from_slice(&output);
+        // Taking makes room for more.
+        if self.output.len() - self.written < OUTPUT_BYTES_MAX {
+            let output = self.program.take_output();
+            if self.output.is_empty() {
+                self.output = output;
+            } else {
+                self.output.extend_from_slice(&output);
+            }
         }
+        self.shared.hub.send(&self.program.take_messages());
     }
 }
 
