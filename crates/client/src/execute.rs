@@ -1,6 +1,6 @@
 //! Executing statements.
 
-use farbird_types::{Result, Value};
+use farbird_types::{Result, Value, isc};
 use farbird_wire::message::{Message, MessageType};
 use farbird_wire::packet::{Execute2, Reply, Request};
 use farbird_wire::protocol::{Handle, free_statement};
@@ -75,8 +75,21 @@ impl Connection {
         Ok(question)
     }
 
+    /// op_execute, or op_execute2 of what gives one row without a cursor.
     pub(crate) async fn ask_execute(
         &self,
+        transaction: Handle,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Question> {
+        let gives_row = !statement.columns().is_empty() && !statement.has_cursor();
+        self.ask_execute_for(gives_row, transaction, statement, parameters).await
+    }
+
+    /// op_execute2 if a row shall come with the answer (of a query too, which then opens no cursor), else op_execute.
+    async fn ask_execute_for(
+        &self,
+        gives_row: bool,
         transaction: Handle,
         statement: &Statement,
         parameters: &[Value],
@@ -87,10 +100,10 @@ impl Connection {
         // queueing it is one step.
         let mut core = self.shared.lock();
         let execute = statement.execute(handle, transaction, parameters, version, inline)?;
-        let ticket = if statement.columns().is_empty() || statement.has_cursor() {
-            core.ask(&Request::Execute(execute))
-        } else {
+        let ticket = if gives_row {
             core.ask(&Request::Execute2(Execute2 { execute, output: statement.output() }))
+        } else {
+            core.ask(&Request::Execute(execute))
         };
         drop(core);
         Ok(self.shared.question(ticket?))
@@ -114,7 +127,8 @@ impl Connection {
         }
     }
 
-    /// Executes a statement in a transaction of its own and commits it. That transaction is READ COMMITTED.
+    /// Executes a statement in a transaction of its own and commits it. That transaction is READ COMMITTED. Gives the row of
+    /// statements that give one, and of a query, which must not find two.
     ///
     /// # Round trips
     /// One: start, execute and commit travel together. With [`Tuning::predict_handles`] off two.
@@ -122,7 +136,8 @@ impl Connection {
     /// [`Tuning::predict_handles`]: crate::Tuning::predict_handles
     ///
     /// # Errors
-    /// What the server says, of the statement (nothing is then changed) or of the commit.
+    /// What the server says, of the statement (nothing is then changed) or of the commit; `isc_sing_select_err` for a query
+    /// of more than one row.
     pub async fn execute_and_commit(
         &self,
         statement: &Statement,
@@ -132,11 +147,20 @@ impl Connection {
             TransactionOptions { isolation: Isolation::ReadCommitted, ..TransactionOptions::default() };
         self.describe_unless_plain(statement).await?;
         let transaction = self.begin(&options).await?;
-        let executed = self.send_execute(&transaction, statement, &parameters.values()).await?;
+        let executed = if statement.has_cursor() {
+            let handle = transaction.handle(&self.shared).await?;
+            self.ask_execute_for(true, handle, statement, &parameters.values()).await?
+        } else {
+            self.send_execute(&transaction, statement, &parameters.values()).await?
+        };
         let commit = Request::Commit(transaction.handle(&self.shared).await?);
         let committed = transaction.object().ask_to_end(&commit)?;
         self.describe(statement).await?;
-        let row = self.executed_row(executed, statement).await;
+        let row = match self.executed_row(executed, statement).await {
+            // That is how servers say that a query which is to give one row finds none.
+            Err(error) if statement.has_cursor() && error.gds_code() == isc::STREAM_EOF => Ok(None),
+            other => other,
+        };
         let committed = committed.response().await;
         let row = transaction.explain(row)?;
         transaction.explain(committed).map(|_| row)

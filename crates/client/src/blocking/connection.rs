@@ -336,7 +336,8 @@ impl Connection {
     /// One.
     ///
     /// # Errors
-    /// What the server says, of the statement (nothing is then changed) or of the commit.
+    /// What the server says, of the statement (nothing is then changed) or of the commit; `isc_sing_select_err` for a query
+    /// of more than one row.
     pub fn execute_and_commit(
         &self,
         statement: &Statement,

@@ -114,6 +114,7 @@ fn calls_take_what_they_promise() {
         price.of("rollback_retaining", connection.rollback_retaining(&transaction));
         price.of("commit", connection.commit(transaction));
         price.of("execute_and_commit", connection.execute_and_commit(&insert, &[Value::integer(3)]));
+        price.of("execute_and_commit a query", connection.execute_and_commit(&one, &[]));
         let transaction = price.of("begin once more", connection.begin(&TransactionOptions::default()));
         price.of("rollback", connection.rollback(transaction));
         let options = TransactionOptions::default();
@@ -159,6 +160,7 @@ fn calls_take_what_they_promise() {
                 ("rollback_retaining", 1),
                 ("commit", 1),
                 ("execute_and_commit", 1),
+                ("execute_and_commit a query", 1),
                 ("begin once more", 0),
                 ("rollback", 1),
                 ("in_transaction", 2),

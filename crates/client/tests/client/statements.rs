@@ -160,7 +160,28 @@ fn each_call_costs_the_round_trips_that_it_says() {
         let again = connection.execute_and_commit(&insert, &[Value::integer(2)]).unwrap_err();
         assert!(again.has(isc::UNIQUE_KEY_VIOLATION), "{again}");
         assert_eq!(value(&connection, "select count(*) from t"), Value::integer(5));
-        drop(insert);
+        // A query with its commit: one row or none, but not two.
+        let transaction = begin(&connection);
+        let by_id =
+            connection.prepare(&transaction, "select id, id * 2 from t where id >= ? and id < ?").unwrap();
+        connection.commit(transaction).unwrap();
+        let between = |c: &Connection, from: i64, to: i64| {
+            let row = c.execute_and_commit(&by_id, (from, to));
+            row.map(|row| row.map(|row| row.to_values()))
+        };
+        for _ in 0..2 {
+            let (cost, row) = trips(&mut connection, |c| between(c, 4, 5).unwrap());
+            assert_eq!((cost, row), (1, Some(vec![Value::integer(4), Value::integer(8)])));
+            assert_eq!(between(&connection, 7, 8).unwrap(), None);
+            let two = between(&connection, 3, 5).unwrap_err();
+            assert!(two.has(isc::SING_SELECT_ERR), "{two}");
+        }
+        // It has left no cursor open.
+        let transaction = begin(&connection);
+        let rows = connection.query(&transaction, &by_id, (1_i64, 9_i64)).unwrap().count();
+        assert_eq!(rows, 5);
+        connection.commit(transaction).unwrap();
+        drop((insert, by_id));
         connection.drop_database().unwrap();
     }
 }

@@ -236,10 +236,7 @@ impl Client for FirebirdClient {
 
     fn read(&mut self, sql: &str, key: i64) -> Result<i64> {
         let statement = self.prepared(sql)?;
-        let connection = self.connection()?;
-        let transaction = connection.begin(&TransactionOptions::default())?;
-        let row = connection.execute(&transaction, &statement, (key,))?;
-        connection.commit(transaction)?;
+        let row = self.connection()?.execute_and_commit(&statement, (key,))?;
         first_number(row.map(|row| row.value(0)).transpose()?)
     }
 
