@@ -130,6 +130,38 @@ impl ColumnVector {
         Ok(())
     }
 
+    /// Appends values of another vector of the same column.
+    ///
+    /// # Errors
+    /// If it has not so many, or is of another kind.
+    pub fn append(&mut self, other: &ColumnVector, range: Range<usize>) -> Result<(), DecodeError> {
+        let misfit = DecodeError::Invalid { what: "range of a column vector", offset: range.start };
+        if range.start > range.end || range.end > other.len() {
+            return Err(misfit);
+        }
+        if self.is_empty() && std::mem::discriminant(&self.values) != std::mem::discriminant(&other.values) {
+            self.values = match &other.values {
+                ColumnValues::Numbers(_) => ColumnValues::Numbers(Vec::new()),
+                ColumnValues::Doubles(_) => ColumnValues::Doubles(Vec::new()),
+                ColumnValues::Values(_) => ColumnValues::Values(Vec::new()),
+            };
+        }
+        match (&mut self.values, &other.values) {
+            (ColumnValues::Numbers(all), ColumnValues::Numbers(more)) => {
+                all.extend_from_slice(more.get(range.clone()).ok_or(misfit)?);
+            }
+            (ColumnValues::Doubles(all), ColumnValues::Doubles(more)) => {
+                all.extend_from_slice(more.get(range.clone()).ok_or(misfit)?);
+            }
+            (ColumnValues::Values(all), ColumnValues::Values(more)) => {
+                all.extend_from_slice(more.get(range.clone()).ok_or(misfit)?);
+            }
+            _ => return Err(misfit),
+        }
+        self.nulls.append(&other.nulls, range);
+        Ok(())
+    }
+
     /// Appends NULLs.
     pub(crate) fn push_nulls(&mut self, count: usize) {
         let length = self.len() + count;
@@ -248,6 +280,23 @@ impl NullBits {
         self.length = end;
     }
 
+    /// Appends bits of others.
+    fn append(&mut self, other: &NullBits, range: Range<usize>) {
+        let end = self.length + range.len();
+        if other.count > 0 {
+            let (mut at, mut from) = (self.length, range.start);
+            while from < range.end {
+                // To the end of the other's word.
+                let bits = (range.end - from).min(64 - from % 64);
+                let taken = (other.word(from / 64) >> (from % 64)) & (u64::MAX >> (64 - bits));
+                self.set(at, taken, bits);
+                at += bits;
+                from += bits;
+            }
+        }
+        self.length = end;
+    }
+
     /// Sets those of up to 64 bits from place `at` on that are set in `bits`.
     fn set(&mut self, at: usize, bits: u64, count: usize) {
         if bits == 0 {
@@ -332,6 +381,7 @@ pub(crate) fn number_range(sql_type: &SqlType) -> Option<std::ops::RangeInclusiv
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farbird_types::CharacterSet;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -355,6 +405,40 @@ mod tests {
                 prop_assert_eq!(bits.is_null(index), *null, "bit {}", index);
             }
             prop_assert!(!bits.is_null(expected.len()));
+        }
+
+        #[test]
+        fn ranges_of_vectors_are_appended_as_they_are(
+            values in vec(proptest::option::weighted(0.8, any::<i16>()), 0..300),
+            cuts in vec((0usize..301, 0usize..301), 1..8)
+        ) {
+            let value = |number: &Option<i16>| number.map_or(Value::Null, |number| Value::integer(i64::from(number)));
+            let text = |number: &Option<i16>| match number {
+                Some(number) => Value::text(&number.to_string()),
+                None => Value::Null,
+            };
+            let short = SqlType::SMALLINT;
+            let varchar = SqlType::varchar(10, CharacterSet::UTF8);
+            let (mut numbers, mut texts) = (ColumnVector::for_type(&short), ColumnVector::default());
+            for number in &values {
+                numbers.push(&short, value(number)).unwrap();
+                texts.push(&varchar, text(number)).unwrap();
+            }
+            let (mut copied, mut copied_texts, mut expected) =
+                (ColumnVector::default(), ColumnVector::default(), Vec::new());
+            for (from, to) in cuts {
+                let range = from.min(to).min(values.len())..from.max(to).min(values.len());
+                copied.append(&numbers, range.clone()).unwrap();
+                copied_texts.append(&texts, range.clone()).unwrap();
+                expected.extend_from_slice(&values[range]);
+            }
+            prop_assert_eq!(copied.len(), expected.len());
+            prop_assert_eq!(copied.nulls().count(), expected.iter().filter(|value| value.is_none()).count());
+            for (index, number) in expected.iter().enumerate() {
+                prop_assert_eq!(copied.value(index, &short), Some(value(number)));
+                prop_assert_eq!(copied_texts.value(index, &varchar), Some(text(number)));
+            }
+            prop_assert!(copied.append(&numbers, 0..values.len() + 1).is_err());
         }
     }
 

@@ -13,24 +13,41 @@ use crate::block::{Block, UnpackedRoom};
 use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Space, SubstrateState, WriteBatch};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
-/// Blocks kept, of up to 16 KiB each: as many as the substrate's cache has room for by default, and most are kept there all the
-/// same. A join that looks rows up all over a table of some hundred thousand rows comes to each block many times.
-const BLOCKS_MAX: usize = 4_096;
-
-/// Bytes of rows that are kept without their compression; one block more for each reader that has just come by it.
-const UNPACKED_BYTES_MAX: usize = 32 << 20;
+/// What a block takes at most, in bytes.
+const BLOCK_BYTES: usize = 16 << 10;
 
 /// Blocks by relation and first row.
 type Blocks = BTreeMap<(RelationId, u64), Arc<Block>>;
 
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Blocks: as many as the substrate's cache has room for, and most are kept there all the same. A join that looks rows up
+    /// all over a large table comes to each block many times.
+    blocks: usize,
+    /// Bytes of rows without their compression; one block more for each reader that has just come by it.
+    unpacked_bytes: usize,
+}
+
+impl Room {
+    /// Beside a substrate whose cache has so many bytes.
+    fn beside(cache_bytes: usize) -> Room {
+        Room { blocks: (cache_bytes / BLOCK_BYTES).max(1), unpacked_bytes: cache_bytes / 2 }
+    }
+}
+
 /// The blocks kept.
-#[derive(Default)]
 pub(crate) struct BlockCache {
+    room: Room,
     blocks: Mutex<Blocks>,
     unpacked: Arc<UnpackedRoom>,
 }
 
 impl BlockCache {
+    fn new(room: Room) -> BlockCache {
+        BlockCache { room, blocks: Mutex::default(), unpacked: Arc::default() }
+    }
+
     /// The block whose span holds a row, if it is here.
     pub(crate) fn block_of(&self, relation: RelationId, row: RowId) -> Option<Arc<Block>> {
         let mut blocks = self.blocks.lock();
@@ -39,7 +56,7 @@ impl BlockCache {
             return None;
         }
         let (key, block) = (*key, Arc::clone(block));
-        if self.unpacked.bytes() > UNPACKED_BYTES_MAX {
+        if self.unpacked.bytes() > self.room.unpacked_bytes {
             remove_neighbour(&mut blocks, key, |other| other.is_unpacked());
         }
         Some(block)
@@ -51,7 +68,7 @@ impl BlockCache {
         let key = (relation, block.first);
         let block = Arc::new(block);
         let mut blocks = self.blocks.lock();
-        if blocks.len() >= BLOCKS_MAX {
+        if blocks.len() >= self.room.blocks {
             remove_neighbour(&mut blocks, key, |_| true);
         }
         blocks.insert(key, Arc::clone(&block));
@@ -76,14 +93,15 @@ pub(crate) struct CachedState {
 }
 
 impl CachedState {
-    /// A state of which nothing was read yet.
-    pub(crate) fn new(base: Arc<dyn SubstrateState>) -> CachedState {
-        CachedState { blocks: Arc::default(), base }
+    /// A state of which nothing was read yet, of a substrate whose cache has so many bytes.
+    pub(crate) fn new(base: Arc<dyn SubstrateState>, cache_bytes: usize) -> CachedState {
+        CachedState { blocks: Arc::new(BlockCache::new(Room::beside(cache_bytes))), base }
     }
 
     /// The state after a write. `keeps_blocks`: whether the write left all blocks as they were.
     pub(crate) fn followed_by(&self, base: Arc<dyn SubstrateState>, keeps_blocks: bool) -> CachedState {
-        let blocks = if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::default() };
+        let blocks =
+            if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::new(BlockCache::new(self.blocks.room)) };
         CachedState { blocks, base }
     }
 }

@@ -16,8 +16,9 @@ use crate::decoder::RowDecoder;
 use crate::substrate::SubstrateState;
 use crate::{Projection, RelationLayout, Result, RowId, StoreError};
 
-/// A block that is read in more pieces than these is decoded whole first.
-const PIECES_MAX: usize = 32;
+/// A block of which more pieces than these are read is decoded from the first to the last of them, once: to begin in the middle of
+/// a column costs as much as some hundred of its values.
+const PIECES_MAX: usize = 2;
 /// Of a batch of which fewer rows than one in so many are wanted, these are decoded one by one.
 const SPARSE_ROWS: usize = 32;
 
@@ -199,10 +200,7 @@ impl ColumnBatch {
                     out.push(sql_type, value).map_err(misfit)?;
                 }
                 (Piece::Block(places), _, Some((start, whole))) => {
-                    for place in places.clone() {
-                        let value = whole.value(place - start, sql_type).ok_or_else(|| missing(position))?;
-                        out.push(sql_type, value).map_err(misfit)?;
-                    }
+                    out.append(whole, places.start - start..places.end - start).map_err(misfit)?;
                 }
                 (Piece::Block(places), Some(block), None) => block.append(places.clone(), sql_type, out)?,
                 (Piece::Block(_), None, None) => {}

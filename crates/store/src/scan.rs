@@ -130,7 +130,7 @@ impl ScannedBlocks {
     }
 }
 
-/// Whether the rows of a block can be passed over; asked at most once for each stretch of them.
+/// Whether the rows of a block can be passed over; asked once for each block that a round comes by.
 pub type SkipBlock<'a> = &'a mut dyn FnMut(&BlockColumns<'_>) -> bool;
 
 /// What is known of the columns of a row block before it is decoded. Of its rows only: newer versions of them are handed out by
@@ -287,6 +287,8 @@ pub(crate) fn fill_columns(
     batch: &mut ColumnBatch,
     skip: &mut dyn FnMut(&Block) -> bool,
 ) -> Result<u64> {
+    // Of the block that rows stand in now, by its first row: newer versions between its rows make many stretches of it.
+    let mut decided: Option<(u64, bool)> = None;
     while batch.len() < rows_max.max(1) {
         let room = rows_max.max(1) - batch.len();
         match rows.next()? {
@@ -302,7 +304,11 @@ pub(crate) fn fill_columns(
                 next = row.0 + 1;
             }
             Some(MergedRow::Block(places)) => {
-                if rows.block().is_some_and(|block| skip(block)) {
+                let is_skipped = rows.block().is_some_and(|block| match decided {
+                    Some((first, is_skipped)) if first == block.first => is_skipped,
+                    _ => decided.insert((block.first, skip(block))).1,
+                });
+                if is_skipped {
                     next = rows.skip_in_block(places);
                     continue;
                 }

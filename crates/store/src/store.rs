@@ -206,6 +206,7 @@ impl Store {
         recovery::remove_unfinished(&*substrate)?;
         let snapshot = substrate.snapshot()?;
         let published = CommitNumber(read_number(&*snapshot, meta::LAST_COMMIT)?.unwrap_or(0));
+        let cache_bytes = options.cache_bytes;
         let inner = Inner {
             codec: AtomicU8::new(options.codec.0),
             options,
@@ -238,7 +239,7 @@ impl Store {
             opened_at: published,
             blocks_read: AtomicU64::new(0),
             blocks_skipped: AtomicU64::new(0),
-            latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot)))),
+            latest: RwLock::new(LatestState(Arc::new(CachedState::new(snapshot, cache_bytes)))),
             substrate,
         };
         let inner = Arc::new(inner);
@@ -480,7 +481,7 @@ impl Inner {
                 }
                 Err(error) => {
                     // The batch is there, and cannot be read: nobody shall read what was before it.
-                    self.replace_latest(|_| CachedState::new(Arc::new(Unreadable)));
+                    self.replace_latest(|_| CachedState::new(Arc::new(Unreadable), self.options.cache_bytes));
                     self.recover(guard, &error, true);
                     return if durability == Durability::Relaxed { Err(error) } else { Ok(()) };
                 }
@@ -571,7 +572,7 @@ impl Inner {
         let reopened = self.substrate.reopen().and_then(|reopened| {
             let snapshot = self.substrate.snapshot()?;
             self.spilled.reload(&*snapshot)?;
-            self.replace_latest(|_| CachedState::new(snapshot));
+            self.replace_latest(|_| CachedState::new(snapshot, self.options.cache_bytes));
             Ok(reopened)
         });
         *self.reopening.lock() = Reopening { ended: Some(Instant::now()), took: begun.elapsed() };
