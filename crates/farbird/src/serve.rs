@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// Where clients may create and open databases [default: restrict].
     #[arg(long, value_name = "WHERE")]
     database_access: Option<Access>,
+    /// Memory for pages of each open database, in MiB, at least 8 [default: 256].
+    #[arg(long, value_name = "MIB")]
+    database_cache_mib: Option<u32>,
     /// Memory that one statement may take, in MiB; 0: no limit [default: 256].
     #[arg(long, value_name = "MIB")]
     statement_memory_mib: Option<u64>,
@@ -104,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Access::Restrict => DatabaseAccess::Restrict,
             Access::Full => DatabaseAccess::Full,
         }),
+        database_cache_mib: arguments.database_cache_mib,
         limits: LimitSettings {
             statement_memory_mib: arguments.statement_memory_mib,
             server_memory_mib: arguments.server_memory_mib,

@@ -65,9 +65,16 @@ pub struct Config {
     pub shutdown_grace: Duration,
     /// How rows are packed where neither table nor database says.
     pub codec: CodecId,
+    /// Memory for pages of each open database, in bytes.
+    pub database_cache_bytes: usize,
     /// How much memory and temporary space statements may take.
     pub limits: Limits,
 }
+
+/// Memory for pages of each open database, unless it is said, in MiB: PostgreSQL's default twice.
+const DATABASE_CACHE_MIB: u32 = 256;
+/// Less is of no use: pages of a tree's upper levels would be read again and again.
+const DATABASE_CACHE_MIB_MIN: u32 = 8;
 
 /// Settings that the command line gives; they override the file.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +85,8 @@ pub struct Overrides {
     pub data: Option<PathBuf>,
     /// `--database-access`.
     pub database_access: Option<DatabaseAccess>,
+    /// `--database-cache-mib`.
+    pub database_cache_mib: Option<u32>,
     /// `--temporary-folder` and the limits of memory and temporary space.
     pub limits: LimitSettings,
 }
@@ -144,6 +153,7 @@ struct RawConfig {
     optimize_for_first_rows: Option<bool>,
     shutdown_grace_seconds: Option<u64>,
     storage_codec: Option<String>,
+    database_cache_mib: Option<u32>,
     statement_memory_mib: Option<u64>,
     server_memory_mib: Option<u64>,
     statement_temporary_mib: Option<u64>,
@@ -220,6 +230,7 @@ impl Config {
             statement_timeout: raw.statement_timeout_seconds.filter(|s| *s > 0).map(Duration::from_secs),
             optimize_for_first_rows: raw.optimize_for_first_rows.unwrap_or(false),
             shutdown_grace: Duration::from_secs(raw.shutdown_grace_seconds.unwrap_or(10)),
+            database_cache_bytes: cache_bytes(overrides.database_cache_mib.or(raw.database_cache_mib))?,
             codec: match raw.storage_codec {
                 None => StoreOptions::default().codec,
                 Some(name) => name.parse().map_err(|error| ConfigError::Value {
@@ -234,10 +245,21 @@ impl Config {
     pub(crate) fn store_options(&self) -> StoreOptions {
         StoreOptions {
             codec: self.codec,
+            cache_bytes: self.database_cache_bytes,
             temporary_blob_bytes_max: self.limits.statement_temporary,
             ..StoreOptions::default()
         }
     }
+}
+
+/// Bytes of the cache of each database.
+fn cache_bytes(mib: Option<u32>) -> Result<usize, ConfigError> {
+    let mib = mib.unwrap_or(DATABASE_CACHE_MIB);
+    let bytes = usize::try_from(u64::from(mib) << 20).ok();
+    bytes.filter(|_| mib >= DATABASE_CACHE_MIB_MIN).ok_or_else(|| ConfigError::Value {
+        setting: "database-cache-mib",
+        reason: format!("{mib} is not from {DATABASE_CACHE_MIB_MIN} to what this machine can address"),
+    })
 }
 
 /// The limits that the command line gives, else the file, else the usual ones.
@@ -331,6 +353,10 @@ mod tests {
 
     #[test]
     fn limits_are_in_mebibytes_and_0_is_none() {
+        let cache = |text: &str| parse(text).map(|config| config.store_options().cache_bytes);
+        assert_eq!(cache("database-cache-mib = 9").unwrap(), 9 << 20);
+        assert_eq!(cache("").unwrap(), 256 << 20);
+        assert!(cache("database-cache-mib = 7").is_err());
         let limits = parse("statement-memory-mib = 3\nserver-temporary-mib = 0").unwrap().limits;
         assert_eq!((limits.statement_memory, limits.server_temporary), (3 << 20, u64::MAX));
         assert_eq!(limits.server_memory, Limits::default().server_memory);
