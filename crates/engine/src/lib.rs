@@ -43,6 +43,7 @@ pub(crate) use farbird_execute as execute;
 pub(crate) use farbird_expression as expression;
 pub(crate) use farbird_function as function;
 pub(crate) use farbird_plan as plan;
+pub use farbird_plan::COST_CONSTANTS;
 pub(crate) use farbird_plan::bind;
 pub(crate) use farbird_psql as psql;
 pub use farbird_session as session;

@@ -2,6 +2,8 @@
 //!
 //! What each way costs says [`cost`], from how many rows it reads ([`Estimator`]).
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use farbird_catalog::layout::is_maintained;
@@ -125,6 +127,14 @@ impl AccessPlanner<'_> {
         };
         match self.hint {
             None => all.fold(natural, cheaper),
+            // Of several indexes that a clause names as many are used as there are conditions for.
+            Some(_) if self.is_told_several() => all
+                .reduce(|best, choice| match index_count(&choice.access).cmp(&index_count(&best.access)) {
+                    Ordering::Greater => choice,
+                    Ordering::Equal => cheaper(best, choice),
+                    Ordering::Less => best,
+                })
+                .unwrap_or(natural),
             Some(_) => all.reduce(cheaper).unwrap_or(natural),
         }
     }
@@ -139,13 +149,14 @@ impl AccessPlanner<'_> {
         let mut sets = sets.into_iter();
         let mut together: Vec<Named> = sets.next().into_iter().collect();
         let mut best = choices.first().map_or(f64::INFINITY, |choice| choice.cost);
-        for set in sets.take(SETS_MAX) {
-            if together.iter().any(|other| other.says_of(&set)) {
+        let is_told = self.is_told_several();
+        for set in sets.take(if is_told { usize::MAX } else { SETS_MAX }) {
+            if !is_told && together.iter().any(|other| other.says_of(&set)) {
                 continue;
             }
             together.push(set);
             let choice = self.by_set(&together, found);
-            if choice.cost < best {
+            if choice.cost < best || is_told {
                 best = choice.cost;
                 choices.push(choice);
             } else {
@@ -158,7 +169,7 @@ impl AccessPlanner<'_> {
     /// The rows that an access by index names; of one row by its key there is nothing to be put in order.
     fn named(&self, choice: &AccessChoice) -> Option<Named> {
         let Access::Index { ranges, ordered: None } = &choice.access else { return None };
-        if ranges.iter().all(|range| range.unique) && ranges.len() == 1 {
+        if ranges.iter().all(|range| range.unique) && ranges.len() == 1 && !self.is_told_several() {
             return None;
         }
         let mut sets: Vec<RowSet> = ranges.iter().cloned().map(RowSet::Range).collect();
@@ -185,6 +196,11 @@ impl AccessPlanner<'_> {
         let set = if sets.len() == 1 { sets.swap_remove(0) } else { RowSet::All(sets) };
         let conditions = together.iter().flat_map(|set| &set.conditions).copied().collect();
         AccessChoice { access: Access::Rows(set), rows, cost, rows_cost: cost, order: 1.0, conditions }
+    }
+
+    /// Whether a PLAN clause names several indexes to find rows by.
+    fn is_told_several(&self) -> bool {
+        self.hint.is_some_and(|hint| hint.indexes().len() > 1)
     }
 
     fn blocks(&self) -> f64 {
@@ -657,6 +673,16 @@ pub(crate) fn turned(operator: ComparisonOperator) -> ComparisonOperator {
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 fn count(number: usize) -> f64 {
     number as f64
+}
+
+/// How many indexes an access reads.
+fn index_count(access: &Access) -> usize {
+    let names: BTreeSet<&str> = match access {
+        Access::Index { ranges, .. } => ranges.iter().map(|range| range.name.as_str()).collect(),
+        Access::Rows(set) => set.ranges().into_iter().map(|range| range.name.as_str()).collect(),
+        _ => BTreeSet::new(),
+    };
+    names.len()
 }
 
 /// The values that an access looks at.

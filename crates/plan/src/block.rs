@@ -18,7 +18,7 @@ use crate::bound::environment::Surroundings;
 use crate::bound::query::{Block, BoundLimit, BoundSelect, BoundWindow, OutputColumn};
 use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::cost;
-use crate::estimate::Estimator;
+use crate::group_estimate;
 use crate::hint;
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::node::{
@@ -118,6 +118,7 @@ pub(crate) fn plan(
     let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
     let as_bound = joins.clone();
     joins.rewrite(in_order, &surroundings.catalog.statistics);
+    let different = group_estimate::different_groups(select, &joins, &surroundings.catalog.statistics);
     let mut plan_joins = |joins: &mut Joins| {
         let needed = joins.needed();
         let mut planner = JoinPlanner::new(&joins.sources, &joins.slots, &needed, surroundings, frame);
@@ -169,7 +170,12 @@ pub(crate) fn plan(
         .into_iter()
         .map(|table| (table.relation, Expression::Column(position_of(table.slot))))
         .collect();
-    let groups = expected_groups(&outline.select, &joins, rows, &surroundings.catalog.statistics);
+    let groups = different.map(|different| {
+        let groups = different.min(rows).max(1.0);
+        let statistics = &surroundings.catalog.statistics;
+        let part = group_estimate::part_by_having(&outline.select, &joins, statistics, rows, groups);
+        ExpectedGroups { groups, left: groups * part }
+    });
     move_to_positions(&mut outline.select, &position_of);
     let is_told_from_around = outline.select.block.is_told_from_around;
     let is_ordered = ordered && extreme.is_none() && order_of_groups.is_empty();
@@ -260,25 +266,21 @@ fn is_of_one_source(order: &[SortKey], slots: &[Slot]) -> bool {
     first.is_some() && order.iter().all(|key| source(key) == first)
 }
 
-/// How many groups there are of so many rows, or different rows; nothing if neither is asked for.
-fn expected_groups(select: &BoundSelect, joins: &Joins, rows: f64, statistics: &Statistics) -> Option<f64> {
-    let values: Vec<&Expression> = match &select.grouping {
-        Some(keys) => keys.iter().map(|key| &key.value).collect(),
-        None if select.distinct => select.items.iter().map(|item| &item.expression).collect(),
-        None => return None,
-    };
-    let estimator = Estimator::new(&joins.sources, &joins.slots, statistics);
-    let different = values.into_iter().map(|value| estimator.distinct(value)).product::<f64>();
-    Some(different.min(rows).max(1.0))
+/// Groups, or different rows, that are expected.
+#[derive(Clone, Copy)]
+struct ExpectedGroups {
+    groups: f64,
+    /// How many of them HAVING leaves.
+    left: f64,
 }
 
-/// Everything after the joins. `groups` are expected.
+/// Everything after the joins.
 fn finish(
     select: BoundSelect,
     mut node: Node,
     ordered: bool,
     numbered: Vec<(String, Expression)>,
-    groups: Option<f64>,
+    groups: Option<ExpectedGroups>,
 ) -> PlannedQuery {
     let BoundSelect { mut block, grouping, having, mut items, distinct, mut order, limits, .. } = select;
     if let Some(keys) = grouping {
@@ -289,8 +291,12 @@ fn finish(
             calls: std::mem::take(&mut block.aggregates),
             estimate: None,
         }));
-        let groups = groups.unwrap_or(input.rows);
-        node = node.expected(groups, input.cost + cost::group(input.rows, groups)).filtered(having);
+        let (groups, left) = groups.map_or((input.rows, input.rows), |groups| (groups.groups, groups.left));
+        let cost = input.cost + cost::group(input.rows, groups);
+        node = node.expected(groups, cost);
+        if !having.is_empty() {
+            node = node.filtered(having).expected(left, cost);
+        }
     }
     node = add_windows(node, std::mem::take(&mut block.windows), &mut items, &mut order);
     let width = items.len();
@@ -307,7 +313,7 @@ fn finish(
         let collations = items.iter().map(|item| collation_of(&item.column_type.sql_type)).collect();
         let input = node.estimate();
         node = Node::Distinct(Arc::new(Distinct { input: node, collations, estimate: None }));
-        let rows = groups.unwrap_or(input.rows).min(input.rows);
+        let rows = groups.map_or(input.rows, |groups| groups.groups).min(input.rows);
         node = sorted(node.expected(rows, input.cost + cost::sort(input.rows)), keys);
         return PlannedQuery { root: limited(node, limits), row_numbers, cost: 0.0 };
     }

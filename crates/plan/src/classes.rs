@@ -28,6 +28,14 @@ impl ValueShares {
     }
 }
 
+/// Columns of one member, by slot, and how many different combinations of their values there are: what belongs together has fewer
+/// than its columns by themselves would make.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Composite {
+    pub(super) columns: Vec<usize>,
+    pub(super) distinct: f64,
+}
+
 /// What is known of the columns that are compared, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Columns(HashMap<usize, ValueShares>);
@@ -55,6 +63,36 @@ impl Columns {
         let of_rest = rest * most(|column| column.others).powi(-others);
         let fraction = (0..common).map(share).sum::<f64>() + of_rest;
         (fraction.clamp(0.0, 1.0), most(|column| column.distinct).powi(-others))
+    }
+}
+
+impl Columns {
+    /// The most different values that one of these columns has.
+    fn most_distinct(&self, slots: &[usize]) -> f64 {
+        slots.iter().filter_map(|slot| self.0.get(slot)).map(|column| column.distinct).fold(1.0, f64::max)
+    }
+
+    /// How many times as many combinations of rows are equal in all columns of a composite as if those were independent: its
+    /// combinations are fewer than the products of their values. One, unless some other member is compared with all of them.
+    pub(super) fn belonging(
+        &self,
+        composite: &Composite,
+        member: u64,
+        groups: &Groups,
+    ) -> Option<(f64, u64)> {
+        let mut others = !member;
+        let (mut product, mut seen) = (1.0, Vec::new());
+        for column in &composite.columns {
+            let place = groups.0.iter().position(|group| group.columns.contains(column))?;
+            if seen.contains(&place) {
+                return None;
+            }
+            let group = groups.0.get(place)?;
+            others &= group.members;
+            product *= self.most_distinct(&group.columns);
+            seen.push(place);
+        }
+        (others != 0).then(|| ((product / composite.distinct).max(1.0), others))
     }
 }
 
@@ -113,6 +151,24 @@ mod tests {
         assert!(near(of(&[0, 1, 2]).0, 0.00313), "{:?}", of(&[0, 1, 2]));
         assert!(near(of(&[0, 1, 2]).1, 0.0001));
         assert_eq!(of(&[0]), (1.0, 1.0));
+    }
+
+    #[test]
+    fn columns_that_belong_together_are_one_key() {
+        let mut columns = Columns::default();
+        let mut groups = Groups::default();
+        for (slot, other, distinct) in [(0, 10, 20_000.0), (1, 11, 1_000.0)] {
+            columns.add(slot, ValueShares::even(distinct));
+            columns.add(other, ValueShares::even(distinct));
+            groups.join(slot, other, 0b11);
+        }
+        let key = Composite { columns: vec![0, 1], distinct: 80_000.0 };
+        assert_eq!(columns.belonging(&key, 0b01, &groups), Some((250.0, 0b10)));
+        // Compared with different members each says nothing of the other.
+        let mut apart = Groups::default();
+        apart.join(0, 10, 0b011);
+        apart.join(1, 11, 0b101);
+        assert_eq!(columns.belonging(&key, 0b01, &apart), None);
     }
 
     #[test]

@@ -1,21 +1,30 @@
 //! The cost model: what each way to read, join and order rows costs, in microseconds of one processor, more or less.
 //!
-//! The constants were measured on the figures of `farbird bench`, and of TPC-H's tables at scale 0.1 and a table of 3,000,000 rows
-//! that does not fit in the cache; what matters is their ratios. All of the planner's choices
-//! go through here.
+//! `farbird bench calibrate` measures most of the constants; those of blocks were measured on a table of 3,000,000 rows that does not fit
+//! in the cache. What matters is their ratios. All of the planner's choices go through here.
 
 /// Starting a scan of a table.
 const SCAN_START: f64 = 15.0;
 /// Decoding what a condition looks at, and computing it, for one row of a scan by columns.
-const SCAN_ROW: f64 = 0.03;
+const SCAN_ROW: f64 = 0.015;
+/// Handing on, by columns, a row that a scan has found.
+const COLUMN_ROW: f64 = 0.015;
+/// Joining two rows that come one by one.
+const ROW_JOINED: f64 = 0.15;
+/// Looking a row that comes by itself up in a hash table.
+const ROW_PROBED: f64 = 0.1;
+/// Finding the group of a row.
+const GROUP_ROW: f64 = 0.02;
+/// Making a group.
+const GROUP: f64 = 0.5;
 /// Making a row of what a scan has found.
 const ROW_MADE: f64 = 0.2;
 /// Finding the first entry of an index range.
 const INDEX_START: f64 = 2.0;
 /// A row found by an index in whose order the rows lie: its block is at hand.
-const INDEX_ROW_NEAR: f64 = 0.6;
+const INDEX_ROW_NEAR: f64 = 0.7;
 /// A row found by an index in whose order the rows do not lie.
-const INDEX_ROW_FAR: f64 = 1.2;
+const INDEX_ROW_FAR: f64 = 1.0;
 /// Taking an entry of an index for the number of its row.
 const ENTRY: f64 = 0.08;
 /// Going to a row block.
@@ -26,36 +35,56 @@ const BLOCK_UNPACKED: f64 = 8.0;
 const BLOCKS_KEPT: f64 = 2_000.0;
 /// Picking a row out of a block and looking at it.
 const ROW_PICKED: f64 = 0.6;
-/// Putting a row into a hash table.
-const BUILD_ROW: f64 = 0.4;
-/// Looking a row up in a hash table.
-const PROBE_ROW: f64 = 0.25;
+/// Putting a row, by columns, into a hash table.
+const BUILD_ROW: f64 = 0.06;
+/// Looking a row up in a hash table, by columns.
+const PROBE_ROW: f64 = 0.04;
 /// Looking one number of a scan by columns up among the keys of a hash table.
-const FILTER_ROW: f64 = 0.01;
+const FILTER_ROW: f64 = 0.005;
 /// Searching rows in order for the ends of a range.
-const SEARCH_ROW: f64 = 0.7;
-/// Joining two rows.
-const JOINED_ROW: f64 = 0.25;
+const SEARCH_ROW: f64 = 0.4;
+/// Joining two rows by columns.
+const JOINED_ROW: f64 = 0.02;
 /// Trying a pair of rows.
-const PAIR: f64 = 0.15;
+const PAIR: f64 = 0.1;
 /// Running a nested plan that is no index range, once.
 const NESTED_START: f64 = 20.0;
 /// Comparing two rows while sorting.
-const SORT_COMPARISON: f64 = 0.015;
-/// Keeping a row to be sorted.
-const SORT_ROW: f64 = 0.15;
+const SORT_COMPARISON: f64 = 0.025;
 
+/// The constants that `farbird bench calibrate` measures, by their names.
+pub const CONSTANTS: [(&str, f64); 16] = [
+    ("SCAN_ROW", SCAN_ROW),
+    ("COLUMN_ROW", COLUMN_ROW),
+    ("INDEX_START", INDEX_START),
+    ("INDEX_ROW_NEAR", INDEX_ROW_NEAR),
+    ("INDEX_ROW_FAR", INDEX_ROW_FAR),
+    ("ROW_JOINED", ROW_JOINED),
+    ("BUILD_ROW", BUILD_ROW),
+    ("PROBE_ROW", PROBE_ROW),
+    ("JOINED_ROW", JOINED_ROW),
+    ("FILTER_ROW", FILTER_ROW),
+    ("ROW_PROBED", ROW_PROBED),
+    ("PAIR", PAIR),
+    ("SEARCH_ROW", SEARCH_ROW),
+    ("SORT_COMPARISON", SORT_COMPARISON),
+    ("GROUP_ROW", GROUP_ROW),
+    ("GROUP", GROUP),
+];
+
+/// Starting a sort.
+const SORT_START: f64 = 5.0;
 /// That there may be more rows than are thought: a unique key is preferred.
 pub(crate) const NOT_UNIQUE: f64 = 0.3;
 /// Rows that are read until one is a partner, more or less.
 const FIRST_ROWS: f64 = 2.0;
 
 /// A table may grow after its plan is made: no scan is taken to read fewer rows than this.
-const SCAN_ROWS_LEAST: f64 = 1_000.0;
+const SCAN_ROWS_LEAST: f64 = 4_000.0;
 
 /// Reading a whole table of which `found` rows are left by the conditions.
 pub(crate) fn scan(rows: f64, found: f64) -> f64 {
-    SCAN_START + rows.max(SCAN_ROWS_LEAST) * SCAN_ROW + found * ROW_MADE
+    SCAN_START + rows.max(SCAN_ROWS_LEAST) * SCAN_ROW + found * COLUMN_ROW
 }
 
 /// The part of a table's blocks whose compression must be undone each time.
@@ -83,7 +112,8 @@ pub(crate) fn named_rows(
 ) -> f64 {
     let decoded = (sought / blocks.max(1.0)).min(1.0) * all_rows * SCAN_ROW;
     let looked_at = (rows * ROW_PICKED).min(decoded) + found.min(rows) * ROW_MADE;
-    let reached = sought * (BLOCK_SOUGHT + packed_part(blocks) * BLOCK_UNPACKED);
+    // Unlike single rows these do not come from blocks that are kept without their compression.
+    let reached = sought * (BLOCK_SOUGHT + BLOCK_UNPACKED);
     SCAN_START + ranges * INDEX_START + entries * ENTRY + reached + looked_at
 }
 
@@ -100,15 +130,17 @@ pub(crate) fn first_by_index(rows: f64, order: f64, blocks: f64) -> f64 {
     index(1.0, rows.min(FIRST_ROWS), order, blocks)
 }
 
-/// A hash join of so many rows on the side that is built and on the side that asks, without reading them.
-pub(crate) fn hash_join(built: f64, asking: f64, joined: f64) -> f64 {
-    built * BUILD_ROW + asking * PROBE_ROW + joined * JOINED_ROW
+/// A hash join of so many rows on the side that is built and on the side that asks, without reading them; whether those that ask come
+/// by columns.
+pub(crate) fn hash_join(built: f64, asking: f64, joined: f64, by_columns: bool) -> f64 {
+    let (probe, join) = if by_columns { (PROBE_ROW, JOINED_ROW) } else { (ROW_PROBED, ROW_JOINED) };
+    built * BUILD_ROW + asking * probe + joined * join
 }
 
 /// What a hash join costs less if the side that asks is scanned by columns, and so many of its rows have a partner: the
 /// others are left out before they are made.
 pub(crate) fn left_out(asking: f64, partners: f64) -> f64 {
-    (asking - partners).max(0.0) * (PROBE_ROW + ROW_MADE) - asking * FILTER_ROW
+    (asking - partners).max(0.0) * (PROBE_ROW + COLUMN_ROW) - asking * FILTER_ROW
 }
 
 /// A join by ranges: the side that is built is put in order, and searched for each row of the other.
@@ -123,7 +155,7 @@ pub(crate) fn all_pairs(built: f64, asking: f64, joined: f64) -> f64 {
 
 /// Running an inner side by an index for each outer row.
 pub(crate) fn nested_loop(outer: f64, lookup: f64, joined: f64) -> f64 {
-    outer * lookup + joined * JOINED_ROW
+    outer * lookup + joined * ROW_JOINED
 }
 
 /// Running an inner side that is no index range for each outer row.
@@ -133,11 +165,11 @@ pub(crate) fn nested_plan(outer: f64, inner: f64) -> f64 {
 
 /// Grouping so many rows.
 pub(crate) fn group(rows: f64, groups: f64) -> f64 {
-    rows * PROBE_ROW + groups * BUILD_ROW
+    rows * GROUP_ROW + groups * GROUP
 }
 
 /// Sorting.
 pub(crate) fn sort(rows: f64) -> f64 {
     let rows = rows.max(2.0);
-    rows * (SORT_ROW + SORT_COMPARISON * rows.log2())
+    SORT_START + rows * SORT_COMPARISON * rows.log2()
 }

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use farbird_catalog::statistics::Statistics;
 use farbird_catalog::{Index, Relation};
 use farbird_expression::{Expression, PatternKind, PatternMatch, SubqueryKind};
-use farbird_sql::ast::ComparisonOperator;
+use farbird_function::date::part_value;
+use farbird_sql::ast::{self, ComparisonOperator};
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
+use farbird_types::temporal::{self, DatePart};
 use farbird_types::{CastContext, Collation, Text, Value, arithmetic, compare, convert};
 
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
-use crate::classes::ValueShares;
+use crate::classes::{Composite, ValueShares};
 use crate::node::{Access, Node};
 use crate::prefix::like_prefix;
 
@@ -40,6 +42,24 @@ const OTHER_FRACTION: f64 = 0.33;
 const COMMON_COMPARED: usize = 32;
 /// Different values among which a text or number is taken to be, when nothing is known.
 const DISTINCT_UNKNOWN: f64 = 100.0;
+
+/// Parts of dates, and how many values each has; of years there are as many as there are in the dates.
+const DATE_PARTS: [(ast::DatePart, DatePart, Option<f64>); 11] = [
+    (ast::DatePart::Year, DatePart::Year, None),
+    (ast::DatePart::Month, DatePart::Month, Some(12.0)),
+    (ast::DatePart::Day, DatePart::Day, Some(31.0)),
+    (ast::DatePart::Week, DatePart::Week, Some(53.0)),
+    (ast::DatePart::Weekday, DatePart::WeekDay, Some(7.0)),
+    (ast::DatePart::Yearday, DatePart::YearDay, Some(366.0)),
+    (ast::DatePart::Quarter, DatePart::Quarter, Some(4.0)),
+    (ast::DatePart::Hour, DatePart::Hour, Some(24.0)),
+    (ast::DatePart::Minute, DatePart::Minute, Some(60.0)),
+    (ast::DatePart::Second, DatePart::Second, Some(60.0)),
+    (ast::DatePart::Millisecond, DatePart::Millisecond, Some(1_000.0)),
+];
+/// Days of a year, and what dates of whole days are counted in: days, or parts of them.
+const YEAR_DAYS: f64 = 365.25;
+const DAY_TICKS: f64 = 864_000_000.0;
 
 /// What is known of the sources of a block.
 pub(crate) struct Estimator<'a> {
@@ -281,10 +301,81 @@ impl<'a> Estimator<'a> {
             }
         });
         match expression {
+            Expression::Function { function, arguments, .. } if function.0.name == "EXTRACT" => {
+                self.distinct_parts(arguments).unwrap_or(DISTINCT_UNKNOWN).min(rows)
+            }
             Expression::Column(slot) if self.is_key(*slot) => rows,
             Expression::Column(_) => rows.min(DISTINCT_UNKNOWN.max(rows / 10.0)),
             _ => rows.min(DISTINCT_UNKNOWN),
         }
+    }
+
+    /// How many different values EXTRACT gives.
+    fn distinct_parts(&self, arguments: &[Expression]) -> Option<f64> {
+        let [part, date] = arguments else { return None };
+        let part = date_part(part)?;
+        let (.., values) = DATE_PARTS.into_iter().find(|(_, known, _)| *known == part)?;
+        values.or_else(|| {
+            let (_, column) = self.column(date)?;
+            let days = |value: &Value| match value {
+                Value::Timestamp(_) => number(value).map(|ticks| ticks / DAY_TICKS),
+                other => number(other),
+            };
+            let (least, greatest) = (days(column.least.as_ref()?)?, days(column.greatest.as_ref()?)?);
+            Some(((greatest - least) / YEAR_DAYS).ceil().max(1.0))
+        })
+    }
+
+    /// The mean of the numbers of a column, and how far they are from it.
+    pub(crate) fn mean_and_deviation(&self, expression: &Expression) -> Option<(f64, f64)> {
+        let (_, column) = self.column(expression)?;
+        let common: Vec<(f64, f64)> = column
+            .common
+            .iter()
+            .filter_map(|(value, share)| number(value).map(|value| (value, *share)))
+            .collect();
+        let bounds: Vec<f64> = match column.histogram.len() {
+            0 | 1 => column.least.iter().chain(&column.greatest).filter_map(number).collect(),
+            _ => column.histogram.iter().filter_map(number).collect(),
+        };
+        let each = rest(column) / count(bounds.len().max(1) as u64);
+        let weighted: Vec<(f64, f64)> =
+            common.into_iter().chain(bounds.into_iter().map(|bound| (bound, each))).collect();
+        let weight: f64 = weighted.iter().map(|(_, share)| share).sum();
+        if weight <= 0.0 {
+            return None;
+        }
+        let mean = weighted.iter().map(|(value, share)| value * share).sum::<f64>() / weight;
+        let variance =
+            weighted.iter().map(|(value, share)| (value - mean).powi(2) * share).sum::<f64>() / weight;
+        Some((mean, variance.sqrt()))
+    }
+
+    /// How many different keys there are of the columns of each index together: by their slots, of two columns and more.
+    pub(crate) fn composites(&self, source: usize, relation: &Relation) -> Vec<Composite> {
+        let slot_of = |name: &String| {
+            let place = relation.columns.iter().position(|column| column.name == *name)?;
+            let wanted = Slot { source, column: SourceColumn::Field(place) };
+            self.slots.iter().position(|slot| *slot == wanted)
+        };
+        let mut composites = Vec::new();
+        for index in &relation.indexes {
+            if index.expression_source.is_some() || index.condition_source.is_some() {
+                continue;
+            }
+            let slots: Vec<usize> = index.columns.iter().map_while(slot_of).collect();
+            let known = self.index(source, index);
+            for columns in 2..=slots.len() {
+                let of_statistics = known.and_then(|index| index.distinct.get(columns - 1)).copied();
+                let is_key = index.unique && columns == index.columns.len();
+                let distinct = if is_key { Some(self.rows(source)) } else { of_statistics };
+                if let Some(distinct) = distinct.filter(|distinct| *distinct >= 1.0) {
+                    composites
+                        .push(Composite { columns: slots.iter().take(columns).copied().collect(), distinct });
+                }
+            }
+        }
+        composites
     }
 
     /// Whether a column is a unique key by itself.
@@ -539,14 +630,24 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
     }
 }
 
+/// The part of a date that a constant stands for.
+fn date_part(expression: &Expression) -> Option<DatePart> {
+    let Expression::Constant(value) = expression else { return None };
+    DATE_PARTS.into_iter().find(|(part, ..)| part_value(*part) == *value).map(|(_, part, _)| part)
+}
+
 /// The value of an expression of constants.
-fn constant(expression: &Expression) -> Option<Value> {
+pub(crate) fn constant(expression: &Expression) -> Option<Value> {
     match expression {
         Expression::Constant(value) => Some(value.clone()),
         Expression::Cast { operand, to } => convert::cast(&constant(operand)?, to, &CastContext::UTC).ok(),
         Expression::Negate(operand) => arithmetic::negate(&constant(operand)?).ok(),
         Expression::Arithmetic { operator, left, right, result } => {
             arithmetic::apply(*operator, &constant(left)?, &constant(right)?, result, &CastContext::UTC).ok()
+        }
+        Expression::Function { function, arguments, .. } if function.0.name == "DATEADD" => {
+            let [amount, part, date] = arguments.as_slice() else { return None };
+            temporal::add_to_part(date_part(part)?, &constant(amount)?, &constant(date)?).ok()
         }
         _ => None,
     }

@@ -101,7 +101,7 @@ impl JoinPlanner<'_> {
                     tree: &JOINED,
                     own: planned.sources.clone(),
                     needs: BTreeSet::new(),
-                    dropping: None,
+                    beside: None,
                     planned: Some(planned),
                 }));
             }
@@ -247,7 +247,7 @@ impl JoinPlanner<'_> {
             let rows = self.rows_joined(current.rows, next.rows, &across);
             let is_hashed = across.iter().any(|condition| self.link(condition, 0).hashable);
             let cost = match is_hashed {
-                true => cost::hash_join(next.rows, current.rows, rows),
+                true => cost::hash_join(next.rows, current.rows, rows, current.node.is_by_columns()),
                 false => cost::all_pairs(next.rows, current.rows, rows),
             };
             let cost = current.cost + next.cost + cost;

@@ -103,10 +103,41 @@ pub(super) struct GroupMember<'t> {
     pub(super) own: BTreeSet<usize>,
     /// Sources that must come before.
     pub(super) needs: BTreeSet<usize>,
-    /// Of EXISTS and its like: the conditions, and whether rows are wanted that meet none of its rows.
-    pub(super) dropping: Option<(Vec<Expression>, bool)>,
+    /// Of EXISTS and its like, and of what a LEFT JOIN adds.
+    pub(super) beside: Option<Beside>,
     /// Its plan, if it is not read by index or in row order like a table.
     pub(super) planned: Option<Planned>,
+}
+
+/// What makes a member one that drops rows of the others or adds to them, and cannot come first.
+pub(super) struct Beside {
+    /// What makes a row a partner.
+    on: Vec<Expression>,
+    /// Semi, anti or left: which rows of the others stay.
+    kind: HashJoinKind,
+}
+
+impl Beside {
+    /// Whether its columns are at hand behind it.
+    fn adds(&self) -> bool {
+        self.kind == HashJoinKind::Left
+    }
+}
+
+impl GroupMember<'_> {
+    /// Whether its columns are at hand behind it.
+    fn adds(&self) -> bool {
+        self.beside.as_ref().is_none_or(Beside::adds)
+    }
+}
+
+/// How the rows of a member come when it is read by itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    /// By columns, by a scan that a join can tell which keys have a partner.
+    Scanned,
+    ByColumns,
+    ByRows,
 }
 
 /// How an item is joined to what is left of it.
@@ -191,7 +222,10 @@ impl<'a> JoinPlanner<'a> {
         match tree {
             FromTree::Left(left, right, on) => self.left_join(left, right, on, conditions, order),
             FromTree::Full(left, right, on) => self.full_join(left, right, on, conditions),
-            FromTree::Source(_) | FromTree::Group(..) | FromTree::Dropping { .. } => {
+            FromTree::Source(_)
+            | FromTree::Group(..)
+            | FromTree::Dropping { .. }
+            | FromTree::Optional { .. } => {
                 let (mut items, mut all) = (Vec::new(), Vec::new());
                 flatten(tree, &mut items, &mut all);
                 all.extend(conditions);
@@ -254,23 +288,28 @@ impl<'a> JoinPlanner<'a> {
     ) -> Result<Vec<GroupMember<'t>>> {
         let mut members = Vec::with_capacity(items.len());
         for item in items {
-            let mut dropping = None;
+            let mut beside = None;
             let mut needs = self.dependencies(item);
             let tree: &'t FromTree = match *item {
                 FromTree::Dropping { query, on, anti } => {
-                    dropping = Some((on.clone(), *anti));
+                    let kind = if *anti { HashJoinKind::Anti } else { HashJoinKind::Semi };
+                    beside = Some(Beside { on: on.clone(), kind });
+                    query
+                }
+                FromTree::Optional { query, on } => {
+                    beside = Some(Beside { on: on.clone(), kind: HashJoinKind::Left });
                     query
                 }
                 tree => tree,
             };
             let own = sources_of_tree(tree);
-            for condition in dropping.iter().flat_map(|(on, _)| on) {
+            for condition in beside.iter().flat_map(|beside| &beside.on) {
                 needs.extend(self.sources_of(condition).difference(&own));
             }
             let mut planned = None;
             if !matches!(tree, FromTree::Source(_)) {
-                let (local, order) = match &mut dropping {
-                    Some((on, _)) => {
+                let (local, order) = match &mut beside {
+                    Some(Beside { on, .. }) => {
                         let (local, across) =
                             on.drain(..).partition(|condition| self.sources_of(condition).is_subset(&own));
                         *on = across;
@@ -284,7 +323,7 @@ impl<'a> JoinPlanner<'a> {
                 };
                 planned = Some(self.tree(tree, local, order)?);
             }
-            members.push(GroupMember { tree, own, needs, dropping, planned });
+            members.push(GroupMember { tree, own, needs, beside, planned });
         }
         Ok(members)
     }
@@ -297,6 +336,7 @@ impl<'a> JoinPlanner<'a> {
             rows: 1.0,
             cost: 0.0,
             flowing: 0,
+            by_columns: false,
         };
         if members.len() > MEMBERS_MAX {
             return (0..members.len()).map(as_written).collect();
@@ -309,8 +349,11 @@ impl<'a> JoinPlanner<'a> {
         let mut described = Vec::with_capacity(members.len());
         for member in members {
             let (local, on) = self.conditions_of(member, pending);
-            let leaves = member.dropping.as_ref().map(|(_, anti)| self.part_left(member, &local, &on, *anti));
-            if member.dropping.is_some() {
+            let leaves = member.beside.as_ref().map(|beside| match beside.kind {
+                HashJoinKind::Left => self.partners_added(member, &local, &on),
+                kind => self.part_left(member, &local, &on, kind == HashJoinKind::Anti),
+            });
+            if member.beside.is_some() {
                 links.extend(
                     on.iter().map(|condition| self.link(condition, sets(&self.sources_of(condition)))),
                 );
@@ -320,7 +363,9 @@ impl<'a> JoinPlanner<'a> {
         }
         for (condition, sources) in pending.0.iter().flatten() {
             let set = sets(sources);
-            if set.count_ones() > 1 {
+            let is_added =
+                |member: &GroupMember<'_>| member.beside.is_some() && !member.own.is_disjoint(sources);
+            if set.count_ones() > 1 && !members.iter().any(is_added) {
                 links.push(self.link(condition, set));
             }
         }
@@ -331,19 +376,19 @@ impl<'a> JoinPlanner<'a> {
             let available: BTreeSet<usize> = members
                 .iter()
                 .enumerate()
-                .filter(|(place, member)| before & (1 << place) != 0 && member.dropping.is_none())
+                .filter(|(place, member)| before & (1 << place) != 0 && member.adds())
                 .flat_map(|(_, member)| member.own.iter().copied())
                 .collect();
-            let mut conditions = match &member.dropping {
-                Some((on, _)) => on.clone(),
+            let mut conditions = match &member.beside {
+                Some(beside) => beside.on.clone(),
                 None => pending.matching(|sources| {
                     sources.iter().all(|source| member.own.contains(source) || available.contains(source))
                 }),
             };
             conditions.retain(|condition| !condition.is_volatile());
             let choice = self.lookup(*source, &available, &conditions)?;
-            Some(match member.dropping {
-                Some(_) => {
+            Some(match member.adds() {
+                false => {
                     let cost = choice.cost.min(cost::first_by_index(
                         choice.rows,
                         0.0,
@@ -351,7 +396,7 @@ impl<'a> JoinPlanner<'a> {
                     ));
                     Lookup { cost, partners_cost: 0.0 }
                 }
-                None => Lookup { cost: choice.cost, partners_cost: choice.rows_cost },
+                true => Lookup { cost: choice.cost, partners_cost: choice.rows_cost },
             })
         };
         let mut orders = Order::new(&described, &links, &columns, &mut lookup);
@@ -376,7 +421,7 @@ impl<'a> JoinPlanner<'a> {
     fn comes_in_order(&self, member: &GroupMember<'_>, pending: &Pending, order: &[SortKey]) -> bool {
         let FromTree::Source(source) = member.tree else { return false };
         let (local, _) = self.conditions_of(member, pending);
-        member.dropping.is_none()
+        member.beside.is_none()
             && (order.is_empty() || self.read(*source, &local, order).is_some_and(|(_, ordered)| ordered))
     }
 
@@ -386,8 +431,8 @@ impl<'a> JoinPlanner<'a> {
         member: &GroupMember<'_>,
         pending: &Pending,
     ) -> (Vec<Expression>, Vec<Expression>) {
-        match &member.dropping {
-            Some((on, _)) => {
+        match &member.beside {
+            Some(Beside { on, .. }) => {
                 on.iter().cloned().partition(|condition| self.sources_of(condition).is_subset(&member.own))
             }
             None => (pending.matching(|sources| sources.is_subset(&member.own)), Vec::new()),
@@ -401,28 +446,53 @@ impl<'a> JoinPlanner<'a> {
         needs: u64,
         leaves: Option<f64>,
     ) -> Member {
-        let (rows, all_rows, (read_cost, scanned)) = match (&member.planned, member.tree) {
-            (Some(planned), _) => (planned.rows, planned.rows, (planned.cost, false)),
+        let (rows, all_rows, (read_cost, access)) = match (&member.planned, member.tree) {
+            (Some(planned), _) => {
+                let access = if planned.node.is_by_columns() { Reading::ByColumns } else { Reading::ByRows };
+                (planned.rows, planned.rows, (planned.cost, access))
+            }
             (None, FromTree::Source(source)) => {
                 let all = self.estimator.rows(*source);
                 let rows = (all * self.estimator.selectivity(local)).max(1.0);
                 (rows, all, self.read_cost(*source, local, all, rows))
             }
-            _ => (1.0, 1.0, (1.0, false)),
+            _ => (1.0, 1.0, (1.0, Reading::ByRows)),
         };
-        let runs_for_each = member.dropping.is_none() && !member.needs.is_empty();
-        let anti = member.dropping.as_ref().is_some_and(|(_, anti)| *anti);
-        Member { rows, all_rows, read_cost, needs, runs_for_each, leaves, anti, scanned }
+        let runs_for_each = member.beside.is_none() && !member.needs.is_empty();
+        let keeps_lonely = member.beside.as_ref().is_some_and(|beside| beside.kind != HashJoinKind::Semi);
+        let composites = match member.tree {
+            FromTree::Source(source) if member.planned.is_none() => self
+                .stored_table(*source)
+                .map_or_else(Vec::new, |relation| self.estimator.composites(*source, relation)),
+            _ => Vec::new(),
+        };
+        Member {
+            rows,
+            all_rows,
+            read_cost,
+            needs,
+            runs_for_each,
+            leaves,
+            keeps_lonely,
+            scanned: access == Reading::Scanned,
+            by_columns: access != Reading::ByRows,
+            composites,
+        }
     }
 
-    /// What reading a source by itself costs, and whether it is scanned by columns.
-    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> (f64, bool) {
+    /// What reading a source by itself costs, and how its rows come.
+    fn read_cost(&self, source: usize, local: &[Expression], all: f64, rows: f64) -> (f64, Reading) {
         match self.stored_table(source) {
             Some(relation) => {
                 let choice = self.choose(source, relation, &BTreeSet::new(), local);
-                (choice.cost, matches!(choice.access, Access::Natural))
+                let reading = match choice.access {
+                    Access::Natural => Reading::Scanned,
+                    Access::Rows(_) => Reading::ByColumns,
+                    _ => Reading::ByRows,
+                };
+                (choice.cost, reading)
             }
-            None => (cost::scan(all, rows), false),
+            None => (cost::scan(all, rows), Reading::ByRows),
         }
     }
 
@@ -527,6 +597,19 @@ impl<'a> JoinPlanner<'a> {
         if anti { (1.0 - part).max(0.05) } else { part.max(0.001) }
     }
 
+    /// How many rows a LEFT JOIN makes of each of the others.
+    fn partners_added(&self, member: &GroupMember<'_>, local: &[Expression], across: &[Expression]) -> f64 {
+        let rows = match (&member.planned, member.tree) {
+            (Some(planned), _) => planned.rows,
+            (None, FromTree::Source(source)) => {
+                self.estimator.rows(*source) * self.estimator.selectivity(local)
+            }
+            _ => 1.0,
+        };
+        let fractions = across.iter().map(|condition| self.link(condition, 0).fraction);
+        fractions.fold(rows, |rows, fraction| rows * fraction).max(1.0)
+    }
+
     fn pending(&self, conditions: Vec<Expression>) -> Pending {
         Pending(
             conditions
@@ -623,10 +706,9 @@ impl<'a> JoinPlanner<'a> {
         method: Method,
         pending: &mut Pending,
     ) -> Result<Planned> {
-        let GroupMember { tree, own, dropping, planned, .. } = member;
-        let (kind, local, across) = match dropping {
-            Some((on, anti)) => {
-                let kind = if anti { HashJoinKind::Anti } else { HashJoinKind::Semi };
+        let GroupMember { tree, own, beside, planned, .. } = member;
+        let (kind, local, across) = match beside {
+            Some(Beside { on, kind }) => {
                 let (local, across) =
                     on.into_iter().partition(|condition| self.sources_of(condition).is_subset(&own));
                 (kind, local, across)
@@ -720,18 +802,21 @@ impl<'a> JoinPlanner<'a> {
         };
         let all = self.estimator.rows(*source);
         let rows = (all * self.estimator.selectivity(&local)).max(1.0);
-        let (read, _) = self.read_cost(*source, &local, all, rows);
+        let (read, reading) = self.read_cost(*source, &local, all, rows);
         let own = BTreeSet::from([*source]);
         let hashable = across.iter().any(|condition| self.equality(condition, &left.sources, &own).is_some());
         let joined = left.rows.max(rows);
         let mut best = match hashable {
-            true => (read + cost::hash_join(rows, left.rows, joined), Method::BuildMember),
+            true => (
+                read + cost::hash_join(rows, left.rows, joined, left.node.is_by_columns()),
+                Method::BuildMember,
+            ),
             false if across.iter().any(|condition| self.is_range(condition)) => {
                 (read + cost::range_join(rows, left.rows, joined), Method::BuildMember)
             }
             false => (read + cost::all_pairs(rows, left.rows, joined), Method::BuildMember),
         };
-        let built_left = read + cost::hash_join(left.rows, rows, joined);
+        let built_left = read + cost::hash_join(left.rows, rows, joined, reading != Reading::ByRows);
         // Without an order that is asked for: rows without a partner come last.
         if hashable && !left.ordered && built_left < best.0 && self.hint(*source).is_none() {
             best = (built_left, Method::BuildJoined);
@@ -860,7 +945,9 @@ impl<'a> JoinPlanner<'a> {
         let mut sources = outer.sources;
         sources.extend(inner.sources);
         let rows = outer.rows.max(inner.rows);
-        let cost = outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows);
+        let cost = outer.cost
+            + inner.cost
+            + cost::hash_join(inner.rows, outer.rows, rows, outer.node.is_by_columns());
         let node = Node::HashJoin(Arc::new(HashJoin {
             outer: outer.node,
             inner: inner.node,

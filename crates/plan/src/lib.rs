@@ -16,7 +16,7 @@
 //! | `push` | conditions on derived tables, asked of what those are made of |
 //! | `access` | which index reads a table |
 //! | `prefix` | what patterns begin with |
-//! | `estimate`, `cost` | how many rows come of what is known of tables, and what that costs |
+//! | `estimate`, `group_estimate`, `cost` | how many rows and groups come of what is known of tables, and what that costs |
 //! | `modification` | plans of statements that change rows |
 //! | `subplan` | plans of queries inside expressions |
 //! | `text`, `access_text` | plans as Firebird writes them, short and explained |
@@ -40,6 +40,7 @@ mod classes;
 mod cost;
 mod estimate;
 mod explain;
+mod group_estimate;
 mod hint;
 mod join;
 mod leaf;
@@ -55,6 +56,7 @@ mod rewrite;
 mod subplan;
 mod text;
 
+pub use cost::CONSTANTS as COST_CONSTANTS;
 pub use explain::{ExplainLine, explain, plan_text, plan_text_of_value};
 pub use node::*;
 pub use subplan::{PlannedQuery, planned};

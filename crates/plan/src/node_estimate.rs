@@ -6,7 +6,7 @@ use farbird_expression::Expression;
 
 use crate::cost;
 use crate::estimate::number;
-use crate::node::{Estimate, Limit, Node};
+use crate::node::{Access, Estimate, Limit, Node};
 
 /// Rows of what nobody knows anything about.
 const ROWS_UNKNOWN: f64 = 10.0;
@@ -34,6 +34,17 @@ impl Node {
         own.unwrap_or_else(|| self.follows_from_inputs())
     }
 
+    /// Whether its rows come by columns, as far as the plan says: those of a scan, and of what works on such rows.
+    pub(crate) fn is_by_columns(&self) -> bool {
+        match self {
+            Node::Table(scan) => matches!(scan.access, Access::Natural | Access::Rows(_)),
+            Node::Filter(filter) => filter.input.is_by_columns(),
+            Node::Project(project) => project.input.is_by_columns(),
+            Node::HashJoin(join) => !join.outer_keys.is_empty() && join.outer.is_by_columns(),
+            _ => false,
+        }
+    }
+
     fn follows_from_inputs(&self) -> Estimate {
         let of = |rows: f64, cost: f64| Estimate { rows: rows.max(1.0), cost };
         match self {
@@ -56,7 +67,8 @@ impl Node {
             Node::HashJoin(join) => {
                 let (outer, inner) = (join.outer.estimate(), join.inner.estimate());
                 let rows = outer.rows.max(inner.rows);
-                of(rows, outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows))
+                let by_columns = join.outer.is_by_columns();
+                of(rows, outer.cost + inner.cost + cost::hash_join(inner.rows, outer.rows, rows, by_columns))
             }
             Node::RangeJoin(join) => {
                 let (outer, inner) = (join.outer.estimate(), join.inner.estimate());

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::classes::{Columns, Groups};
+use crate::classes::{Columns, Composite, Groups};
 use crate::cost;
 
 /// Most members for which every order is looked at.
@@ -29,12 +29,16 @@ pub(super) struct Member {
     pub(super) needs: u64,
     /// Whether it looks at their rows, so that it runs for each of them.
     pub(super) runs_for_each: bool,
-    /// EXISTS and its like: only drops rows of the others, and leaves this part of them.
+    /// EXISTS and its like, and what a LEFT JOIN adds: how many rows it leaves of each row of the others.
     pub(super) leaves: Option<f64>,
-    /// Whether rows without a partner in it are what stays (NOT EXISTS).
-    pub(super) anti: bool,
+    /// Whether rows without a partner in it stay (NOT EXISTS, LEFT JOIN).
+    pub(super) keeps_lonely: bool,
     /// Whether it is a scan by columns: then a hash join tells it which keys have a partner.
     pub(super) scanned: bool,
+    /// Whether its rows come by columns when it is read by itself.
+    pub(super) by_columns: bool,
+    /// How many combinations of values columns of it have together.
+    pub(super) composites: Vec<Composite>,
 }
 
 /// A condition on several members.
@@ -78,6 +82,8 @@ pub(super) struct Step {
     pub(super) cost: f64,
     /// The member whose rows flow through the joins so far: the others are in hash tables or looked up.
     pub(super) flowing: usize,
+    /// Whether rows come out of it by columns: what is looked up for each row gives rows.
+    pub(super) by_columns: bool,
 }
 
 /// What it costs to look one row's partners up in a member by an index.
@@ -144,7 +150,14 @@ impl<'a> Order<'a> {
                 let rows = self.rows_of(set | 1 << member);
                 let cost = cost + cost::nested_loop(self.rows_of(set), lookup, rows);
                 if next.is_none_or(|next| cost < next.cost) {
-                    next = Some(Step { member, method: Method::Nested, rows, cost, flowing: start.member });
+                    next = Some(Step {
+                        member,
+                        method: Method::Nested,
+                        rows,
+                        cost,
+                        flowing: start.member,
+                        by_columns: false,
+                    });
                 }
             }
             let next = next?;
@@ -254,6 +267,7 @@ impl<'a> Order<'a> {
                 rows: member.rows.max(1.0),
                 cost: member.read_cost,
                 flowing: number,
+                by_columns: member.by_columns,
             })
             .collect()
     }
@@ -301,10 +315,12 @@ impl<'a> Order<'a> {
                 offer(cost::nested_plan(before, member.rows), Method::Nested);
             } else if hashable {
                 let read = member.read_cost;
-                let build_member = cost::hash_join(member.rows, before, rows);
-                let build_joined = cost::hash_join(before, member.rows, rows);
-                let flowing =
-                    self.members.get(so_far.flowing).filter(|flowing| flowing.scanned && !member.anti);
+                let build_member = cost::hash_join(member.rows, before, rows, so_far.by_columns);
+                let build_joined = cost::hash_join(before, member.rows, rows, member.by_columns);
+                let flowing = self
+                    .members
+                    .get(so_far.flowing)
+                    .filter(|flowing| flowing.scanned && !member.keeps_lonely);
                 let spared =
                     flowing.zip(self.partners(set, number, so_far.flowing)).map(|(flowing, part)| {
                         let share = (part * member.rows).min(1.0);
@@ -330,7 +346,14 @@ impl<'a> Order<'a> {
             offer(cost::nested_loop(before, lookup, rows), Method::Nested);
         }
         let flowing = if best.1 == Method::BuildJoined { number } else { so_far.flowing };
-        Step { member: number, method: best.1, rows, cost: so_far.cost + best.0, flowing }
+        let by_columns = match best.1 {
+            Method::BuildMember => so_far.by_columns && hashable,
+            Method::BuildJoined => {
+                self.members.get(number).is_some_and(|member| member.by_columns) && hashable
+            }
+            Method::Nested => false,
+        };
+        Step { member: number, method: best.1, rows, cost: so_far.cost + best.0, flowing, by_columns }
     }
 
     /// The part of the pairs of a set's rows and a member's that are partners by what a scan of one of them can look at: of
@@ -388,6 +411,8 @@ impl<'a> Order<'a> {
             let parts = together.entry(group.members).or_insert((1.0, 1.0));
             *parts = (parts.0 * fraction, parts.1 * if_even);
         }
+        let belonging = self.belonging(set & !dropping, &groups);
+        rows *= belonging;
         let mut rows_if_even = rows;
         for (members, (fraction, if_even)) in together {
             let others = i32::try_from(members.count_ones()).unwrap_or(1) - 1;
@@ -396,6 +421,29 @@ impl<'a> Order<'a> {
             rows_if_even *= if_even.max(least);
         }
         Joined { rows: rows.max(f64::MIN_POSITIVE), rows_if_even: rows_if_even.max(f64::MIN_POSITIVE) }
+    }
+
+    /// How many times as many rows the join of a set has as if columns that belong together were independent.
+    fn belonging(&self, set: u64, groups: &Groups) -> f64 {
+        let (mut times, mut told) = (1.0, 0);
+        for (number, member) in self.members.iter().enumerate() {
+            let own = 1 << number;
+            if set & own == 0 {
+                continue;
+            }
+            let found = member.composites.iter().filter_map(|composite| {
+                self.columns.belonging(composite, own, groups).filter(|(_, others)| others & set != 0)
+            });
+            // What one side says of two members the other says again.
+            let Some((more, others)) = found.max_by(|left, right| left.0.total_cmp(&right.0)) else {
+                continue;
+            };
+            if told & own == 0 || told & others & set == 0 {
+                times *= more;
+                told |= own | others & set;
+            }
+        }
+        times
     }
 
     fn most_rows(&self, set: u64) -> f64 {
@@ -421,8 +469,10 @@ mod tests {
             needs: 0,
             runs_for_each: false,
             leaves: None,
-            anti: false,
+            keeps_lonely: false,
             scanned: false,
+            by_columns: true,
+            composites: Vec::new(),
         }
     }
 

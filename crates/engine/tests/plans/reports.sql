@@ -72,3 +72,8 @@ select * from (select l_orderkey, row_number() over (partition by l_orderkey ord
 
 -- What comes behind a key in ORDER BY decides nothing.
 select first 5 o_orderkey, o_orderdate from orders order by o_orderkey, o_orderdate desc;
+
+-- Inner joins that leave few rows come before LEFT JOINs, and LEFT JOINs behind what they look at.
+select count(*), count(n_name) from customer left join nation on n_nationkey = c_nationkey join orders on o_custkey = c_custkey where o_orderkey = 7;
+select count(*), count(n_name), count(r_name) from orders join customer on c_custkey = o_custkey left join nation on n_nationkey = c_nationkey left join region on r_regionkey = n_regionkey where o_orderkey < 20;
+select first 10 o_orderkey, c_name from orders left join customer on c_custkey = o_custkey order by o_orderkey;

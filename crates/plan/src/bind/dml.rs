@@ -527,7 +527,7 @@ impl Binder<'_> {
         match using {
             FromTree::Source(source) => self.row_missing(*source),
             FromTree::Left(outer, _, _) => self.source_missing(outer),
-            FromTree::Dropping { query, .. } => self.source_missing(query),
+            FromTree::Dropping { query, .. } | FromTree::Optional { query, .. } => self.source_missing(query),
             FromTree::Group(items, _) => match items.first() {
                 Some(first) => self.source_missing(first),
                 None => Expression::Constant(Value::Boolean(false)),

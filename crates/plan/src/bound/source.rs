@@ -115,6 +115,14 @@ pub(crate) enum FromTree {
         /// Whether rows stay that have none.
         anti: bool,
     },
+    /// A member of a group whose rows are joined where they are partners, and none where there are none: a LEFT JOIN that may come
+    /// at any time behind what its conditions look at. Only planning makes it.
+    Optional {
+        /// Where partners come from.
+        query: Box<FromTree>,
+        /// What makes a row a partner.
+        on: Vec<Expression>,
+    },
 }
 
 impl SourceKind {
@@ -142,7 +150,7 @@ impl FromTree {
                 right.for_each_condition_mut(change);
                 conditions.iter_mut().for_each(change);
             }
-            FromTree::Dropping { query, on, .. } => {
+            FromTree::Dropping { query, on, .. } | FromTree::Optional { query, on } => {
                 query.for_each_condition_mut(change);
                 on.iter_mut().for_each(change);
             }
@@ -163,6 +171,7 @@ impl FromTree {
                 all(right);
                 left.nullable_sources(out);
             }
+            FromTree::Optional { query, .. } => all(query),
             FromTree::Full(left, right, _) => {
                 all(left);
                 all(right);
@@ -179,7 +188,7 @@ impl FromTree {
                 left.move_sources(by);
                 right.move_sources(by);
             }
-            FromTree::Dropping { query, .. } => query.move_sources(by),
+            FromTree::Dropping { query, .. } | FromTree::Optional { query, .. } => query.move_sources(by),
         }
     }
 
@@ -189,7 +198,7 @@ impl FromTree {
             FromTree::Source(_) => true,
             FromTree::Group(items, _) => items.iter().all(FromTree::is_inner),
             FromTree::Dropping { query, .. } => query.is_inner(),
-            FromTree::Left(..) | FromTree::Full(..) => false,
+            FromTree::Left(..) | FromTree::Full(..) | FromTree::Optional { .. } => false,
         }
     }
 
@@ -202,7 +211,7 @@ impl FromTree {
                 left.sources(out);
                 right.sources(out);
             }
-            FromTree::Dropping { query, .. } => query.sources(out),
+            FromTree::Dropping { query, .. } | FromTree::Optional { query, .. } => query.sources(out),
         }
     }
 }

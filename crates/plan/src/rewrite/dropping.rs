@@ -241,7 +241,7 @@ impl Joins {
     }
 
     /// The sources that an expression looks at.
-    pub(super) fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
+    pub(crate) fn sources_of(&self, expression: &Expression) -> BTreeSet<usize> {
         let mut sources = BTreeSet::new();
         expression.for_each_column(&mut |slot| sources.extend(self.slots.get(slot).map(|slot| slot.source)));
         sources

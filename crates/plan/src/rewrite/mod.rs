@@ -6,6 +6,7 @@
 //! | `alternatives` | what the alternatives of an OR say of one table is asked of that table |
 //! | `dropping` | EXISTS, NOT EXISTS, IN and NOT IN become joins that only drop rows |
 //! | `one_partner` | those that find one row by a key become ordinary joins |
+//! | `optional` | a LEFT JOIN among inner joins may come at any time behind what its condition looks at |
 //! | `outer_to_inner` | a LEFT JOIN whose rows without a partner are refused becomes an inner join |
 //! | `unused_outer` | a LEFT JOIN is dropped that changes nothing; one whose rows without a partner are asked for only drops rows |
 //! | `scalar_groups` | a query of aggregates for each row becomes one that groups, and a join with it |
@@ -24,6 +25,7 @@ mod infallible;
 pub(crate) mod joins;
 mod keys;
 mod one_partner;
+mod optional;
 mod outer_to_inner;
 mod scalar_groups;
 mod unused_outer;
@@ -55,6 +57,7 @@ impl Joins {
             dropping::apply(self, statistics);
             one_partner::apply(self);
         }
+        optional::apply(self);
         equivalence::apply(self);
     }
 
