@@ -1,6 +1,7 @@
 //! `farbird bench`: measurements that anyone can run again.
 
 mod articles;
+mod calibrate;
 mod own;
 mod records;
 mod sql;
@@ -22,6 +23,8 @@ pub(crate) struct Arguments {
 enum What {
     /// Measure rows with short and long BLOBs over a slow line, as each generation of clients reads them.
     Blobs(articles::blobs::Arguments),
+    /// Measure the constants of the planner's cost model on this machine.
+    Calibrate(calibrate::Arguments),
     /// Measure how long it takes from nothing to the first row.
     Connect(articles::connect::Arguments),
     /// Measure programs that know nothing of the distance, without and with a farlink.
@@ -45,6 +48,7 @@ enum What {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
         What::Blobs(arguments) => articles::blobs::run(arguments),
+        What::Calibrate(arguments) => calibrate::run(arguments),
         What::Connect(arguments) => articles::connect::run(arguments),
         What::Far(arguments) => articles::far::run(arguments),
         What::Fetch(arguments) => articles::fetch::run(arguments),
