@@ -36,7 +36,7 @@ const BLOCKS_KEPT: f64 = 2_000.0;
 /// Picking a row out of a block and looking at it.
 const ROW_PICKED: f64 = 0.6;
 /// Putting a row, by columns, into a hash table.
-const BUILD_ROW: f64 = 0.06;
+const BUILD_ROW: f64 = 0.1;
 /// Looking a row up in a hash table, by columns.
 const PROBE_ROW: f64 = 0.04;
 /// Looking one number of a scan by columns up among the keys of a hash table.
