@@ -492,7 +492,15 @@ impl<'a> JoinPlanner<'a> {
                 };
                 (choice.cost, reading)
             }
-            None => (cost::scan(all, rows), Reading::ByRows),
+            None => (self.cost_of_plan(source) + cost::scan(all, rows), Reading::ByRows),
+        }
+    }
+
+    /// What the plan of a derived table costs.
+    fn cost_of_plan(&self, source: usize) -> f64 {
+        match self.sources.get(source).map(|source| &source.kind) {
+            Some(SourceKind::Derived { plan, .. }) => plan.estimate().cost,
+            _ => 0.0,
         }
     }
 
