@@ -21,6 +21,8 @@ use crate::sort_keys::KeyBytes;
 const PART_ROWS: usize = 8_192;
 /// Bytes of a key that stand in its entry.
 const PREFIX_BYTES: usize = 16;
+/// So many rows are put together again at a time for whoever takes rows.
+const HANDED_OUT_ROWS: usize = 128;
 /// No entry, in the table of those that there are.
 const NONE: u32 = u32::MAX;
 /// After so many rows without repeated ones among them nobody looks for those any more before the rows are sorted.
@@ -40,7 +42,7 @@ pub(crate) struct KeyedColumns {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The first bytes of the key as numbers, zeros behind a shorter one.
+    /// The first bytes of the key as a number, its halves: zeros behind a shorter one.
     prefix: [u64; 2],
     part: u32,
     row: u16,
@@ -290,15 +292,27 @@ impl RowsInMemory for KeyedColumns {
     }
 
     fn hand_out(&mut self, batch: &mut Batch) {
-        while !batch.is_full()
-            && let Some(entry) = self.advance()
-        {
-            batch.push(self.take_values(entry));
+        while !batch.is_full() {
+            // Column by column; few at a time, since a batch is full too when its texts are long.
+            let mut rows = self.take(HANDED_OUT_ROWS.min(batch.limit() - batch.len()));
+            if rows.is_empty() {
+                return;
+            }
+            let width = rows.width();
+            for row in 0..rows.len() {
+                batch.push((0..width).map(|position| rows.take_value(row, position)));
+            }
         }
     }
 }
 
 impl Entry {
+    #[inline]
+    fn prefix(&self) -> u128 {
+        let [first, second] = self.prefix;
+        u128::from(first) << 64 | u128::from(second)
+    }
+
     fn place(&self) -> (u32, u32) {
         (self.part, u32::from(self.row))
     }
@@ -329,7 +343,7 @@ fn prefix(key: &[u8]) -> [u64; 2] {
 
 #[inline]
 fn compare(keys: &[KeyBytes], left: &Entry, right: &Entry) -> Ordering {
-    left.prefix.cmp(&right.prefix).then_with(|| {
+    left.prefix().cmp(&right.prefix()).then_with(|| {
         let in_prefix = |entry: &Entry| entry.length as usize <= PREFIX_BYTES;
         if in_prefix(left) && in_prefix(right) {
             // They differ at most in zeros at their ends.

@@ -14,6 +14,9 @@ use crate::column_source::COLUMN_ROWS_MIN;
 use crate::computed::Computed;
 use crate::stage::is_for_any_thread;
 
+/// Most bytes that room is made for before the keys are there.
+const RESERVED_BYTES_MAX: usize = 1 << 20;
+
 /// How the keys of an operator's rows are made.
 #[derive(Debug, Clone)]
 pub(crate) struct SortKeys {
@@ -175,6 +178,9 @@ impl SortKeys {
             }
             self.end_partition(start, partition, &mut keys.bytes)?;
             keys.end();
+            if row == 0 {
+                keys.reserve(rows.len());
+            }
         }
         Ok(keys)
     }
@@ -253,6 +259,12 @@ impl KeyBytes {
 
     fn end(&mut self) {
         self.ends.push(self.bytes.len());
+    }
+
+    /// Makes room for the keys of so many rows, if they are as long as the first one.
+    fn reserve(&mut self, rows: usize) {
+        self.ends.reserve_exact(rows.saturating_sub(self.ends.len()));
+        self.bytes.reserve((self.bytes.len() * rows.saturating_sub(1)).min(RESERVED_BYTES_MAX));
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use farbird_budget::{Reservation, StatementBudget};
@@ -374,7 +375,7 @@ impl Merge {
         let mut merge = Merge { runs, heads: BinaryHeap::new(), unique, latest: None };
         for run in 0..=merge.runs.len() {
             interrupt.check()?;
-            let head = merge.read(run, memory)?;
+            let head = read(&mut merge.runs, run, memory)?;
             merge.heads.extend(head);
         }
         Ok(merge)
@@ -387,9 +388,12 @@ impl Merge {
     ) -> Result<Option<(Vec<u8>, Vec<Value>)>> {
         loop {
             interrupt.check()?;
-            let Some(Head { key, run, row }) = self.heads.pop() else { return Ok(None) };
-            let head = self.read(run, memory)?;
-            self.heads.extend(head);
+            let Some(mut top) = self.heads.peek_mut() else { return Ok(None) };
+            // The next row of the same run takes the place of the one that is given.
+            let Head { key, row, .. } = match read(&mut self.runs, top.run, memory)? {
+                Some(head) => std::mem::replace(&mut *top, head),
+                None => PeekMut::pop(top),
+            };
             if !self.unique {
                 return Ok(Some((key, row)));
             }
@@ -399,14 +403,15 @@ impl Merge {
             }
         }
     }
+}
 
-    fn read(&mut self, run: usize, memory: &mut impl RowsInMemory) -> Result<Option<Head>> {
-        let row = match self.runs.get_mut(run) {
-            Some(reader) => reader.next()?,
-            None => memory.next(),
-        };
-        Ok(row.map(|(key, row)| Head { key, run, row }))
-    }
+/// The next row of a run; those in memory are the last run.
+fn read(runs: &mut [RowReader], run: usize, memory: &mut impl RowsInMemory) -> Result<Option<Head>> {
+    let row = match runs.get_mut(run) {
+        Some(reader) => reader.next()?,
+        None => memory.next(),
+    };
+    Ok(row.map(|(key, row)| Head { key, run, row }))
 }
 
 impl Head {
