@@ -73,10 +73,11 @@ const TABLES: [&str; 9] = [
 ];
 
 /// The statements, by the names that formulas know them by. `%R` rows are in LARGE, `%S` in SMALL, `%T` is a tenth of that.
-const STATEMENTS: [(&str, &str); 21] = [
+const STATEMENTS: [(&str, &str); 22] = [
     ("nothing", "select count(*) from rdb$database"),
     ("scan", "select count(*) from large where val + 0 < 0"),
     ("handed", "select count(far) from large where val + 0 >= 0"),
+    ("plain", "select count(far_10) from large"),
     (
         "near_10",
         "select count(l.val) from small s join large l on l.near_10 = s.id plan join (s natural, l index (large_near_10))",
@@ -99,7 +100,7 @@ const STATEMENTS: [(&str, &str); 21] = [
     ),
     (
         "built",
-        "select count(l.val) from small s join large l on l.far = s.val where s.id < 0 or s.id = 5 plan join (s natural, l natural)",
+        "select count(l.val) from small s join large l on l.far = s.val plan join (s natural, l natural)",
     ),
     (
         "asked",
@@ -237,7 +238,8 @@ fn figures(times: &Times) -> Vec<Figure> {
     let near = times.beyond("near_100_none", "nothing", all) - of_lookups;
     let joined_by_row = times.beyond("near_100", "near_100_none", all);
     let far = times.beyond("far_100", "nothing", all) - of_lookups - joined_by_row;
-    let build = times.beyond("built", "handed", all);
+    // That a tenth as many rows ask hardly counts.
+    let build = times.beyond("built", "plain", all);
     let of_build = build / 10.0;
     let joined = times.beyond("joined", "asked", all);
     let pair = times.beyond("pairs", "nothing", 1e6);
@@ -253,7 +255,7 @@ fn figures(times: &Times) -> Vec<Figure> {
         ("BUILD_ROW", build, "putting a row into a hash table"),
         ("PROBE_ROW", times.beyond("asked", "computed", all) - of_build, "looking one up, by columns"),
         ("JOINED_ROW", joined, "joining two, by columns"),
-        ("FILTER_ROW", times.beyond("filtered", "scan", all), "leaving one out that has no partner"),
+        ("FILTER_ROW", times.beyond("filtered", "plain", all), "leaving one out that has no partner"),
         (
             "ROW_PROBED",
             times.beyond("row_asked", "near_100", all) - of_build,
