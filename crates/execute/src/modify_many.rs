@@ -8,10 +8,12 @@
 //! - A row that the store does not change among others is [left](Progress::Left) to who changes single rows: it waits, restarts or
 //!   fails there.
 
+use farbird_budget::heap_bytes;
 use farbird_expression::ExecutionContext;
 use farbird_plan::Node;
 use farbird_plan::modification::{DeletePlan, Target, UpdatePlan};
 use farbird_store::{RowId, RowUpdate};
+use farbird_types::Value;
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::build::build_for;
@@ -59,23 +61,35 @@ pub(crate) fn update(
 ) -> Change<()> {
     let target = &*update.target;
     for_each_batch(&update.source, kept, context, |batch, context| {
-        let mut updates = Vec::with_capacity(batch.len());
-        let computed = (0..batch.len()).try_for_each(|index| {
-            updates.extend(row_update(update, batch.row_mut(index), context)?);
-            Ok(())
-        });
-        // The rows before the one that has failed have their turn, and their errors, first.
-        in_turns(target, updates, context, &mut progress, |updates, context| {
-            context.transaction.store.update_rows(&target.layout, &context.view, updates)
-        })?;
-        computed
+        let mut change = |updates, context: &mut ExecutionContext<'_>| {
+            in_turns(target, updates, context, &mut progress, |updates, context| {
+                context.transaction.store.update_rows(&target.layout, &context.view, updates)
+            })
+        };
+        let (mut updates, mut bytes) = (Vec::with_capacity(batch.len()), 0);
+        for index in 0..batch.len() {
+            match row_update(update, batch.row_mut(index), context) {
+                Ok(update) => updates.extend(update),
+                // The rows before the one that has failed have their turn, and their errors, first.
+                Err(failure) => return change(updates, context).and(Err(failure)),
+            }
+            bytes += updates.last().map_or(0, |update| update.new.iter().map(heap_bytes).sum());
+            if bytes > NEW_BYTES_MAX {
+                change(std::mem::take(&mut updates), context)?;
+                bytes = 0;
+            }
+        }
+        change(updates, context)
     })
 }
+
+/// Texts of so many bytes are enough for new rows that wait for others.
+const NEW_BYTES_MAX: usize = 1 << 20;
 
 /// A row's update, computed and checked; `None` without a row of the table.
 fn row_update(
     update: &UpdatePlan,
-    row: &mut [farbird_types::Value],
+    row: &mut [Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<Option<RowUpdate>> {
     let target = &*update.target;
