@@ -123,6 +123,33 @@ impl Engine {
         options: AttachOptions,
         users: Arc<dyn UserDirectory>,
     ) -> Result<Attachment> {
+        let mut attachment = self.attach_silently(path, options, users)?;
+        attachment.begin_session()?;
+        Ok(attachment)
+    }
+
+    /// As [`Engine::attach`], for a program that has not asked for it yet but is expected to. `None` if the database's triggers would
+    /// notice. The program takes the attachment by [`Attachment::begin_taken`]; dropped before that it ends as quietly as it came.
+    ///
+    /// # Errors
+    /// As [`Engine::attach`].
+    pub fn attach_ahead(
+        self: &Arc<Self>,
+        path: &Path,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Option<Attachment>> {
+        let mut attachment = self.attach_silently(path, options, users)?;
+        Ok(attachment.begin_session_ahead()?.then_some(attachment))
+    }
+
+    /// Attaches, opening the file if it is not open, without the session's beginning.
+    fn attach_silently(
+        self: &Arc<Self>,
+        path: &Path,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<Attachment> {
         let zone = session_zone(&options)?;
         let slot = self.slot(path);
         let mut open = slot.open.lock();
@@ -135,10 +162,7 @@ impl Engine {
                 Arc::new(database)
             }
         };
-        let mut attachment = self.attach_open(&slot, &mut open, database, options, zone)?;
-        drop(open);
-        attachment.begin_session()?;
-        Ok(attachment)
+        self.attach_open(&slot, &mut open, database, options, zone)
     }
 
     /// The databases that are open, with their numbers of attachments.

@@ -162,6 +162,7 @@ impl World {
                 first_rows: None,
                 default_first_rows: false,
                 bindings: Default::default(),
+                process_id: None,
             }),
             context_variables: Mutex::new(BTreeMap::new()),
             interrupt,

@@ -112,6 +112,21 @@ pub enum Ask {
         #[serde(with = "bytes")]
         packet: Vec<u8>,
     },
+    /// Attach as a program did before that began as this one, if the login that is under way succeeds with the last packet. The
+    /// database stays nobody's until [`Ask::Attached`]. Only before a Farbird server; answered by [`Tell::AttachedAhead`].
+    AttachAhead {
+        /// The request.
+        id: RequestId,
+        /// The op_attach, without what only says who the program is.
+        packet: Vec<u8>,
+    },
+    /// The program has attached, and the edge has answered it, by what was attached ahead.
+    Attached {
+        /// The number of its process, if it says one.
+        process_id: Option<i32>,
+    },
+    /// The program does not take what was attached ahead.
+    DetachAhead,
     /// A packet that the edge has answered already. If it fails, what needs its outcome fails with the same status.
     Quiet {
         /// As in [`Ask::Relay`].
@@ -517,6 +532,8 @@ pub enum ToEdge {
         /// The database, as [`Tell::Attached`] has named it.
         database: u32,
     },
+    /// Users have changed: all logins prepared in advance are void.
+    UsersChanged,
     /// A login prepared in advance.
     Ticket {
         /// Which.
@@ -554,6 +571,13 @@ pub enum Tell {
         commit: CommitPoint,
         /// Whether beginning and ending transactions may do more than that: triggers ON TRANSACTION, for example.
         strict_transactions: bool,
+    },
+    /// What became of [`Ask::AttachAhead`].
+    AttachedAhead {
+        /// Which.
+        id: RequestId,
+        /// The reply of the server, and what [`Tell::Attached`] says; `None` if nothing is attached.
+        attached: Option<AttachedAhead>,
     },
     /// What is known of a statement that was prepared.
     Statement {
@@ -654,6 +678,19 @@ pub enum Tell {
         /// Of which cursor.
         outer: Cursor,
     },
+}
+
+/// A database that was attached ahead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedAhead {
+    /// The op_response.
+    pub packets: Vec<u8>,
+    /// As in [`Tell::Attached`].
+    pub database: u32,
+    /// As in [`Tell::Attached`].
+    pub commit: CommitPoint,
+    /// As in [`Tell::Attached`].
+    pub strict_transactions: bool,
 }
 
 /// How a cursor ends.

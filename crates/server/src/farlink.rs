@@ -37,6 +37,8 @@ pub struct Farlink {
     desk: Arc<Desk>,
     security: Arc<SecurityDatabase>,
     news: Arc<CommitNews>,
+    /// The number of the security database.
+    users: u32,
 }
 
 /// Whose a connection is.
@@ -66,7 +68,8 @@ pub(crate) struct Ticket {
 
 impl Farlink {
     pub(crate) fn new(desk: Arc<Desk>, security: Arc<SecurityDatabase>, news: Arc<CommitNews>) -> Farlink {
-        Farlink { desk, security, news }
+        let users = security.number();
+        Farlink { desk, security, news, users }
     }
 
     /// Says whose connection it is that comes from `local`, before anything is written to it.
@@ -88,6 +91,11 @@ impl Farlink {
         let ticket = Ticket { user, verifier, private_key };
         keep(&mut self.desk.tickets.lock(), number, ticket, TICKET_LIFETIME)
             .then(|| (number, login.challenge()))
+    }
+
+    /// Whether the database that commit news call so holds the users: then a commit there makes all tickets void that were issued before.
+    pub fn holds_users(&self, database: u32) -> bool {
+        database == self.users
     }
 
     /// Commits of all databases.

@@ -140,6 +140,11 @@ impl SecurityDatabase {
         ))
     }
 
+    /// How the commit news call it.
+    pub(crate) fn number(&self) -> u32 {
+        self.attachment.lock().database().number
+    }
+
     /// What a login of this (normalised) name needs; `None` if there is no such user.
     pub(crate) fn credentials(&self, user: &str) -> Result<Option<Credentials>> {
         let sql = format!("{SELECT_USER} WHERE PLG$USER_NAME = ?");

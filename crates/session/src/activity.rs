@@ -23,7 +23,7 @@ pub struct Session {
     pub options: AttachOptions,
     /// When it attached.
     pub attached_at: TimestampTz,
-    /// Settings that SET statements change.
+    /// Settings that may change while it lasts, most of them by SET statements.
     pub settings: Mutex<SessionSettings>,
     /// RDB$SET_CONTEXT('USER_SESSION', ...).
     pub context_variables: Mutex<BTreeMap<String, String>>,
@@ -68,6 +68,8 @@ pub struct SessionSettings {
     pub default_first_rows: bool,
     /// SET BIND.
     pub bindings: Bindings,
+    /// The client's process, which a program that takes an attachment made ahead says later than the rest.
+    pub process_id: Option<i32>,
 }
 
 impl SessionSettings {

@@ -33,15 +33,39 @@ impl Attachment {
     /// Those of the triggers; `isc_miss_prvlg` for those who ask for none to fire and may not.
     pub(crate) fn begin_session(&mut self) -> Result<()> {
         self.bring_collation_data_up_to_date()?;
-        if self.session.options.no_database_triggers {
-            if !Actor::of(&self.session).is_administrator(&self.database().catalog()) {
-                return Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with("IGNORE_DB_TRIGGERS"));
-            }
-        } else {
-            self.fire_in_own_transaction(DatabaseEvent::Connect)?;
-        }
+        self.check_triggers_option()?;
+        self.fire_in_own_transaction(DatabaseEvent::Connect)?;
         self.connected = true;
         Ok(())
+    }
+
+    /// The last step of attaching for a program that has not asked for it yet; false if triggers would notice that.
+    ///
+    /// # Errors
+    /// As [`Attachment::begin_session`].
+    pub(crate) fn begin_session_ahead(&mut self) -> Result<bool> {
+        self.bring_collation_data_up_to_date()?;
+        self.check_triggers_option()?;
+        let catalog = self.database().catalog();
+        let is_noticed = [DatabaseEvent::Connect, DatabaseEvent::Disconnect]
+            .into_iter()
+            .any(|event| psql::has_database_triggers(&catalog, event));
+        Ok(!is_noticed || self.session.options.no_database_triggers)
+    }
+
+    /// A program attaches by what was attached ahead: it is the process `process_id`.
+    pub fn begin_taken(&mut self, process_id: Option<i32>) {
+        self.session.settings.lock().process_id = process_id;
+        self.connected = true;
+    }
+
+    fn check_triggers_option(&self) -> Result<()> {
+        let is_allowed = !self.session.options.no_database_triggers
+            || Actor::of(&self.session).is_administrator(&self.database().catalog());
+        if is_allowed {
+            return Ok(());
+        }
+        Err(Error::new(isc::ADM_TASK_DENIED).and(isc::MISS_PRVLG).with("IGNORE_DB_TRIGGERS"))
     }
 
     /// Fires ON DISCONNECT, if ON CONNECT has been.

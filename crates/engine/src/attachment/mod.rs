@@ -80,6 +80,7 @@ impl Attachment {
                 first_rows: None,
                 default_first_rows: false,
                 bindings: Default::default(),
+                process_id: options.client.process_id,
             }),
             options,
             context_variables: Mutex::new(BTreeMap::new()),

@@ -144,7 +144,7 @@ pub(super) fn attachments(rows: &mut RowSet<'_, '_, '_>) {
             .text("MON$ROLE", settings.role.as_deref().unwrap_or("NONE"))
             .optional_text("MON$REMOTE_PROTOCOL", optional(&client.protocol))
             .optional_text("MON$REMOTE_ADDRESS", optional(&client.address))
-            .optional_number("MON$REMOTE_PID", client.process_id)
+            .optional_number("MON$REMOTE_PID", settings.process_id)
             .number("MON$CHARACTER_SET_ID", session.options.character_set.0)
             .timestamp("MON$TIMESTAMP", session.attached_at)
             .number("MON$GARBAGE_COLLECTION", 1)

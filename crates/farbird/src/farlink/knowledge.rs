@@ -24,17 +24,25 @@ impl Knowledge for OwnServer {
     }
 
     fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News> {
-        Box::new(Commits(self.0.commit_news().subscribe(wake)))
+        Box::new(Commits { farlink: self.0.clone(), subscription: self.0.commit_news().subscribe(wake) })
     }
 }
 
 /// Commits for one link.
-struct Commits(Arc<CommitSubscription>);
+struct Commits {
+    farlink: Farlink,
+    subscription: Arc<CommitSubscription>,
+}
 
 impl News for Commits {
     fn take(&mut self) -> Vec<ToEdge> {
         let mut news = Vec::new();
-        for (database, CommittedChanges { commit, relations, is_catalog_changed }) in self.0.take() {
+        for (database, CommittedChanges { commit, relations, is_catalog_changed }) in self.subscription.take()
+        {
+            if self.farlink.holds_users(database) {
+                news.push(ToEdge::UsersChanged);
+                continue;
+            }
             if is_catalog_changed {
                 news.push(ToEdge::Invalidate { database });
             }

@@ -6,6 +6,7 @@ use farbird_wire::crypt::keys::Keys;
 use farbird_wire::packet::{Accept, Attach, Response};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
 
+use super::attach_ahead::{AttachAhead, Usual};
 use super::information::Kept;
 use crate::message::RequestId;
 
@@ -25,6 +26,12 @@ pub(super) struct Login {
     pub(super) keys: Keys,
     /// The attach that is going on.
     pub(super) attaching: Option<(Attach, Purpose)>,
+    /// What programs are known by that begin as it began.
+    pub(super) usual: Option<Usual>,
+    /// The op_attach that is going on, for those that come after it.
+    pub(super) usual_attach: Option<Attach>,
+    /// What is attached ahead of it.
+    pub(super) ahead: Option<AttachAhead>,
 }
 
 impl Login {

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 pub enum Saved {
     /// op_connect answered with a login prepared in advance.
     Login,
+    /// op_attach answered by what was attached ahead.
+    Attach,
     /// op_allocate_statement and op_prepare_statement, and questions about what was prepared.
     Prepare,
     /// The beginning of a transaction.
@@ -31,8 +33,9 @@ pub enum Saved {
 
 impl Saved {
     /// All of them.
-    pub const ALL: [Saved; 11] = [
+    pub const ALL: [Saved; 12] = [
         Saved::Login,
+        Saved::Attach,
         Saved::Prepare,
         Saved::Begin,
         Saved::End,
@@ -49,6 +52,7 @@ impl Saved {
     pub fn name(self) -> &'static str {
         match self {
             Saved::Login => "login",
+            Saved::Attach => "attach",
             Saved::Prepare => "prepare",
             Saved::Begin => "begin",
             Saved::End => "end",

@@ -50,7 +50,10 @@ impl Program {
             }
             Request::ServiceDetach(_) => self.detach(&request),
             request if is_attached => self.work_request(request),
-            request => self.relay(&request, 0, None),
+            request => {
+                self.leave_ahead();
+                self.relay(&request, 0, None);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use farbird_wire::packet::{AcceptWithData, Information, Request, StatementText};
+use farbird_wire::packet::{Information, Reply, Request, StatementText};
 
 use super::greeting::Greeting;
 use super::information;
@@ -15,7 +15,7 @@ pub(super) enum Effect {
     /// op_connect.
     Connect { greeting: Option<Greeting> },
     /// op_connect that was answered with a login prepared in advance.
-    Greeted { expected: Box<AcceptWithData> },
+    Greeted { expected: Box<Reply> },
     /// A step of the login, the attaching included.
     Login,
     /// A transaction was to begin.

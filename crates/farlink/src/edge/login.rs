@@ -11,10 +11,11 @@ use farbird_wire::clumplet::{ClumpletReader, dpb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
 use farbird_wire::negotiation::UserIdentification;
-use farbird_wire::packet::{Accept, AcceptWithData, Attach, Connect, Reply, Request, Response};
+use farbird_wire::packet::{Accept, Attach, Connect, Reply, Request, Response};
 use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersion};
 
 use super::Program;
+use super::attach_ahead::{self, Usual};
 use super::attachment::{Attachment, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
@@ -42,6 +43,7 @@ impl Program {
         }
         let identification = UserIdentification::parse(&connect.user_identification).ok();
         let greeting = identification.as_ref().and_then(|user| Greeting::of(&connect, user));
+        self.login.usual = identification.as_ref().map(|user| Usual::new(greeting.as_ref(), &connect, user));
         self.login.user = identification.and_then(|user| user.login).unwrap_or_default();
         let packet = self.packet(&Request::Connect(connect));
         let prepared = greeting
@@ -53,7 +55,7 @@ impl Program {
             return self.wait_for(RequestId::CONNECT, Some(Effect::Connect { greeting }));
         };
         self.open(packet, Some(ticket));
-        let reply = self.connection_reply(Reply::ConditionalAccept(expected.clone()));
+        let reply = self.connection_reply(expected.clone());
         self.put(&reply);
         self.is_urgent = true;
         self.site.save(Saved::Login);
@@ -64,16 +66,18 @@ impl Program {
     /// The server's answer to an op_connect that was answered here. If salt and key are others, because the user has another password
     /// now or is gone, the proof that the program gives is worth nothing: the server refuses it, as it would refuse a wrong password. The
     /// next connection goes the long way.
-    pub(super) fn greeted(&mut self, expected: &AcceptWithData, replies: &[Reply]) {
-        let [Reply::ConditionalAccept(accept)] = replies else {
-            self.site.drop_tickets(&self.login.user);
-            return self.end();
-        };
-        if accept == expected {
+    pub(super) fn greeted(&mut self, expected: &Reply, replies: &[Reply]) {
+        if replies == std::slice::from_ref(expected) {
             return;
         }
         self.site.drop_tickets(&self.login.user);
-        if (AcceptWithData { data: expected.data.clone(), ..accept.clone() }) != *expected {
+        let is_alike = match (replies, challenge(expected)) {
+            ([reply], Some(expected_data)) => {
+                challenge(reply).is_some() && with_challenge(reply.clone(), &expected_data) == *expected
+            }
+            _ => false,
+        };
+        if !is_alike {
             self.end();
         }
     }
@@ -82,6 +86,9 @@ impl Program {
     pub(super) fn authenticate(&mut self, request: &Request) {
         self.login.is_waiting = true;
         self.relay(request, 0, Some(Effect::Login));
+        if matches!(request, Request::ContinueAuthentication(_)) {
+            self.attach_ahead();
+        }
     }
 
     /// op_attach, op_create, op_service_attach.
@@ -89,8 +96,16 @@ impl Program {
         if self.attachment.is_some() {
             return self.relay(request, 0, None);
         }
-        self.login.attaching = Some((attach, purpose));
         self.login.is_waiting = true;
+        if matches!(request, Request::Attach(_)) {
+            self.login.usual_attach = attach_ahead::usual(&attach);
+            if self.take_ahead(&attach) {
+                return;
+            }
+        } else {
+            self.leave_ahead();
+        }
+        self.login.attaching = Some((attach, purpose));
         self.relay(request, 0, Some(Effect::Login));
     }
 
@@ -158,8 +173,8 @@ impl Program {
     /// The reply to op_connect; gives what the program gets.
     pub(super) fn connected(&mut self, greeting: Option<Greeting>, replies: Vec<Reply>) -> Vec<Reply> {
         self.login.is_waiting = false;
-        if let (Some(greeting), [Reply::ConditionalAccept(accept)]) = (greeting, &*replies) {
-            self.site.keep_greeting(greeting, accept);
+        if let (Some(greeting), [reply]) = (greeting, &*replies) {
+            self.site.keep_greeting(greeting, reply);
         }
         replies.into_iter().map(|reply| self.connection_reply(reply)).collect()
     }
@@ -233,6 +248,7 @@ impl Program {
             Reply::Response(mut response) => {
                 if response.status.is_success() {
                     self.decoder.authenticated();
+                    self.keep_usual_attach();
                     self.announce(&mut response.data);
                     if self.attachment.is_none() {
                         // A Farbird server names its databases itself; before others the file's name has to do.
@@ -249,6 +265,32 @@ impl Program {
             other => other,
         }
     }
+}
+
+/// Salt and server key in an answer to op_connect that begins a login by SRP.
+fn challenge(reply: &Reply) -> Option<Vec<u8>> {
+    match reply {
+        Reply::ConditionalAccept(accept) => Some(accept.data.clone()),
+        Reply::AcceptWithData(accept) if !accept.authenticated => Some(accept.data.clone()),
+        _ => None,
+    }
+}
+
+/// The same answer with another salt and server key.
+pub(super) fn with_challenge(mut reply: Reply, data: &[u8]) -> Reply {
+    if let Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) = &mut reply {
+        data.clone_into(&mut accept.data);
+    }
+    reply
+}
+
+/// Whether an answer to op_connect depends on nothing but the greeting, salt and server key.
+pub(super) fn can_be_given_again(reply: &Reply) -> bool {
+    let has_keys = match reply {
+        Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) => !accept.keys.is_empty(),
+        _ => true,
+    };
+    !has_keys && challenge(reply).is_some_and(|data| !data.is_empty())
 }
 
 /// The name and the number of the program, as far as it tells them.

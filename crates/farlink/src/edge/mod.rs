@@ -18,6 +18,7 @@
 //! | `auxiliary` | the second connection, on which events come |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
+//! | `attach_ahead` | attaching before the program asks |
 //! | `objects` | handles |
 //! | `cursors` | pushed rows |
 //! | `blob_contents` | contents of a BLOB, and reading in them |
@@ -27,6 +28,7 @@
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
 mod ahead;
+mod attach_ahead;
 mod attachment;
 mod auxiliary;
 mod blob_contents;

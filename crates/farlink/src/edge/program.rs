@@ -161,7 +161,9 @@ impl Program {
 
     /// When something is to be done by itself, if anything is: then [`Program::wake`] is to be called.
     pub fn wake_at(&self) -> Option<Duration> {
-        self.held.as_ref().map(|held| held.until)
+        let held = self.held.as_ref().map(|held| held.until);
+        let ahead = self.login.ahead.as_ref().map(|ahead| ahead.until);
+        held.into_iter().chain(ahead).min()
     }
 
     /// Does what the time has come for.
@@ -169,6 +171,7 @@ impl Program {
         self.now = now;
         if !self.ended {
             self.wait_no_longer();
+            self.leave_old_ahead();
             self.resume();
         }
     }
@@ -479,6 +482,14 @@ impl Program {
         let goes_on_waiting = self.awaits_outcome();
         self.answers.push_back(Answer::Asked { id, effect, packets: None });
         if self.is_lost && !goes_on_waiting {
+            self.break_connection();
+        }
+    }
+
+    /// The next answer is the reply to this request, which was sent with an earlier one.
+    pub(super) fn wait_along(&mut self, id: RequestId) {
+        self.answers.push_back(Answer::Asked { id, effect: None, packets: None });
+        if self.is_lost {
             self.break_connection();
         }
     }

@@ -46,6 +46,7 @@ impl Program {
             Tell::Attached { database, strict_transactions, .. } => {
                 self.attached(database, strict_transactions);
             }
+            Tell::AttachedAhead { id, attached } => self.attached_ahead(id, attached),
             Tell::Statement { statement, described, reads } => self.told_of(statement, described, reads),
             Tell::Rows { cursor, packets, end, .. } => self.rows(cursor, packets, end),
             Tell::Blob { cursor, blob, information, segments, is_last, offset } => {
@@ -147,7 +148,7 @@ impl Program {
         }
     }
 
-    fn encode(&self, replies: &[Reply], packets: &mut Vec<u8>) {
+    pub(super) fn encode(&self, replies: &[Reply], packets: &mut Vec<u8>) {
         packets.clear();
         for reply in replies {
             reply.encode(self.version(), packets);

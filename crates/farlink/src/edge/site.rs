@@ -4,10 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use farbird_wire::packet::{AcceptWithData, Response};
+use farbird_wire::packet::{Attach, Reply, Response};
 
+use super::attach_ahead::Usual;
 use super::counters::{Counters, Saved, TextCounters};
 use super::greeting::Greeting;
+use super::login::{can_be_given_again, with_challenge};
 use super::statement_cache::{Described, Key, StatementCache};
 use super::{Limits, information};
 use crate::message::{CommitPoint, Relation, Ticket, ToEdge};
@@ -29,9 +31,13 @@ struct Shared {
     statements: StatementCache,
     information: HashMap<information::Key, Response>,
     /// How the server has answered op_connect.
-    greetings: HashMap<Greeting, AcceptWithData>,
+    greetings: HashMap<Greeting, Reply>,
     /// Logins prepared in advance, by user as typed, the oldest first.
     tickets: HashMap<Vec<u8>, VecDeque<PreparedLogin>>,
+    /// How programs have attached that began so.
+    usual_attaches: HashMap<Usual, Attach>,
+    /// Counts each time that users were told to have changed.
+    user_changes: u64,
     /// The latest time that a program was given.
     now: Duration,
     /// Numbers of databases whose server does not number them.
@@ -48,6 +54,8 @@ struct Shared {
 
 /// Ways of programs to begin a connection that are remembered.
 const GREETINGS_MAX: usize = 100;
+/// Ways of programs to attach that are remembered.
+const USUAL_ATTACHES_MAX: usize = 1_000;
 /// Logins prepared for one user, and users that have some.
 const TICKETS_MAX: usize = 64;
 /// See above.
@@ -110,6 +118,24 @@ impl Site {
         self.shared().generation
     }
 
+    /// Changes whenever definitions or users are told to have changed.
+    pub(super) fn changes(&self) -> u64 {
+        let shared = self.shared();
+        shared.generation + shared.user_changes
+    }
+
+    /// How a program that begins so has attached.
+    pub(super) fn usual_attach(&self, usual: &Usual) -> Option<Attach> {
+        self.shared().usual_attaches.get(usual).cloned()
+    }
+
+    pub(super) fn keep_usual_attach(&self, usual: Usual, attach: Attach) {
+        let attaches = &mut self.shared().usual_attaches;
+        if attaches.len() < USUAL_ATTACHES_MAX || attaches.contains_key(&usual) {
+            attaches.insert(usual, attach);
+        }
+    }
+
     /// Takes what is for all programs: call it with each message, before what came behind it is handed on.
     pub fn message(&self, message: &ToEdge) {
         match message {
@@ -122,6 +148,7 @@ impl Site {
                 shared.newest.clear();
                 shared.greetings.clear();
                 shared.tickets.clear();
+                shared.usual_attaches.clear();
                 shared.invalidate(None);
             }
             ToEdge::Notice { database, commit, relations } => {
@@ -132,6 +159,11 @@ impl Site {
                 }
             }
             ToEdge::Invalidate { database } => self.shared().invalidate(Some(*database)),
+            ToEdge::UsersChanged => {
+                let mut shared = self.shared();
+                shared.tickets.clear();
+                shared.user_changes += 1;
+            }
             ToEdge::Ticket { ticket, user, data } => self.shared().keep_ticket(*ticket, user, data),
             ToEdge::On { .. } | ToEdge::Closed { .. } => {}
         }
@@ -154,13 +186,13 @@ impl Site {
         user: &[u8],
         greeting: &Greeting,
         now: Duration,
-    ) -> Option<(Ticket, AcceptWithData)> {
+    ) -> Option<(Ticket, Reply)> {
         let shared = &mut *self.shared();
         let answer = shared.greetings.get(greeting)?;
         let tickets = shared.tickets.get_mut(user)?;
         while let Some(PreparedLogin { came, ticket, data }) = tickets.pop_front() {
             if now.saturating_sub(came) < TICKET_LIFETIME {
-                return Some((ticket, AcceptWithData { data, ..answer.clone() }));
+                return Some((ticket, with_challenge(answer.clone(), &data)));
             }
         }
         None
@@ -171,9 +203,9 @@ impl Site {
     }
 
     /// How the server has answered op_connect: with salt and key of the user.
-    pub(super) fn keep_greeting(&self, greeting: Greeting, answer: &AcceptWithData) {
+    pub(super) fn keep_greeting(&self, greeting: Greeting, answer: &Reply) {
         let greetings = &mut self.shared().greetings;
-        if answer.keys.is_empty() && !answer.data.is_empty() && greetings.len() < GREETINGS_MAX {
+        if can_be_given_again(answer) && greetings.len() < GREETINGS_MAX {
             greetings.insert(greeting, answer.clone());
         }
     }

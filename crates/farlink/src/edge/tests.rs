@@ -22,6 +22,7 @@ use crate::message::{
 };
 
 mod ahead;
+mod attach_ahead;
 
 const NOW: Duration = Duration::ZERO;
 const SQL: &str = "select a from t";

@@ -79,6 +79,7 @@ impl Message for ToEdge {
             ToEdge::Welcome { .. }
             | ToEdge::Notice { .. }
             | ToEdge::Invalidate { .. }
+            | ToEdge::UsersChanged
             | ToEdge::Ticket { .. } => None,
         }
     }

@@ -16,6 +16,7 @@ use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::ahead_state::AheadState;
+use super::attaching_ahead::AttachingAhead;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
@@ -33,7 +34,9 @@ pub struct Conversation {
     channel: Channel,
     /// Whether the server is one of ours, which tells more.
     pub(super) is_farbird: bool,
-    stage: Stage,
+    pub(super) stage: Stage,
+    /// What was attached before the program asked for it.
+    pub(super) ahead_attachment: AttachingAhead,
     pub(super) line: Line,
     /// Understands the edge's packets.
     requests: RequestDecoder,
@@ -61,7 +64,7 @@ pub struct Conversation {
 
 /// How far the conversation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// op_connect is not answered.
     Connecting,
     /// One request at a time: each may change what the next one means.
@@ -139,6 +142,7 @@ impl Conversation {
             channel,
             is_farbird,
             stage: Stage::Connecting,
+            ahead_attachment: AttachingAhead::default(),
             line: Line::new(packet_bytes),
             requests: RequestDecoder::new(DecoderLimits { packet_bytes, ..DecoderLimits::default() }),
             objects: Objects::default(),
@@ -318,6 +322,12 @@ impl Conversation {
                 let Some((request, named)) = self.understood(&packet, object) else { return };
                 Work::Quiet { request, named }
             }
+            Ask::AttachAhead { id, packet } => {
+                let Some((request, _)) = self.understood(&packet, 0) else { return };
+                Work::AttachAhead { id, request }
+            }
+            Ask::Attached { process_id } => Work::Attached { process_id },
+            Ask::DetachAhead => Work::DetachAhead,
             Ask::Prepared { packet, described } => {
                 let Some((request, named)) = self.understood(&packet, 0) else { return };
                 if !matches!(*request, Request::Prepare(_)) {
@@ -445,6 +455,10 @@ impl Conversation {
                 return;
             }
             let Some((work, bytes)) = self.waiting.pop_front() else { break };
+            if self.attaches_instead(&work) {
+                self.waiting.push_front((work, bytes));
+                continue;
+            }
             if needs_rest(&work) && !self.rest_ahead() {
                 self.waiting.push_front((work, bytes));
                 return;
@@ -503,6 +517,18 @@ impl Conversation {
                     Err(Work::Relay { id, request, named })
                 }
             },
+            Work::AttachAhead { id, request } => {
+                self.attach_ahead(id, *request);
+                Ok(())
+            }
+            Work::Attached { process_id } => {
+                self.taken_ahead(process_id);
+                Ok(())
+            }
+            Work::DetachAhead => {
+                self.detach_ahead();
+                Ok(())
+            }
             Work::Quiet { mut request, named } => {
                 self.quiet(&mut request, named).map_err(|()| Work::Quiet { request, named })
             }
@@ -926,7 +952,7 @@ impl Conversation {
                 }
                 if is_success && matches!(operation, Operation::Attach | Operation::Create) && self.is_farbird
                 {
-                    self.ask_facts();
+                    self.ask_facts(Purpose::Facts);
                 }
             }
             Purpose::Quiet { home } => {
@@ -950,6 +976,8 @@ impl Conversation {
                 self.tell(Tell::Reply { id, packets });
                 self.cursor_opened(cursor, is_success);
             }
+            Purpose::AttachAhead(id) => self.attached_ahead(id, packets, is_success),
+            Purpose::AheadFacts(id, packets) => self.ahead_facts_known(id, packets, reply),
             Purpose::Fetch(_) | Purpose::Ahead(_) | Purpose::Ignored | Purpose::OwnLogin => {}
             Purpose::Allocate(statement) => self.statement_made(statement, reply, object),
             Purpose::Prepare(statement, described) => self.statement_prepared(statement, described, reply),
@@ -983,6 +1011,9 @@ impl Conversation {
             (Operation::Connect, _) => {
                 // Refused: the program is told, and the server has closed or does.
                 self.stage = Stage::LoggingIn;
+            }
+            (Operation::ContinueAuthentication, Reply::Response(_)) if is_success => {
+                self.ahead_attachment.is_logged_in = true;
             }
             (Operation::Attach | Operation::Create | Operation::ServiceAttach, Reply::Response(_))
                 if is_success =>
@@ -1028,10 +1059,10 @@ impl Conversation {
         goes_on
     }
 
-    fn ask_facts(&mut self) {
+    pub(super) fn ask_facts(&mut self, purpose: Purpose) {
         let items = vec![private::DATABASE_NUMBER, private::COMMIT_POINT, private::STRICT_TRANSACTIONS];
         let information = information(Handle::NONE, items, 256);
-        self.transmit(&Request::DatabaseInformation(information), Named::default(), Purpose::Facts);
+        self.transmit(&Request::DatabaseInformation(information), Named::default(), purpose);
     }
 
     /// What an answered request has changed.
@@ -1109,6 +1140,7 @@ fn ask_bytes(ask: &Ask) -> usize {
         Ask::Relay { packet, .. }
         | Ask::Quiet { packet, .. }
         | Ask::Prepared { packet, .. }
+        | Ask::AttachAhead { packet, .. }
         | Ask::OpenBlob { packet, .. } => packet.len(),
         _ => 0,
     };

@@ -21,6 +21,7 @@
 
 mod ahead;
 mod ahead_state;
+mod attaching_ahead;
 mod auxiliary;
 mod blob_reading;
 mod blobs;

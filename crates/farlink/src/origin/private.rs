@@ -15,19 +15,28 @@
 //! | [`COMMIT_POINT`] | a number: where its commits are |
 //! | [`STRICT_TRANSACTIONS`] | 1 byte: 1 if beginning or ending a transaction does more than that |
 //!
+//! | [`ATTACHED_BY`] | nothing: it says that the program has attached by what was attached ahead, and the number of its process |
+//!
+//! # Tags of a DPB
+//! | tag | data |
+//! |---|---|
+//! | [`dpb::FARLINK_AHEAD`] | none: the program has not asked for the attachment yet |
+//!
 //! # Tags of a keys buffer
 //! | tag | data |
 //! |---|---|
 //! | [`SESSION_KEY`] | the session key; only to an origin in the same process |
 
-use farbird_wire::clumplet::{ClumpletReader, Form};
+use farbird_wire::clumplet::{ClumpletReader, ClumpletWriter, Form, dpb};
 use farbird_wire::info::InfoReader;
 
 use crate::message::{CommitPoint, Relation};
 
 /// Keys buffer: the session key.
 pub use farbird_wire::crypt::keys::FARLINK_SESSION_KEY as SESSION_KEY;
-pub use farbird_wire::info::farlink::{COMMIT_POINT, DATABASE_NUMBER, STATEMENT_READS, STRICT_TRANSACTIONS};
+pub use farbird_wire::info::farlink::{
+    ATTACHED_BY, COMMIT_POINT, DATABASE_NUMBER, STATEMENT_READS, STRICT_TRANSACTIONS,
+};
 
 /// What a prepared statement reads; `None` if it does more, or the server does not say.
 pub fn statement_reads(reply: &[u8]) -> Option<Vec<Relation>> {
@@ -59,6 +68,25 @@ pub fn database_facts(reply: &[u8]) -> Option<DatabaseFacts> {
         commit: CommitPoint(find(COMMIT_POINT)?.cast_unsigned()),
         strict_transactions: find(STRICT_TRANSACTIONS)? != 0,
     })
+}
+
+/// A DPB for attaching ahead of the program.
+pub fn attach_ahead(parameters: &[u8]) -> Option<Vec<u8>> {
+    let is_wide = parameters.first() == Some(&dpb::VERSION2);
+    let mut writer = if is_wide { ClumpletWriter::wide_dpb() } else { ClumpletWriter::dpb() };
+    for item in ClumpletReader::dpb(parameters).ok()? {
+        let item = item.ok()?;
+        writer.bytes(item.tag, item.data);
+    }
+    writer.flag(dpb::FARLINK_AHEAD);
+    Some(writer.into_bytes())
+}
+
+/// The items that say that the program has attached.
+pub fn attached_by(process_id: Option<i32>) -> Vec<u8> {
+    let mut items = vec![ATTACHED_BY];
+    items.extend(process_id.map(i32::to_le_bytes).into_iter().flatten());
+    items
 }
 
 /// Takes the session key out of a keys buffer.

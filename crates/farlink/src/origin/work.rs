@@ -18,6 +18,12 @@ pub(super) enum Work {
     Quiet { request: Box<Request>, named: Named },
     /// A statement that the edge has described to its program.
     Prepared { request: Box<Request>, named: Named, described: Fingerprint },
+    /// To attach ahead of the program.
+    AttachAhead { id: RequestId, request: Box<Request> },
+    /// The program has taken that.
+    Attached { process_id: Option<i32> },
+    /// It has not.
+    DetachAhead,
     /// The opening of a cursor.
     Open { id: RequestId, cursor: Cursor, request: Box<Request>, named: Named, ahead: Vec<AskAhead> },
     /// The opening of a BLOB.
@@ -47,6 +53,10 @@ pub(super) enum Purpose {
     Reads(u16),
     /// What kind of database is it?
     Facts,
+    /// It is attached ahead of the program.
+    AttachAhead(RequestId),
+    /// What kind of database was attached ahead? The reply to the attaching.
+    AheadFacts(RequestId, Vec<u8>),
     /// A BLOB is being read.
     Blob(BlobKey, BlobStep),
     /// A statement is run ahead.

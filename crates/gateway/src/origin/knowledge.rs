@@ -21,7 +21,7 @@ pub trait Knowledge: Send + Sync {
     fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News>;
 }
 
-/// News for one link: [`ToEdge::Notice`] and [`ToEdge::Invalidate`], of all databases of the server.
+/// News for one link: [`ToEdge::Notice`] and [`ToEdge::Invalidate`] of all databases of the server, and [`ToEdge::UsersChanged`].
 pub trait News: Send {
     /// What has happened since the last call.
     ///

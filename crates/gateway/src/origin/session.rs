@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
 use super::shared::{Arrival, Item, Session, Shared};
-use super::{Introduction, conversation};
+use super::{Introduction, Knowledge, conversation};
 use crate::carry::{End, Hub, revoked};
 use crate::link_state::LinkState;
 use crate::stop::stopped;
@@ -47,6 +47,7 @@ pub(super) async fn serve(
         conversations: Mutex::new(HashMap::new()),
         opened: AtomicU64::new(0),
         news: Mutex::new(news),
+        user_changes: AtomicU64::new(0),
     });
     session.say_welcome();
     shared.begun.fetch_add(1, Ordering::Relaxed);
@@ -201,11 +202,17 @@ impl Session {
         // Arithmetic on big numbers: not for an I/O thread.
         tokio::task::spawn_blocking(move || {
             for _ in 0..if is_prepared { 1 } else { 2 } {
-                let Some(issued) = knowledge.issue_ticket(&user) else { return };
-                let (ticket, data) = (issued.ticket, issued.data);
-                session.hub.send(&[ToEdge::Ticket { ticket, user: user.clone(), data }]);
+                session.prepare_login(&*knowledge, &user);
             }
         });
+    }
+
+    /// Gives the edge a login, unless users change meanwhile: the edge would take it for one of the users as they are then.
+    fn prepare_login(&self, knowledge: &dyn Knowledge, user: &str) {
+        let before = self.user_changes.load(Ordering::Relaxed);
+        let Some(issued) = knowledge.issue_ticket(user) else { return };
+        let ticket = ToEdge::Ticket { ticket: issued.ticket, user: user.to_owned(), data: issued.data };
+        self.send_if(vec![ticket], || self.user_changes.load(Ordering::Relaxed) == before);
     }
 
     fn open(self: &Arc<Session>, channel: Channel, connect: Vec<u8>, introduction: Introduction) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::link::{Hello, SessionId, Settings};
@@ -134,6 +134,8 @@ pub(super) struct Session {
     pub(super) conversations: Mutex<HashMap<Channel, (u64, mpsc::UnboundedSender<Item>)>>,
     pub(super) opened: AtomicU64,
     pub(super) news: Mutex<Option<Box<dyn News>>>,
+    /// Counts the news of users; changes with `news` locked.
+    pub(super) user_changes: AtomicU64,
 }
 
 impl Shared {
@@ -160,9 +162,18 @@ impl Shared {
 impl Session {
     /// Sends what conversations have made of the server's bytes, and before it the commits that may show in them.
     pub(super) fn send(&self, messages: Vec<ToEdge>) {
+        self.send_if(messages, || true);
+    }
+
+    /// As [`Session::send`], if something holds still when the news are known.
+    pub(super) fn send_if(&self, messages: Vec<ToEdge>, holds: impl FnOnce() -> bool) {
         let mut news = self.news.lock();
         let mut all = news.as_mut().map(|news| news.take()).unwrap_or_default();
-        all.extend(messages);
+        let changes = all.iter().filter(|news| matches!(news, ToEdge::UsersChanged)).count();
+        self.user_changes.fetch_add(changes as u64, Ordering::Relaxed);
+        if holds() {
+            all.extend(messages);
+        }
         self.hub.send(&all);
     }
 }

@@ -89,9 +89,14 @@ impl World {
         settings: Settings,
     ) -> World {
         let subscription = server.farlink().commit_news().subscribe(Box::new(|| {}));
+        let users = server.farlink();
         let news = move || {
             let mut news = Vec::new();
             for (database, changes) in subscription.take() {
+                if users.holds_users(database) {
+                    news.push(ToEdge::UsersChanged);
+                    continue;
+                }
                 if changes.is_catalog_changed {
                     news.push(ToEdge::Invalidate { database });
                 }

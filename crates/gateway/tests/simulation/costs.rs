@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, Isolation, Statement, Transaction, TransactionOptions, Tuning, Value};
+use farbird_client::{
+    ConnectOptions, Isolation, Statement, Transaction, TransactionOptions, Tuning, Value, WireCrypt,
+};
 
 use crate::server::TestServer;
 use crate::world::{Link, World};
@@ -64,8 +66,9 @@ impl Site<'_> {
 /// A line: what it is, what its program gives, and the trips of its first and second run.
 type Line = (&'static str, fn(&Site<'_>) -> f64, [u32; 2]);
 
-const LINES: [Line; 20] = [
-    ("connect, first row", connect, [4, 3]),
+const LINES: [Line; 21] = [
+    ("connect, first row", connect, [3, 2]),
+    ("connect with encryption, first row", connect_encrypted, [5, 2]),
     ("begin", begin, [0, 0]),
     ("prepare", prepare, [1, 0]),
     ("first row of a prepared query", |site| rows(site, "select id from many where id = 7"), [1, 1]),
@@ -134,8 +137,17 @@ fn blobs_come_inline_to_those_who_ask_for_them() {
 }
 
 fn connect(site: &Site<'_>) -> f64 {
+    connect_as(site, WireCrypt::Disabled)
+}
+
+fn connect_encrypted(site: &Site<'_>) -> f64 {
+    connect_as(site, WireCrypt::Required)
+}
+
+fn connect_as(site: &Site<'_>, wire_crypt: WireCrypt) -> f64 {
+    let options = ConnectOptions { wire_crypt, ..site.options.clone() };
     let again = || {
-        let connection = site.world.attach("costs.fdb", site.options).unwrap();
+        let connection = site.world.attach_as_said("costs.fdb", &options).unwrap();
         let transaction = connection.begin(&TransactionOptions::default()).unwrap();
         let statement = connection.prepare(&transaction, "select id from customer where id = 1").unwrap();
         connection.query(&transaction, &statement, &[]).unwrap().next().unwrap().unwrap();

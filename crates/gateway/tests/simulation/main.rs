@@ -1,6 +1,7 @@
 //! Programs through edge and origin, on a clock of their own: how many trips each thing costs, and whether the answers are those that the
 //! server gives without edge and origin.
 
+mod attaching;
 mod costs;
 mod equality;
 mod server;

@@ -69,9 +69,14 @@ impl std::fmt::Debug for Told {
 impl Told {
     fn new(farlink: Farlink) -> Told {
         let commits = farlink.commit_news().subscribe(Box::new(|| {}));
+        let users = farlink.clone();
         let news = move || {
             let mut news = Vec::new();
             for (database, changes) in commits.take() {
+                if users.holds_users(database) {
+                    news.push(ToEdge::UsersChanged);
+                    continue;
+                }
                 if changes.is_catalog_changed {
                     news.push(ToEdge::Invalidate { database });
                 }
@@ -187,7 +192,16 @@ impl World {
         options: &ConnectOptions,
     ) -> farbird_client::Result<Connection> {
         let options = ConnectOptions { wire_crypt: WireCrypt::Disabled, ..options.clone() };
-        Connection::attach_over(self.transport(), "edge", database, &options)
+        self.attach_as_said(database, &options)
+    }
+
+    /// The same, with encryption as the options say.
+    pub(crate) fn attach_as_said(
+        &self,
+        database: &str,
+        options: &ConnectOptions,
+    ) -> farbird_client::Result<Connection> {
+        Connection::attach_over(self.transport(), "edge", database, options)
     }
 
     fn transport(&self) -> Wire {
@@ -219,6 +233,10 @@ impl Inner {
             let channels: Vec<u32> = self.conversations.keys().copied().collect();
             for channel in channels {
                 has_moved |= self.serve(channel);
+            }
+            for message in self.told.as_ref().map(|told| (told.news)()).unwrap_or_default() {
+                self.down.send(self.now, self.link, message.encode());
+                has_moved = true;
             }
             while let Some(message) = self.down.arrived(self.now) {
                 self.at_edge(ToEdge::decode(&message).unwrap());

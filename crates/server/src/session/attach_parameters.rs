@@ -68,6 +68,8 @@ pub(super) struct DatabaseParameters {
     pub(super) process_id: Option<i32>,
     pub(super) client_version: String,
     pub(super) inline_blob_bytes: Option<u32>,
+    /// Whether an origin attaches before its program has asked for it.
+    pub(super) is_ahead: bool,
     /// Rules of SET BIND, separated by semicolons.
     pub(super) set_bind: String,
     pub(super) create: CreateDatabaseOptions,
@@ -88,6 +90,7 @@ impl DatabaseParameters {
             process_id: None,
             client_version: String::new(),
             inline_blob_bytes: None,
+            is_ahead: false,
             set_bind: String::new(),
             create: CreateDatabaseOptions {
                 default_character_set: CharacterSet::NONE,
@@ -120,6 +123,7 @@ impl DatabaseParameters {
                     parameters.inline_blob_bytes =
                         item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
                 }
+                dpb::FARLINK_AHEAD => parameters.is_ahead = true,
                 dpb::SET_DB_CHARSET => {
                     let name = item.text();
                     parameters.create.default_character_set = character_set(&name)

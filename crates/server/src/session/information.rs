@@ -40,6 +40,14 @@ impl Session {
     pub(super) fn database_information(&mut self, information: &Information) -> Result<Response> {
         let room = information.buffer_length;
         let mut writer = InfoWriter::new(room);
+        if let [farlink::ATTACHED_BY, process_id @ ..] = &*information.items
+            && self.is_ahead
+        {
+            let process_id = process_id.first_chunk().map(|bytes| i32::from_le_bytes(*bytes));
+            self.attachment()?.begin_taken(process_id);
+            self.is_ahead = false;
+            return Ok(Response::success());
+        }
         for item in &information.items {
             if *item == common::END {
                 break;

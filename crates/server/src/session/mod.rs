@@ -73,6 +73,8 @@ pub(crate) struct Session {
     line: ConnectionFacts,
     /// A detach was refused: see [`Session::detach`].
     shut_down: bool,
+    /// Whether it was attached before its program asked for that, which it has not done yet.
+    is_ahead: bool,
 }
 
 /// What becomes of a reply.
@@ -98,6 +100,7 @@ impl Session {
         lazy: bool,
         inline_blob_bytes_max: u32,
         line: ConnectionFacts,
+        is_ahead: bool,
     ) -> Session {
         let character_set = attachment.session().options.character_set;
         Session {
@@ -112,7 +115,13 @@ impl Session {
             inline_blob_bytes_max,
             line,
             shut_down: false,
+            is_ahead,
         }
+    }
+
+    /// Whether it was attached before its program asked for that, which it has not done yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.is_ahead
     }
 
     /// The way out.

@@ -174,6 +174,9 @@ impl Worker {
                 output.reply(&Reply::Dummy);
                 output.flush();
             }
+            Stage::Database(session) if session.is_ahead() && matches!(taken.request, Request::Detach(_)) => {
+                self.give_up_ahead();
+            }
             Stage::Database(session) => {
                 if !session.handle(taken) {
                     self.end();
@@ -186,6 +189,14 @@ impl Worker {
             }
             _ => self.log_in(taken.request),
         }
+    }
+
+    /// Nobody has taken what was attached ahead: it is detached as quietly as it was attached.
+    fn give_up_ahead(&mut self) {
+        if let Stage::Database(session) = std::mem::replace(&mut self.stage, Stage::Connected) {
+            self.output = session.into_output();
+        }
+        self.respond(&Response::success());
     }
 
     /// The conversation is over: the database is detached.
@@ -568,6 +579,8 @@ impl Worker {
         if pending.kind == AttachKind::Create {
             parameters.check_create(&name)?;
         }
+        // Nobody but an origin knows of programs that have not asked yet.
+        let is_ahead = parameters.is_ahead && self.introduction.is_some();
         let path = self.shared.locations.resolve(&name)?;
         let users: Arc<dyn UserDirectory> = Arc::clone(&self.shared.security) as Arc<dyn UserDirectory>;
         let options = AttachOptions {
@@ -585,6 +598,10 @@ impl Worker {
                     return Err(Error::new(isc::NO_PRIV).with("CREATE").with("DATABASE").with(name));
                 }
                 self.shared.engine.create_database(&path, &parameters.create, options, users)?
+            }
+            _ if is_ahead => {
+                let ahead = self.shared.engine.attach_ahead(&path, options, users)?;
+                ahead.ok_or_else(|| Error::new(isc::WISH_LIST))?
             }
             _ => self.shared.engine.attach(&path, options, users)?,
         };
@@ -607,7 +624,8 @@ impl Worker {
             is_macos: self.negotiated.is_macos,
         };
         let workers_max = self.shared.engine.budget().parallel_workers();
-        let session = Session::new(Arc::clone(&self.shared), attachment, output, lazy, inline, facts);
+        let shared = Arc::clone(&self.shared);
+        let session = Session::new(shared, attachment, output, lazy, inline, facts, is_ahead);
         Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
     }
 

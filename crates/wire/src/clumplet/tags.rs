@@ -112,6 +112,8 @@ pub mod dpb {
     pub const SEARCH_PATH: u8 = 105;
     pub const BLR_REQUEST_SEARCH_PATH: u8 = 106;
     pub const GBAK_RESTORE_HAS_SCHEMA: u8 = 107;
+    /// Not Firebird's: an origin of a farlink attaches before its program has asked for it (docs/wire.md, "What an origin asks").
+    pub const FARLINK_AHEAD: u8 = 240;
 }
 
 /// isc_tpb_: transaction parameter block.

@@ -258,4 +258,7 @@ pub mod farlink {
     pub const COMMIT_POINT: u8 = 242;
     /// op_info_database: 1 if beginning or ending a transaction does more than that.
     pub const STRICT_TRANSACTIONS: u8 = 243;
+    /// op_info_database, as the first item, the number of the program's process behind it in 4 bytes if it has said one: the program has
+    /// attached by what was attached ahead.
+    pub const ATTACHED_BY: u8 = 244;
 }
