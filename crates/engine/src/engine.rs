@@ -24,6 +24,8 @@ use crate::database::{Database, shown};
 use crate::index_expression;
 use crate::users::UserDirectory;
 
+pub use farbird_store::{CommitName, CommitNumber, CommitOutcome};
+
 pub use commit_news::{CommitNews, CommitSubscription, CommittedChanges};
 pub use hold::Hold;
 use numbers::{FileMark, Numbers};
@@ -141,6 +143,28 @@ impl Engine {
     ) -> Result<Option<Attachment>> {
         let mut attachment = self.attach_silently(path, options, users)?;
         Ok(attachment.begin_session_ahead()?.then_some(attachment))
+    }
+
+    /// What became of a commit that was named ([`Attachment::name_commit`]), which the asker knows to be a later one than `since`, in the
+    /// database whose GUID is `guid`. One that has not happened will not.
+    ///
+    /// # Errors
+    /// As [`Engine::attach`], and from reading: nobody knows then.
+    pub fn commit_outcome(
+        self: &Arc<Self>,
+        path: &Path,
+        guid: &str,
+        name: CommitName,
+        since: CommitNumber,
+        options: AttachOptions,
+        users: Arc<dyn UserDirectory>,
+    ) -> Result<CommitOutcome> {
+        let attachment = self.attach_silently(path, options, users)?;
+        let database = attachment.database();
+        if database.catalog().database.guid != guid {
+            return Ok(CommitOutcome::Unknown);
+        }
+        database.store.commit_outcome(name, since).map_err(|error| database.status(error))
     }
 
     /// Attaches, opening the file if it is not open, without the session's beginning.

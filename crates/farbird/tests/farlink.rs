@@ -158,6 +158,7 @@ fn count(connection: &Connection) -> Value {
 /// A network in between that lets TCP pass, and no UDP; it can be cut.
 struct Network {
     address: SocketAddr,
+    origin: Arc<Mutex<SocketAddr>>,
     passing: Arc<Mutex<Vec<TcpStream>>>,
     /// How many pieces of data still pass before it is cut for good; none if it is not to be cut.
     left: Arc<Mutex<Option<u32>>>,
@@ -167,15 +168,18 @@ impl Network {
     fn to(origin: SocketAddr) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let network = Network { address, passing: Arc::default(), left: Arc::default() };
-        let (all, left) = (network.passing.clone(), network.left.clone());
+        let origin = Arc::new(Mutex::new(origin));
+        let network = Network { address, origin, passing: Arc::default(), left: Arc::default() };
+        let (all, left, origin) = (network.passing.clone(), network.left.clone(), network.origin.clone());
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let near = near.unwrap();
                 if *left.lock().unwrap() == Some(0) {
                     continue;
                 }
-                let far = TcpStream::connect(origin).unwrap();
+                let origin = *origin.lock().unwrap();
+                // It may have been killed.
+                let Ok(far) = TcpStream::connect(origin) else { continue };
                 all.lock().unwrap().extend([near.try_clone().unwrap(), far.try_clone().unwrap()]);
                 for (from, to) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
                     let left = left.clone();
@@ -464,6 +468,65 @@ fn settings_are_read_again() {
     }
 }
 
+/// The same of a server that is its own origin.
+#[test]
+fn settings_of_a_server_are_read_again() {
+    let folder = paired();
+    let settings = |text: &str| std::fs::write(folder.path().join("origin.toml"), text).unwrap();
+    settings("programs-max = 5\n");
+    let mut command = farbird(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--farlink", "127.0.0.1:0"]);
+    command.args(["--farlink-keys", "origin", "--farlink-config", "origin.toml"]);
+    let server = Running::start(command, "its farlink listens on");
+    let edge = edge(folder.path(), server.address, &[]);
+    let connection = create(&edge);
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    settings("programs-max = 1\n");
+    server.signal("-HUP");
+    server.wait_for_log("read the farlink's settings");
+    assert!(Connection::attach(&place, &options()).is_err(), "there is room for one program only");
+    insert(&connection, 1);
+    settings("programs-max = 5\nno-such-setting = 1\n");
+    server.signal("-HUP");
+    server.wait_for_log("goes on with the settings that it has");
+    assert!(Connection::attach(&place, &options()).is_err(), "the settings are as they were");
+    settings("programs-max = 5\n");
+    server.signal("-HUP");
+    let begun = Instant::now();
+    while Connection::attach(&place, &options()).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "there is room for no further program");
+    }
+    // Who is trusted is read again, too.
+    pair(folder.path(), "origin", &["--revoke", "london"]);
+    server.signal("-HUP");
+    edge.wait_for_log("the link is lost");
+}
+
+/// Nothing tells an edge that is linked by QUIC that a server was killed, but the one that comes in its place.
+#[test]
+fn a_server_that_comes_back_says_that_connections_are_gone() {
+    let folder = paired();
+    std::fs::write(folder.path().join("patient.toml"), "[link]\nping-seconds = 1\nsilence-seconds = 3600\n")
+        .unwrap();
+    let mut server = serve(folder.path());
+    let origin = server.address;
+    let edge = edge(folder.path(), origin, &["--transport", "quic", "--config", "patient.toml"]);
+    let connection = create(&edge);
+    server.signal("-KILL");
+    server.child.wait().unwrap();
+    let mut command = farbird(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--farlink", &origin.to_string()]);
+    command.args(["--farlink-keys", "origin"]);
+    let _server = Running::start(command, "its farlink listens on");
+    edge.wait_for_log("the link is lost");
+    drop(connection);
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let begun = Instant::now();
+    while Connection::attach(&place, &options()).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "the edge does not come back");
+    }
+}
+
 /// The cable is cut at each step of a commit, for longer than transactions are waited for.
 #[test]
 fn a_commit_is_never_reported_wrongly() {
@@ -526,4 +589,61 @@ fn a_commit_is_never_reported_wrongly() {
         }
     }
     assert!(done > 0 && lost > 0, "{done} done, {lost} lost");
+}
+
+/// The server is killed at each step of a commit, and is another process when the cable is mended: it tells by the commit's name what
+/// became of it.
+#[test]
+fn a_commit_is_told_by_the_next_server() {
+    let folder = paired();
+    let mut server = serve(folder.path());
+    let network = Network::to(server.address);
+    let edge = edge(folder.path(), network.address, &["--transport", "tcp"]);
+    drop(create(&edge));
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let attach = || {
+        let begun = Instant::now();
+        loop {
+            match Connection::attach(&place, &options()) {
+                Ok(connection) => return connection,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        }
+    };
+    let (mut committed, mut rolled_back) = (0, 0);
+    for step in 0..8 {
+        let connection = attach();
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        connection.run(&transaction, &format!("insert into t values ({step})")).unwrap();
+        network.cut_after(step);
+        let told = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(300));
+                server.signal("-KILL");
+                server.child.wait().unwrap();
+                server = serve(folder.path());
+                *network.origin.lock().unwrap() = server.address;
+                network.mend();
+            });
+            connection.commit(transaction)
+        });
+        let connection = attach();
+        let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+        let is_there = !connection
+            .query_all(&transaction, &format!("select id from t where id = {step}"))
+            .unwrap()
+            .is_empty();
+        match told {
+            Ok(()) => {
+                assert!(is_there, "step {step}: it was told as done");
+                committed += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("rolled back"), "step {step}: nobody could tell: {error}");
+                assert!(!is_there, "step {step}: it was told as rolled back");
+                rolled_back += 1;
+            }
+        }
+    }
+    assert!(committed > 0 && rolled_back > 0, "{committed} committed, {rolled_back} rolled back");
 }

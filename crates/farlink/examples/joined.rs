@@ -153,7 +153,7 @@ impl Joined {
                     conversation.ask(ask, now);
                 }
             }
-            ToOrigin::Close { .. } => {}
+            ToOrigin::Close { .. } | ToOrigin::Outcome { .. } => {}
         }
         false
     }

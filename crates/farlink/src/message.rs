@@ -91,11 +91,43 @@ pub enum ToOrigin {
         /// What.
         ask: Ask,
     },
+    /// What became of a commit whose answer was lost with an earlier session? Answered by [`ToEdge::Outcome`]; until then the edge may ask
+    /// again. From then on the commit has happened or never will.
+    Outcome {
+        /// The channel that it was on.
+        channel: Channel,
+        /// The database, as the program's op_attach named it.
+        file: Vec<u8>,
+        /// As in [`Tell::Attached`].
+        guid: String,
+        /// The commit.
+        commit: NamedCommit,
+    },
     /// The program is gone, or the edge has given it up: what it has open ends. No answer.
     Close {
         /// Whose.
         channel: Channel,
     },
+}
+
+/// A commit by its name: whoever has lost the answer to it can ask what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedCommit {
+    /// The name, which nobody can guess.
+    pub name: [u8; 16],
+    /// The newest commit that was known of when it was asked for: it is a later one.
+    pub since: CommitPoint,
+}
+
+/// What became of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommitOutcome {
+    /// It has happened.
+    Committed,
+    /// It has not happened, and will not.
+    NotCommitted,
+    /// Nobody can tell.
+    Unknown,
 }
 
 /// What the edge asks on a channel. What is asked in order is done in order.
@@ -127,6 +159,13 @@ pub enum Ask {
     },
     /// The program does not take what was attached ahead.
     DetachAhead,
+    /// Names the next commit of a transaction: see [`ToOrigin::Outcome`]. Only before a Farbird server.
+    NameCommit {
+        /// The transaction: the edge's handle.
+        transaction: u16,
+        /// As in [`NamedCommit`].
+        name: [u8; 16],
+    },
     /// A packet that the edge has answered already. If it fails, what needs its outcome fails with the same status.
     Quiet {
         /// As in [`Ask::Relay`].
@@ -532,6 +571,13 @@ pub enum ToEdge {
         /// The database, as [`Tell::Attached`] has named it.
         database: u32,
     },
+    /// The answer to [`ToOrigin::Outcome`].
+    Outcome {
+        /// The channel that it was asked for.
+        channel: Channel,
+        /// What became of the commit.
+        outcome: CommitOutcome,
+    },
     /// Users have changed: all logins prepared in advance are void.
     UsersChanged,
     /// A login prepared in advance.
@@ -571,6 +617,8 @@ pub enum Tell {
         commit: CommitPoint,
         /// Whether beginning and ending transactions may do more than that: triggers ON TRANSACTION, for example.
         strict_transactions: bool,
+        /// Names it for good.
+        guid: String,
     },
     /// What became of [`Ask::AttachAhead`].
     AttachedAhead {
@@ -691,6 +739,8 @@ pub struct AttachedAhead {
     pub commit: CommitPoint,
     /// As in [`Tell::Attached`].
     pub strict_transactions: bool,
+    /// As in [`Tell::Attached`].
+    pub guid: String,
 }
 
 /// How a cursor ends.

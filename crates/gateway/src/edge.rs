@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use farbird_farlink::edge::{Program, Site, Standing};
 use farbird_farlink::link::{Event, Health, Link, Message, SessionId};
-use farbird_farlink::message::Channel;
+use farbird_farlink::message::{Channel, ToEdge};
 use parking_lot::Mutex;
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
@@ -238,6 +238,8 @@ impl Shared {
         check_paired(&options)?;
         let mut session = [0; 16];
         getrandom::fill(&mut session).map_err(|_| GatewayError::Random)?;
+        let mut names = [0; 16];
+        getrandom::fill(&mut names).map_err(|_| GatewayError::Random)?;
         let clock = Clock::new();
         let link = Link::edge(options.link.clone(), options.keys.name(), SessionId(session), clock.now());
         let shared = Arc::new(Shared {
@@ -252,6 +254,7 @@ impl Shared {
             graces: Mutex::new(options.graces()),
             options,
         });
+        shared.site.name_commits_from(u128::from_le_bytes(names));
         shared.load_rules();
         let mut others = JoinSet::new();
         others.spawn(shared.clone().keep_linked(dialer));
@@ -398,13 +401,17 @@ impl Shared {
                 }
                 Event::Over => {
                     tracing::warn!("the session with the origin is over; programs must connect again");
-                    self.tell_all(|| Item::Over("the origin has lost the connection"));
+                    self.tell_all(|| Item::SessionOver);
                 }
             }
         }
         while let Some((message, charge)) = self.hub.take_message() {
             self.site.message(&message);
-            if let Some(channel) = message.channel()
+            let asked = match &message {
+                ToEdge::Outcome { channel, .. } => Some(*channel),
+                _ => None,
+            };
+            if let Some(channel) = message.channel().or(asked)
                 && let Some(program) = self.programs.lock().get(&channel)
             {
                 let _ = program.inbox.send(Item::Message(Box::new(message), charge));

@@ -15,12 +15,15 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use farbird_engine::engine::CommitNews;
+pub use farbird_engine::engine::CommitOutcome;
+use farbird_engine::engine::{CommitName, CommitNews, CommitNumber, Engine};
+use farbird_engine::users::UserDirectory;
 use farbird_wire::auth::normalize_user_name;
 use farbird_wire::auth::srp::{PRIVATE_KEY_BYTES, ProofHash, ServerLogin, Verifier};
 use parking_lot::Mutex;
 
-use crate::security::{Credentials, SecurityDatabase, random};
+use crate::location::Locations;
+use crate::security::{Credentials, SecurityDatabase, own_options, random};
 
 /// How long a prepared login may be used.
 pub const TICKET_LIFETIME: Duration = Duration::from_secs(3_600);
@@ -39,6 +42,8 @@ pub struct Farlink {
     news: Arc<CommitNews>,
     /// The number of the security database.
     users: u32,
+    engine: Arc<Engine>,
+    locations: Arc<Locations>,
 }
 
 /// Whose a connection is.
@@ -67,9 +72,14 @@ pub(crate) struct Ticket {
 }
 
 impl Farlink {
-    pub(crate) fn new(desk: Arc<Desk>, security: Arc<SecurityDatabase>, news: Arc<CommitNews>) -> Farlink {
-        let users = security.number();
-        Farlink { desk, security, news, users }
+    pub(crate) fn new(
+        desk: Arc<Desk>,
+        security: Arc<SecurityDatabase>,
+        engine: Arc<Engine>,
+        locations: Arc<Locations>,
+    ) -> Farlink {
+        let (users, news) = (security.number(), Arc::clone(engine.commit_news()));
+        Farlink { desk, security, news, users, engine, locations }
     }
 
     /// Says whose connection it is that comes from `local`, before anything is written to it.
@@ -96,6 +106,20 @@ impl Farlink {
     /// Whether the database that commit news call so holds the users: then a commit there makes all tickets void that were issued before.
     pub fn holds_users(&self, database: u32) -> bool {
         database == self.users
+    }
+
+    /// What became of a commit that was named by item 245 of op_info_transaction (docs/wire.md), in a database as a program names it,
+    /// whose GUID is `guid`; one that is later than the commit point `since`. May take long: it may open a database.
+    pub fn commit_outcome(&self, file: &str, guid: &str, name: [u8; 16], since: u64) -> CommitOutcome {
+        let outcome = self.locations.resolve(file).and_then(|path| {
+            let users: Arc<dyn UserDirectory> = Arc::clone(&self.security) as Arc<dyn UserDirectory>;
+            let (name, since) = (CommitName(name), CommitNumber(since));
+            self.engine.commit_outcome(&path, guid, name, since, own_options(), users)
+        });
+        outcome.unwrap_or_else(|error| {
+            tracing::warn!(%error, database = file, "nobody can tell what became of a commit");
+            CommitOutcome::Unknown
+        })
     }
 
     /// Commits of all databases.

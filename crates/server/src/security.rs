@@ -333,7 +333,7 @@ impl Drop for Prepared<'_> {
 }
 
 /// How the server itself attaches.
-fn own_options() -> AttachOptions {
+pub(crate) fn own_options() -> AttachOptions {
     AttachOptions {
         user: SYSDBA.to_owned(),
         role: None,

@@ -26,7 +26,7 @@ const LOGINS_AT_ONCE: usize = 4;
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) engine: Arc<Engine>,
-    pub(crate) locations: Locations,
+    pub(crate) locations: Arc<Locations>,
     pub(crate) security: Arc<SecurityDatabase>,
     pub(crate) throttle: Throttle,
     /// What origins of farlinks in this process say of their connections.
@@ -121,7 +121,7 @@ impl Server {
         let shared = Arc::new(Shared {
             config,
             engine,
-            locations,
+            locations: Arc::new(locations),
             security: Arc::new(security),
             throttle: Throttle::default(),
             farlink: Arc::default(),
@@ -132,7 +132,8 @@ impl Server {
             stopping,
         });
         let (desk, security) = (Arc::clone(&shared.farlink), Arc::clone(&shared.security));
-        let farlink = Farlink::new(desk, security, Arc::clone(shared.engine.commit_news()));
+        let (engine, locations) = (Arc::clone(&shared.engine), Arc::clone(&shared.locations));
+        let farlink = Farlink::new(desk, security, engine, locations);
         let accepting = tokio::spawn(accept(listener, shared));
         Ok((Server { local_address, farlink, stop, accepting }, first_start))
     }

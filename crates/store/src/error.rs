@@ -149,6 +149,9 @@ pub enum StoreError {
     /// write the transaction, again.
     #[error("the database was opened again after a failed write")]
     Reopened,
+    /// Somebody was told that the commit has not happened: see [`crate::Store::commit_outcome`].
+    #[error("the transaction was given up")]
+    Abandoned,
     /// An earlier write failed, and so did opening the database again: nothing more is written, since a retry might lie.
     #[error("the store refuses writes since an earlier one failed")]
     Poisoned,

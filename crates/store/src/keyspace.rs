@@ -59,6 +59,13 @@ pub(crate) mod meta {
     /// BLOB that a dropped relation owned: removed with it; relation, blob; no value.
     pub(crate) const DROPPED_BLOB: &[u8] = b"dropped blob/";
 
+    /// Name of a commit ([`crate::named_commits`]): commit; 16 bytes.
+    pub(crate) const NAMED_COMMIT: &[u8] = b"named commit/";
+
+    pub(crate) fn named_commit(commit: crate::CommitNumber) -> Vec<u8> {
+        [NAMED_COMMIT, &commit.0.to_be_bytes()].concat()
+    }
+
     /// What is known of a relation's rows: relation; see [`crate::relation_statistics`].
     const STATISTICS: &[u8] = b"statistics/";
     /// The commit as of which all of these are: 8 bytes, little-endian. If it is not the latest one the database was not closed, or

@@ -15,6 +15,7 @@ use crate::commit::CommitQueue;
 use crate::keyspace::{STORE_FORMAT, meta};
 use crate::locks::LockTable;
 use crate::log::LoggedSubstrate;
+use crate::named_commits::NamedCommits;
 use crate::numbers::{Counter, read_number};
 use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
@@ -74,6 +75,7 @@ pub(crate) struct Inner {
     pub(crate) blob_numbers: Counter,
     pub(crate) blob_references: PendingReferences,
     transaction_numbers: Counter,
+    pub(crate) named_commits: NamedCommits,
     layouts: RwLock<Layouts>,
     /// Transactions whose rows in the file carry their number.
     pub(crate) spilled: SpilledTransactions,
@@ -231,6 +233,7 @@ impl Store {
                 meta::TRANSACTIONS_RESERVED,
                 TRANSACTIONS_RESERVED,
             )?,
+            named_commits: NamedCommits::load(&*snapshot)?,
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
             old_states: Mutex::default(),
@@ -445,6 +448,14 @@ impl Inner {
     /// Waits for the right to write.
     pub(crate) fn begin_write(&self) -> WriteGuard<'_> {
         WriteGuard(self.write_lock.lock())
+    }
+
+    /// Fails while it is not known what is on the disk.
+    pub(crate) fn check_written(&self) -> Result<()> {
+        match self.poisoned.load(Ordering::SeqCst) {
+            true => Err(StoreError::Poisoned),
+            false => Ok(()),
+        }
     }
 
     /// Writes a batch; it is seen by [`Inner::snapshot`] afterwards.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use farbird_sql::ast::DatabaseEvent;
 use farbird_store::{
-    Access, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions, Wait,
+    Access, CommitName, CommitNumber, Isolation as StoreIsolation, LockLevel, Savepoint, TransactionOptions,
+    Wait,
 };
 use farbird_types::{Error, Result, isc};
 use parking_lot::Mutex;
@@ -135,6 +136,10 @@ impl Attachment {
         self.close_cursors_of(handle);
         self.forget_blobs_of(handle);
         let Transaction { store, catalog, .. } = self.transaction(handle)?;
+        if users.is_some() {
+            // What becomes of the users is decided behind the commit: its name alone would not tell.
+            store.name_commit(None).map_err(|error| self.database().status(error))?;
+        }
         let id = store.id().0;
         let publish = catalog::publication(self.database(), &catalog.lock().changes);
         let posted = store.posted_events();
@@ -143,6 +148,15 @@ impl Attachment {
         self.transactions.remove(&handle);
         self.session.activity.lock().transactions.remove(&id);
         users.map_or(Ok(()), PreparedUsers::commit)
+    }
+
+    /// Names the next commit of a transaction: [`crate::engine::Engine::commit_outcome`] tells what became of it.
+    ///
+    /// # Errors
+    /// `isc_bad_trans_handle`.
+    pub fn name_commit(&self, handle: TransactionHandle, name: CommitName) -> Result<()> {
+        let store = &self.transaction(handle)?.store;
+        store.name_commit(Some(name)).map_err(|error| self.database().status(error))
     }
 
     /// Commits and goes on with the same snapshot.
@@ -154,6 +168,9 @@ impl Attachment {
         let slot = self.transactions.get(&handle).ok_or_else(bad_handle)?;
         let database = Arc::clone(self.database());
         let users = slot.transaction.prepare_users(&database)?;
+        if users.is_some() {
+            slot.transaction.store.name_commit(None).map_err(|error| database.status(error))?;
+        }
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);
         let publish = catalog::publication(&database, &changes);

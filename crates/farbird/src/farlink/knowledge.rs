@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farbird_engine::engine::{CommitSubscription, CommittedChanges};
-use farbird_gateway::origin::message::{CommitPoint, Relation, Ticket, ToEdge};
+use farbird_gateway::origin::message::{CommitOutcome, CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
 use farbird_gateway::origin::{Introduction, IssuedTicket, Knowledge, News};
 use farbird_server::farlink::{self, Farlink, TICKET_LIFETIME};
 
@@ -21,6 +21,15 @@ impl Knowledge for OwnServer {
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket> {
         let (number, data) = self.0.issue_ticket(user)?;
         Some(IssuedTicket { ticket: Ticket(number), data, lifetime: TICKET_LIFETIME })
+    }
+
+    fn commit_outcome(&self, file: &[u8], guid: &str, commit: NamedCommit) -> CommitOutcome {
+        let Ok(file) = std::str::from_utf8(file) else { return CommitOutcome::Unknown };
+        match self.0.commit_outcome(file, guid, commit.name, commit.since.0) {
+            farlink::CommitOutcome::Committed => CommitOutcome::Committed,
+            farlink::CommitOutcome::NotCommitted => CommitOutcome::NotCommitted,
+            farlink::CommitOutcome::Unknown => CommitOutcome::Unknown,
+        }
     }
 
     fn subscribe(&self, wake: Box<dyn Fn() + Send + Sync>) -> Box<dyn News> {

@@ -13,7 +13,7 @@ use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::packet::{Attach, Connect, Reply, Request};
 
 use super::Program;
-use super::attachment::Purpose;
+use super::attachment::{Facts, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
 use super::greeting::Greeting;
@@ -147,7 +147,12 @@ impl Program {
             (Some(attached), Some(response)) => {
                 self.save(Saved::Attach);
                 self.ask(Ask::Attached { process_id: process_id(&attach) });
-                self.attached(attached.database, attached.strict_transactions);
+                self.attached(&Facts {
+                    database: attached.database,
+                    commit: attached.commit,
+                    strict_transactions: attached.strict_transactions,
+                    guid: attached.guid,
+                });
                 let replies = self.logged_in(vec![Reply::Response(response)]);
                 let mut packets = Vec::new();
                 self.encode(&replies, &mut packets);

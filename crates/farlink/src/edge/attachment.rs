@@ -8,7 +8,7 @@ use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
 
 use super::attach_ahead::{AttachAhead, Usual};
 use super::information::Kept;
-use crate::message::RequestId;
+use crate::message::{CommitPoint, RequestId};
 
 /// How far the login is.
 #[derive(Debug, Default)]
@@ -47,6 +47,18 @@ impl Login {
     }
 }
 
+/// What a Farbird server tells of a database.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    /// Names it in what the origin tells.
+    pub(super) database: u32,
+    /// Where its commits were.
+    pub(super) commit: CommitPoint,
+    pub(super) strict_transactions: bool,
+    /// Names it for good.
+    pub(super) guid: String,
+}
+
 /// What is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -58,6 +70,8 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) struct Attachment {
     pub(super) file: String,
+    /// The file as it was named, and what names the database for good, if the server tells that.
+    pub(super) identity: Option<(Vec<u8>, String)>,
     /// The program, as it calls itself, with its number.
     pub(super) process: String,
     pub(super) purpose: Purpose,

@@ -7,7 +7,7 @@ use farbird_wire::packet::{Information, Reply, Request, StatementText};
 use super::greeting::Greeting;
 use super::information;
 use super::statement_cache::{Described, Key};
-use crate::message::{Cursor, RequestId};
+use crate::message::{Cursor, NamedCommit, RequestId};
 
 /// What a reply changes here, beside being the program's answer.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub(super) enum Effect {
     /// A transaction was to begin.
     Begun { handle: u16, tpb: Vec<u8> },
     /// A transaction was to end.
-    Ended { transaction: u16 },
+    Ended { transaction: u16, named: Option<NamedCommit> },
     /// What a transaction has changed was to be committed or undone; it goes on.
-    Retained { transaction: u16 },
+    Retained { transaction: u16, named: Option<NamedCommit> },
     /// A statement was to be prepared.
     Prepared { statement: u16, text: Box<StatementText>, key: Option<Box<Key>> },
     /// Something was asked about a statement.

@@ -16,7 +16,7 @@ use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersio
 
 use super::Program;
 use super::attach_ahead::{self, Usual};
-use super::attachment::{Attachment, Purpose};
+use super::attachment::{Attachment, Facts, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
 use super::greeting::Greeting;
@@ -144,13 +144,17 @@ impl Program {
     }
 
     /// The database that is being attached, or is attached.
-    pub(super) fn attached(&mut self, database: u32, strict: bool) {
-        match &mut self.attachment {
-            Some(attachment) => {
-                attachment.database = Some(database);
-                attachment.strict_transactions |= strict;
+    pub(super) fn attached(&mut self, facts: &Facts) {
+        self.site.note_commit(facts.database, facts.commit);
+        if self.attachment.is_none() {
+            self.prepare_attachment(Some(facts.database), facts.strict_transactions);
+        }
+        if let Some(attachment) = &mut self.attachment {
+            attachment.database = Some(facts.database);
+            attachment.strict_transactions |= facts.strict_transactions;
+            if let Some((_, guid)) = &mut attachment.identity {
+                guid.clone_from(&facts.guid);
             }
-            None => self.prepare_attachment(Some(database), strict),
         }
     }
 
@@ -160,6 +164,7 @@ impl Program {
         let context = context(self.version(), &self.login.user, attach);
         self.attachment = Some(Attachment {
             file,
+            identity: Some((attach.file.clone(), String::new())),
             process: process(attach),
             purpose: *purpose,
             database,

@@ -19,6 +19,7 @@
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `attach_ahead` | attaching before the program asks |
+//! | `outcome` | what became of a commit whose answer was lost |
 //! | `objects` | handles |
 //! | `cursors` | pushed rows |
 //! | `blob_contents` | contents of a BLOB, and reading in them |
@@ -43,6 +44,7 @@ mod information;
 mod limits;
 mod login;
 mod objects;
+mod outcome;
 mod program;
 mod questions;
 mod record;

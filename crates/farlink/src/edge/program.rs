@@ -75,14 +75,16 @@ pub struct Program {
     /// The site's count of changed definitions, when it was looked at last.
     pub(super) definitions: u64,
 
-    messages: Vec<ToOrigin>,
+    pub(super) messages: Vec<ToOrigin>,
     /// Packets for the program, not yet through the layers.
     pub(super) plain: Vec<u8>,
     /// Whether something in `plain` must not wait for more.
     pub(super) is_urgent: bool,
     output: Vec<u8>,
-    is_open: bool,
+    pub(super) is_open: bool,
     is_lost: bool,
+    /// Whether the session is over that it was in, and only the outcome of a commit is waited for.
+    pub(super) is_over: bool,
     pub(super) ended: bool,
 }
 
@@ -139,6 +141,7 @@ impl Program {
             output: Vec::new(),
             is_open: false,
             is_lost: false,
+            is_over: false,
             ended: false,
         }
     }
@@ -235,7 +238,7 @@ impl Program {
     }
 
     /// Ends the connection as a broken one ends.
-    fn break_connection(&mut self) {
+    pub(super) fn break_connection(&mut self) {
         self.site.count(|counters| counters.lost += 1);
         let is_waiting = !self.answers.is_empty();
         if is_waiting && self.login.is_agreed() {
@@ -322,6 +325,7 @@ impl Program {
     fn is_paused(&self) -> bool {
         self.ended
             || self.has_much_output()
+            || self.is_over
             || self.login.is_waiting
             || self.is_holding()
             || matches!(self.answers.back(), Some(Answer::End))

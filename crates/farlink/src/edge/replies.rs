@@ -5,7 +5,7 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::protocol::{Handle, ProtocolVersion};
 
 use super::Program;
-use super::attachment::Auxiliary;
+use super::attachment::{Auxiliary, Facts};
 use super::blob_contents::Contents;
 use super::effect::Effect;
 use super::objects::{Blob, BlobKind, CursorPlace, Object, Transaction};
@@ -43,8 +43,8 @@ impl Program {
                 self.reply(id, packets);
             }
             Tell::Key { key } => self.set_key(key),
-            Tell::Attached { database, strict_transactions, .. } => {
-                self.attached(database, strict_transactions);
+            Tell::Attached { database, strict_transactions, commit, guid } => {
+                self.attached(&Facts { database, commit, strict_transactions, guid });
             }
             Tell::AttachedAhead { id, attached } => self.attached_ahead(id, attached),
             Tell::Statement { statement, described, reads } => self.told_of(statement, described, reads),
@@ -172,8 +172,8 @@ impl Program {
                     self.end();
                 }
             }
-            (Effect::Ended { transaction }, Some(_)) => self.end_transaction(transaction),
-            (Effect::Retained { transaction }, Some(_)) => self.retained(transaction),
+            (Effect::Ended { transaction, .. }, Some(_)) => self.end_transaction(transaction),
+            (Effect::Retained { transaction, .. }, Some(_)) => self.retained(transaction),
             (Effect::Prepared { statement, text, key }, Some(response)) => {
                 self.prepared(statement, *text, key, &response);
             }

@@ -12,7 +12,7 @@ use super::greeting::Greeting;
 use super::login::{can_be_given_again, with_challenge};
 use super::statement_cache::{Described, Key, StatementCache};
 use super::{Limits, information};
-use crate::message::{CommitPoint, Relation, Ticket, ToEdge};
+use crate::message::{CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
 use crate::speculation::Rules;
 
 /// Shared by all programs of an edge. Its locks are its own, and held only for moments.
@@ -44,6 +44,10 @@ struct Shared {
     files: HashMap<Vec<u8>, u32>,
     /// The newest commit that is known to have changed a relation of a database.
     newest: HashMap<(u32, Relation), CommitPoint>,
+    /// The newest commit that is known of, by database.
+    latest: HashMap<u32, CommitPoint>,
+    /// The next name of a commit; none until names are given.
+    next_name: Option<u128>,
     /// Bytes of rows that origins were allowed to send and programs have not taken.
     granted_row_bytes: usize,
     blob_bytes: usize,
@@ -118,6 +122,26 @@ impl Site {
         self.shared().generation
     }
 
+    /// Commits have names from now on, counted up from here: a random number, so that nobody can guess them.
+    pub fn name_commits_from(&self, first: u128) {
+        self.shared().next_name = Some(first);
+    }
+
+    /// A name for a commit of a database, if its server keeps them.
+    pub(super) fn name_commit(&self, database: u32) -> Option<NamedCommit> {
+        let shared = &mut *self.shared();
+        let since = *shared.latest.get(&database).filter(|_| shared.is_farbird == Some(true))?;
+        let name = shared.next_name?;
+        shared.next_name = Some(name.wrapping_add(1));
+        Some(NamedCommit { name: name.to_le_bytes(), since })
+    }
+
+    pub(super) fn note_commit(&self, database: u32, commit: CommitPoint) {
+        let known = &mut self.shared().latest;
+        let latest = known.entry(database).or_insert(commit);
+        *latest = commit.max(*latest);
+    }
+
     /// Changes whenever definitions or users are told to have changed.
     pub(super) fn changes(&self) -> u64 {
         let shared = self.shared();
@@ -146,12 +170,14 @@ impl Site {
                 // Another server, perhaps, or the same after changes that nobody has told of.
                 shared.information.clear();
                 shared.newest.clear();
+                shared.latest.clear();
                 shared.greetings.clear();
                 shared.tickets.clear();
                 shared.usual_attaches.clear();
                 shared.invalidate(None);
             }
             ToEdge::Notice { database, commit, relations } => {
+                self.note_commit(*database, *commit);
                 let newest = &mut self.shared().newest;
                 for relation in relations {
                     let known = newest.entry((*database, *relation)).or_insert(*commit);
@@ -165,7 +191,7 @@ impl Site {
                 shared.user_changes += 1;
             }
             ToEdge::Ticket { ticket, user, data } => self.shared().keep_ticket(*ticket, user, data),
-            ToEdge::On { .. } | ToEdge::Closed { .. } => {}
+            ToEdge::On { .. } | ToEdge::Closed { .. } | ToEdge::Outcome { .. } => {}
         }
     }
 

@@ -23,6 +23,7 @@ use crate::message::{
 
 mod ahead;
 mod attach_ahead;
+mod outcome;
 
 const NOW: Duration = Duration::ZERO;
 const SQL: &str = "select a from t";
@@ -160,7 +161,7 @@ impl Played {
         played.says(&attach());
         let id = played.relayed();
         let commit = CommitPoint(1);
-        played.tell(Tell::Attached { database: 7, commit, strict_transactions: false });
+        played.tell(Tell::Attached { database: 7, commit, strict_transactions: false, guid: String::new() });
         played.replies(id, &[done()]);
         played.answers(2);
         played.asked();

@@ -13,6 +13,7 @@ use super::counters::Saved;
 use super::effect::Effect;
 use super::information::Kept;
 use super::objects::{BlobKind, CursorPlace, Object, Transaction};
+use crate::message::{Ask, NamedCommit};
 
 /// Whether a transaction of this TPB can be begun without asking: nothing in it can fail or wait.
 fn is_ordinary(bytes: &[u8]) -> bool {
@@ -81,22 +82,31 @@ impl Program {
             Some(transaction) => !transaction.wrote && !transaction.is_opaque,
             None => false,
         };
-        let effect = Some(match retains {
-            false => Effect::Ended { transaction: handle.0 },
-            true => Effect::Retained { transaction: handle.0 },
-        });
         // A rollback cannot fail; a trigger on commits may refuse one.
         let is_commit = matches!(request, Request::Commit(_) | Request::CommitRetaining(_));
         let may_be_refused =
             is_commit && self.site.is_farbird() == Some(false) && !self.site.limits().texts_show_purity;
         if !ends_here || may_be_refused || self.is_strict() {
-            return self.relay(request, 0, effect);
+            let named = if is_commit { self.name_commit(handle.0) } else { None };
+            let effect = match retains {
+                false => Effect::Ended { transaction: handle.0, named },
+                true => Effect::Retained { transaction: handle.0, named },
+            };
+            return self.relay(request, 0, Some(effect));
         }
         self.quietly(request, 0);
         if !retains {
             self.end_transaction(handle.0);
         }
         self.answer(Response::success(), Some(Saved::End));
+    }
+
+    /// So that it can be asked what became of the commit, should the answer be lost.
+    fn name_commit(&mut self, transaction: u16) -> Option<NamedCommit> {
+        let database = self.attachment.as_ref()?.database?;
+        let named = self.site.name_commit(database)?;
+        self.ask(Ask::NameCommit { transaction, name: named.name });
+        Some(named)
     }
 
     /// The transaction is no more, nor what depended on it.

@@ -52,13 +52,15 @@ impl Message for ToOrigin {
             ToOrigin::Open { channel, .. } | ToOrigin::On { channel, .. } | ToOrigin::Close { channel } => {
                 Some(*channel)
             }
+            // That channel was of another session.
+            ToOrigin::Outcome { .. } => None,
         }
     }
 
     /// Channels have nothing to do with each other here, so each has its turn; a program that wants a statement stopped cannot wait.
     fn class(&self) -> Class {
         match self {
-            ToOrigin::On { ask: Ask::Cancel { .. }, .. } => Class::First,
+            ToOrigin::On { ask: Ask::Cancel { .. }, .. } | ToOrigin::Outcome { .. } => Class::First,
             _ => Class::Turn,
         }
     }
@@ -80,6 +82,7 @@ impl Message for ToEdge {
             | ToEdge::Notice { .. }
             | ToEdge::Invalidate { .. }
             | ToEdge::UsersChanged
+            | ToEdge::Outcome { .. }
             | ToEdge::Ticket { .. } => None,
         }
     }

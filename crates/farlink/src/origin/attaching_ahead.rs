@@ -58,6 +58,7 @@ impl Conversation {
             database: facts.database,
             commit: facts.commit,
             strict_transactions: facts.strict_transactions,
+            guid: facts.guid,
         });
         if attached.is_none() {
             self.detach_ahead();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use farbird_wire::decoder::{Limits as DecoderLimits, RequestDecoder};
-use farbird_wire::info::common;
+use farbird_wire::info::{common, database};
 use farbird_wire::message::RunLimits;
 use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::operation::Operation;
@@ -328,6 +328,14 @@ impl Conversation {
             }
             Ask::Attached { process_id } => Work::Attached { process_id },
             Ask::DetachAhead => Work::DetachAhead,
+            Ask::NameCommit { .. } if !self.is_farbird => return,
+            Ask::NameCommit { transaction, name } => {
+                let items = private::commit_name(name);
+                let information = information(Handle(transaction), items, 16);
+                let mut request = Request::TransactionInformation(information);
+                let named = Named::of(&mut request, 0);
+                Work::NameCommit { request: Box::new(request), named }
+            }
             Ask::Prepared { packet, described } => {
                 let Some((request, named)) = self.understood(&packet, 0) else { return };
                 if !matches!(*request, Request::Prepare(_)) {
@@ -529,6 +537,18 @@ impl Conversation {
                 self.detach_ahead();
                 Ok(())
             }
+            Work::NameCommit { mut request, named } => match self.at_server(&mut request, &named) {
+                Ok(()) => {
+                    self.transmit(&request, named, Purpose::Ignored);
+                    Ok(())
+                }
+                // What is to be committed fails for the same reason.
+                Err(Hindrance::Fail(_) | Hindrance::Nothing(_)) => Ok(()),
+                Err(hindrance) => {
+                    self.prepare_way(&hindrance, named.transaction);
+                    Err(Work::NameCommit { request, named })
+                }
+            },
             Work::Quiet { mut request, named } => {
                 self.quiet(&mut request, named).map_err(|()| Work::Quiet { request, named })
             }
@@ -990,6 +1010,7 @@ impl Conversation {
                         database: facts.database,
                         commit: facts.commit,
                         strict_transactions: facts.strict_transactions,
+                        guid: facts.guid,
                     });
                 }
             }
@@ -1060,7 +1081,12 @@ impl Conversation {
     }
 
     pub(super) fn ask_facts(&mut self, purpose: Purpose) {
-        let items = vec![private::DATABASE_NUMBER, private::COMMIT_POINT, private::STRICT_TRANSACTIONS];
+        let items = vec![
+            private::DATABASE_NUMBER,
+            private::COMMIT_POINT,
+            private::STRICT_TRANSACTIONS,
+            database::DB_GUID,
+        ];
         let information = information(Handle::NONE, items, 256);
         self.transmit(&Request::DatabaseInformation(information), Named::default(), purpose);
     }

@@ -17,6 +17,12 @@
 //!
 //! | [`ATTACHED_BY`] | nothing: it says that the program has attached by what was attached ahead, and the number of its process |
 //!
+//!
+//! # Items of op_info_transaction
+//! | item | answer |
+//! |---|---|
+//! | [`COMMIT_NAME`] | nothing: the 16 bytes behind it name the next commit |
+//!
 //! # Tags of a DPB
 //! | tag | data |
 //! |---|---|
@@ -28,14 +34,14 @@
 //! | [`SESSION_KEY`] | the session key; only to an origin in the same process |
 
 use farbird_wire::clumplet::{ClumpletReader, ClumpletWriter, Form, dpb};
-use farbird_wire::info::InfoReader;
+use farbird_wire::info::{InfoReader, database};
 
 use crate::message::{CommitPoint, Relation};
 
 /// Keys buffer: the session key.
 pub use farbird_wire::crypt::keys::FARLINK_SESSION_KEY as SESSION_KEY;
 pub use farbird_wire::info::farlink::{
-    ATTACHED_BY, COMMIT_POINT, DATABASE_NUMBER, STATEMENT_READS, STRICT_TRANSACTIONS,
+    ATTACHED_BY, COMMIT_NAME, COMMIT_POINT, DATABASE_NUMBER, STATEMENT_READS, STRICT_TRANSACTIONS,
 };
 
 /// What a prepared statement reads; `None` if it does more, or the server does not say.
@@ -47,7 +53,7 @@ pub fn statement_reads(reply: &[u8]) -> Option<Vec<Relation>> {
 }
 
 /// What a Farbird server says of an attached database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseFacts {
     /// Names it in commit notices.
     pub database: u32,
@@ -55,6 +61,8 @@ pub struct DatabaseFacts {
     pub commit: CommitPoint,
     /// Whether beginning or ending a transaction does more than that.
     pub strict_transactions: bool,
+    /// Names it for good.
+    pub guid: String,
 }
 
 /// What a reply to op_info_database says; `None` if the server is no Farbird server.
@@ -67,7 +75,19 @@ pub fn database_facts(reply: &[u8]) -> Option<DatabaseFacts> {
         database: u32::try_from(find(DATABASE_NUMBER)?).ok()?,
         commit: CommitPoint(find(COMMIT_POINT)?.cast_unsigned()),
         strict_transactions: find(STRICT_TRANSACTIONS)? != 0,
+        guid: guid(reply)?,
     })
+}
+
+fn guid(reply: &[u8]) -> Option<String> {
+    let mut items = InfoReader::new(reply).map_while(Result::ok);
+    let item = items.find(|item| item.item == database::DB_GUID)?;
+    String::from_utf8(item.value.to_vec()).ok()
+}
+
+/// The items that name a transaction's next commit.
+pub fn commit_name(name: [u8; 16]) -> Vec<u8> {
+    [&[COMMIT_NAME][..], &name].concat()
 }
 
 /// A DPB for attaching ahead of the program.

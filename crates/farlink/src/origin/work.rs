@@ -24,6 +24,8 @@ pub(super) enum Work {
     Attached { process_id: Option<i32> },
     /// It has not.
     DetachAhead,
+    /// To name the next commit of a transaction.
+    NameCommit { request: Box<Request>, named: Named },
     /// The opening of a cursor.
     Open { id: RequestId, cursor: Cursor, request: Box<Request>, named: Named, ahead: Vec<AskAhead> },
     /// The opening of a BLOB.

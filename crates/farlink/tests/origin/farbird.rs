@@ -21,7 +21,7 @@ fn reads(farbird: &Farbird) -> Option<Vec<Relation>> {
 fn attached(farbird: &Farbird) -> (u32, u64, bool) {
     let told = farbird.told.lock().unwrap();
     let last = told.iter().rev().find_map(|tell| match tell {
-        Tell::Attached { database, commit, strict_transactions } => {
+        Tell::Attached { database, commit, strict_transactions, .. } => {
             Some((*database, commit.0, *strict_transactions))
         }
         _ => None,

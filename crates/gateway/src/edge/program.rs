@@ -191,6 +191,7 @@ impl Task {
                 tracing::debug!("channel {} is closed by the origin: {reason}", self.channel.0);
                 self.program.closed(&reason);
             }
+            ToEdge::Outcome { outcome, .. } => self.program.outcome(outcome),
             // Not on a channel: the site has seen it.
             _ => {}
         }
@@ -202,6 +203,7 @@ impl Task {
             Item::LinkLost => self.program.link_lost(),
             Item::LinkRestored => self.program.link_restored(),
             Item::Over(reason) => self.program.closed(reason),
+            Item::SessionOver => self.program.session_over("the origin has lost the connection"),
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) enum Item {
     LinkRestored,
     /// The channel is over.
     Over(&'static str),
+    /// The session with the origin is over, and all channels with it.
+    SessionOver,
 }
 
 /// A program, as others see it.

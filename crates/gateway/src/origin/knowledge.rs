@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use farbird_farlink::message::{Ticket, ToEdge};
+use farbird_farlink::message::{CommitOutcome, NamedCommit, Ticket, ToEdge};
 
 /// A Farbird server, as the origin in its process sees it.
 pub trait Knowledge: Send + Sync {
@@ -15,6 +15,10 @@ pub trait Knowledge: Send + Sync {
 
     /// Prepares a login of a user, as typed, to be used once: see [`IssuedTicket::lifetime`]. `None` if the server issues none.
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket>;
+
+    /// What became of a commit that an edge has named, in a database as a program names it, whose GUID is `guid`. May take long. After it
+    /// a commit that has not happened never will.
+    fn commit_outcome(&self, file: &[u8], guid: &str, commit: NamedCommit) -> CommitOutcome;
 
     /// Begins to collect news for one link. `wake` is called, on any thread and with locks held, whenever there are some: it must
     /// only leave a sign.

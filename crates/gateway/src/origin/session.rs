@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use farbird_farlink::link::{Event, Link, LinkError};
-use farbird_farlink::message::{Channel, ToEdge, ToOrigin};
+use farbird_farlink::message::{Channel, CommitOutcome, NamedCommit, ToEdge, ToOrigin};
 use farbird_farlink::origin::user_of;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
@@ -21,6 +21,9 @@ use crate::stop::stopped;
 
 /// With so much that waits for an edge that is gone, it is waited for no longer.
 const WAITING_BYTES_MAX: usize = 256 << 20;
+
+/// Outcomes of commits that one edge may ask for at a time: no edge has more programs.
+const OUTCOMES_MAX: usize = 10_000;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -48,6 +51,7 @@ pub(super) async fn serve(
         opened: AtomicU64::new(0),
         news: Mutex::new(news),
         user_changes: AtomicU64::new(0),
+        outcomes: AtomicUsize::new(0),
     });
     session.say_welcome();
     shared.begun.fetch_add(1, Ordering::Relaxed);
@@ -186,12 +190,32 @@ impl Session {
                         self.hub.forget(channel, true);
                     }
                 }
+                ToOrigin::Outcome { channel, file, guid, commit } => {
+                    self.tell_outcome(channel, file, guid, commit);
+                }
                 ToOrigin::Close { channel } => {
                     self.conversations.lock().remove(&channel);
                     self.hub.forget(channel, true);
                 }
             }
         }
+    }
+
+    /// Tells what became of a commit of an earlier session.
+    fn tell_outcome(self: &Arc<Session>, channel: Channel, file: Vec<u8>, guid: String, commit: NamedCommit) {
+        let under_way = self.outcomes.fetch_add(1, Ordering::Relaxed);
+        let session = self.clone();
+        let knowledge = self.shared.options.knowledge.clone().filter(|_| under_way < OUTCOMES_MAX);
+        // It may open a database: not for an I/O thread.
+        tokio::task::spawn_blocking(move || {
+            let outcome = match knowledge {
+                Some(knowledge) => knowledge.commit_outcome(&file, &guid, commit),
+                None => CommitOutcome::Unknown,
+            };
+            tracing::info!("{}: a commit whose answer was lost: {outcome:?}", session.name);
+            session.send(vec![ToEdge::Outcome { channel, outcome }]);
+            session.outcomes.fetch_sub(1, Ordering::Relaxed);
+        });
     }
 
     /// Gives the edge logins of the user who logs in now, for the next times: one for one, and one more for whom it had none.

@@ -136,6 +136,8 @@ pub(super) struct Session {
     pub(super) news: Mutex<Option<Box<dyn News>>>,
     /// Counts the news of users; changes with `news` locked.
     pub(super) user_changes: AtomicU64,
+    /// Outcomes of commits that are being looked for.
+    pub(super) outcomes: AtomicUsize,
 }
 
 impl Shared {

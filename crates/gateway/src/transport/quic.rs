@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use quinn::congestion::CubicConfig;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, Incoming, SendStream, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, Incoming, SendStream,
+    ServerConfig, TransportConfig, VarInt,
+};
+use ring::hmac;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
@@ -29,6 +33,8 @@ const UNSENT_BYTES: u64 = 128 << 10;
 const IDLE: Duration = Duration::from_secs(60);
 /// Handshakes at a time: strangers can have no more of the processor.
 const HANDSHAKES_MAX: usize = 64;
+/// Length of this end's names of connections.
+const CONNECTION_ID_BYTES: usize = 8;
 /// A stream's first byte: the one who opens it must send something for the other to see it.
 const OPENED: u8 = b'\n';
 
@@ -124,7 +130,41 @@ pub(super) fn server(address: SocketAddr, keys: &Keys) -> Result<Endpoint, Trans
     let tls = tls.map_err(|error| TransportError::Setup(error.to_string()))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config.transport_config(transport());
-    Endpoint::server(config, address).map_err(|error| TransportError::Network(Kind::Quic, error))
+    let network = |error| TransportError::Network(Kind::Quic, error);
+    let runtime = quinn::default_runtime()
+        .ok_or_else(|| TransportError::Setup("there is no asynchronous runtime".to_owned()))?;
+    let socket = std::net::UdpSocket::bind(address).map_err(network)?;
+    Endpoint::new(endpoint(keys), Some(config), socket, runtime).map_err(network)
+}
+
+/// An endpoint that tells edges of connections that a process before it had: they hear at once that those are gone. Who could forge
+/// that would have to know the private key.
+fn endpoint(keys: &Keys) -> EndpointConfig {
+    let secret = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, keys.pkcs8()), b"farlink stateless reset");
+    let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, secret.as_ref())));
+    config.cid_generator(|| Box::new(AnyConnectionId));
+    config
+}
+
+/// Connection identifiers of which none is too strange to be answered: it may be of a process before this one.
+#[derive(Debug)]
+struct AnyConnectionId;
+
+impl ConnectionIdGenerator for AnyConnectionId {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut bytes = [0; CONNECTION_ID_BYTES];
+        // Without random numbers there would be no handshake either.
+        let _ = getrandom::fill(&mut bytes);
+        ConnectionId::new(&bytes)
+    }
+
+    fn cid_len(&self) -> usize {
+        CONNECTION_ID_BYTES
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
 }
 
 pub(super) async fn listen(endpoint: Endpoint, connections: mpsc::Sender<Connection>) {

@@ -19,7 +19,7 @@ use farbird_farlink::edge::Limits;
 use farbird_farlink::frame::Frame;
 use farbird_farlink::link::{Greeting, Hello, SessionId, Settings};
 use farbird_farlink::message::{
-    Ask, Channel, CommitPoint, Cursor, Relation, RequestId, Rule, Tell, ToEdge, ToOrigin,
+    Ask, Channel, CommitPoint, Cursor, NamedCommit, Relation, RequestId, Rule, Tell, ToEdge, ToOrigin,
 };
 use farbird_farlink::origin::Limits as ConversationLimits;
 use farbird_gateway::edge::{Edge, EdgeOptions};
@@ -368,6 +368,11 @@ fn any_ask(random: &mut Random) -> ToOrigin {
         0 => {
             let connect = if random.below(3) == 0 { random.bytes(200) } else { op_connect() };
             return ToOrigin::Open { channel, connect, peer: "nowhere".to_owned(), ticket: None };
+        }
+        1 if random.below(2) == 0 => {
+            let commit = NamedCommit { name: [7; 16], since: CommitPoint(random.below(9)) };
+            let (file, guid) = (random.bytes(20), "{}".to_owned());
+            return ToOrigin::Outcome { channel, file, guid, commit };
         }
         1 => return ToOrigin::Close { channel },
         2 => Ask::Quiet { object, packet },

@@ -282,6 +282,8 @@ impl Inner {
                 // What came first is done first, whoever asked it.
                 self.serve(channel.0);
             }
+            // The session never ends.
+            ToOrigin::Outcome { .. } => {}
             ToOrigin::Close { channel } => {
                 self.conversations.remove(&channel.0);
             }

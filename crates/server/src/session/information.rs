@@ -4,6 +4,7 @@
 
 use farbird_engine::api::{BlobFacts, ColumnDescription, Isolation, StatementHandle, StatementKind};
 use farbird_engine::attachment::Attachment;
+use farbird_engine::engine::CommitName;
 use farbird_types::{CharacterSet, ColumnType, Error, Result, SqlType, isc};
 use farbird_wire::info::{
     InfoWriter, RecordCounts, StatementInformation, Variable, blob, common, cursor, database, farlink,
@@ -191,6 +192,12 @@ impl Session {
     pub(super) fn transaction_information(&mut self, information: &Information) -> Result<Response> {
         let handle = self.objects.transaction(information.object)?;
         let attachment = self.attachment()?;
+        if let [farlink::COMMIT_NAME, name @ ..] = &*information.items
+            && let Ok(name) = <[u8; 16]>::try_from(name)
+        {
+            attachment.name_commit(handle, CommitName(name))?;
+            return Ok(Response::success());
+        }
         let facts = attachment.transaction_facts(handle)?;
         let path = attachment.shown_path();
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

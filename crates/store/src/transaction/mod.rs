@@ -30,8 +30,8 @@ use crate::substrate::WriteBatch;
 use crate::view::{PinnedSnapshot, ReadView};
 use crate::write_set::{LiveChanges, OwnEntries, WriteSet};
 use crate::{
-    Access, CancelFlag, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout, Result,
-    Store, StoreError, TransactionId, TransactionOptions, Wait,
+    Access, CancelFlag, CommitName, CommitNumber, IndexId, Isolation, LockLevel, RelationId, RelationLayout,
+    Result, Store, StoreError, TransactionId, TransactionOptions, Wait,
 };
 use commit::CommitContent;
 use ddl::DdlChange;
@@ -99,6 +99,8 @@ pub(crate) struct Core {
     /// How many writes of the store had failed before its first change.
     failures: u64,
     scratch: Scratch,
+    /// The name of its commit.
+    name: Option<CommitName>,
     /// Whether its commit has failed: its changes are gone, and only rolling it back is left.
     has_failed: bool,
 }
@@ -148,6 +150,7 @@ impl Core {
             committed_entries: Arc::default(),
             failures: 0,
             scratch: Scratch::default(),
+            name: None,
             has_failed: false,
         }
     }
@@ -509,6 +512,16 @@ impl Transaction {
         }
     }
 
+    /// Names its next commit, or takes the name from it: [`Store::commit_outcome`] tells what became of it. A commit that changes nothing
+    /// leaves none.
+    ///
+    /// # Errors
+    /// [`StoreError::TransactionEnded`].
+    pub fn name_commit(&self, name: Option<CommitName>) -> Result<()> {
+        self.core.lock().as_mut().ok_or(StoreError::TransactionEnded)?.name = name;
+        Ok(())
+    }
+
     /// Commits.
     ///
     /// # Durability
@@ -638,10 +651,14 @@ impl Transaction {
                 }
                 publish(number);
             };
-            let (failures, at) = (core.failures, Arc::clone(inner));
+            let (failures, name, at) = (core.failures, core.name.take(), Arc::clone(inner));
             let build = move |number, batch: &mut WriteBatch| match failures == at.failures() {
                 true => {
-                    batch.append(prepared?.stamp(number));
+                    let content = prepared?.stamp(number);
+                    if let Some(name) = name {
+                        at.named_commits.write(number, name, batch)?;
+                    }
+                    batch.append(content);
                     Ok(())
                 }
                 false => Err(StoreError::Reopened),

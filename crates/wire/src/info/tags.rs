@@ -261,4 +261,6 @@ pub mod farlink {
     /// op_info_database, as the first item, the number of the program's process behind it in 4 bytes if it has said one: the program has
     /// attached by what was attached ahead.
     pub const ATTACHED_BY: u8 = 244;
+    /// op_info_transaction, as the first item, 16 bytes behind it: they name the transaction's next commit.
+    pub const COMMIT_NAME: u8 = 245;
 }

@@ -41,7 +41,13 @@ fn attach_as(process: u8, charset: u8) -> Request {
 fn attached() -> Option<AttachedAhead> {
     let mut packets = Vec::new();
     done().encode(ProtocolVersion::V13, &mut packets);
-    Some(AttachedAhead { packets, database: 7, commit: CommitPoint(1), strict_transactions: false })
+    Some(AttachedAhead {
+        packets,
+        database: 7,
+        commit: CommitPoint(1),
+        strict_transactions: false,
+        guid: String::new(),
+    })
 }
 
 /// A site that knows how such programs attach.
