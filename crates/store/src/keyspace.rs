@@ -62,6 +62,9 @@ pub(crate) mod meta {
     /// Name of a commit ([`crate::named_commits`]): commit; 16 bytes.
     pub(crate) const NAMED_COMMIT: &[u8] = b"named commit/";
 
+    /// No name of this commit or an earlier one is sure to be there: 8 bytes, little-endian.
+    pub(crate) const FORGOTTEN_NAMES: &[u8] = b"forgotten names";
+
     pub(crate) fn named_commit(commit: crate::CommitNumber) -> Vec<u8> {
         [NAMED_COMMIT, &commit.0.to_be_bytes()].concat()
     }

@@ -1,21 +1,18 @@
 //! Commits with names: who has lost the answer to a commit asks by its name what became of it.
 //!
-//! A name is written with the commit, so it is in the file if and only if the commit is. The latest [`KEPT_MAX`] are kept. Who asks makes
+//! A name is written with the commit, so it is in the file if and only if the commit is. The latest are kept. Who asks makes
 //! sure that a commit which has not happened never will: it is refused from then on. Both happen with the right to write, one after
 //! the other.
 
 use std::collections::{HashSet, VecDeque};
+use std::ops::Bound;
 
 use parking_lot::Mutex;
 
 use crate::keyspace::{self, meta};
-use crate::recovery::marks;
-use crate::store::Inner;
-use crate::substrate::{Space, SubstrateState, WriteBatch};
-use crate::{CommitNumber, Result, Store, StoreError};
+use crate::substrate::{Direction, Space, SubstrateState, WriteBatch};
+use crate::{CommitNumber, Result, StoreError};
 
-/// Names that a database keeps.
-const KEPT_MAX: usize = 4_096;
 /// Names of commits that must not happen any more that are remembered. Who was asked for is gone, and with it its transaction, a
 /// moment later.
 const ABANDONED_MAX: usize = 10_000;
@@ -38,6 +35,7 @@ pub enum CommitOutcome {
 /// See the module's text.
 #[derive(Debug, Default)]
 pub(crate) struct NamedCommits {
+    kept_max: usize,
     state: Mutex<State>,
 }
 
@@ -52,17 +50,15 @@ struct State {
 }
 
 impl NamedCommits {
-    pub(crate) fn load(snapshot: &dyn SubstrateState) -> Result<NamedCommits> {
-        let number = |key: &Vec<u8>| keyspace::number(key.get(meta::NAMED_COMMIT.len()..)?).map(CommitNumber);
-        let kept: VecDeque<CommitNumber> =
-            marks(snapshot, meta::NAMED_COMMIT)?.iter().filter_map(number).collect();
-        // With fewer none was ever removed.
-        let forgotten = match kept.front() {
-            Some(oldest) if kept.len() >= KEPT_MAX => *oldest,
-            _ => CommitNumber(0),
-        };
+    /// Those of a file, of which `kept_max` are kept.
+    pub(crate) fn load(snapshot: &dyn SubstrateState, kept_max: usize) -> Result<NamedCommits> {
+        let number = |key: &[u8]| keyspace::number(key.get(meta::NAMED_COMMIT.len()..)?).map(CommitNumber);
+        let kept = stored(snapshot)?.iter().filter_map(|(key, _)| number(key)).collect();
+        let forgotten = snapshot.get(Space::Meta, meta::FORGOTTEN_NAMES)?;
+        let forgotten = forgotten.and_then(|bytes| bytes.as_ref().try_into().ok().map(u64::from_le_bytes));
+        let forgotten = CommitNumber(forgotten.unwrap_or(0));
         let state = State { kept, forgotten, ..State::default() };
-        Ok(NamedCommits { state: Mutex::new(state) })
+        Ok(NamedCommits { kept_max, state: Mutex::new(state) })
     }
 
     /// Writes a name with its commit. Only with the right to write.
@@ -76,12 +72,32 @@ impl NamedCommits {
         }
         batch.put(Space::Meta, meta::named_commit(number), name.0.to_vec());
         state.kept.push_back(number);
-        while state.kept.len() > KEPT_MAX {
+        while state.kept.len() > self.kept_max {
             let Some(oldest) = state.kept.pop_front() else { break };
             state.forgotten = state.forgotten.max(oldest);
             batch.delete(Space::Meta, meta::named_commit(oldest));
+            batch.put(Space::Meta, meta::FORGOTTEN_NAMES.to_vec(), state.forgotten.0.to_le_bytes().to_vec());
         }
         Ok(())
+    }
+
+    /// What became of a commit by this name, in a state of the file to which nothing is added meanwhile, of which `last` is the latest
+    /// commit. One that has not happened is refused from now on.
+    pub(crate) fn outcome(
+        &self,
+        snapshot: &dyn SubstrateState,
+        last: CommitNumber,
+        name: CommitName,
+        since: CommitNumber,
+    ) -> Result<CommitOutcome> {
+        if stored(snapshot)?.iter().any(|(_, known)| *known == name.0) {
+            return Ok(CommitOutcome::Committed);
+        }
+        if since > last || since < self.state.lock().forgotten {
+            return Ok(CommitOutcome::Unknown);
+        }
+        self.abandon(name);
+        Ok(CommitOutcome::NotCommitted)
     }
 
     fn abandon(&self, name: CommitName) {
@@ -97,34 +113,11 @@ impl NamedCommits {
     }
 }
 
-impl Store {
-    /// What became of a commit that was named, which the asker knows to be a later one than `since`. If it has not happened it will
-    /// not: whoever still runs the transaction cannot commit it under that name.
-    ///
-    /// # Errors
-    /// From reading; and [`StoreError::Poisoned`] while nobody knows what is on the disk. Then it may still happen.
-    pub fn commit_outcome(&self, name: CommitName, since: CommitNumber) -> Result<CommitOutcome> {
-        let inner = &self.inner;
-        // Nobody is committing meanwhile: what was being written is on the disk or is not.
-        let _guard = inner.begin_write();
-        inner.check_written()?;
-        if is_kept(inner, name)? {
-            return Ok(CommitOutcome::Committed);
-        }
-        if since > inner.last_commit() || since < inner.named_commits.state.lock().forgotten {
-            return Ok(CommitOutcome::Unknown);
-        }
-        inner.named_commits.abandon(name);
-        Ok(CommitOutcome::NotCommitted)
-    }
-}
-
-fn is_kept(inner: &Inner, name: CommitName) -> Result<bool> {
-    let snapshot = inner.snapshot();
-    for key in marks(&*snapshot, meta::NAMED_COMMIT)? {
-        if snapshot.get(Space::Meta, &key)?.as_deref() == Some(name.0.as_slice()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Keys and values of the names in a file.
+fn stored(snapshot: &dyn SubstrateState) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let after = keyspace::after_prefix(meta::NAMED_COMMIT);
+    let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let entries =
+        snapshot.scan(Space::Meta, (Bound::Included(meta::NAMED_COMMIT), upper), Direction::Forward)?;
+    entries.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }

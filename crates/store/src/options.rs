@@ -22,6 +22,8 @@ pub struct StoreOptions {
     pub codec: CodecId,
     /// Whether a thread sweeps in the background. Without it, call [`crate::Store::sweep`].
     pub background_sweep: bool,
+    /// How many names of commits are kept: see [`crate::Store::commit_outcome`].
+    pub commit_names_max: usize,
 }
 
 impl Default for StoreOptions {
@@ -34,6 +36,7 @@ impl Default for StoreOptions {
             // The smallest in all that was measured, and the fastest to scan: docs/store.md, "Record codecs".
             codec: CodecId::COLUMN,
             background_sweep: true,
+            commit_names_max: 4_096,
         }
     }
 }

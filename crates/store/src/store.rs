@@ -15,7 +15,7 @@ use crate::commit::CommitQueue;
 use crate::keyspace::{STORE_FORMAT, meta};
 use crate::locks::LockTable;
 use crate::log::LoggedSubstrate;
-use crate::named_commits::NamedCommits;
+use crate::named_commits::{CommitName, CommitOutcome, NamedCommits};
 use crate::numbers::{Counter, read_number};
 use crate::pending_keys::PendingKeys;
 use crate::registry::Registry;
@@ -209,6 +209,7 @@ impl Store {
         let snapshot = substrate.snapshot()?;
         let published = CommitNumber(read_number(&*snapshot, meta::LAST_COMMIT)?.unwrap_or(0));
         let cache_bytes = options.cache_bytes;
+        let named_commits = NamedCommits::load(&*snapshot, options.commit_names_max)?;
         let inner = Inner {
             codec: AtomicU8::new(options.codec.0),
             options,
@@ -233,7 +234,7 @@ impl Store {
                 meta::TRANSACTIONS_RESERVED,
                 TRANSACTIONS_RESERVED,
             )?,
-            named_commits: NamedCommits::load(&*snapshot)?,
+            named_commits,
             layouts: RwLock::default(),
             spilled: SpilledTransactions::load(&*snapshot)?,
             old_states: Mutex::default(),
@@ -335,6 +336,19 @@ impl Store {
     /// The number of the latest published commit.
     pub fn last_commit(&self) -> CommitNumber {
         self.inner.last_commit()
+    }
+
+    /// What became of a commit that was named, which the asker knows to be a later one than `since`. If it has not happened it will
+    /// not: whoever still runs the transaction cannot commit it under that name.
+    ///
+    /// # Errors
+    /// From reading; and [`StoreError::Poisoned`] while nobody knows what is on the disk. Then it may still happen.
+    pub fn commit_outcome(&self, name: CommitName, since: CommitNumber) -> Result<CommitOutcome> {
+        let inner = &self.inner;
+        // Nobody is committing meanwhile: what was being written is on the disk or is not.
+        let _guard = inner.begin_write();
+        inner.check_written()?;
+        inner.named_commits.outcome(&*inner.snapshot(), inner.last_commit(), name, since)
     }
 
     /// What an index takes in the file, in bytes. All its pages are looked at.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use common::*;
 use farbird_store::substrate::MemorySubstrate;
-use farbird_store::{CommitName, CommitNumber, CommitOutcome, Store, StoreError};
+use farbird_store::{CommitName, CommitNumber, CommitOutcome, Store, StoreError, StoreOptions};
 
-/// Names that a database keeps (docs/store.md).
-const KEPT: u64 = 4_096;
+/// Names that a database keeps here.
+const KEPT: u64 = 40;
 
 fn name(number: u64) -> CommitName {
     CommitName((u128::from(number) << 64 | 7).to_be_bytes())
@@ -20,7 +20,8 @@ fn outcome(store: &Store, number: u64, since: u64) -> CommitOutcome {
 }
 
 fn on_memory(substrate: &Arc<MemorySubstrate>) -> Store {
-    Store::on_substrate(Arc::clone(substrate) as Arc<_>, options()).expect("open")
+    let options = StoreOptions { commit_names_max: 40, ..options() };
+    Store::on_substrate(Arc::clone(substrate) as Arc<_>, options).expect("open")
 }
 
 fn count(store: &Store) -> usize {

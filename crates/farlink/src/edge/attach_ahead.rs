@@ -8,89 +8,19 @@
 
 use std::time::Duration;
 
-use farbird_wire::clumplet::{Clumplet, ClumpletReader, ClumpletWriter, dpb};
-use farbird_wire::negotiation::UserIdentification;
-use farbird_wire::packet::{Attach, Connect, Reply, Request};
+use farbird_wire::packet::{Attach, Reply, Request};
 
 use super::Program;
 use super::attachment::{Facts, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
-use super::greeting::Greeting;
 use super::program::Answer;
 use super::replies::response;
+use super::usual::{AttachAhead, process_id};
 use crate::message::{Ask, AttachedAhead, RequestId};
 
 /// How long something stays attached that its program does not take. It takes it as soon as it hears that it is logged in, if at all.
 const WAIT: Duration = Duration::from_secs(5);
-
-/// What tells how a program will attach.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Usual {
-    greeting: Option<Greeting>,
-    user: Option<Vec<u8>>,
-    host: Vec<u8>,
-    host_user: Vec<u8>,
-    file: Vec<u8>,
-}
-
-impl Usual {
-    pub(super) fn new(greeting: Option<&Greeting>, connect: &Connect, user: &UserIdentification) -> Usual {
-        Usual {
-            greeting: greeting.cloned(),
-            user: user.login.clone(),
-            host: user.host.clone(),
-            host_user: user.user.clone(),
-            file: connect.file.clone(),
-        }
-    }
-}
-
-/// What is attached ahead of a program, or is being.
-#[derive(Debug)]
-pub(super) struct AttachAhead {
-    id: RequestId,
-    attach: Attach,
-    /// What became of it, once that is known.
-    outcome: Option<Option<AttachedAhead>>,
-    /// The site's count of changed definitions and users when it was asked for.
-    changes: u64,
-    /// When it is given up.
-    pub(super) until: Duration,
-}
-
-/// An op_attach without what is each program's own, and without passwords.
-pub(super) fn usual(attach: &Attach) -> Option<Attach> {
-    let is_wide = attach.parameters.first() == Some(&dpb::VERSION2);
-    let mut writer = if is_wide { ClumpletWriter::wide_dpb() } else { ClumpletWriter::dpb() };
-    for item in ClumpletReader::dpb(&attach.parameters).ok()? {
-        let item = item.ok()?;
-        if !is_own(&item) {
-            writer.bytes(item.tag, item.data);
-        }
-    }
-    Some(Attach { parameters: writer.into_bytes(), ..attach.clone() })
-}
-
-/// The number of the process, and what proves who it is: a server that knows that already does not look at it.
-fn is_own(item: &Clumplet<'_>) -> bool {
-    matches!(
-        item.tag,
-        dpb::PROCESS_ID
-            | dpb::PASSWORD
-            | dpb::PASSWORD_ENC
-            | dpb::SPECIFIC_AUTH_DATA
-            | dpb::AUTH_PLUGIN_LIST
-            | dpb::AUTH_PLUGIN_NAME
-    )
-}
-
-/// The number of a program's process, as the server would read it.
-fn process_id(attach: &Attach) -> Option<i32> {
-    let items = ClumpletReader::dpb(&attach.parameters).ok()?.map_while(Result::ok);
-    let last = items.filter(|item| item.tag == dpb::PROCESS_ID).last()?;
-    last.integer().and_then(|number| i32::try_from(number).ok())
-}
 
 impl Program {
     /// The login's proof has left: what the program will attach goes with it.

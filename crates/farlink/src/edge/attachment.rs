@@ -6,8 +6,8 @@ use farbird_wire::crypt::keys::Keys;
 use farbird_wire::packet::{Accept, Attach, Response};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
 
-use super::attach_ahead::{AttachAhead, Usual};
 use super::information::Kept;
+use super::usual::{AttachAhead, Usual};
 use crate::message::{CommitPoint, RequestId};
 
 /// How far the login is.

@@ -1,7 +1,7 @@
 //! What a server's answer to op_connect depends on: programs that greet alike are answered alike.
 
 use farbird_wire::negotiation::UserIdentification;
-use farbird_wire::packet::Connect;
+use farbird_wire::packet::{Connect, Reply};
 
 /// What the server's answer to op_connect depends on, beside salt and server key of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -29,4 +29,30 @@ impl Greeting {
             crypt: user.wire_crypt as u8,
         })
     }
+}
+
+/// Salt and server key in an answer to op_connect that begins a login by SRP.
+pub(super) fn challenge(reply: &Reply) -> Option<Vec<u8>> {
+    match reply {
+        Reply::ConditionalAccept(accept) => Some(accept.data.clone()),
+        Reply::AcceptWithData(accept) if !accept.authenticated => Some(accept.data.clone()),
+        _ => None,
+    }
+}
+
+/// The same answer with another salt and server key.
+pub(super) fn with_challenge(mut reply: Reply, data: &[u8]) -> Reply {
+    if let Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) = &mut reply {
+        data.clone_into(&mut accept.data);
+    }
+    reply
+}
+
+/// Whether an answer to op_connect depends on nothing but the greeting, salt and server key.
+pub(super) fn can_be_given_again(reply: &Reply) -> bool {
+    let has_keys = match reply {
+        Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) => !accept.keys.is_empty(),
+        _ => true,
+    };
+    !has_keys && challenge(reply).is_some_and(|data| !data.is_empty())
 }

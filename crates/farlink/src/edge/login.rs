@@ -15,12 +15,12 @@ use farbird_wire::packet::{Accept, Attach, Connect, Reply, Request, Response};
 use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersion};
 
 use super::Program;
-use super::attach_ahead::{self, Usual};
 use super::attachment::{Attachment, Facts, Purpose};
 use super::counters::Saved;
 use super::effect::Effect;
-use super::greeting::Greeting;
+use super::greeting::{Greeting, challenge, with_challenge};
 use super::information::Kept;
+use super::usual::{self, Usual};
 use crate::message::RequestId;
 
 /// Longest name of a program that is shown.
@@ -98,7 +98,7 @@ impl Program {
         }
         self.login.is_waiting = true;
         if matches!(request, Request::Attach(_)) {
-            self.login.usual_attach = attach_ahead::usual(&attach);
+            self.login.usual_attach = usual::usual(&attach);
             if self.take_ahead(&attach) {
                 return;
             }
@@ -270,32 +270,6 @@ impl Program {
             other => other,
         }
     }
-}
-
-/// Salt and server key in an answer to op_connect that begins a login by SRP.
-fn challenge(reply: &Reply) -> Option<Vec<u8>> {
-    match reply {
-        Reply::ConditionalAccept(accept) => Some(accept.data.clone()),
-        Reply::AcceptWithData(accept) if !accept.authenticated => Some(accept.data.clone()),
-        _ => None,
-    }
-}
-
-/// The same answer with another salt and server key.
-pub(super) fn with_challenge(mut reply: Reply, data: &[u8]) -> Reply {
-    if let Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) = &mut reply {
-        data.clone_into(&mut accept.data);
-    }
-    reply
-}
-
-/// Whether an answer to op_connect depends on nothing but the greeting, salt and server key.
-pub(super) fn can_be_given_again(reply: &Reply) -> bool {
-    let has_keys = match reply {
-        Reply::ConditionalAccept(accept) | Reply::AcceptWithData(accept) => !accept.keys.is_empty(),
-        _ => true,
-    };
-    !has_keys && challenge(reply).is_some_and(|data| !data.is_empty())
 }
 
 /// The name and the number of the program, as far as it tells them.

@@ -18,7 +18,7 @@
 //! | `auxiliary` | the second connection, on which events come |
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
-//! | `attach_ahead` | attaching before the program asks |
+//! | `attach_ahead`, `usual` | attaching before the program asks, as programs like it have |
 //! | `outcome` | what became of a commit whose answer was lost |
 //! | `objects` | handles |
 //! | `cursors` | pushed rows |
@@ -53,6 +53,7 @@ mod site;
 mod statement_cache;
 mod statements;
 mod transactions;
+mod usual;
 
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use farbird_wire::packet::{Attach, Reply, Response};
 
-use super::attach_ahead::Usual;
 use super::counters::{Counters, Saved, TextCounters};
-use super::greeting::Greeting;
-use super::login::{can_be_given_again, with_challenge};
+use super::greeting::{Greeting, can_be_given_again, with_challenge};
 use super::statement_cache::{Described, Key, StatementCache};
+use super::usual::Usual;
 use super::{Limits, information};
 use crate::message::{CommitPoint, NamedCommit, Relation, Ticket, ToEdge};
 use crate::speculation::Rules;

@@ -14,15 +14,6 @@ use super::private;
 use super::work::{Purpose, Work, information};
 use crate::message::{AttachedAhead, RequestId, Tell};
 
-/// How far it is.
-#[derive(Debug, Default)]
-pub(super) struct AttachingAhead {
-    /// Whether the server has let the program in, before any attach.
-    pub(super) is_logged_in: bool,
-    /// Whether something is attached that the program has not asked for.
-    is_open: bool,
-}
-
 impl Conversation {
     /// Attaches, if the program is logged in and nothing is attached.
     pub(super) fn attach_ahead(&mut self, id: RequestId, request: Request) {

@@ -16,14 +16,13 @@ use farbird_wire::protocol::{Handle, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::ahead_state::AheadState;
-use super::attaching_ahead::AttachingAhead;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
 use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
 use super::own_login::{Block, Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::{PendingQuestion, PushedCursor};
-use super::work::{AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
+use super::work::{AttachingAhead, AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
 use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, Question, RequestId, Tell, ToEdge};
 

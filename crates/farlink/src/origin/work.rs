@@ -78,6 +78,15 @@ pub enum AuxiliaryStep {
     Close,
 }
 
+/// How far attaching ahead of the program is.
+#[derive(Debug, Default)]
+pub(super) struct AttachingAhead {
+    /// Whether the server has let the program in, before any attach.
+    pub(super) is_logged_in: bool,
+    /// Whether something is attached that the program has not asked for.
+    pub(super) is_open: bool,
+}
+
 /// A request at the server.
 #[derive(Debug)]
 pub(super) struct Sent {
