@@ -267,3 +267,31 @@ fn temporary_space_has_a_limit_and_is_given_back() {
     session.rollback();
     assert_eq!(budget.usage(Resource::Temporary).used, 0);
 }
+
+#[test]
+fn the_memory_of_a_sort_is_shown_as_long_as_its_cursor_is_open() {
+    let (database, mut session) = tables(5_000);
+    set_memory(&database, u64::MAX);
+    let text_bytes: u64 =
+        session.rows("select sum(char_length(t)) from a").remove(0).parse().expect("a number");
+    // Of statements, attachments and the database: the largest of each.
+    let shown = |session: &mut Session| -> Vec<u64> {
+        let rows = session.rows(
+            "select max(mon$memory_used) from mon$memory_usage where mon$stat_group in (0, 1, 3)
+             group by mon$stat_group order by mon$stat_group desc",
+        );
+        session.commit();
+        rows.iter().map(|row| row.parse().expect("bytes")).collect()
+    };
+    let cursor = session.open("select t from a order by t");
+    session.fetch_one(cursor);
+    // Not by this session, whose commit would close the cursor.
+    let mut other = database.attach("SYSDBA", None);
+    let open = shown(&mut other);
+    let [statement, attachment, all] = open[..] else { panic!("{open:?}") };
+    assert!(statement >= text_bytes && statement <= 20 * text_bytes, "{open:?}, {text_bytes} bytes of texts");
+    assert!(statement <= attachment && attachment <= all, "{open:?}");
+    session.rollback();
+    let closed = shown(&mut other);
+    assert!(closed.iter().all(|bytes| *bytes < text_bytes), "{closed:?}, {text_bytes} bytes of texts");
+}

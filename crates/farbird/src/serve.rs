@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Where clients may create and open databases [default: restrict].
     #[arg(long, value_name = "WHERE")]
     database_access: Option<Access>,
-    /// Memory for pages of each open database, in MiB, at least 8 [default: 256].
+    /// Memory for pages of each open database, in MiB, at least 8 [default: 128].
     #[arg(long, value_name = "MIB")]
     database_cache_mib: Option<u32>,
     /// Memory that one statement may take, in MiB; 0: no limit [default: 256].

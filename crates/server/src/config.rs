@@ -71,8 +71,8 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// Memory for pages of each open database, unless it is said, in MiB: PostgreSQL's default twice.
-const DATABASE_CACHE_MIB: u32 = 256;
+/// Memory for pages of each open database, unless it is said, in MiB: as PostgreSQL has by default.
+const DATABASE_CACHE_MIB: u32 = 128;
 /// Less is of no use: pages of a tree's upper levels would be read again and again.
 const DATABASE_CACHE_MIB_MIN: u32 = 8;
 
@@ -355,7 +355,7 @@ mod tests {
     fn limits_are_in_mebibytes_and_0_is_none() {
         let cache = |text: &str| parse(text).map(|config| config.store_options().cache_bytes);
         assert_eq!(cache("database-cache-mib = 9").unwrap(), 9 << 20);
-        assert_eq!(cache("").unwrap(), 256 << 20);
+        assert_eq!(cache("").unwrap(), 128 << 20);
         assert!(cache("database-cache-mib = 7").is_err());
         let limits = parse("statement-memory-mib = 3\nserver-temporary-mib = 0").unwrap().limits;
         assert_eq!((limits.statement_memory, limits.server_temporary), (3 << 20, u64::MAX));

@@ -9,8 +9,8 @@ use crate::CommitNumber;
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Memory for pages of the file, in bytes. Row blocks that single rows were read from take up to half as much beside it,
-    /// without their compression.
+    /// Memory for pages of the file, in bytes. Row blocks that single rows were read from may take as much beside it, and half as
+    /// much without their compression.
     pub cache_bytes: usize,
     /// How much one transaction may keep of its uncommitted work in memory before it is spilled to the file, in bytes.
     pub write_set_bytes_max: usize,

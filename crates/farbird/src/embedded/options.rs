@@ -83,8 +83,8 @@ impl Default for DatabaseOptions {
 }
 
 impl DatabaseOptions {
-    /// Memory for pages of the file, in bytes. 64 MiB unless said. Rows that are read one by one take up to half as much beside
-    /// it, without their compression.
+    /// Memory for pages of the file, in bytes. 64 MiB unless said. Row blocks that single rows were read
+    /// from may take as much beside it, and half as much without their compression.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.store.cache_bytes = bytes;
         self
