@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use farbird_sql::alternative_quoted;
+use farbird_sql::{ParseOptions, alternative_quoted, indexes_of_plans};
 
 use crate::privileges::object_type;
 use crate::{Catalog, Constraint, ConstraintKind, ReferentialAction, Relation, RelationKind, Routine};
@@ -174,8 +174,9 @@ impl Finder<'_> {
         }
         // Only a PLAN clause names indexes.
         if names.contains("PLAN") {
-            let indexes = names.iter().filter(|name| catalog.index(name).is_some());
-            uses.extend(indexes.map(|name| (name.clone(), object_type::INDEX, None)));
+            let indexes = indexes_of_plans(source, &ParseOptions::default());
+            let indexes = indexes.into_iter().filter(|name| catalog.index(name).is_some());
+            uses.extend(indexes.map(|name| (name, object_type::INDEX, None)));
         }
         for (used, used_type, column) in uses {
             self.add(user, &used, used_type, column.as_deref());

@@ -193,6 +193,17 @@ fn an_index_that_a_definition_names_is_not_dropped() {
     session.rollback();
     session.execute("drop index a_id");
     session.execute("drop view v");
+    session.commit();
+    // Names beside a PLAN, or beside a column of that name, are not those of indexes.
+    session.execute("create table projects (id int, \"PLAN\" int)");
+    session.execute("create index manager on projects (id)");
+    session.execute("create view current_plans as select id manager, \"PLAN\" from projects");
+    session.execute("create index lead on projects (\"PLAN\")");
+    session.execute("create view led as select id lead from projects plan (projects natural)");
+    session.commit();
+    session.execute("drop index manager");
+    session.execute("drop index lead");
+    session.commit();
     // Inactive it may become: then the procedure fails.
     session.execute("alter index a_x inactive");
     session.commit();

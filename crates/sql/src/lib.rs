@@ -15,8 +15,8 @@ mod script;
 
 pub use lexer::{alternative_quoted, keywords};
 pub use parser::{
-    ParseOptions, parse_check, parse_computed, parse_data_type, parse_default, parse_expression,
-    parse_psql_body, parse_query, parse_statement,
+    ParseOptions, indexes_of_plans, parse_check, parse_computed, parse_data_type, parse_default,
+    parse_expression, parse_psql_body, parse_query, parse_statement,
 };
 
 pub use script::{ScriptStatement, ScriptStatements, split_script};

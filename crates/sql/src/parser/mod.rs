@@ -41,6 +41,8 @@ use crate::{Dialect, error};
 use cursor::Parser;
 use farbird_types::Result;
 
+pub use plan::indexes_of_plans;
+
 /// What a parser must know besides the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParseOptions {

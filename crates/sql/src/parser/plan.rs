@@ -1,8 +1,46 @@
 //! PLAN.
 
+use std::collections::BTreeSet;
+
+use super::ParseOptions;
 use super::cursor::Parser;
 use crate::ast::{Name, Plan, PlanAccess};
+use crate::lexer::TokenKind;
 use farbird_types::Result;
+
+/// The names of the indexes in the PLAN clauses of a text, which may be a piece of a definition: nothing else of it is looked at.
+pub fn indexes_of_plans(text: &str, options: &ParseOptions) -> BTreeSet<String> {
+    let mut parser = Parser::new(text, options.dialect);
+    let mut names = BTreeSet::new();
+    while !matches!(parser.peek(), TokenKind::End) {
+        match parser.at_keyword("PLAN") {
+            true => {
+                if let Ok(Some(plan)) = parser.plan() {
+                    add_indexes(&plan, &mut names);
+                }
+            }
+            false => {
+                parser.take();
+            }
+        }
+    }
+    names
+}
+
+fn add_indexes(plan: &Plan, names: &mut BTreeSet<String>) {
+    match plan {
+        Plan::Join(items) | Plan::Merge(items) | Plan::Hash(items) | Plan::Sort(items) => {
+            items.iter().for_each(|item| add_indexes(item, names));
+        }
+        Plan::Table { access: PlanAccess::Natural, .. } => {}
+        Plan::Table { access: PlanAccess::Index(indexes), .. } => {
+            names.extend(indexes.iter().map(|name| name.text.clone()));
+        }
+        Plan::Table { access: PlanAccess::Order { index, indexes }, .. } => {
+            names.extend(indexes.iter().chain([index]).map(|name| name.text.clone()));
+        }
+    }
+}
 
 impl Parser<'_> {
     /// `[PLAN plan]`.
