@@ -14,7 +14,7 @@ use crate::bind::data_type;
 use crate::bind::error::{dsql, sqlcode, unknown_column, unsupported};
 use crate::bind::literal::{self, constant};
 use crate::bind::prepared::ComputedVariable;
-use crate::bind::query::BoundSubquery;
+use crate::bind::query::{BoundSubquery, RowsAsked};
 use crate::bind::unifying::{null_value, typed, unified};
 use crate::bound::column::ComputedRow;
 use crate::subplan::PlannedQuery;
@@ -71,7 +71,7 @@ impl Binder<'_> {
             ExpressionKind::Window(call) => self.bind_window(call),
             ExpressionKind::Sequence { name, step } => self.bind_sequence(name, step.as_deref()),
             ExpressionKind::Subquery(query) => {
-                let subquery = self.bind_subquery(query)?;
+                let subquery = self.bind_subquery(query, RowsAsked::All)?;
                 let column = subquery.only_column()?;
                 let expression = self.subquery(subquery, SubqueryKind::Scalar);
                 Ok(Bound { expression, ..column })

@@ -9,6 +9,7 @@ use crate::bind::binder::{Binder, Bound};
 use crate::bind::collating::{collation_of_kind, list_kind, meeting, meeting_type, stronger, text_kind};
 use crate::bind::data_type::collation_of;
 use crate::bind::error::{dsql, sqlcode};
+use crate::bind::query::RowsAsked;
 use crate::bound::shape::Shape;
 
 /// What a text becomes beside an exact number: every BIGINT fits, with as many decimals as NUMERIC has elsewhere.
@@ -96,11 +97,11 @@ impl Binder<'_> {
                 Ok(negate_if(*negated, found))
             }
             ExpressionKind::Exists(query) => {
-                let subquery = self.bind_subquery(query)?;
+                let subquery = self.bind_subquery(query, RowsAsked::First)?;
                 Ok(self.subquery(subquery, SubqueryKind::Exists))
             }
             ExpressionKind::Singular(query) => {
-                let subquery = self.bind_subquery(query)?;
+                let subquery = self.bind_subquery(query, RowsAsked::First)?;
                 Ok(self.subquery(subquery, SubqueryKind::Singular))
             }
             ExpressionKind::IsNull { operand, negated } => {
@@ -169,7 +170,7 @@ impl Binder<'_> {
         quantifier: Quantifier,
         query: &ast::Query,
     ) -> Result<Expression> {
-        let subquery = self.bind_subquery(query)?;
+        let subquery = self.bind_subquery(query, RowsAsked::All)?;
         let nullable = subquery.columns.first().is_none_or(|column| column.column_type.nullable);
         let mut column = subquery.only_column()?;
         column.column_type.nullable = nullable;

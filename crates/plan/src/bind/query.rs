@@ -466,13 +466,13 @@ impl Binder<'_> {
         Ok((planned.root, planned.row_numbers))
     }
 
-    /// Binds a query of one column as part of an expression.
-    pub(crate) fn bind_subquery(&mut self, query: &ast::Query) -> Result<BoundSubquery> {
+    /// Binds a query of one column as part of an expression, which looks at the rows that `asked` says.
+    pub(crate) fn bind_subquery(&mut self, query: &ast::Query, asked: RowsAsked) -> Result<BoundSubquery> {
         self.deeper(|binder| {
             let own_block = binder.blocks.len();
             let variables_used = binder.variables_used;
             let before = std::mem::replace(&mut binder.outermost_reference, usize::MAX);
-            let select = binder.in_new_block(false, |binder| binder.bind_parts(query))?;
+            let mut select = binder.in_new_block(false, |binder| binder.bind_parts(query))?;
             // What it takes from further out comes by registers that others write: captures alone do not tell.
             let outermost = binder.outermost_reference;
             let correlated = outermost < own_block;
@@ -488,6 +488,8 @@ impl Binder<'_> {
             let grouped =
                 Some(&select).filter(|_| takes_all_itself && may_move).and_then(crate::rewrite::grouped);
             let captures = select.block.captures.clone();
+            // In another form it is asked for more.
+            select.first_rows = (asked == RowsAsked::First).then_some(true);
             let outline = Outline::new(select);
             let around = surroundings(binder.environment);
             let planned = crate::block::plan(outline, around, &mut binder.frame)?;
@@ -504,6 +506,14 @@ impl Binder<'_> {
             Ok(BoundSubquery { plan, captures, columns, volatile, correlated, repeatable, unnested, grouped })
         })
     }
+}
+
+/// Which rows of a query an expression looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowsAsked {
+    /// The first one or two.
+    First,
+    All,
 }
 
 /// A query as part of an expression.
