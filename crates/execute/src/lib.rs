@@ -67,6 +67,7 @@ mod join_table;
 mod key_filter;
 mod keyed_columns;
 mod keyed_rows;
+mod matched_rows;
 mod measured;
 mod modify;
 mod modify_many;

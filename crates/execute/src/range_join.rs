@@ -20,6 +20,7 @@ use farbird_types::{Collation, Result, Value, compare};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::key_filter::KeyFilter;
+use crate::matched_rows::MatchedRows;
 use crate::operator::{Build, Operator};
 use crate::ordering::sort_by;
 use crate::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
@@ -66,10 +67,9 @@ struct Spilled {
     left_over: Option<Vec<Value>>,
     is_last_block: bool,
     outer: Option<OuterRows>,
-    /// Number of the current outer row, from 1, and by number whether a row has had a partner.
+    /// Number of the current outer row, from 1, and which have had a partner.
     outer_number: usize,
-    outer_matched: Vec<u64>,
-    memory: Reservation,
+    outer_matched: MatchedRows,
 }
 
 /// Where outer rows come from.
@@ -126,8 +126,7 @@ impl RangeJoinOperator {
                 is_last_block: false,
                 outer: Some(OuterRows::First(file.writer())),
                 outer_number: 0,
-                outer_matched: Vec::new(),
-                memory: context.budget.reserve(),
+                outer_matched: MatchedRows::new(context.budget.reserve()),
             });
         }
         block.put_in_order(&self.join, context)?;
@@ -286,7 +285,9 @@ impl RangeJoinOperator {
             NestedLoopKind::Left | NestedLoopKind::Anti => false,
         };
         let is_matched = match &mut self.spilled {
-            Some(spilled) => spilled.note(self.matched)?,
+            Some(Spilled { outer_matched, outer_number, is_last_block, .. }) => {
+                outer_matched.note(*outer_number - 1, self.matched, *is_last_block)?
+            }
             None => Some(self.matched),
         };
         if is_matched == Some(wanted) {
@@ -344,26 +345,6 @@ impl Spilled {
         };
         self.outer = Some(OuterRows::Kept(stream.clone(), stream.read()));
         Ok(())
-    }
-
-    /// Notes whether the current outer row had a partner in this block; in the last one, gives whether it had one in any.
-    fn note(&mut self, matched: bool) -> Result<Option<bool>> {
-        let place = self.outer_number - 1;
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.is_last_block {
-            let before = self.outer_matched.get(word).is_some_and(|bits| bits & bit != 0);
-            return Ok(Some(matched || before));
-        }
-        while self.outer_matched.len() <= word {
-            self.memory.grow(room(&self.outer_matched, 1) * size_of::<u64>())?;
-            extend_within(&mut self.outer_matched, 1, [0]);
-        }
-        if let Some(bits) = self.outer_matched.get_mut(word)
-            && matched
-        {
-            *bits |= bit;
-        }
-        Ok(None)
     }
 }
 
