@@ -54,7 +54,16 @@ const QUERIES: &[&str] = &[
     "select first 500 skip 40000 id, v from t order by d",
     "select count(*) from (select k, n from t union select k, d from t)",
     "select count(*) from t a join t b on a.id = b.id + 1 where a.n > b.n",
+    // A key of some rows that each row of the other side has.
+    "select count(*), sum(t.d * seed.k), max(t.v) from t join seed on mod(t.id, 70) = seed.k * 0",
+    "select seed.k, count(*), sum(t.d) from t join seed on mod(t.id, 70) = seed.k * 0 and t.k < seed.k * 50 group by 1",
+    "select count(*), sum(x.k) from (select t.id, a.k from t left join seed a on mod(t.id, 9000) = a.k * 0) x
+       join seed b on mod(x.id, 300) = b.k * 0",
+    // Rows with many partners and rows without one, next to each other.
+    "select count(*), sum(t.d), sum(seed.k) from t left join seed on mod(t.id, 80) = seed.k * 0 and seed.k < t.k
+       left join u on u.id = t.k and u.d < t.d",
     // Fails at some row far behind the first ones.
+    "select sum(1000 / (t.id - 70000)) from t join seed on mod(t.id, 50) = seed.k * 0",
     "select sum(1000 / (id - 70000)) from t",
     "select k, sum(d) from t where 1000 / (id - 80000) < 5000 group by k",
     "select mod(k, 10), sum(1000 / (id - 60000)) from t group by 1",
@@ -81,6 +90,17 @@ fn several_threads_give_what_one_gives() {
         let mut found = Vec::new();
         for parallel_workers in [1, 4] {
             let limits = Limits { parallel_workers, statement_memory: 3_000_000, ..Limits::default() };
+            engine.budget().set_limits(limits);
+            found.push(session.run(query).map(|rows| format!("{rows:?}")).map_err(|error| described(&error)));
+        }
+        assert!(found[0] == found[1], "{query}: {found:?}");
+    }
+    assert_eq!(engine.budget().usage(Resource::Memory).used, 0);
+    // Joins whose inner side just fits.
+    for query in QUERIES.iter().filter(|query| query.contains("seed")) {
+        let mut found = Vec::new();
+        for parallel_workers in [1, 4] {
+            let limits = Limits { parallel_workers, statement_memory: 200_000, ..Limits::default() };
             engine.budget().set_limits(limits);
             found.push(session.run(query).map(|rows| format!("{rows:?}")).map_err(|error| described(&error)));
         }

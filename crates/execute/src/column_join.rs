@@ -237,26 +237,26 @@ impl ColumnJoin {
         })
     }
 
-    /// Joins some outer rows; gives what the row behind the joined ones fails with. For joins that hand out no inner rows by
-    /// themselves.
-    pub(crate) fn join_rows(
+    /// Whether outer rows at hand are still to be joined.
+    pub(crate) fn is_joining(&self) -> bool {
+        self.place < self.outer.len()
+    }
+
+    /// Joins further ones of the outer rows at hand, into so many rows at most; gives what the row behind these fails with, if all
+    /// before it have been joined. For joins that hand out no inner rows by themselves.
+    pub(crate) fn join_more(
         &mut self,
-        outer: Vectors,
         rows_max: usize,
-        out: &mut Vec<Vectors>,
         context: &mut ExecutionContext<'_>,
-    ) -> Option<Error> {
-        let join = || -> Result<()> {
-            self.begin_outer(outer, context)?;
-            while self.place < self.outer.len() {
-                self.next_pairs(context, rows_max)?;
-                if self.pairs.len() > 0 {
-                    out.push(self.gathered());
-                }
-            }
-            Ok(())
-        };
-        join().err().or_else(|| self.error.take())
+    ) -> (Vectors, Option<Error>) {
+        if !self.is_joining() {
+            return (Vectors::default(), self.error.take());
+        }
+        if let Err(error) = self.next_pairs(context, rows_max) {
+            return (Vectors::default(), Some(error));
+        }
+        let rows = self.gathered();
+        (rows, if self.is_joining() { None } else { self.error.take() })
     }
 
     /// The next joined rows, about as many as `rows_max` at most; false at the end.
@@ -271,7 +271,7 @@ impl ColumnJoin {
         vectors: &mut Vectors,
     ) -> Result<bool> {
         while self.inner_from.is_none() {
-            if self.place >= self.outer.len() {
+            if !self.is_joining() {
                 if let Some(error) = self.error.take() {
                     return Err(error);
                 }
@@ -304,7 +304,11 @@ impl ColumnJoin {
         Ok(true)
     }
 
-    fn begin_outer(&mut self, rows: Vectors, context: &mut ExecutionContext<'_>) -> Result<()> {
+    /// Takes outer rows that are to be joined next.
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub(crate) fn begin_outer(&mut self, rows: Vectors, context: &mut ExecutionContext<'_>) -> Result<()> {
         self.outer = rows;
         self.place = 0;
         self.candidate = Candidate::Unknown;
@@ -388,14 +392,16 @@ impl ColumnJoin {
         let matched_inner = &mut self.matched_inner;
         let (first, first_matched) = (self.place, self.matched);
         let mut tried = Pairs::default();
-        while self.place < self.outer.len() && tried.len() < rows_max {
+        // Outer rows without a candidate, which may come alone.
+        let mut lonely = 0;
+        while self.place < self.outer.len() && tried.len() + lonely < rows_max {
             context.check_interrupt()?;
-            let row = self.place;
+            let (row, tried_before) = (self.place, tried.len());
             let mut number = match self.candidate {
                 Candidate::Row(number) => number,
                 Candidate::Unknown => table.first(keys, row),
             };
-            while number != NONE && tried.len() < rows_max {
+            while number != NONE && tried.len() + lonely < rows_max {
                 // One partner is enough.
                 if kind != HashJoinKind::InnerSemi || !is_matched(matched_inner, number) {
                     tried.push(row, number);
@@ -406,6 +412,7 @@ impl ColumnJoin {
                 self.candidate = Candidate::Row(number);
                 break;
             }
+            lonely += usize::from(tried.len() == tried_before);
             self.candidate = Candidate::Unknown;
             self.place += 1;
         }

@@ -417,6 +417,7 @@ impl Stage for ScanStage {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
         self.source.clear();
         let (number, read) = self.read(context)?;
+        let looked_at = self.source.looked_at();
         let make = || -> Result<Vectors> {
             read?;
             context.check_interrupt()?;
@@ -424,11 +425,10 @@ impl Stage for ScanStage {
             self.source.take(&self.wanted)
         };
         let (rows, error) = match make() {
-            Ok(rows) if rows.is_empty() => (Vec::new(), None),
-            Ok(rows) => (vec![rows], None),
-            Err(error) => (Vec::new(), Some(error)),
+            Ok(rows) => (rows, self.source.error.take()),
+            Err(error) => (Vectors::default(), Some(error)),
         };
-        Some(Stretch { number, rows, error: error.or_else(|| self.source.error.take()) })
+        Some(Stretch { number, is_last: true, rows, looked_at, error })
     }
 
     fn another(&self) -> Option<Box<dyn Stage>> {

@@ -15,7 +15,6 @@
 use std::hash::RandomState;
 use std::sync::Arc;
 
-use farbird_budget::Reservation;
 use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::{HashJoin, HashJoinKind, JoinKey};
 use farbird_types::{Error, Result, Value, compare};
@@ -27,6 +26,7 @@ use crate::column_source::COLUMN_ROWS_MAX;
 use crate::in_order::for_each;
 use crate::join_table::{HashedKey, JoinTable};
 use crate::key_filter::KeyFilter;
+use crate::matched_rows::MatchedRows;
 use crate::operator::{Build, Operator};
 use crate::row_stream::{RowReader, RowStream, RowWriter, StreamFile};
 use crate::stage::{Stage, Stretch};
@@ -98,10 +98,9 @@ struct Joining {
     left_over: Option<Vec<Value>>,
     /// Whether the block at hand is the last one.
     is_last_block: bool,
-    /// Number of the current outer row, and by number whether a row had a partner in an earlier block.
+    /// Number of the current outer row, from 1, and which had a partner in an earlier block.
     outer_number: usize,
-    outer_matched: Vec<u64>,
-    memory: Reservation,
+    outer_matched: MatchedRows,
 }
 
 /// Rows being divided.
@@ -339,8 +338,7 @@ impl HashJoinOperator {
                 left_over: None,
                 is_last_block: false,
                 outer_number: 0,
-                outer_matched: Vec::new(),
-                memory: context.budget.reserve(),
+                outer_matched: MatchedRows::new(context.budget.reserve()),
             });
             self.fill_block(context)?;
             let fits = self.current.as_ref().is_some_and(|current| current.is_last_block);
@@ -493,7 +491,9 @@ impl HashJoinOperator {
             _ => return Ok(()),
         };
         let is_matched = match &mut self.current {
-            Some(current) => current.note(self.matched)?,
+            Some(Joining { outer_matched, outer_number, is_last_block, .. }) => {
+                outer_matched.note(*outer_number - 1, self.matched, *is_last_block)?
+            }
             None => Some(self.matched),
         };
         if is_matched == Some(wanted) {
@@ -579,7 +579,7 @@ impl Operator for HashJoinOperator {
 
     fn stage(&mut self, context: &mut ExecutionContext<'_>) -> Option<Box<dyn Stage>> {
         let join = self.columns.as_ref().filter(|_| self.by_columns)?.for_thread()?;
-        Some(Box::new(JoinStage { outer: self.outer.stage(context)?, join }))
+        Some(Box::new(JoinStage { outer: self.outer.stage(context)?, join, outer_part: None }))
     }
 
     fn want(&mut self, columns: &[bool]) {
@@ -674,46 +674,36 @@ fn divide_inner(
 struct JoinStage {
     outer: Box<dyn Stage>,
     join: ColumnJoin,
+    /// Whose rows are being joined; the join has those.
+    outer_part: Option<Stretch>,
 }
 
 impl Stage for JoinStage {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
-        let mut stretch = self.outer.next(context)?;
-        let mut joined = Vec::with_capacity(stretch.rows.len());
-        for rows in stretch.rows {
-            if let Some(error) = self.join.join_rows(rows, COLUMN_ROWS_MAX, &mut joined, context) {
-                stretch.error = Some(error);
-                break;
+        let mut outer = match self.outer_part.take() {
+            Some(outer) => outer,
+            None => {
+                let mut outer = self.outer.next(context)?;
+                let begun = self.join.begin_outer(std::mem::take(&mut outer.rows), context);
+                if let Err(error) = begun {
+                    return Some(Stretch { error: Some(error), ..outer });
+                }
+                outer
             }
+        };
+        let looked_at = std::mem::take(&mut outer.looked_at);
+        let (rows, error) = self.join.join_more(COLUMN_ROWS_MAX, context);
+        if error.is_some() || !self.join.is_joining() {
+            return Some(Stretch { rows, looked_at, error: error.or(outer.error), ..outer });
         }
-        Some(Stretch { rows: joined, ..stretch })
+        let number = outer.number;
+        self.outer_part = Some(outer);
+        Some(Stretch { number, is_last: false, rows, looked_at, error: None })
     }
 
     fn another(&self) -> Option<Box<dyn Stage>> {
-        Some(Box::new(JoinStage { outer: self.outer.another()?, join: self.join.for_thread()? }))
-    }
-}
-
-impl Joining {
-    /// Notes whether the current outer row had a partner in this block; in the last one, gives whether it had one in any.
-    fn note(&mut self, matched: bool) -> Result<Option<bool>> {
-        let place = self.outer_number - 1;
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.is_last_block {
-            let before = self.outer_matched.get(word).is_some_and(|bits| bits & bit != 0);
-            return Ok(Some(matched || before));
-        }
-        if self.outer_matched.is_empty() {
-            let words = usize::try_from(self.outer.rows().div_ceil(64)).unwrap_or(usize::MAX);
-            self.memory.grow(words.saturating_mul(size_of::<u64>()))?;
-            self.outer_matched = vec![0; words];
-        }
-        if let Some(bits) = self.outer_matched.get_mut(word)
-            && matched
-        {
-            *bits |= bit;
-        }
-        Ok(None)
+        let (outer, join) = (self.outer.another()?, self.join.for_thread()?);
+        Some(Box::new(JoinStage { outer, join, outer_part: None }))
     }
 }
 

@@ -6,7 +6,8 @@
 //! - No thread outlives the call.
 //! - There are no more helping threads at a time than the server allows; without one left a statement goes on alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::resume_unwind;
 use std::thread;
 
 use farbird_budget::Reservation;
@@ -16,13 +17,14 @@ use farbird_vector::Vectors;
 use parking_lot::{Condvar, Mutex};
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::column_source::COLUMN_ROWS_MAX;
 use crate::join_columns::bytes_of;
 use crate::operator::Operator;
 use crate::stage::{Stage, Stretch};
 
-/// So many stretches are taken before others are asked to help: a short scan is over by then.
-const ALONE_MAX: u64 = 4;
-/// How many stretches for each thread may wait to be taken.
+/// So many rows are looked at before others are asked to help: a short scan is over by then.
+const ROWS_ALONE: usize = 32_768;
+/// How many parts of stretches for each thread may wait to be taken.
 const AHEAD_MAX: usize = 4;
 
 /// What is made of rows before they are taken in their order, by any thread.
@@ -86,7 +88,7 @@ pub(crate) fn for_each_prepared<T: Prepared>(
     if context.session.parallel_workers() > 1
         && let Some(stage) = input.stage(context)
     {
-        return in_order(Source { stage, prepare }, context, take);
+        return for_each_of(Source { stage, prepare }, context, take);
     }
     let mut rows = Vectors::default();
     while input.next_vectors(context, rows_max, &mut rows)? {
@@ -96,34 +98,37 @@ pub(crate) fn for_each_prepared<T: Prepared>(
     Ok(())
 }
 
-/// What makes prepared stretches, for one of the threads.
+/// What makes prepared rows, for one of the threads.
 struct Source<P> {
     stage: Box<dyn Stage>,
     prepare: P,
 }
 
-/// Prepared rows that follow each other.
-struct PreparedStretch<T> {
+/// Prepared rows that follow each other: a stretch, or a part of one.
+struct Part<T> {
+    /// Of which stretch.
     number: u64,
-    parts: Vec<T>,
+    /// Whether that has no further part.
+    is_last: bool,
+    prepared: Option<T>,
+    /// How many rows were looked at, or made.
+    rows: usize,
     /// What the row behind them failed with.
     error: Option<Error>,
 }
 
 impl<T: Prepared, P: FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send> Source<P> {
-    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<PreparedStretch<T>> {
-        let Stretch { number, rows, mut error } = self.stage.next(context)?;
-        let mut parts = Vec::with_capacity(rows.len());
-        for rows in rows {
+    fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Part<T>> {
+        let Stretch { number, is_last, rows, looked_at, error } = self.stage.next(context)?;
+        debug_assert!(rows.len() <= COLUMN_ROWS_MAX, "more rows than anybody has memory for");
+        let mut part = Part { number, is_last, prepared: None, rows: looked_at.max(rows.len()), error };
+        if !rows.is_empty() {
             match (self.prepare)(rows, context) {
-                Ok(part) => parts.push(part),
-                Err(failed) => {
-                    error = Some(failed);
-                    break;
-                }
+                Ok(prepared) => part.prepared = Some(prepared),
+                Err(error) => part.error = Some(error),
             }
         }
-        Some(PreparedStretch { number, parts, error })
+        Some(part)
     }
 
     fn another(&self) -> Option<Source<P>> {
@@ -131,53 +136,176 @@ impl<T: Prepared, P: FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Cl
     }
 }
 
+fn for_each_of<T: Prepared>(
+    mut own: Source<impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send>,
+    context: &mut ExecutionContext<'_>,
+    mut take: impl FnMut(T, &mut ExecutionContext<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut take = |part: Part<T>, context: &mut ExecutionContext<'_>| -> Result<()> {
+        if let Some(prepared) = part.prepared {
+            take(prepared, context)?;
+        }
+        part.error.map_or(Ok(()), Err)
+    };
+    let mut next = |context: &mut ExecutionContext<'_>| own.next(context);
+    let Some(begun) = alone(&mut next, context, &mut take)? else { return Ok(()) };
+    let account = context.budget.account();
+    let mut helpers = Vec::new();
+    for _ in 1..context.session.parallel_workers() {
+        let Some(permit) = account.helping_thread() else { break };
+        let Some(mut source) = own.another() else { break };
+        let mut context = context.for_thread();
+        helpers.push(move || {
+            // It ends with the thread.
+            let _permit = &permit;
+            source.next(&mut context)
+        });
+    }
+    let memory = context.budget.reserve();
+    in_order(begun, |context| own.next(context), helpers, memory, context, take)
+}
+
+/// Takes the first rows; gives how far that is if there may be more.
+///
+/// # Errors
+/// Those of `take`.
+fn alone<T, C>(
+    next: &mut impl FnMut(&mut C) -> Option<Part<T>>,
+    context: &mut C,
+    take: &mut impl FnMut(Part<T>, &mut C) -> Result<()>,
+) -> Result<Option<Place>> {
+    let (mut place, mut rows) = (Place::default(), 0);
+    while rows < ROWS_ALONE {
+        let Some(part) = next(context) else { return Ok(None) };
+        place = Place::behind(&part);
+        rows += part.rows;
+        take(part, context)?;
+    }
+    Ok(Some(place))
+}
+
+/// How far stretches have been made, or taken.
+#[derive(Default, Clone, Copy)]
+struct Place {
+    /// The stretch that comes next.
+    stretch: u64,
+    /// Whether parts of it have come already.
+    is_begun: bool,
+}
+
+impl Place {
+    fn behind<T>(part: &Part<T>) -> Place {
+        Place { stretch: part.number + u64::from(part.is_last), is_begun: !part.is_last }
+    }
+
+    /// The stretch that whoever made the part before is still to make.
+    fn under_way(self) -> Option<u64> {
+        self.is_begun.then_some(self.stretch)
+    }
+}
+
 /// What the threads share.
 struct Shared<T> {
     state: Mutex<State<T>>,
-    /// A stretch is there, or a thread has ended.
+    /// A part is there, or a thread has ended.
     ready: Condvar,
-    /// There is room for further stretches, or it is over.
+    /// There is room for further parts, or it is over.
     room: Condvar,
 }
 
 struct State<T> {
-    stretches: BTreeMap<u64, (PreparedStretch<T>, usize)>,
-    next: u64,
+    /// The parts that wait to be taken, by stretch, with what they are charged.
+    parts: BTreeMap<u64, VecDeque<(Part<T>, usize)>>,
+    /// How many that are.
+    waiting: usize,
+    /// Up to where they have been taken.
+    taken: Place,
     /// Threads that help and have not ended.
     helping: usize,
     is_over: bool,
-    /// What the stretches are charged to; without memory for more nobody works ahead.
+    /// What the parts are charged to; without memory for more nobody works ahead.
     memory: Reservation,
     is_tight: bool,
 }
 
+impl<T> State<T> {
+    /// Whether one who has this stretch under way, or none, may make another part. The one that all wait for is always made.
+    fn has_room(&self, under_way: Option<u64>) -> bool {
+        let is_awaited =
+            under_way == Some(self.taken.stretch) && !self.parts.contains_key(&self.taken.stretch);
+        is_awaited || !self.is_tight && self.waiting < AHEAD_MAX * (self.helping + 1)
+    }
+
+    /// The next part in order, if it is there.
+    fn take(&mut self) -> Option<Part<T>> {
+        let mut parts = self.parts.first_entry().filter(|parts| *parts.key() == self.taken.stretch)?;
+        let (part, bytes) = parts.get_mut().pop_front()?;
+        if parts.get().is_empty() {
+            parts.remove();
+        }
+        self.taken = Place::behind(&part);
+        self.waiting -= 1;
+        self.memory.shrink(bytes);
+        self.is_tight &= self.waiting > 0;
+        Some(part)
+    }
+}
+
+/// What the thread that takes does next.
+enum Turn<T> {
+    Take(Part<T>),
+    Make,
+    End,
+}
+
 impl<T: Prepared> Shared<T> {
-    /// Puts a stretch where it is taken from.
-    fn put(&self, stretch: PreparedStretch<T>) {
-        let bytes = stretch.parts.iter().map(T::size_bytes).sum();
+    fn new(taken: Place, helping: usize, memory: Reservation) -> Shared<T> {
+        let (parts, waiting) = (BTreeMap::new(), 0);
+        let state = State { parts, waiting, taken, helping, is_over: false, memory, is_tight: false };
+        Shared { state: Mutex::new(state), ready: Condvar::new(), room: Condvar::new() }
+    }
+
+    /// Puts a part of a stretch where it is taken from; gives what its maker has under way then.
+    fn put(&self, part: Part<T>) -> Option<u64> {
+        let under_way = Place::behind(&part).under_way();
+        let bytes = part.prepared.as_ref().map_or(0, T::size_bytes);
         let mut state = self.state.lock();
         let is_charged = state.memory.try_grow(bytes);
         state.is_tight |= !is_charged;
-        state.stretches.insert(stretch.number, (stretch, if is_charged { bytes } else { 0 }));
+        state.waiting += 1;
+        state.parts.entry(part.number).or_default().push_back((part, if is_charged { bytes } else { 0 }));
         self.ready.notify_one();
+        under_way
     }
 
-    /// The next stretch in order, if it is there.
-    fn take(&self) -> Option<PreparedStretch<T>> {
+    /// Waits until the next part is there, or room for another one; that of a thread that has ended without it never comes.
+    ///
+    /// # Errors
+    /// Internal ones.
+    fn turn(&self, under_way: Option<u64>, is_at_end: bool) -> Result<Turn<T>> {
         let mut state = self.state.lock();
-        let next = state.next;
-        let (stretch, bytes) = state.stretches.remove(&next)?;
-        state.next += 1;
-        state.memory.shrink(bytes);
-        state.is_tight &= !state.stretches.is_empty();
-        self.room.notify_all();
-        Some(stretch)
+        loop {
+            if let Some(part) = state.take() {
+                self.room.notify_all();
+                return Ok(Turn::Take(part));
+            }
+            if !is_at_end && state.has_room(under_way) {
+                return Ok(Turn::Make);
+            }
+            if state.helping > 0 && !state.is_over {
+                self.ready.wait(&mut state);
+            } else if state.is_over || state.waiting > 0 || state.taken.is_begun {
+                return Err(Error::internal("a thread has ended without its rows"));
+            } else {
+                return Ok(Turn::End);
+            }
+        }
     }
 
-    /// Waits until a helping thread may make another stretch; false if it is over.
-    fn may_go_on(&self) -> bool {
+    /// Waits until a helping thread may make another part; false if it is over.
+    fn may_go_on(&self, under_way: Option<u64>) -> bool {
         let mut state = self.state.lock();
-        while !state.is_over && (state.is_tight || state.stretches.len() >= AHEAD_MAX * (state.helping + 1)) {
+        while !state.is_over && !state.has_room(under_way) {
             self.room.wait(&mut state);
         }
         !state.is_over
@@ -189,7 +317,13 @@ struct Helping<'a, T>(&'a Shared<T>);
 
 impl<T> Drop for Helping<'_, T> {
     fn drop(&mut self) {
-        self.0.state.lock().helping -= 1;
+        let mut state = self.0.state.lock();
+        state.helping -= 1;
+        // Nobody makes the stretch that a thread panics in: those behind it are for nothing.
+        if thread::panicking() {
+            state.is_over = true;
+            self.0.room.notify_all();
+        }
         self.0.ready.notify_one();
     }
 }
@@ -204,84 +338,210 @@ impl<T> Drop for Taking<'_, T> {
     }
 }
 
-fn in_order<T: Prepared>(
-    mut own: Source<impl FnMut(Vectors, &mut ExecutionContext<'_>) -> Result<T> + Clone + Send>,
-    context: &mut ExecutionContext<'_>,
-    mut take: impl FnMut(T, &mut ExecutionContext<'_>) -> Result<()>,
+/// Calls `take` with all parts of stretches behind those that `own` has made, in their order: `own` makes the next one on this thread,
+/// each of `helpers` on one of its own. If there are no threads to be had it goes on alone.
+///
+/// # Errors
+/// Those of `take`.
+///
+/// # Panics
+/// As the first of the helpers that panics.
+fn in_order<T: Prepared, C>(
+    begun: Place,
+    mut own: impl FnMut(&mut C) -> Option<Part<T>>,
+    helpers: Vec<impl FnMut() -> Option<Part<T>> + Send>,
+    memory: Reservation,
+    context: &mut C,
+    mut take: impl FnMut(Part<T>, &mut C) -> Result<()>,
 ) -> Result<()> {
-    let mut take = |stretch: PreparedStretch<T>, context: &mut ExecutionContext<'_>| -> Result<()> {
-        for part in stretch.parts {
-            take(part, context)?;
-        }
-        stretch.error.map_or(Ok(()), Err)
-    };
-    for _ in 0..ALONE_MAX {
-        match own.next(context) {
-            Some(stretch) => take(stretch, context)?,
-            None => return Ok(()),
-        }
-    }
-    let account = context.budget.account();
-    let permits: Vec<_> =
-        (1..context.session.parallel_workers()).map_while(|_| account.helping_thread()).collect();
-    if permits.is_empty() {
-        while let Some(stretch) = own.next(context) {
-            take(stretch, context)?;
-        }
-        return Ok(());
-    }
-    let shared = Shared {
-        state: Mutex::new(State {
-            stretches: BTreeMap::new(),
-            next: ALONE_MAX,
-            helping: permits.len(),
-            is_over: false,
-            memory: context.budget.reserve(),
-            is_tight: false,
-        }),
-        ready: Condvar::new(),
-        room: Condvar::new(),
-    };
+    let shared = Shared::new(begun, helpers.len(), memory);
     thread::scope(|scope| {
-        let _taking = Taking(&shared);
-        for permit in permits {
+        let taking = Taking(&shared);
+        let mut threads = Vec::with_capacity(helpers.len());
+        for mut make in helpers {
             let (helping, shared) = (Helping(&shared), &shared);
-            let Some(mut source) = own.another() else { continue };
-            let mut context = context.for_thread();
-            scope.spawn(move || {
-                let (_permit, _helping) = (permit, helping);
-                while shared.may_go_on()
-                    && let Some(stretch) = source.next(&mut context)
+            let run = move || {
+                let _helping = helping;
+                let mut under_way = None;
+                while shared.may_go_on(under_way)
+                    && let Some(part) = make()
                 {
-                    shared.put(stretch);
+                    under_way = shared.put(part);
                 }
-            });
+            };
+            let builder = thread::Builder::new().name("parallel-worker".to_owned());
+            threads.extend(builder.spawn_scoped(scope, run));
         }
-        let mut is_at_end = false;
-        loop {
-            if let Some(stretch) = shared.take() {
-                take(stretch, context)?;
-                continue;
-            }
-            if !is_at_end {
-                match own.next(context) {
-                    Some(stretch) => shared.put(stretch),
-                    None => is_at_end = true,
+        let mut take_all = || -> Result<()> {
+            let (mut under_way, mut is_at_end) = (begun.under_way(), false);
+            loop {
+                match shared.turn(under_way, is_at_end)? {
+                    Turn::Take(part) => take(part, context)?,
+                    Turn::Make => match own(context) {
+                        Some(part) => under_way = shared.put(part),
+                        None => is_at_end = true,
+                    },
+                    Turn::End => return Ok(()),
                 }
-                continue;
             }
-            let mut state = shared.state.lock();
-            let next = state.next;
-            if state.stretches.contains_key(&next) {
-                continue;
-            }
-            if state.helping == 0 {
-                return match state.stretches.is_empty() {
-                    true => Ok(()),
-                    false => Err(Error::internal("a thread has ended without its rows")),
-                };
-            }
-            shared.ready.wait(&mut state);
+        };
+        let taken = take_all();
+        drop(taking);
+        match threads.into_iter().find_map(|thread| thread.join().err()) {
+            Some(panic) => resume_unwind(panic),
+            None => taken,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farbird_budget::{Account, Limits, Resource, StatementBudget};
+    use farbird_types::Value;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// So many rows of a column.
+    fn stretch(number: u64, rows: usize) -> Part<Vectors> {
+        let numbers: Vec<_> = (0..rows as i64).map(Value::integer).collect();
+        let prepared = Some(Vectors::of_rows(rows, &numbers, &[true]));
+        Part { number, is_last: true, prepared, rows, error: None }
+    }
+
+    /// The numbers of the stretches below `end` in the order in which they were taken. Helpers do `help` before they hand one out.
+    fn taken(
+        helping: usize,
+        end: u64,
+        help: impl Fn() + Sync,
+        mut take: impl FnMut(u64) -> Result<()>,
+    ) -> Result<Vec<u64>> {
+        let numbers = AtomicU64::new(0);
+        let make = || {
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            (number < end).then(|| stretch(number, 1))
+        };
+        let helper = || {
+            let made = make()?;
+            help();
+            Some(made)
+        };
+        let mut order = Vec::new();
+        let memory = StatementBudget::alone().reserve();
+        let own = |(): &mut ()| make();
+        in_order(Place::default(), own, vec![helper; helping], memory, &mut (), |stretch, ()| {
+            order.push(stretch.number);
+            take(stretch.number)
+        })?;
+        Ok(order)
+    }
+
+    #[test]
+    fn stretches_are_taken_in_order_whoever_makes_them() {
+        for helping in [0, 1, 5] {
+            let order = taken(helping, 500, || {}, |_| Ok(())).unwrap();
+            assert!(order.into_iter().eq(0..500));
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_stretch_of_a_thread_that_has_panicked() {
+        // Both have a stretch under way when one of them panics.
+        let both = Barrier::new(2);
+        let numbers = AtomicU64::new(0);
+        let make = || {
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            if number < 2 {
+                both.wait();
+            }
+            (number < 500).then(|| stretch(number, 1))
+        };
+        let helper = || -> Option<Part<Vectors>> {
+            make()?;
+            panic!("made none")
+        };
+        let memory = StatementBudget::alone().reserve();
+        let own = |(): &mut ()| make();
+        let run = || in_order(Place::default(), own, vec![helper], memory, &mut (), |_, ()| Ok(()));
+        let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"made none"));
+    }
+
+    #[test]
+    fn threads_end_when_nobody_takes_any_more() {
+        let full = |number| if number == 50 { Err(Error::internal("full")) } else { Ok(()) };
+        assert!(taken(3, u64::MAX, || {}, full).is_err());
+    }
+
+    /// How many stretches of so many rows are made while the first one is awaited.
+    fn made_ahead(rows: usize, statement_memory: u64) -> u64 {
+        let account = Account::server(Limits { statement_memory, ..Limits::default() });
+        let shared = Shared::new(Place::default(), 1, account.statement().reserve());
+        let mut made = 0;
+        while shared.state.lock().has_room(None) {
+            made += 1;
+            shared.put(stretch(made, rows));
+        }
+        made
+    }
+
+    #[test]
+    fn parts_of_stretches_are_taken_in_order_however_little_memory_there_is() {
+        for statement_memory in [1 << 30, 40_000] {
+            let account = Account::server(Limits { statement_memory, ..Limits::default() });
+            let numbers = AtomicU64::new(0);
+            // Stretches of one to ten parts.
+            let maker = || {
+                let (numbers, mut place) = (&numbers, (0, 0));
+                move || {
+                    if place.1 == 0 {
+                        let number = numbers.fetch_add(1, Ordering::Relaxed);
+                        place = (number, number * 7 % 10 + 1);
+                    }
+                    place.1 -= 1;
+                    (place.0 < 200).then(|| Part { is_last: place.1 == 0, ..stretch(place.0, 1_000) })
+                }
+            };
+            let mut own = maker();
+            let mut parts = vec![0; 200];
+            let mut latest = 0;
+            let memory = account.statement().reserve();
+            let helpers = vec![maker(), maker(), maker()];
+            in_order(
+                Place::default(),
+                |()| own(),
+                helpers,
+                memory,
+                &mut (),
+                |part, ()| {
+                    assert!(part.number >= latest);
+                    latest = part.number;
+                    parts[usize::try_from(part.number).unwrap()] += 1;
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert!(parts.into_iter().eq((0..200).map(|number| number * 7 % 10 + 1)));
+            assert_eq!(account.usage(Resource::Memory).used, 0);
+        }
+    }
+
+    #[test]
+    fn so_many_stretches_are_made_ahead_as_there_is_memory_for() {
+        assert_eq!(made_ahead(1, 64 << 10), 2 * AHEAD_MAX as u64);
+        // The last one had none.
+        assert_eq!(made_ahead(3_000, 64 << 10), 3);
+    }
+
+    #[test]
+    fn a_short_scan_is_over_before_anybody_helps() {
+        for (rows, blocks, asks) in [(250, 20, false), (250, 200, true), (8_192, 3, false), (8_192, 5, true)]
+        {
+            let mut numbers = 0..blocks;
+            let mut next = |(): &mut ()| Some(Part { rows, ..stretch(numbers.next()?, 0) });
+            let first = alone(&mut next, &mut (), &mut |_, ()| Ok(())).unwrap();
+            assert_eq!(first.is_some(), asks, "{blocks} stretches of {rows} rows");
+        }
+    }
 }

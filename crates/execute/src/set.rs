@@ -153,7 +153,7 @@ struct FilterStage {
 impl Stage for FilterStage {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
         let mut stretch = self.input.next(context)?;
-        stretch.change_each(|rows| keep_true(&mut self.computed, rows, context));
+        stretch.change(|rows| keep_true(&mut self.computed, rows, context));
         Some(stretch)
     }
 
@@ -331,7 +331,7 @@ struct ProjectStage {
 impl Stage for ProjectStage {
     fn next(&mut self, context: &mut ExecutionContext<'_>) -> Option<Stretch> {
         let mut stretch = self.input.next(context)?;
-        stretch.change_each(|rows| project_rows(&mut self.computed, &self.wanted, rows, context));
+        stretch.change(|rows| project_rows(&mut self.computed, &self.wanted, rows, context));
         Some(stretch)
     }
 
