@@ -98,6 +98,16 @@ impl Vectors {
         Vectors { rows: places.len(), columns: columns.collect() }
     }
 
+    /// What appending the rows of another takes beside what those take themselves, in bytes, at most: numbers beside values of
+    /// another kind become values.
+    pub fn converted_bytes(&self, other: &Vectors) -> usize {
+        let of_column = |(column, more): (&Option<Column<'static>>, &Option<Column<'static>>)| {
+            let (Some(column), Some(more)) = (column, more) else { return 0 };
+            column.converted(self.rows, more, other.rows) * size_of::<Value>()
+        };
+        self.columns.iter().zip(&other.columns).map(of_column).sum()
+    }
+
     /// Appends the rows of another of the same width. Columns that are not there on either side are not there.
     pub fn append(&mut self, other: Vectors) {
         if self.rows == 0 {
@@ -243,6 +253,11 @@ impl Column<'_> {
         }
     }
 
+    /// Whether the first so many rows are all NULL. The last ones are looked at first: what is appended later is likelier to differ.
+    fn has_only_nulls(&self, rows: usize) -> bool {
+        (0..rows).rev().all(|row| self.is_null(row))
+    }
+
     /// Whether a row is NULL.
     pub fn is_null(&self, row: usize) -> bool {
         match self {
@@ -279,7 +294,22 @@ impl Column<'static> {
         }
     }
 
-    /// Appends what another column has for so many rows, to so many that it has itself.
+    /// How many values appending another column makes of numbers, at most.
+    fn converted(&self, rows: usize, other: &Column<'_>, more: usize) -> usize {
+        match (self, other) {
+            (Column::Numbers(_, unit), Column::Numbers(_, of_others)) if unit == of_others => 0,
+            (Column::Doubles(_), Column::Doubles(_))
+            | (Column::Floats(_), Column::Floats(_))
+            | (Column::Truths(_), Column::Truths(_))
+            | (Column::Values(_), Column::Values(_)) => 0,
+            (Column::Values(_), _) => more,
+            (_, other) if other.has_only_nulls(more) => 0,
+            _ => rows + more,
+        }
+    }
+
+    /// Appends what another column has for so many rows, to so many that it has itself. What that takes is in proportion to what is
+    /// appended, but for the one time when a column becomes one of another kind.
     pub fn append(&mut self, rows: usize, other: &Column<'_>, more: usize) {
         match (&mut *self, other) {
             (Column::Numbers(numbers, unit), Column::Numbers(others, of_others)) if unit == of_others => {
@@ -295,18 +325,34 @@ impl Column<'static> {
             }
             _ => {}
         }
-        let places = |rows: usize| (0..rows).map(|row| u32::try_from(row).unwrap_or(NO_ROW));
+        let values_of = |column: &Column<'_>, rows: usize| -> Vec<Value> {
+            (0..rows).map(|row| column.value(row).unwrap_or_default()).collect()
+        };
         // What has only NULLs is of any kind.
-        if (0..rows).all(|row| self.is_null(row)) {
-            let places: Vec<u32> = std::iter::repeat_n(NO_ROW, rows).chain(places(more)).collect();
+        if other.has_only_nulls(more) {
+            self.append_nulls(rows, more);
+        } else if self.has_only_nulls(rows) {
+            let places = (0..more).map(|row| u32::try_from(row).unwrap_or(NO_ROW));
+            let places: Vec<u32> = std::iter::repeat_n(NO_ROW, rows).chain(places).collect();
             *self = other.gather(&places);
-        } else if (0..more).all(|row| other.is_null(row)) {
-            let places: Vec<u32> = places(rows).chain(std::iter::repeat_n(NO_ROW, more)).collect();
-            *self = self.gather(&places);
+        } else if let Column::Values(values) = self {
+            values.extend(values_of(other, more));
         } else {
-            let mut values: Vec<Value> = (0..rows).map(|row| self.value(row).unwrap_or_default()).collect();
-            values.extend((0..more).map(|row| other.value(row).unwrap_or_default()));
+            let mut values = values_of(self, rows);
+            values.extend(values_of(other, more));
             *self = Column::Values(values);
+        }
+    }
+
+    fn append_nulls(&mut self, rows: usize, more: usize) {
+        fn append<T: Copy + Default>(column: &mut Operand<'static, T>, rows: usize, more: usize) {
+            column.append(rows, &Operand { values: Values::One(T::default()), nulls: Nulls::All }, more);
+        }
+        match self {
+            Column::Numbers(numbers, _) => append(numbers, rows, more),
+            Column::Doubles(doubles) | Column::Floats(doubles) => append(doubles, rows, more),
+            Column::Truths(truths) => truths.resize(rows + more, truth::UNKNOWN),
+            Column::Values(values) => values.resize(rows + more, Value::Null),
         }
     }
 }
@@ -458,6 +504,28 @@ mod tests {
                 let expected = [&more[1], &values[0], &more[0], &values[2]];
                 assert_eq!(shown(taken.column(0).unwrap(), 4), format!("{expected:?}"));
             }
+        }
+    }
+
+    #[test]
+    fn batches_of_nulls_leave_a_column_of_the_kind_that_it_is() {
+        let nulls = vec![Value::Null; 3];
+        for values in columns() {
+            let mut column = Column::of_values(values.clone());
+            let kind = std::mem::discriminant(&column);
+            let mut expected = values.clone();
+            for more in [&nulls, &values, &nulls, &nulls, &values] {
+                let appended = Column::of_values(more.clone());
+                let converted = column.converted(expected.len(), &appended, 3);
+                column.append(expected.len(), &appended, 3);
+                expected.extend_from_slice(more);
+                assert_eq!(
+                    (std::mem::discriminant(&column), converted),
+                    (kind, 0),
+                    "{values:?} and {more:?}"
+                );
+            }
+            assert_eq!(shown(&column, expected.len()), format!("{expected:?}"));
         }
     }
 
