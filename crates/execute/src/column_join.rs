@@ -335,7 +335,7 @@ impl ColumnJoin {
     /// Looks up outer rows until there are so many pairs.
     fn find_pairs(&mut self, context: &ExecutionContext<'_>, rows_max: usize) -> Result<()> {
         let Table::Filled(table) = &self.table else { return Ok(()) };
-        let table = table.index_for(&mut self.keys);
+        let table = table.index_for(&mut self.keys)?;
         let (keys, pairs, kind) = (&self.keys, &mut self.pairs, self.join.kind);
         let matched_inner = &mut self.matched_inner;
         while self.place < self.outer.len() && pairs.len() < rows_max {
@@ -387,7 +387,7 @@ impl ColumnJoin {
             return Ok(());
         };
         let inner = table.rows();
-        let table = table.index_for(&mut self.keys);
+        let table = table.index_for(&mut self.keys)?;
         let (keys, kind) = (&self.keys, self.join.kind);
         let matched_inner = &mut self.matched_inner;
         let (first, first_matched) = (self.place, self.matched);

@@ -1,10 +1,11 @@
 //! The inner side of a hash join in memory, by columns: rows are found by their keys in a flat table.
 //!
-//! What all takes is charged before it grows. Rows that have the same key are found in the order in which they came.
+//! What all takes is charged before it grows, keys in another form too. Rows that have the same key are found in the order in which they came.
 
 use std::sync::OnceLock;
 
 use farbird_budget::{Reservation, heap_bytes};
+use farbird_types::Result;
 use farbird_vector::{Column, Vectors};
 
 use crate::folded_hash::FoldedState;
@@ -20,8 +21,8 @@ const ROW_BYTES: usize = 4 + 2 * 2 * 4 + 1;
 pub(crate) struct JoinColumns {
     rows: Vectors,
     by_key: Index,
-    /// By the bytes of the keys, once somebody asks whose keys are of another form.
-    by_bytes: OnceLock<Index>,
+    /// By the bytes of the keys, once somebody asks whose keys are of another form; what it is charged to.
+    by_bytes: OnceLock<Result<(Index, Reservation)>>,
     memory: Reservation,
 }
 
@@ -43,15 +44,18 @@ impl JoinColumns {
     }
 
     /// Takes rows with their keys, if there is memory for them; gives them back otherwise.
-    pub(crate) fn push(&mut self, rows: Vectors, mut keys: JoinKeys) -> Result<(), Vectors> {
+    pub(crate) fn push(&mut self, rows: Vectors, mut keys: JoinKeys) -> std::result::Result<(), Vectors> {
+        let mine = &mut self.by_key.keys;
+        let become_bytes = mine.len() > 0 && !mine.is_like(&keys);
+        let made = if become_bytes { mine.bytes_to_make() + keys.bytes_to_make() } else { 0 };
         // Vectors that grow may have room for as many again.
-        let needed = 2 * (bytes_of(&rows) + keys.bytes()) + rows.len() * ROW_BYTES;
+        let values = bytes_of(&rows) + self.rows.converted_bytes(&rows);
+        let needed = 2 * (values + keys.bytes() + made) + rows.len() * ROW_BYTES;
         let count = self.rows.len() + rows.len();
         if u32::try_from(count).is_err() || !self.memory.try_grow(needed) {
             return Err(rows);
         }
-        let mine = &mut self.by_key.keys;
-        if mine.len() > 0 && !mine.is_like(&keys) {
+        if become_bytes {
             mine.make_bytes();
             keys.make_bytes();
         }
@@ -66,21 +70,29 @@ impl JoinColumns {
     }
 
     /// Where to look up keys, which are brought to the form that is looked up there.
-    pub(crate) fn index_for(&self, keys: &mut JoinKeys) -> &Index {
+    ///
+    /// # Errors
+    /// `virmemexh` if the statement has no memory for the keys of the rows in that form.
+    pub(crate) fn index_for(&self, keys: &mut JoinKeys) -> Result<&Index> {
         if self.rows.is_empty() || self.by_key.keys.is_like(keys) {
-            return &self.by_key;
+            return Ok(&self.by_key);
         }
         keys.make_bytes();
         if self.by_key.keys.is_like(keys) {
-            return &self.by_key;
+            return Ok(&self.by_key);
         }
-        self.by_bytes.get_or_init(|| {
-            let mut keys = self.by_key.keys.clone();
+        let made = self.by_bytes.get_or_init(|| {
+            let mut memory = self.memory.budget().reserve();
+            let of_numbers = &self.by_key.keys;
+            memory.grow(of_numbers.bytes() + of_numbers.bytes_to_make() + self.len() * ROW_BYTES)?;
+            let mut keys = of_numbers.clone();
             keys.make_bytes();
             let mut index = Index::of(keys);
             index.link();
-            index
-        })
+            memory.shrink(of_numbers.bytes());
+            Ok((index, memory))
+        });
+        made.as_ref().map(|(index, _)| index).map_err(Clone::clone)
     }
 
     /// How many rows there are.
@@ -168,7 +180,7 @@ pub(crate) fn bytes_of(rows: &Vectors) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farbird_budget::StatementBudget;
+    use farbird_budget::{Account, Limits, Resource, StatementBudget};
     use farbird_expression::Expression;
     use farbird_plan::JoinKey;
     use farbird_types::{Collation, Value};
@@ -176,6 +188,34 @@ mod tests {
     fn keys(values: Vec<Value>) -> JoinKeys {
         let key = JoinKey { value: Expression::Column(0), collation: Collation(0) };
         JoinKeys::of(values.len(), &[Column::of_values(values)], &[key]).unwrap()
+    }
+
+    /// Whether 2,000 rows find room, and then their keys as bytes, and rows with other keys.
+    fn finds_room(statement_memory: u64) -> [bool; 3] {
+        let account = Account::server(Limits { statement_memory, ..Limits::default() });
+        let budget = account.statement();
+        let mut table = JoinColumns::new(budget.reserve());
+        let numbers: Vec<_> = (0..2_000).map(Value::integer).collect();
+        let rows = |numbers: &[Value]| Vectors::of_rows(numbers.len(), numbers, &[true]);
+        let is_pushed = table.push(rows(&numbers), keys(numbers.clone())).is_ok();
+        table.link();
+        let doubles = || keys(vec![Value::Double(7.0)]);
+        let is_found = table.index_for(&mut doubles()).is_ok();
+        let texts = [Value::text("7")];
+        let is_mixed = table.push(rows(&texts), doubles()).is_ok();
+        let taken = budget.usage(Resource::Memory);
+        assert!(taken.peak <= statement_memory, "{taken:?}");
+        drop(table);
+        assert_eq!(budget.usage(Resource::Memory).used, 0);
+        [is_pushed, is_found, is_mixed]
+    }
+
+    #[test]
+    fn keys_and_rows_in_another_form_are_charged() {
+        // Rows and keys take 18 bytes each and may have room for as many again, their places 21; keys as bytes 29.
+        assert_eq!(finds_room(4 << 20), [true, true, true]);
+        assert_eq!(finds_room(400_000), [true, true, false]);
+        assert_eq!(finds_room(230_000), [true, false, false]);
     }
 
     #[test]
@@ -197,7 +237,7 @@ mod tests {
             keys((0..100).map(|number| Value::Double(number as f64)).collect()),
         ] {
             let mut asked = asked;
-            let index = table.index_for(&mut asked);
+            let index = table.index_for(&mut asked).unwrap();
             for wanted in 0..100usize {
                 let mut found = Vec::new();
                 let mut number = index.first(&asked, wanted);

@@ -83,6 +83,16 @@ impl JoinKeys {
         of_form + self.nulls.len()
     }
 
+    /// What [`JoinKeys::make_bytes`] takes for them, in bytes; nothing if they are bytes.
+    pub(crate) fn bytes_to_make(&self) -> usize {
+        match &self.form {
+            Form::Numbers(units, _) => {
+                self.len() * (units.iter().copied().map(key_bytes).sum::<usize>() + size_of::<usize>())
+            }
+            Form::Bytes(..) => 0,
+        }
+    }
+
     /// Whether a row equals nothing.
     #[inline]
     pub(crate) fn is_null(&self, row: usize) -> bool {
@@ -127,8 +137,9 @@ impl JoinKeys {
     /// Numbers become bytes, which are comparable with any other key's; false if they are already.
     pub(crate) fn make_bytes(&mut self) -> bool {
         let Form::Numbers(units, words) = &self.form else { return false };
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.nulls.len()));
-        for row in 0..self.nulls.len() {
+        let mut bytes = Vec::with_capacity(self.len() * units.iter().copied().map(key_bytes).sum::<usize>());
+        let mut ends = Vec::with_capacity(self.len());
+        for row in 0..self.len() {
             let words = words.get(row * units.len()..(row + 1) * units.len()).unwrap_or_default();
             for (unit, word) in units.iter().zip(words) {
                 // Collations are about texts.
@@ -202,5 +213,30 @@ impl JoinKeys {
         let Form::Bytes(bytes, ends) = &self.form else { return &[] };
         let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
         bytes.get(start..ends.get(row).copied().unwrap_or(start)).unwrap_or_default()
+    }
+}
+
+/// The length of what [`compare::equality_key`] makes of a number.
+fn key_bytes(unit: Unit) -> usize {
+    match unit {
+        Unit::Exact(_) | Unit::Wide(_) => 21,
+        Unit::Date | Unit::Timestamp => 9,
+        Unit::Time => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_as_long_as_is_said_before_they_are_made() {
+        for unit in [Unit::Exact(-2), Unit::Wide(0), Unit::Date, Unit::Time, Unit::Timestamp] {
+            for number in [0, 1, 1_000, 86_399_999] {
+                let mut bytes = Vec::new();
+                compare::equality_key(&unit.value(number), Collation(0), &mut bytes);
+                assert_eq!(bytes.len(), key_bytes(unit), "{number} {unit:?}");
+            }
+        }
     }
 }
