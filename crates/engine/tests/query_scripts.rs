@@ -28,7 +28,9 @@ struct Session {
 
 impl Session {
     fn new(folder: &Path) -> Session {
-        let engine = Engine::new(farbird_engine::StoreOptions::default());
+        // What the background finds out about tables, whenever that is, changes plans.
+        let options = farbird_engine::StoreOptions { background_sweep: false, ..Default::default() };
+        let engine = Engine::new(options);
         let options = AttachOptions {
             user: String::from("SYSDBA"),
             role: None,
