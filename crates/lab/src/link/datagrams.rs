@@ -182,11 +182,15 @@ impl Lagging {
 
     /// A datagram leaves now.
     fn push(&self, shared: &Shared, bytes: Vec<u8>) {
-        let now = shared.epoch.elapsed();
         let mut state = lock(&self.state);
         let place = state.count;
         state.count += 1;
-        let Some(mut delivery) = lock(&self.lane.line).datagram(now, place, &self.chance, bytes) else {
+        let passed = {
+            let mut line = lock(&self.lane.line);
+            // Flows share the line: what passes it later is not to have left sooner.
+            line.datagram(shared.epoch.elapsed(), place, &self.chance, bytes)
+        };
+        let Some(mut delivery) = passed else {
             let dropped = match self.lane.direction {
                 Direction::Up => &mut lock(&shared.recorder).traffic.up.lost,
                 Direction::Down => &mut lock(&shared.recorder).traffic.down.lost,
