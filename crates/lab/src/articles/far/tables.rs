@@ -19,7 +19,7 @@ const TABLES: [&str; 6] = [
 ];
 const NAMES: [&str; 4] = ["FAR_OUTER", "FAR_ONE", "FAR_TWO", "FAR_WRITTEN"];
 
-/// Makes the tables that these programs read, and fills them.
+/// Makes the tables that these programs read, and fills them; gives whether BLOB_TEST was there already, which is used as it is.
 ///
 /// # Errors
 /// What the server says; [`crate::Failure::Interrupted`].
@@ -29,7 +29,8 @@ pub fn load(
     sizes: &Sizes,
     files: &[BlobFile],
     observer: &mut dyn Observer,
-) -> Result<()> {
+) -> Result<bool> {
+    let has_blobs = blobs::has_table(server)?;
     let connection = server.attach()?;
     for table in TABLES {
         go_on(observer)?;
@@ -38,20 +39,25 @@ pub fn load(
     run(&connection, &fill(sizes))?;
     connection.close()?;
     if works.contains(&Work::Blobs) {
-        blobs::load(server, files, sizes.blobs, observer)?;
+        if !has_blobs {
+            blobs::load(server, files, sizes.blobs, observer)?;
+        }
         blobs::warm_up(server)?;
     }
     let plan = fetch_plan(works, sizes);
     fetch::load(server, &plan, observer)?;
-    fetch::warm_up(server, &plan)
+    fetch::warm_up(server, &plan)?;
+    Ok(has_blobs)
 }
 
-/// Drops what [`load`] has made.
+/// Drops what [`load`] has made, which said whether BLOB_TEST was there before.
 ///
 /// # Errors
 /// What the server says.
-pub fn unload(server: &Server) -> Result<()> {
-    blobs::unload(server)?;
+pub fn unload(server: &Server, has_blobs: bool) -> Result<()> {
+    if !has_blobs {
+        blobs::unload(server)?;
+    }
     fetch::unload(server)?;
     let connection = server.attach()?;
     for name in NAMES {

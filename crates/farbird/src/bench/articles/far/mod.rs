@@ -248,19 +248,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn measure(plan: &Plan, stage: &Stage, watch: &mut Watch) -> anyhow::Result<Vec<FarFigure>> {
     let mut figures = Vec::new();
     for actor in &stage.actors {
-        let has_tables = blobs::has_table(&actor.server)?;
-        if !has_tables {
-            let files = made_up_files(MADE_UP_FILES.min(blobs::table_rows(plan.sizes.blobs)) as usize);
-            tables::load(&actor.server, &plan.works, &plan.sizes, &files, watch)?;
-        }
+        let files = made_up_files(MADE_UP_FILES.min(blobs::table_rows(plan.sizes.blobs)) as usize);
+        let has_blobs = tables::load(&actor.server, &plan.works, &plan.sizes, &files, watch)?;
         let subjects = plan.subjects();
         for (number, subject) in subjects.iter().enumerate() {
             watch.run(number + 1, subjects.len());
             measure_subject(plan, stage, actor, subject, watch, &mut figures)?;
         }
-        if !has_tables {
-            tables::unload(&actor.server)?;
-        }
+        tables::unload(&actor.server, has_blobs)?;
     }
     Ok(figures)
 }
