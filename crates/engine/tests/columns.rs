@@ -274,7 +274,11 @@ fn order() -> impl Strategy<Value = String> {
         prop::sample::select(vec!["", "", " desc", " nulls last", " desc nulls first", " desc nulls last"]);
     prop::collection::vec((value, direction), 1..4).prop_map(|keys| {
         keys.into_iter()
-            .map(|(value, direction)| format!("{value}{direction}"))
+            .map(|(value, direction)| match value.parse::<f64>() {
+                // A number alone would be the place of a column.
+                Ok(_) => format!("{value} + 0{direction}"),
+                Err(_) => format!("{value}{direction}"),
+            })
             .collect::<Vec<_>>()
             .join(", ")
     })
