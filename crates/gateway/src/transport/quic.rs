@@ -27,8 +27,9 @@ use crate::pairing::Keys;
 const WINDOW_BYTES: u32 = 32 << 20;
 /// What may be under way before anything is known of the line: 32 datagrams, as the servers of the web's large networks begin.
 const FIRST_WINDOW_BYTES: u64 = 32 * 1_200;
-/// What waits in the stream beyond what the line takes can no longer be overtaken: so much at least.
-const UNSENT_BYTES: u64 = 128 << 10;
+/// What waits in the stream beyond what the line takes can no longer be overtaken. So much may: a stream that runs dry, for its task has
+/// not had the processor in time, keeps its window from growing.
+const UNSENT_BYTES: u64 = 1 << 20;
 /// The link's own pings say when a connection is lost; this is for one that nobody looks after.
 const IDLE: Duration = Duration::from_secs(60);
 /// Handshakes at a time: strangers can have no more of the processor.
