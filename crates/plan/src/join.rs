@@ -369,6 +369,14 @@ impl<'a> JoinPlanner<'a> {
                 links.push(self.link(condition, set));
             }
         }
+        // Columns that are equal to one value each leave no fewer rows by being equal to each other.
+        let given: BTreeSet<usize> =
+            pending.0.iter().flatten().filter_map(|(one, _)| given_column(one)).collect();
+        for link in &mut links {
+            if link.equal.is_some_and(|(left, right)| given.contains(&left) && given.contains(&right)) {
+                (link.equal, link.fraction) = (None, 1.0);
+            }
+        }
         let columns = self.compared_columns(&links);
         let mut lookup = |number: usize, before: u64| -> Option<Lookup> {
             let member = members.get(number)?;
@@ -1119,6 +1127,21 @@ pub(super) fn may_fail(expression: &Expression) -> bool {
                 | Expression::Subquery(_)
         )
     })
+}
+
+/// The column, by slot, that a condition says has one value.
+fn given_column(condition: &Expression) -> Option<usize> {
+    let Expression::Comparison { operator: ComparisonOperator::Equal, left, right, .. } = condition else {
+        return None;
+    };
+    match (left.as_ref(), right.as_ref()) {
+        (Expression::Column(slot), value) | (value, Expression::Column(slot))
+            if value.is_row_independent() =>
+        {
+            Some(*slot)
+        }
+        _ => None,
+    }
 }
 
 /// What the queries of a condition cost for each row, as far as that is known.

@@ -82,3 +82,6 @@ select first 5 o_orderkey, o_orderdate from orders order by o_orderkey, o_orderd
 select count(*), count(n_name) from customer left join nation on n_nationkey = c_nationkey join orders on o_custkey = c_custkey where o_orderkey = 7;
 select count(*), count(n_name), count(r_name) from orders join customer on c_custkey = o_custkey left join nation on n_nationkey = c_nationkey left join region on r_regionkey = n_regionkey where o_orderkey < 20;
 select first 10 o_orderkey, c_name from orders left join customer on c_custkey = o_custkey order by o_orderkey;
+
+-- Columns that are given the same value leave no fewer rows by being equal to each other.
+select count(*) from nation join supplier on s_nationkey = n_nationkey join lineitem on l_suppkey = s_suppkey where n_nationkey = 3;
