@@ -133,7 +133,7 @@ impl Cursor {
         self.batch.len().saturating_sub(self.place)
     }
 
-    /// The next rows by columns, if they are at hand so: [`Operator::next_columns`].
+    /// The next rows by columns, if they are at hand so; else [`Cursor::next`] gives them.
     ///
     /// # Errors
     /// As [`Cursor::next`].
