@@ -226,8 +226,10 @@ impl Pushing {
 
     /// So many rows have come: gives false if they are more than were asked for.
     pub(super) fn count_rows(&mut self, rows: usize) -> bool {
-        let left = self.fetches.front_mut();
-        left.and_then(|left| Some(*left = left.checked_sub(rows)?)).is_some()
+        let Some(left) = self.fetches.front_mut() else { return false };
+        let rest = left.checked_sub(rows);
+        *left = rest.unwrap_or(*left);
+        rest.is_some()
     }
 
     /// Bytes of what came before its row.
