@@ -383,6 +383,8 @@ impl Chain {
                 }
             }
             ToOrigin::Close { .. } => self.origin = None,
+            // The session never ends.
+            ToOrigin::Outcome { .. } => {}
         }
         self.collect();
         true

@@ -23,7 +23,7 @@ fn one(connection: &Connection, sql: &str) -> Vec<Value> {
 
 fn number(connection: &Connection, sql: &str) -> i64 {
     match one(connection, sql).as_slice() {
-        [Value::Integer { unscaled, .. }] => i64::try_from(*unscaled).unwrap(),
+        [Value::Integer { unscaled, .. }] => *unscaled,
         other => panic!("{other:?}"),
     }
 }
