@@ -14,15 +14,32 @@ use farbird_types::{Error, Result, isc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
-
-use crate::server::Shared;
 
 /// Bytes that may wait for a client that does not read; with more the connection is given up.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 /// How long a client may take nothing.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where and how the server listens for second connections.
+#[derive(Clone)]
+pub(crate) struct EventsPort {
+    /// 0: any port.
+    port: u16,
+    /// How long a client may take to come.
+    patience: Duration,
+    /// The right to wait for a second connection, where all come to one port.
+    turn: Arc<Semaphore>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl EventsPort {
+    /// `stopping` turns true when the server is asked to stop.
+    pub(crate) fn new(port: u16, patience: Duration, stopping: watch::Receiver<bool>) -> EventsPort {
+        EventsPort { port, patience, turn: Arc::new(Semaphore::new(1)), stopping }
+    }
+}
 
 /// A second connection, which may still have to come. It is closed when this is dropped.
 pub(crate) struct Auxiliary {
@@ -43,17 +60,21 @@ impl Auxiliary {
     ///
     /// # Errors
     /// `isc_net_event_listen_err`.
-    pub(crate) fn offer(shared: &Shared, local: SocketAddr, peer: IpAddr) -> Result<(Auxiliary, SocketAddr)> {
+    pub(crate) fn offer(
+        port: &EventsPort,
+        local: SocketAddr,
+        peer: IpAddr,
+    ) -> Result<(Auxiliary, SocketAddr)> {
         let runtime = tokio::runtime::Handle::current();
-        let patience = shared.config.login_timeout;
-        let turn = match shared.config.events_port {
+        let EventsPort { port, patience, turn, stopping } = port.clone();
+        let turn = match port {
             0 => None,
             _ => {
-                let turn = timeout(patience, Arc::clone(&shared.events_port).acquire_owned());
+                let turn = timeout(patience, turn.acquire_owned());
                 Some(runtime.block_on(turn).map_err(|_| listen_error("the port for events is in use"))?)
             }
         };
-        let listener = TcpListener::bind(SocketAddr::new(local.ip(), shared.config.events_port));
+        let listener = TcpListener::bind(SocketAddr::new(local.ip(), port));
         let (listener, address) = listener
             .and_then(|listener| {
                 let address = listener.local_addr()?;
@@ -63,13 +84,7 @@ impl Auxiliary {
             .map_err(|error| listen_error(&error.to_string()))?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let packets = Packets { sender, waiting: Arc::default() };
-        let awaited = Awaited {
-            listener,
-            peer,
-            patience,
-            turn: turn.and_then(|turn| turn.ok()),
-            stopping: shared.stopping.clone(),
-        };
+        let awaited = Awaited { listener, peer, patience, turn: turn.and_then(|turn| turn.ok()), stopping };
         runtime.spawn(serve(awaited, receiver, Arc::clone(&packets.waiting)));
         Ok((Auxiliary { packets }, address))
     }

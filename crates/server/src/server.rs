@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::auxiliary::EventsPort;
 use crate::config::Config;
 use crate::connection;
 use crate::farlink::{Desk, Farlink};
@@ -32,8 +33,8 @@ pub(crate) struct Shared {
     /// What origins of farlinks in this process say of their connections.
     pub(crate) farlink: Arc<Desk>,
     pub(crate) login_work: Arc<Semaphore>,
-    /// The right to wait for a second connection, where all come to one port.
-    pub(crate) events_port: Arc<Semaphore>,
+    /// Where clients make their second connections.
+    pub(crate) events_port: EventsPort,
     /// Threads that wait for their clients' next requests.
     pub(crate) waiting_threads: WaitingThreads,
     /// Backups and restores that run.
@@ -118,6 +119,7 @@ impl Server {
         let local_address =
             listener.local_addr().map_err(|source| StartError::Listen { address: config.listen, source })?;
         let (stop, stopping) = watch::channel(false);
+        let events_port = EventsPort::new(config.events_port, config.login_timeout, stopping.clone());
         let shared = Arc::new(Shared {
             config,
             engine,
@@ -126,7 +128,7 @@ impl Server {
             throttle: Throttle::default(),
             farlink: Arc::default(),
             login_work: Arc::new(Semaphore::new(LOGINS_AT_ONCE)),
-            events_port: Arc::new(Semaphore::new(1)),
+            events_port,
             waiting_threads: WaitingThreads::new(),
             services: RunningServices::new(),
             stopping,

@@ -34,7 +34,7 @@ impl Session {
         self.events = None;
         let no_socket = || Error::new(isc::NET_EVENT_LISTEN_ERR);
         let (local, peer) = self.output.addresses().ok_or_else(no_socket)?;
-        let (auxiliary, address) = Auxiliary::offer(&self.shared, local, peer.ip())?;
+        let (auxiliary, address) = Auxiliary::offer(&self.events_port, local, peer.ip())?;
         self.events = Some(Events { listener, auxiliary });
         Ok(Response { data: socket_address(address, self.line.is_macos), ..Response::success() })
     }

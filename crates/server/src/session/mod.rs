@@ -29,8 +29,6 @@ mod transactions;
 pub(crate) mod waiting;
 pub(crate) mod worker;
 
-use std::sync::Arc;
-
 use farbird_engine::attachment::Attachment;
 use farbird_types::{CharacterSet, Error, Result, isc};
 use farbird_wire::message::EncodeError;
@@ -38,8 +36,8 @@ use farbird_wire::packet::{Reply, Request, Response};
 use farbird_wire::status::StatusVector;
 use farbird_wire::xdr::DecodeError;
 
+use crate::auxiliary::EventsPort;
 use crate::connection_input::Taken;
-use crate::server::Shared;
 use events::Events;
 use objects::Objects;
 use output::Output;
@@ -57,7 +55,7 @@ pub(crate) struct ConnectionFacts {
 
 /// One attached database of a connection.
 pub(crate) struct Session {
-    shared: Arc<Shared>,
+    events_port: EventsPort,
     /// `None` once it is detached.
     attachment: Option<Attachment>,
     /// Why it is detached, if its client did not ask for that.
@@ -94,7 +92,7 @@ enum Answer {
 impl Session {
     /// A session over an attachment.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        events_port: EventsPort,
         attachment: Attachment,
         output: Output,
         lazy: bool,
@@ -104,7 +102,7 @@ impl Session {
     ) -> Session {
         let character_set = attachment.session().options.character_set;
         Session {
-            shared,
+            events_port,
             attachment: Some(attachment),
             ended: None,
             objects: Objects::default(),

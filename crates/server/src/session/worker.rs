@@ -624,8 +624,8 @@ impl Worker {
             is_macos: self.negotiated.is_macos,
         };
         let workers_max = self.shared.engine.budget().parallel_workers();
-        let shared = Arc::clone(&self.shared);
-        let session = Session::new(shared, attachment, output, lazy, inline, facts, is_ahead);
+        let events_port = self.shared.events_port.clone();
+        let session = Session::new(events_port, attachment, output, lazy, inline, facts, is_ahead);
         Ok((Stage::Database(Box::new(session)), parameters.warnings(workers_max)))
     }
 
