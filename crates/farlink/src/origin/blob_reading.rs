@@ -43,6 +43,8 @@ pub(super) struct BlobReading {
     /// op_get_segment packets under way.
     pub(super) reads: usize,
     pub(super) is_ended: bool,
+    /// Whether its opening has been sent. Until then its transaction's handle may name an earlier one, whose end waits as well.
+    pub(super) is_sent: bool,
     pub(super) is_paused: bool,
     /// Bytes of contents before what comes next.
     pub(super) offset: u32,
@@ -64,6 +66,7 @@ impl BlobReading {
             has_told_facts: false,
             reads: 0,
             is_ended: false,
+            is_sent: false,
             is_paused: false,
             offset: 0,
             begun: Vec::new(),
@@ -84,6 +87,12 @@ impl BlobReading {
     /// One that a row names.
     pub(super) fn of_row(transaction: u16, blob: u64, bytes_max: u32) -> BlobReading {
         BlobReading::new(transaction, blob, Some(bytes_max), i64::from(bytes_max) + i64::from(SEGMENTS_BYTES))
+    }
+
+    /// Whether it is being read in the transaction that has this handle now. What has not been sent waits behind the requests that
+    /// are: if one of them ends that transaction, it belongs to the next with the same handle.
+    pub(super) fn is_in(&self, transaction: u16) -> bool {
+        self.is_sent && self.transaction == transaction
     }
 
     pub(super) fn credit(&mut self, bytes: u32) {

@@ -19,15 +19,19 @@ impl Conversation {
     /// Opens a BLOB for the edge.
     pub(super) fn open_blob(&mut self, id: RequestId, cursor: Cursor, request: &Request, named: Named) {
         let key = BlobKey { cursor, number: 0 };
+        if let Some(reading) = self.blobs.get_mut(&key) {
+            reading.is_sent = true;
+        }
         self.transmit(request, named, Purpose::Blob(key, BlobStep::OpenFor(id)));
     }
 
     /// Opens a BLOB that a row names.
-    pub(super) fn read_blob(&mut self, key: BlobKey, reading: BlobReading) {
+    pub(super) fn read_blob(&mut self, key: BlobKey, mut reading: BlobReading) {
         let Some(transaction) = self.objects.at_server(reading.transaction) else {
             return self.blob_of_row(key, None);
         };
         let open = OpenBlob { bpb: Vec::new(), transaction, blob: BlobId(reading.blob) };
+        reading.is_sent = true;
         self.blobs.insert(key, reading);
         self.transmit(&Request::OpenBlob2(open), Named::default(), Purpose::Blob(key, BlobStep::Open));
     }
@@ -182,18 +186,18 @@ impl Conversation {
 
     /// The transaction is being ended: the server's handles of its BLOBs may name others soon.
     pub(super) fn pause_blobs(&mut self, transaction: u16) {
-        for reading in self.blobs.values_mut().filter(|reading| reading.transaction == transaction) {
+        for reading in self.blobs.values_mut().filter(|reading| reading.is_in(transaction)) {
             reading.is_paused = true;
         }
     }
 
     pub(super) fn resume_blobs(&mut self, transaction: u16) {
-        for reading in self.blobs.values_mut().filter(|reading| reading.transaction == transaction) {
+        for reading in self.blobs.values_mut().filter(|reading| reading.is_in(transaction)) {
             reading.is_paused = false;
         }
     }
 
     pub(super) fn drop_blobs(&mut self, transaction: u16) {
-        self.blobs.retain(|_, reading| reading.transaction != transaction);
+        self.blobs.retain(|_, reading| !reading.is_in(transaction));
     }
 }

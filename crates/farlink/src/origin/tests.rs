@@ -10,7 +10,7 @@ use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{Choice, UserIdentification, offers};
 use farbird_wire::packet::{
     AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, FetchResponse,
-    Information, Reply, Request, Response, StatementText, encode_fetch_row,
+    Information, OpenBlob, Reply, Request, Response, StatementText, encode_fetch_row,
 };
 use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement};
 use farbird_wire::status::StatusVector;
@@ -217,6 +217,28 @@ fn rows_leave_when_their_own_blobs_are_read() {
     let first = rows(10);
     assert!(first > 0 && first <= 10, "{first} rows after 10 BLOBs");
     assert_eq!(first + rows(10), 20);
+}
+
+/// The edge gives a handle again as soon as it has answered the end of a transaction, which may not have left here.
+#[test]
+fn a_blob_is_read_though_a_transaction_with_the_same_handle_ends_before() {
+    for end in [Request::Rollback(Handle(1)), Request::Commit(Handle(1))] {
+        let mut played = Played::new();
+        played.quiet(1, &begin());
+        played.quiet(0, &end);
+        played.quiet(1, &begin());
+        let open = OpenBlob { bpb: Vec::new(), transaction: Handle(1), blob: BlobId(7) };
+        let packet = packet(&Request::OpenBlob2(open));
+        played.ask(Ask::OpenBlob { id: RequestId(2), cursor: Cursor(1), packet, credit: 1_000_000 });
+        assert_eq!(played.asked().len(), 1, "all the others wait for the handle of the first");
+        for handle in [10, 0, 11, 20] {
+            played.answer(&Reply::Response(Response::object(Handle(handle))));
+        }
+        let asked = played.asked();
+        let is_read =
+            matches!(asked.last(), Some(Request::GetSegment(segment)) if segment.blob == Handle(20));
+        assert!(is_read, "{asked:?}");
+    }
 }
 
 #[test]

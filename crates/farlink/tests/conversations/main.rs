@@ -28,11 +28,17 @@ proptest! {
 }
 
 /// Inputs that have found something.
-const SEEDS: [&[u8]; 1] = [
+const SEEDS: [&[u8]; 2] = [
     // A BLOB that cannot be read any further, and requests behind it.
     &[
         0, 0, 48, 168, 0, 221, 171, 0, 128, 90, 19, 0, 167, 47, 30, 0, 30, 0, 39, 75, 0, 215, 91, 24, 0, 12,
         0, 0, 126, 0, 43, 103,
+    ],
+    // A BLOB of a transaction whose handle was another's, the end of which is still to be sent.
+    &[
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        47, 0, 0, 0, 0, 210, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 47, 0, 99, 193, 0, 0, 0, 0, 99, 99, 0, 99, 210,
+        0, 0, 0, 47, 0, 210, 53, 0, 0, 211, 211,
     ],
 ];
 
