@@ -95,12 +95,23 @@ struct Server {
     owed: VecDeque<Request>,
     statements: Vec<Option<AtServer>>,
     made: u16,
+    /// Handles of what is open: a server refuses to end what is of another kind.
+    transactions: BTreeSet<u16>,
+    blobs: BTreeSet<u16>,
 }
 
 impl Server {
     fn new(version: ProtocolVersion) -> Server {
         let decoder = RequestDecoder::new(DecoderLimits::default());
-        Server { decoder, version, owed: VecDeque::new(), statements: Vec::new(), made: 0 }
+        Server {
+            decoder,
+            version,
+            owed: VecDeque::new(),
+            statements: Vec::new(),
+            made: 0,
+            transactions: BTreeSet::new(),
+            blobs: BTreeSet::new(),
+        }
     }
 
     /// Takes what the origin sends; gives false if it cannot be read.
@@ -170,11 +181,19 @@ impl Server {
                 }
                 Reply::Response(Response::error(&Error::new(isc::DEADLOCK)))
             }
-            Request::StartTransaction { .. } | Request::OpenBlob2(_) => {
-                Reply::Response(Response::object(self.make()))
+            Request::StartTransaction { .. } => {
+                let made = self.make();
+                self.transactions.insert(made.0);
+                Reply::Response(Response::object(made))
+            }
+            Request::OpenBlob2(_) => {
+                let made = self.make();
+                self.blobs.insert(made.0);
+                Reply::Response(Response::object(made))
             }
             Request::CreateBlob2(_) => {
                 let made = self.make();
+                self.blobs.insert(made.0);
                 Reply::Response(Response { blob: BlobId(u64::from(made.0)), ..Response::object(made) })
             }
             Request::Prepare(text) => {
@@ -202,6 +221,17 @@ impl Server {
             Request::Fetch(fetch) => {
                 self.rows(fetch, &mut out);
                 return out;
+            }
+            Request::Commit(handle) | Request::Rollback(handle) if !self.transactions.remove(&handle.0) => {
+                Reply::Response(Response::error(&Error::new(isc::BAD_TRANS_HANDLE)))
+            }
+            Request::CloseBlob(handle) if !self.blobs.remove(&handle.0) => {
+                Reply::Response(Response::error(&Error::new(isc::BAD_SEGSTR_HANDLE)))
+            }
+            Request::FreeStatement { statement, .. }
+                if !(1_000..self.next_statement()).contains(&statement.0) =>
+            {
+                Reply::Response(Response::error(&Error::new(isc::BAD_STMT_HANDLE)))
             }
             Request::FreeStatement { statement, option } => {
                 if let Some(statement) = self.statement(*statement) {
