@@ -9,6 +9,7 @@ mod bindings;
 mod blobs;
 mod column_fetches;
 mod counters;
+mod events;
 mod fairness;
 mod files;
 mod inline_blobs;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use farbird_types::{BlobId, Value, isc};
-use farbird_wire::packet::{QueueEvents, Request, Slice, Transact};
+use farbird_wire::packet::{Request, Slice, Transact};
 use farbird_wire::protocol::Handle;
 use farbird_wire::slice::SliceElements;
 
@@ -61,8 +61,6 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
     let blr = vec![5, 2, 255, 76];
     // SDL: version 1, struct of one blr_long, relation T, field F, loop over 1..1, element.
     let sdl = vec![1, 6, 1, 8, 0, 2, 1, b'T', 4, 1, b'F', 36, 0, 9, 1, 35, 0, 1, 8, 0, 255];
-    let events =
-        QueueEvents { database: Handle::NONE, epb: vec![1, 1, b'E', 0, 0, 0, 0], ast: 0, argument: 0, id: 1 };
     let requests = [
         Request::Compile { database: Handle::NONE, blr: blr.clone() },
         Request::Transact(Transact { database: Handle::NONE, transaction, blr, message: None }),
@@ -75,9 +73,6 @@ fn operations_that_are_not_built_leave_the_connection_usable() {
             parameters: Vec::new(),
             elements: SliceElements::empty(),
         }),
-        Request::QueueEvents(events),
-        Request::CancelEvents { database: Handle::NONE, id: 1 },
-        Request::ConnectRequest { kind: 1, database: Handle::NONE, partner: 0 },
         Request::PrepareTransaction(transaction),
         Request::PrepareTransaction2 { transaction, message: b"note".to_vec() },
         Request::Reconnect { database: Handle::NONE, transaction_id: vec![1, 0, 0, 0] },
