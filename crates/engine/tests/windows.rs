@@ -298,3 +298,30 @@ fn rows_before_the_first_frame_that_fails_come() {
     rows.reset(1);
     session.attachment().fetch(cursor, 1, &mut rows).expect_err("a division by zero");
 }
+
+/// BLOBs of equal contents are one partition, whether they are columns or chosen among columns.
+#[test]
+fn partitions_of_blobs_go_by_their_contents() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int, a blob sub_type text, b blob sub_type text)");
+    session.commit();
+    for id in 0..100 {
+        let (a, b) = if id % 2 == 0 { ("null", "'even'") } else { ("'odd'", "null") };
+        session.execute(&format!("insert into t values ({id}, {a}, {b})"));
+    }
+    for (chosen, count) in [
+        ("coalesce(a, b)", 50),
+        ("iif(mod(id, 2) = 0, b, a)", 50),
+        ("case when id < 200 then coalesce(b, a) end", 50),
+        ("a", 50),
+        ("case when id < 0 then a end", 100),
+    ] {
+        for rows in [100, 10] {
+            let sql = format!(
+                "select min(c), max(c) from (select count(*) over (partition by {chosen}) c from t where id < {rows})"
+            );
+            let expected = count * rows / 100;
+            assert_eq!(session.rows(&sql), [format!("{expected}|{expected}")], "{chosen}, {rows} rows");
+        }
+    }
+}

@@ -8,6 +8,7 @@ use std::thread;
 
 use farbird_session::Interrupt;
 use farbird_types::{Error, Result};
+use parking_lot::Mutex;
 
 /// Elements that are sorted in one go: a few milliseconds.
 const RUN_LENGTH: usize = 1 << 13;
@@ -65,7 +66,7 @@ pub(crate) fn sort_by_threads<T: Copy + Send + Sync>(
     }
     let compare = &compare;
     let jobs = items.chunks_mut(length).map(|run| move || sort_by(run, compare, interrupt));
-    at_once(jobs.collect())?;
+    at_once(jobs.collect(), helping)?;
     let mut spare = items.to_vec();
     while length < items.len() {
         let mut jobs = Vec::new();
@@ -84,20 +85,29 @@ pub(crate) fn sort_by_threads<T: Copy + Send + Sync>(
                 });
             }
         }
-        at_once(jobs)?;
+        at_once(jobs, helping)?;
         items.copy_from_slice(&spare);
         length *= 2;
     }
     Ok(())
 }
 
-/// Does jobs at the same time, the first one in this thread.
-fn at_once(jobs: Vec<impl FnOnce() -> Result<()> + Send>) -> Result<()> {
-    let mut jobs = jobs.into_iter();
-    let Some(first) = jobs.next() else { return Ok(()) };
+/// Does jobs at the same time, by so many threads beside this one at most, by fewer if no more can be had.
+fn at_once(jobs: Vec<impl FnOnce() -> Result<()> + Send>, helping: usize) -> Result<()> {
+    let helping = helping.min(jobs.len().saturating_sub(1));
+    let jobs = Mutex::new(jobs.into_iter());
+    let do_jobs = || {
+        let next = || jobs.lock().next();
+        while let Some(job) = next() {
+            job()?;
+        }
+        Ok(())
+    };
     thread::scope(|scope| {
-        let others: Vec<_> = jobs.map(|job| scope.spawn(job)).collect();
-        let mut result = first();
+        let spawn =
+            |_| thread::Builder::new().name("statement-helper".to_owned()).spawn_scoped(scope, do_jobs);
+        let others: Vec<_> = (0..helping).map_while(|number| spawn(number).ok()).collect();
+        let mut result = do_jobs();
         for other in others {
             let ended = || Err(Error::internal("a thread that sorts has ended before its work"));
             result = result.and(other.join().unwrap_or_else(|_| ended()));

@@ -110,15 +110,19 @@ impl SortKeys {
         blobs: &mut BlobKeys,
         context: &mut ExecutionContext<'_>,
     ) -> Result<KeyBytes> {
-        let has_blobs = |part: &Part| match part.value.expression() {
-            Expression::Column(position) => match rows.column(*position) {
-                Some(Column::Values(values)) => values.iter().any(|value| matches!(value, Value::Blob(_))),
-                _ => false,
-            },
-            // What they are is known when they are computed.
-            _ => !is_for_any_thread(part.value.expression()),
+        let has_blobs = |column: Option<&Column>| match column {
+            Some(Column::Values(values)) => values.iter().any(|value| matches!(value, Value::Blob(_))),
+            _ => false,
         };
-        if self.parts.iter().any(has_blobs) {
+        let may_be_blobs = |part: &Part| match part.value.expression() {
+            Expression::Column(position) => has_blobs(rows.column(*position)),
+            // What they are is known when they are computed, but for those that only choose among columns.
+            _ => {
+                !is_for_any_thread(part.value.expression())
+                    || part.value.columns().iter().any(|position| has_blobs(rows.column(*position)))
+            }
+        };
+        if self.parts.iter().any(may_be_blobs) {
             self.by_rows(rows, Some(blobs), context)
         } else {
             self.of(rows, context)

@@ -14,7 +14,7 @@ use farbird_types::{Error, Result, isc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 /// Bytes that may wait for a client that does not read; with more the connection is given up.
@@ -41,9 +41,11 @@ impl EventsPort {
     }
 }
 
-/// A second connection, which may still have to come. It is closed when this is dropped.
+/// A second connection, which may still have to come. It is closed, or no longer awaited, when this is dropped.
 pub(crate) struct Auxiliary {
     packets: Packets,
+    /// Told when this is dropped.
+    _end: oneshot::Sender<()>,
 }
 
 /// The way to a second connection.
@@ -66,12 +68,18 @@ impl Auxiliary {
         peer: IpAddr,
     ) -> Result<(Auxiliary, SocketAddr)> {
         let runtime = tokio::runtime::Handle::current();
-        let EventsPort { port, patience, turn, stopping } = port.clone();
+        let EventsPort { port, patience, turn, mut stopping } = port.clone();
         let turn = match port {
             0 => None,
             _ => {
-                let turn = timeout(patience, turn.acquire_owned());
-                Some(runtime.block_on(turn).map_err(|_| listen_error("the port for events is in use"))?)
+                let turn = async {
+                    tokio::select! {
+                        turn = timeout(patience, turn.acquire_owned()) => turn.ok()?.ok(),
+                        _ = stopping.wait_for(|stopping| *stopping) => None,
+                    }
+                };
+                let turn = runtime.block_on(turn);
+                Some(turn.ok_or_else(|| listen_error("the port for events is in use"))?)
             }
         };
         let listener = TcpListener::bind(SocketAddr::new(local.ip(), port));
@@ -83,15 +91,17 @@ impl Auxiliary {
             })
             .map_err(|error| listen_error(&error.to_string()))?;
         let (sender, receiver) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
         let packets = Packets { sender, waiting: Arc::default() };
-        let awaited = Awaited { listener, peer, patience, turn: turn.and_then(|turn| turn.ok()), stopping };
+        let awaited = Awaited { listener, peer, patience, turn, ended, stopping };
         runtime.spawn(serve(awaited, receiver, Arc::clone(&packets.waiting)));
-        Ok((Auxiliary { packets }, address))
+        Ok((Auxiliary { packets, _end: end }, address))
     }
 
-    /// Whether it has ended, or the client has not come in time.
+    /// Whether it has ended, the client has not come in time, or does not read: what it is told waits here meanwhile.
     pub(crate) fn is_over(&self) -> bool {
-        self.packets.sender.is_closed()
+        let waiting = self.packets.waiting.load(Ordering::Relaxed);
+        self.packets.sender.is_closed() || waiting > WAITING_BYTES_MAX
     }
 
     pub(crate) fn packets(&self) -> Packets {
@@ -115,11 +125,12 @@ struct Awaited {
     patience: Duration,
     /// The right to use the port, if there is one for all.
     turn: Option<OwnedSemaphorePermit>,
+    ended: oneshot::Receiver<()>,
     stopping: watch::Receiver<bool>,
 }
 
 async fn serve(awaited: Awaited, packets: UnboundedReceiver<Vec<u8>>, waiting: Arc<AtomicUsize>) {
-    let Awaited { listener, peer, patience, turn, mut stopping } = awaited;
+    let Awaited { listener, peer, patience, turn, ended, mut stopping } = awaited;
     let work = async {
         let accepted = match tokio::net::TcpListener::from_std(listener) {
             Ok(listener) => timeout(patience, accept_from(&listener, peer)).await,
@@ -134,6 +145,8 @@ async fn serve(awaited: Awaited, packets: UnboundedReceiver<Vec<u8>>, waiting: A
     };
     tokio::select! {
         () = work => {}
+        // Nothing is ever sent: the other end is dropped.
+        _ = ended => {}
         _ = stopping.wait_for(|stopping| *stopping) => {}
     }
 }

@@ -59,7 +59,7 @@ pub(crate) mod meta {
     /// BLOB that a dropped relation owned: removed with it; relation, blob; no value.
     pub(crate) const DROPPED_BLOB: &[u8] = b"dropped blob/";
 
-    /// Name of a commit ([`crate::named_commits`]): commit; 16 bytes.
+    /// Name of a commit ([`crate::named_commits`]): commit; 16 bytes, and one more if a part of it is decided behind it.
     pub(crate) const NAMED_COMMIT: &[u8] = b"named commit/";
 
     /// No name of this commit or an earlier one is sure to be there: 8 bytes, little-endian.

@@ -17,9 +17,20 @@ use crate::{CommitNumber, Result, StoreError};
 /// moment later.
 const ABANDONED_MAX: usize = 10_000;
 
+/// Behind the name of a commit of which a part is decided behind it.
+const GOES_ON: u8 = 1;
+
 /// The name of a commit: random, so that nobody can guess it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CommitName(pub [u8; 16]);
+
+/// What a transaction writes with its commit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedCommit {
+    pub(crate) name: CommitName,
+    /// Whether all that belongs to the commit is on the disk if the name is.
+    pub(crate) tells_all: bool,
+}
 
 /// What became of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +39,8 @@ pub enum CommitOutcome {
     Committed,
     /// It has not happened and will not.
     NotCommitted,
-    /// So many have been named since that nobody can tell; or the commits that the asker knows are not this database's.
+    /// It is on the disk, and what else belongs to it may be or not; or so many have been named since that nobody can tell; or the
+    /// commits that the asker knows are not this database's.
     Unknown,
 }
 
@@ -65,12 +77,20 @@ impl NamedCommits {
     ///
     /// # Errors
     /// [`StoreError::Abandoned`].
-    pub(crate) fn write(&self, number: CommitNumber, name: CommitName, batch: &mut WriteBatch) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        number: CommitNumber,
+        commit: NamedCommit,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let NamedCommit { name, tells_all } = commit;
         let mut state = self.state.lock();
         if state.abandoned.contains(&name) {
             return Err(StoreError::Abandoned);
         }
-        batch.put(Space::Meta, meta::named_commit(number), name.0.to_vec());
+        let mut value = name.0.to_vec();
+        value.extend((!tells_all).then_some(GOES_ON));
+        batch.put(Space::Meta, meta::named_commit(number), value);
         state.kept.push_back(number);
         while state.kept.len() > self.kept_max {
             let Some(oldest) = state.kept.pop_front() else { break };
@@ -90,8 +110,9 @@ impl NamedCommits {
         name: CommitName,
         since: CommitNumber,
     ) -> Result<CommitOutcome> {
-        if stored(snapshot)?.iter().any(|(_, known)| *known == name.0) {
-            return Ok(CommitOutcome::Committed);
+        let stored = stored(snapshot)?;
+        if let Some(rest) = stored.iter().find_map(|(_, known)| known.strip_prefix(&name.0)) {
+            return Ok(if rest.is_empty() { CommitOutcome::Committed } else { CommitOutcome::Unknown });
         }
         if since > last || since < self.state.lock().forgotten {
             return Ok(CommitOutcome::Unknown);

@@ -53,6 +53,11 @@ impl PostedEvents {
         });
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// How often each name was posted.
     pub(crate) fn counts(&self) -> Vec<(Arc<str>, u32)> {
         let count =

@@ -35,7 +35,7 @@ fn a_name_is_there_if_and_only_if_its_commit_is() {
     let store = on_memory(&substrate);
     let transaction = begin(&store, SNAPSHOT);
     insert(&transaction, &layout, 1, "one");
-    transaction.name_commit(Some(name(1))).expect("name");
+    transaction.name_commit(name(1)).expect("name");
     let open = Arc::new(substrate.after_crash());
     transaction.commit().expect("commit");
     let closed = Arc::new(substrate.after_crash());
@@ -53,7 +53,7 @@ fn what_was_told_not_to_have_happened_never_does() {
     let layout = layout();
     let transaction = begin(&store, SNAPSHOT);
     insert(&transaction, &layout, 1, "one");
-    transaction.name_commit(Some(name(1))).expect("name");
+    transaction.name_commit(name(1)).expect("name");
     assert_eq!(outcome(&store, 1, 0), CommitOutcome::NotCommitted);
     let refused = transaction.commit_with(|_| ()).expect_err("given up");
     assert!(matches!(refused, StoreError::Abandoned), "{refused}");
@@ -64,7 +64,7 @@ fn what_was_told_not_to_have_happened_never_does() {
     // Others are not concerned.
     let transaction = begin(&store, SNAPSHOT);
     insert(&transaction, &layout, 1, "one");
-    transaction.name_commit(Some(name(2))).expect("name");
+    transaction.name_commit(name(2)).expect("name");
     transaction.commit().expect("commit");
     assert_eq!(outcome(&store, 2, 0), CommitOutcome::Committed);
 }
@@ -76,12 +76,50 @@ fn a_name_is_for_one_commit() {
     let layout = layout();
     let transaction = begin(&store, SNAPSHOT);
     insert(&transaction, &layout, 1, "one");
-    transaction.name_commit(Some(name(1))).expect("name");
+    transaction.name_commit(name(1)).expect("name");
     transaction.commit_retaining().expect("commit");
     assert_eq!(outcome(&store, 1, 0), CommitOutcome::Committed);
     insert(&transaction, &layout, 2, "two");
     transaction.commit().expect("a name that was used is not used again");
     assert_eq!(count(&store), 2);
+    assert_eq!(outcome(&store, 1, 0), CommitOutcome::Committed);
+}
+
+/// Of what is decided behind a commit its name does not tell; and it is refused like any other when it was told not to happen.
+#[test]
+fn nobody_can_tell_what_is_decided_behind_a_commit() {
+    let substrate = Arc::new(MemorySubstrate::new());
+    let store = on_memory(&substrate);
+    for (number, changes) in [(1, true), (2, false)] {
+        let transaction = begin(&store, SNAPSHOT);
+        if changes {
+            insert(&transaction, &layout(), 1, "one");
+        }
+        transaction.name_commit(name(number)).expect("name");
+        transaction.goes_on_behind_commit().expect("marked");
+        transaction.commit().expect("commit");
+        assert_eq!(outcome(&store, number, 0), CommitOutcome::Unknown);
+        assert_eq!(
+            outcome(&on_memory(&Arc::new(substrate.after_crash())), number, 0),
+            CommitOutcome::Unknown
+        );
+    }
+    let transaction = begin(&store, SNAPSHOT);
+    transaction.name_commit(name(3)).expect("name");
+    transaction.goes_on_behind_commit().expect("marked");
+    assert_eq!(outcome(&store, 3, 0), CommitOutcome::NotCommitted);
+    let refused = transaction.commit_with(|_| ()).expect_err("given up");
+    assert!(matches!(refused, StoreError::Abandoned), "{refused}");
+}
+
+/// Others have been told of what a transaction posts: it has been committed.
+#[test]
+fn a_commit_that_only_posts_events_leaves_its_name() {
+    let store = memory_store();
+    let transaction = begin(&store, SNAPSHOT);
+    transaction.name_commit(name(1)).expect("name");
+    assert!(transaction.post_event("A").expect("posted"));
+    transaction.commit().expect("commit");
     assert_eq!(outcome(&store, 1, 0), CommitOutcome::Committed);
 }
 
@@ -93,7 +131,7 @@ fn old_names_go_and_then_nobody_can_tell() {
     for number in 1..=KEPT + 10 {
         let transaction = begin(&store, SNAPSHOT);
         insert(&transaction, &layout, i64::try_from(number).expect("small"), "row");
-        transaction.name_commit(Some(name(number))).expect("name");
+        transaction.name_commit(name(number)).expect("name");
         transaction.commit().expect("commit");
     }
     for store in [&store, &on_memory(&Arc::new(substrate.after_crash()))] {
@@ -117,7 +155,7 @@ fn asking_meanwhile_is_answered_by_what_becomes_true() {
     for number in 1..=300_u64 {
         let transaction = begin(&store, SNAPSHOT);
         insert(&transaction, &layout, i64::try_from(number).expect("small"), "row");
-        transaction.name_commit(Some(name(number))).expect("name");
+        transaction.name_commit(name(number)).expect("name");
         let before = count(&store);
         let (committed, outcome) = std::thread::scope(|scope| {
             let asking = scope.spawn(|| outcome(&store, number, 0));

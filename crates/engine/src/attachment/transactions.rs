@@ -137,8 +137,7 @@ impl Attachment {
         self.forget_blobs_of(handle);
         let Transaction { store, catalog, .. } = self.transaction(handle)?;
         if users.is_some() {
-            // What becomes of the users is decided behind the commit: its name alone would not tell.
-            store.name_commit(None).map_err(|error| self.database().status(error))?;
+            store.goes_on_behind_commit().map_err(|error| self.database().status(error))?;
         }
         let id = store.id().0;
         let publish = catalog::publication(self.database(), &catalog.lock().changes);
@@ -156,7 +155,7 @@ impl Attachment {
     /// `isc_bad_trans_handle`.
     pub fn name_commit(&self, handle: TransactionHandle, name: CommitName) -> Result<()> {
         let store = &self.transaction(handle)?.store;
-        store.name_commit(Some(name)).map_err(|error| self.database().status(error))
+        store.name_commit(name).map_err(|error| self.database().status(error))
     }
 
     /// Commits and goes on with the same snapshot.
@@ -169,7 +168,7 @@ impl Attachment {
         let database = Arc::clone(self.database());
         let users = slot.transaction.prepare_users(&database)?;
         if users.is_some() {
-            slot.transaction.store.name_commit(None).map_err(|error| database.status(error))?;
+            slot.transaction.store.goes_on_behind_commit().map_err(|error| database.status(error))?;
         }
         let old_id = slot.transaction.store.id().0;
         let changes = std::mem::take(&mut slot.transaction.catalog.lock().changes);

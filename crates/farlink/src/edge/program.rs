@@ -165,7 +165,9 @@ impl Program {
     /// When something is to be done by itself, if anything is: then [`Program::wake`] is to be called.
     pub fn wake_at(&self) -> Option<Duration> {
         let held = self.held.as_ref().map(|held| held.until);
-        let ahead = self.login.ahead.as_ref().map(|ahead| ahead.until);
+        // One that is being taken is left or used when the answer comes.
+        let ahead = self.login.ahead.as_ref().filter(|_| self.login.attaching.is_none());
+        let ahead = ahead.map(|ahead| ahead.until);
         held.into_iter().chain(ahead).min()
     }
 

@@ -204,14 +204,15 @@ impl Session {
     /// Tells what became of a commit of an earlier session.
     fn tell_outcome(self: &Arc<Session>, channel: Channel, file: Vec<u8>, guid: String, commit: NamedCommit) {
         let under_way = self.outcomes.fetch_add(1, Ordering::Relaxed);
-        let session = self.clone();
         let knowledge = self.shared.options.knowledge.clone().filter(|_| under_way < OUTCOMES_MAX);
+        let Some(knowledge) = knowledge else {
+            self.outcomes.fetch_sub(1, Ordering::Relaxed);
+            return self.send(vec![ToEdge::Outcome { channel, outcome: CommitOutcome::Unknown }]);
+        };
+        let session = self.clone();
         // It may open a database: not for an I/O thread.
         tokio::task::spawn_blocking(move || {
-            let outcome = match knowledge {
-                Some(knowledge) => knowledge.commit_outcome(&file, &guid, commit),
-                None => CommitOutcome::Unknown,
-            };
+            let outcome = knowledge.commit_outcome(&file, &guid, commit);
             tracing::info!("{}: a commit whose answer was lost: {outcome:?}", session.name);
             session.send(vec![ToEdge::Outcome { channel, outcome }]);
             session.outcomes.fetch_sub(1, Ordering::Relaxed);

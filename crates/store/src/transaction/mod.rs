@@ -23,6 +23,7 @@ use crate::block::BLOCK_ROWS_MAX;
 use crate::committed::{EVERY_COMMIT, OwnVisibility, Visibility};
 use crate::identifiers::{IdMap, IdSet};
 use crate::locks::{Levels, TouchedShards, Waiter};
+use crate::named_commits::NamedCommit;
 use crate::posted_events::PostedEvents;
 use crate::relation_statistics::Changed;
 use crate::store::{Inner, LayoutCheck};
@@ -100,7 +101,7 @@ pub(crate) struct Core {
     failures: u64,
     scratch: Scratch,
     /// The name of its commit.
-    name: Option<CommitName>,
+    name: Option<NamedCommit>,
     /// Whether its commit has failed: its changes are gone, and only rolling it back is left.
     has_failed: bool,
 }
@@ -512,13 +513,26 @@ impl Transaction {
         }
     }
 
-    /// Names its next commit, or takes the name from it: [`Store::commit_outcome`] tells what became of it. A commit that changes nothing
+    /// Names its next commit: [`Store::commit_outcome`] tells what became of it. A commit that changes nothing and posts no events
     /// leaves none.
     ///
     /// # Errors
     /// [`StoreError::TransactionEnded`].
-    pub fn name_commit(&self, name: Option<CommitName>) -> Result<()> {
-        self.core.lock().as_mut().ok_or(StoreError::TransactionEnded)?.name = name;
+    pub fn name_commit(&self, name: CommitName) -> Result<()> {
+        let name = NamedCommit { name, tells_all: true };
+        self.core.lock().as_mut().ok_or(StoreError::TransactionEnded)?.name = Some(name);
+        Ok(())
+    }
+
+    /// Something that belongs to its next commit is decided behind it: if that has a name, nobody can tell what became of it once it
+    /// is on the disk.
+    ///
+    /// # Errors
+    /// [`StoreError::TransactionEnded`].
+    pub fn goes_on_behind_commit(&self) -> Result<()> {
+        if let Some(name) = &mut self.core.lock().as_mut().ok_or(StoreError::TransactionEnded)?.name {
+            name.tells_all = false;
+        }
         Ok(())
     }
 
@@ -637,7 +651,10 @@ impl Transaction {
         if core.has_failed {
             return Err(StoreError::Reopened);
         }
-        let outcome = if core.has_changes() {
+        // What others are told of has happened as well as what is written.
+        let is_told = self.options.access == Access::ReadWrite && !core.events.is_empty();
+        let leaves_name = core.name.is_some_and(|name| is_told || !name.tells_all);
+        let outcome = if core.has_changes() || leaves_name {
             let changed = Changed::of_all(core);
             let is_catalog_changed = core.writes.has_catalog_changes();
             let prepared = CommitContent::take(core, inner).prepare();
