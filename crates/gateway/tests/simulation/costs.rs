@@ -95,6 +95,9 @@ const LINES: [Line; 21] = [
     ("insert and commit, 10 times", inserts, [20, 20]),
 ];
 
+/// What may cost one trip less the first time: the server's threads decide which of its rules is learnt first.
+const ONE_LESS: &str = "loop in a loop in a loop";
+
 #[test]
 fn each_thing_costs_so_many_trips() {
     let server = TestServer::start();
@@ -111,8 +114,10 @@ fn each_thing_costs_so_many_trips() {
             world.pass(Duration::from_secs(1));
             trips
         });
-        let is_right =
-            seen.iter().zip(expected).all(|(seen, expected)| (seen - f64::from(expected)).abs() < 0.01);
+        let is_right = seen.iter().zip(expected).enumerate().all(|(run, (seen, expected))| {
+            let least = if run == 0 && name == ONE_LESS { expected - 1 } else { expected };
+            (f64::from(least) - 0.01..f64::from(expected) + 0.01).contains(seen)
+        });
         println!("{name}: {seen:.2?}");
         if !is_right {
             wrong.push(format!("{name}: {seen:.2?} instead of {expected:?}"));
