@@ -43,7 +43,7 @@ fn in_one_transaction(connection: &Connection, statements: &[&str], commits: boo
     let transaction = connection.begin(&TransactionOptions::default()).unwrap();
     for statement in statements {
         // What fails is a part of what is tried.
-        let _ = connection.run(&transaction, *statement);
+        let _ = connection.run(&transaction, statement);
     }
     match commits {
         true => connection.commit(transaction).unwrap(),
