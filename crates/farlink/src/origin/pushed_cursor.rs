@@ -269,7 +269,8 @@ impl Pushing {
         version: farbird_wire::protocol::ProtocolVersion,
     ) {
         self.before_row.blobs.insert(blob.blob.0);
-        if blob.data.len() <= program_bytes as usize {
+        // Zero asks for none at all, not for empty ones: a driver that never asked does not look for one between two rows.
+        if program_bytes > 0 && blob.data.len() <= program_bytes as usize {
             blob.transaction = Handle(transaction);
             Reply::InlineBlob(blob).encode(version, &mut self.before_row.packets);
             return;
@@ -295,8 +296,7 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn inline_blobs_wait_for_their_row_wherever_the_bytes_are_cut() {
+    fn opened(inline_blob_bytes: u32) -> PushedCursor {
         let execute = Execute {
             statement: Handle(2),
             transaction: Handle(1),
@@ -305,25 +305,43 @@ mod tests {
             message: None,
             timeout_ms: 0,
             cursor_flags: 0,
-            inline_blob_bytes: 100,
+            inline_blob_bytes,
         };
         let format = MessageFormat::from_columns([MessageType::Blob { subtype: 0, charset: 0 }]);
         let push = Push { blr: format.to_blr(), credit: 1000, blob_bytes: 1000 };
         let named = Named { statement: 2, transaction: 1, ..Named::default() };
-        let mut pushed = PushedCursor::new(&named, &Request::Execute(execute), Some(push)).unwrap();
-        let pushing = pushed.pushing.as_mut().unwrap();
-        let blob = InlineBlob {
+        PushedCursor::new(&named, &Request::Execute(execute), Some(push)).unwrap()
+    }
+
+    fn blob(bytes: usize) -> InlineBlob {
+        InlineBlob {
             transaction: Handle(9),
             blob: BlobId(7),
             information: Vec::new(),
-            data: vec![1; 50],
-        };
-        pushing.inline_blob(blob, Cursor(1), 1, 100, ProtocolVersion::NEWEST);
+            data: vec![1; bytes],
+        }
+    }
+
+    #[test]
+    fn inline_blobs_wait_for_their_row_wherever_the_bytes_are_cut() {
+        let mut pushed = opened(100);
+        let pushing = pushed.pushing.as_mut().unwrap();
+        pushing.inline_blob(blob(50), Cursor(1), 1, 100, ProtocolVersion::NEWEST);
         pushing.seal();
         assert!(pushing.held.is_empty(), "nothing goes without its row");
         pushing.begin_row();
         assert!(pushing.batch.packets.len() > 50 && pushing.batch.inline.contains(&7));
         pushing.seal();
         assert_eq!(pushing.held.len(), 1);
+    }
+
+    #[test]
+    fn a_program_that_asks_for_no_inline_blobs_gets_not_even_empty_ones() {
+        let mut pushed = opened(0);
+        let pushing = pushed.pushing.as_mut().unwrap();
+        pushing.inline_blob(blob(0), Cursor(1), 1, 0, ProtocolVersion::NEWEST);
+        pushing.begin_row();
+        assert!(pushing.batch.packets.is_empty());
+        assert_eq!(pushing.batch.blobs.len(), 1, "the edge has it for when the program opens it");
     }
 }
