@@ -14,6 +14,11 @@ use crate::message::{Cursor, End};
 /// Bytes in front of the row in an op_fetch_response: operation, status, count.
 const FETCH_HEAD_BYTES: usize = 12;
 
+/// A batch ends before it has all rows that were asked for only when it has so many bytes and rows, as Firebird's do (16 packets
+/// of 32 KiB): a program that asks for 1,000 numbers has never seen fewer.
+const SHORT_BATCH_BYTES_MIN: usize = 512 << 10;
+const SHORT_BATCH_ROWS_MIN: usize = 10;
+
 /// A cursor whose rows are pushed.
 #[derive(Debug)]
 pub(super) struct Rows {
@@ -26,6 +31,8 @@ pub(super) struct Rows {
     chunks: VecDeque<Chunk>,
     /// BLOBs that came before the rows that are to come next.
     blob_bytes: usize,
+    /// What the program has of the batch that it waits for.
+    batch: Batch,
     end: Option<End>,
     /// Whether the program was told that fetching has failed.
     has_told_failure: bool,
@@ -45,13 +52,20 @@ struct Chunk {
     blob_bytes: usize,
 }
 
+/// The part of a batch that has been given.
+#[derive(Debug, Default)]
+struct Batch {
+    rows: usize,
+    bytes: usize,
+}
+
 /// What a fetch led to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fetched {
-    /// Nothing yet: rows are to come.
-    Waiting,
-    /// So many rows, and what ends the batch.
-    Done(usize),
+pub(super) struct Fetched {
+    /// How many rows were given now.
+    pub(super) rows: usize,
+    /// Whether what ends the batch was given, too; if not, further rows are to come.
+    pub(super) is_done: bool,
 }
 
 impl Rows {
@@ -63,6 +77,7 @@ impl Rows {
             wanted: None,
             chunks: VecDeque::new(),
             blob_bytes: 0,
+            batch: Batch::default(),
             end: None,
             has_told_failure: false,
             granted: 0,
@@ -97,7 +112,8 @@ impl Rows {
         self.has_told_failure
     }
 
-    /// Gives the program up to `count` rows of what is here, and what ends the batch.
+    /// Gives the program what is here of a batch of `count` rows, and what ends the batch once it is whole: is called again with the
+    /// same `count` until then.
     ///
     /// # Errors
     /// The origin's packets are damaged.
@@ -107,6 +123,21 @@ impl Rows {
         version: ProtocolVersion,
         out: &mut Vec<u8>,
     ) -> Result<Fetched, DecodeError> {
+        let rows = self.give_rows(count.saturating_sub(self.batch.rows), version, out)?;
+        let is_done = self.end_batch(count, version, out);
+        if is_done {
+            self.batch = Batch::default();
+        }
+        Ok(Fetched { rows, is_done })
+    }
+
+    /// Gives up to `count` rows of what is here.
+    fn give_rows(
+        &mut self,
+        count: usize,
+        version: ProtocolVersion,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, DecodeError> {
         let form = MessageForm::of_sql(version);
         let mut given = 0;
         while given < count
@@ -122,6 +153,8 @@ impl Rows {
             given += rows;
             chunk.at += bytes;
             self.taken += bytes;
+            self.batch.rows += rows;
+            self.batch.bytes += bytes;
             if chunk.at < chunk.packets.len() {
                 if rows == 0 {
                     return Err(DecodeError::BadValue { offset: chunk.at, value: 0 });
@@ -131,21 +164,27 @@ impl Rows {
             self.taken += chunk.blob_bytes;
             self.chunks.pop_front();
         }
-        let is_drained = self.chunks.is_empty();
-        if given == 0 && count > 0 && is_drained && self.end.is_none() {
-            return Ok(Fetched::Waiting);
-        }
+        Ok(given)
+    }
+
+    /// Gives what ends a batch of `count` rows; false if rows must come first.
+    fn end_batch(&mut self, count: usize, version: ProtocolVersion, out: &mut Vec<u8>) -> bool {
+        let is_full = self.batch.rows >= count.max(1) || count == 0;
         let mark = match &self.end {
-            Some(End::Complete) if is_drained && given < count.max(1) => FetchResponse::END_OF_CURSOR,
-            Some(End::Failed(response)) if is_drained && given < count.max(1) => {
+            _ if is_full || !self.chunks.is_empty() => FetchResponse::END_OF_BATCH,
+            Some(End::Complete) => FetchResponse::END_OF_CURSOR,
+            Some(End::Failed(response)) => {
                 self.has_told_failure = true;
                 out.extend_from_slice(response);
-                return Ok(Fetched::Done(given));
+                return true;
             }
-            _ => FetchResponse::END_OF_BATCH,
+            None if self.batch.bytes >= SHORT_BATCH_BYTES_MIN && self.batch.rows >= SHORT_BATCH_ROWS_MIN => {
+                FetchResponse::END_OF_BATCH
+            }
+            None => return false,
         };
         Reply::FetchResponse(mark).encode(version, out);
-        Ok(Fetched::Done(given))
+        true
     }
 
     /// Credit to be given: what was taken, as soon as it is a good part of the window.
@@ -209,20 +248,52 @@ mod tests {
         (fetched, out)
     }
 
+    fn done(rows: usize) -> Fetched {
+        Fetched { rows, is_done: true }
+    }
+
+    fn waiting(rows: usize) -> Fetched {
+        Fetched { rows, is_done: false }
+    }
+
     const END_OF_BATCH: [u8; 12] = [0, 0, 0, 66, 0, 0, 0, 0, 0, 0, 0, 0];
     const END_OF_CURSOR: [u8; 12] = [0, 0, 0, 66, 0, 0, 0, 100, 0, 0, 0, 0];
 
     #[test]
     fn as_many_rows_as_asked_for_and_no_more() {
         let (mut rows, format) = opened();
-        assert_eq!(fetched(&mut rows, 2).0, Fetched::Waiting);
+        assert_eq!(fetched(&mut rows, 2), (waiting(0), Vec::new()));
         rows.add(rows_of(&[1, 2, 3], &format), None);
         let expected = [rows_of(&[1, 2], &format), END_OF_BATCH.to_vec()].concat();
-        assert_eq!(fetched(&mut rows, 2), (Fetched::Done(2), expected));
+        assert_eq!(fetched(&mut rows, 2), (done(2), expected));
         rows.add(rows_of(&[4], &format), Some(End::Complete));
         let expected = [rows_of(&[3, 4], &format), END_OF_CURSOR.to_vec()].concat();
-        assert_eq!(fetched(&mut rows, 10), (Fetched::Done(2), expected));
-        assert_eq!(fetched(&mut rows, 10), (Fetched::Done(0), END_OF_CURSOR.to_vec()));
+        assert_eq!(fetched(&mut rows, 10), (done(2), expected));
+        assert_eq!(fetched(&mut rows, 10), (done(0), END_OF_CURSOR.to_vec()));
+    }
+
+    #[test]
+    fn a_batch_is_whole_however_its_rows_come() {
+        let (mut rows, format) = opened();
+        rows.add(rows_of(&[1, 2], &format), None);
+        assert_eq!(fetched(&mut rows, 4), (waiting(2), rows_of(&[1, 2], &format)));
+        assert_eq!(fetched(&mut rows, 4), (waiting(0), Vec::new()));
+        rows.add(rows_of(&[3, 4, 5], &format), None);
+        let expected = [rows_of(&[3, 4], &format), END_OF_BATCH.to_vec()].concat();
+        assert_eq!(fetched(&mut rows, 4), (done(2), expected));
+        assert_eq!(fetched(&mut rows, 4), (waiting(1), rows_of(&[5], &format)));
+        rows.add(Vec::new(), Some(End::Complete));
+        assert_eq!(fetched(&mut rows, 4), (done(0), END_OF_CURSOR.to_vec()));
+    }
+
+    #[test]
+    fn a_batch_of_many_bytes_may_end_early() {
+        let (mut rows, format) = opened();
+        let numbers: Vec<i32> = (0..40_000).collect();
+        rows.add(rows_of(&numbers, &format), None);
+        assert_eq!(fetched(&mut rows, 65_535).0, done(40_000));
+        rows.add(rows_of(&[1], &format), None);
+        assert_eq!(fetched(&mut rows, 65_535).0, waiting(1));
     }
 
     #[test]
@@ -230,7 +301,7 @@ mod tests {
         let (mut rows, format) = opened();
         rows.add(rows_of(&[1], &format), Some(End::Failed(vec![0, 0, 0, 9])));
         let expected = [rows_of(&[1], &format), vec![0, 0, 0, 9]].concat();
-        assert_eq!(fetched(&mut rows, 10), (Fetched::Done(1), expected));
+        assert_eq!(fetched(&mut rows, 10), (done(1), expected));
         assert!(rows.has_failed());
     }
 
@@ -257,7 +328,7 @@ mod tests {
         let mut expected = Vec::new();
         encode_fetch_row(&wanted, VERSION, &[Value::integer(7)], &mut expected).unwrap();
         expected.extend_from_slice(&END_OF_BATCH);
-        assert_eq!(fetched(&mut rows, 1), (Fetched::Done(1), expected));
+        assert_eq!(fetched(&mut rows, 1), (done(1), expected));
     }
 
     #[test]

@@ -420,7 +420,7 @@ impl Program {
         self.answers.push_back(Answer::Fetch { statement: handle, cursor, count: fetch.count });
     }
 
-    /// Answers a fetch whose turn it is; false if rows must come first.
+    /// Answers a fetch whose turn it is with what is here; false if further rows must come.
     pub(super) fn answer_fetch(&mut self, handle: u16, cursor: Cursor, count: u16) -> bool {
         let version = self.version();
         let window = self.site.limits().cursor_bytes;
@@ -432,15 +432,12 @@ impl Program {
         if rows.cursor != cursor {
             return self.refuse_fetch(handle);
         }
-        let given = match rows.fetch(usize::from(count), version, &mut self.plain) {
-            Ok(Fetched::Waiting) => return false,
-            Ok(Fetched::Done(given)) => given,
-            Err(_) => {
-                self.end();
-                return true;
-            }
+        let Ok(Fetched { rows: given, is_done }) = rows.fetch(usize::from(count), version, &mut self.plain)
+        else {
+            self.end();
+            return true;
         };
-        self.is_urgent = true;
+        self.is_urgent |= given > 0 || is_done;
         let credit = rows.take_credit(window.min(rows.granted.max(1)));
         if let Some(described) = described.clone() {
             self.site.count_text(&described, |text| text.rows += given as u64);
@@ -450,7 +447,7 @@ impl Program {
         if let Some(credit) = credit {
             self.give_credit(cursor, credit);
         }
-        true
+        is_done
     }
 
     /// The cursor has not been opened, or is closed.

@@ -314,12 +314,7 @@ mod tests {
     }
 
     fn blob(bytes: usize) -> InlineBlob {
-        InlineBlob {
-            transaction: Handle(9),
-            blob: BlobId(7),
-            information: Vec::new(),
-            data: vec![1; bytes],
-        }
+        InlineBlob { transaction: Handle(9), blob: BlobId(7), information: Vec::new(), data: vec![1; bytes] }
     }
 
     #[test]
