@@ -19,12 +19,15 @@ use super::ahead_state::AheadState;
 use super::blob_reading::{BlobKey, BlobReading};
 use super::limits::Limits;
 use super::line::{Came, Line};
-use super::objects::{Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
+use super::objects::{Kind, Named, Object, Objects, Place, Preparation, Role, unknown, visit_handles};
 use super::own_login::{Block, Credentials, LoggingIn, OwnLogin, RANDOM_BYTES};
 use super::pushed_cursor::{PendingQuestion, PushedCursor};
 use super::work::{AttachingAhead, AuxiliaryStep, Purpose, Sent, Work, information, needs_rest};
 use super::{connect, private, translate};
-use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, Question, RequestId, Tell, ToEdge};
+use crate::message::{
+    Ask, AskAhead, AskBehind, Channel, Cursor, Fingerprint, GivenParameters, Question, RequestId, Tell,
+    ToEdge,
+};
 
 /// One program's conversation with the server. See the module's text.
 #[derive(Debug)]
@@ -404,9 +407,8 @@ impl Conversation {
                 }
                 return;
             }
-            Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => {
-                return self.ask_ahead(ask);
-            }
+            // In their turn, too: they name transactions by handles that are given again.
+            Ask::Ahead { .. } | Ask::AheadCredit { .. } | Ask::AheadStop { .. } => Work::Ahead(Box::new(ask)),
             Ask::CloseAuxiliary => {
                 self.auxiliary = Some(AuxiliaryStep::Close);
                 return;
@@ -553,7 +555,7 @@ impl Conversation {
             }
             Work::Prepared { request, named, described } => {
                 if self.objects.get(named.statement).is_none() {
-                    self.objects.insert(named.statement, Object::new(Place::Later));
+                    self.objects.insert(named.statement, Object::new(Kind::Statement, Place::Later));
                 }
                 if let Some(object) = self.objects.get_mut(named.statement) {
                     object.preparation = Preparation::Later { request, described };
@@ -593,6 +595,10 @@ impl Conversation {
                     Err(Work::OpenBlob { id, cursor, request, named })
                 }
             },
+            Work::Ahead(ask) => {
+                self.ask_ahead(*ask);
+                Ok(())
+            }
             Work::CloseCursor(cursor) => {
                 self.close_cursor(cursor);
                 self.close_blob(cursor);
@@ -605,7 +611,7 @@ impl Conversation {
     fn quiet(&mut self, request: &mut Request, named: Named) -> Result<(), ()> {
         // A statement is made when it is needed.
         if matches!(request, Request::AllocateStatement(_)) {
-            self.insert(named.made, Object::new(Place::Later));
+            self.insert(named.made, Object::new(Kind::Statement, Place::Later));
             return Ok(());
         }
         match self.at_server(request, &named) {
@@ -681,7 +687,7 @@ impl Conversation {
     /// Something that the edge has answered with success has failed.
     fn quiet_failed(&mut self, operation: Operation, named: &Named, home: u16, status: StatusVector) {
         if translate::makes_object(operation) {
-            self.insert(named.made, Object::new(Place::Failed(status.clone())));
+            self.insert(named.made, Object::new(Kind::made_by(operation), Place::Failed(status.clone())));
         }
         if let Some(transaction) = self.objects.get_mut(home) {
             transaction.failure.get_or_insert(status);
@@ -800,9 +806,8 @@ impl Conversation {
         let mut found = found.into_iter();
         visit_handles(request, |_, handle| *handle = found.next().unwrap_or_default());
         if translate::makes_object(operation) {
-            let mut object = Object::new(Place::Coming);
+            let mut object = Object::new(Kind::made_by(operation), Place::Coming);
             object.cursor_transaction = named.transaction;
-            object.is_transaction = matches!(operation, Operation::Transaction | Operation::Reconnect);
             self.insert(named.made, object);
         }
         Ok(())
@@ -1094,16 +1099,34 @@ impl Conversation {
     fn settle(&mut self, operation: Operation, named: &Named, is_success: bool, object: Handle) {
         self.settle_made(operation, named, is_success, object);
         match operation {
-            Operation::Commit | Operation::Rollback if is_success => self.transaction_over(named.transaction),
+            Operation::Commit | Operation::Rollback if is_success => {
+                if self.ends(Kind::Transaction, named.transaction) {
+                    self.transaction_over(named.transaction);
+                }
+            }
             Operation::Commit | Operation::Rollback => self.resume_pushing(named.transaction),
             Operation::FreeStatement if is_success && object == Handle::LATEST => {
-                self.objects.remove(named.statement);
+                if self.ends(Kind::Statement, named.statement) {
+                    self.objects.remove(named.statement);
+                }
             }
             Operation::CloseBlob | Operation::CancelBlob | Operation::Release if is_success => {
-                self.objects.remove(named.other);
+                if self.ends(Kind::Other, named.other) {
+                    self.objects.remove(named.other);
+                }
             }
             _ => {}
         }
+    }
+
+    /// Whether the server may say that it has ended an object of this kind. One that says so of another kind is defective: what it
+    /// does with the object from now on, nobody knows.
+    fn ends(&mut self, kind: Kind, handle: u16) -> bool {
+        let is_another = self.objects.is_another(kind, handle);
+        if is_another {
+            self.end("the server ended what has a handle of another kind");
+        }
+        !is_another
     }
 
     /// What an answered request has made, and what its statement has done to the transaction.
@@ -1128,10 +1151,13 @@ impl Conversation {
             match (named.transaction, object) {
                 (0, Handle::NONE) => {}
                 (0, object) => {
-                    let made = Object { is_transaction: true, ..Object::new(Place::At(object)) };
-                    self.insert(named.made, made);
+                    // How it sees others' changes is not known.
+                    self.ahead.isolations.remove(&named.made);
+                    self.insert(named.made, Object::new(Kind::Transaction, Place::At(object)));
                 }
-                (transaction, Handle::NONE) => self.transaction_over(transaction),
+                (transaction, Handle::NONE) if self.ends(Kind::Transaction, transaction) => {
+                    self.transaction_over(transaction);
+                }
                 _ => {}
             }
         }
@@ -1159,8 +1185,15 @@ fn may_be_held(operation: Operation) -> bool {
 /// The bytes of packets in an ask.
 fn ask_bytes(ask: &Ask) -> usize {
     let packet = match ask {
-        Ask::Open { packet, question, .. } => {
-            packet.len() + question.as_ref().map_or(0, |question| question.packet.len())
+        Ask::Open { packet, question, ahead, .. } => {
+            let question = question.as_ref().map_or(0, |question| question.packet.len());
+            packet.len() + question + ahead.iter().map(ahead_bytes).sum::<usize>()
+        }
+        Ask::Ahead { statements, parameters, .. } => {
+            let given = |given: &GivenParameters| {
+                given.blr.len() + given.message.len() + size_of::<GivenParameters>()
+            };
+            statements.iter().map(ahead_bytes).sum::<usize>() + parameters.iter().map(given).sum::<usize>()
         }
         Ask::Relay { packet, .. }
         | Ask::Quiet { packet, .. }
@@ -1170,4 +1203,9 @@ fn ask_bytes(ask: &Ask) -> usize {
         _ => 0,
     };
     packet + size_of::<Ask>()
+}
+
+fn ahead_bytes(ask: &AskAhead) -> usize {
+    let own = ask.prepare.len() + ask.input_blr.len() + ask.output_blr.len() + size_of::<AskAhead>();
+    ask.ahead.iter().map(ahead_bytes).fold(own, usize::saturating_add)
 }

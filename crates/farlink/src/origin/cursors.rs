@@ -16,9 +16,6 @@ use super::pushed_cursor::{PendingQuestion, PushedCursor, Stage};
 use super::work::Purpose;
 use crate::message::{Cursor, End, RequestId, Tell};
 
-/// Largest BLOB that a server sends inline.
-const INLINE_BYTES_MAX: u32 = 65_535;
-
 impl Conversation {
     /// BLR of a cursor's rows; empty if it is not known.
     pub(super) fn output_blr(&self, cursor: Cursor) -> Vec<u8> {
@@ -34,13 +31,11 @@ impl Conversation {
         let version = self.line.version();
         if let Some(pushed) = self.cursors.get_mut(&cursor) {
             pushed.stage = Stage::Opening { is_certain };
-            if let Some(pushing) = &pushed.pushing
-                && version.has_inline_blobs()
-                && !pushing.blob_columns.is_empty()
+            if version.has_inline_blobs()
                 && let Request::Execute(execute) = request
             {
-                let wanted = pushing.push.blob_bytes.min(INLINE_BYTES_MAX);
-                execute.inline_blob_bytes = execute.inline_blob_bytes.max(wanted);
+                execute.inline_blob_bytes = pushed.inline_bytes_to_ask(self.limits.fetch_bytes);
+                pushed.inline_bytes_asked = execute.inline_blob_bytes;
             }
         }
         self.transmit(request, named, Purpose::Open(id, cursor));
@@ -95,14 +90,15 @@ impl Conversation {
             }
             let Some(server) = self.objects.at_server(pushed.statement) else { continue };
             let (statement, transaction) = (pushed.statement, pushed.transaction);
+            let inline_bytes = pushed.inline_bytes_asked as usize;
             let Some(pushing) = &mut pushed.pushing else { continue };
-            while pushing.wants_rows(limits.fetches_ahead, limits.push_bytes) {
+            while pushing.wants_rows(limits.fetches_ahead, inline_bytes) {
                 let question = pushed.question.take();
                 let has_format = std::mem::replace(&mut pushing.has_format, true);
                 // The answer depends on how many rows were asked for.
                 let count = match &question {
                     Some(question) => question.rows,
-                    None => pushing.rows_per_fetch(limits.push_bytes, limits.fetch_rows),
+                    None => pushing.rows_per_fetch(&limits, inline_bytes),
                 };
                 pushing.fetches.push_back(usize::from(count));
                 let blr = if has_format { Vec::new() } else { pushing.push.blr.clone() };
@@ -245,7 +241,11 @@ impl Conversation {
         for (cursor, pushed) in &mut self.cursors {
             let transaction = pushed.transaction;
             let Some(pushing) = &mut pushed.pushing else { continue };
-            for batch in &mut pushing.held {
+            for at in 0..pushing.held.len() {
+                if !pushing.may_read_blobs(at) {
+                    break;
+                }
+                let Some(batch) = pushing.held.get_mut(at) else { break };
                 while room > 0 && !batch.wanted.is_empty() {
                     let blob = batch.wanted.remove(0);
                     pushing.blobs = pushing.blobs.wrapping_add(1).max(1);

@@ -19,6 +19,9 @@ pub struct Limits {
     pub rows_with_blobs: usize,
     /// Rows asked of the server at a time.
     pub fetch_rows: u16,
+    /// Bytes that one op_fetch may bring if each of its rows is as long as it can be, BLOBs that come inline included. A single row is
+    /// always asked for.
+    pub fetch_bytes: usize,
     /// op_fetch packets of one cursor under way.
     pub fetches_ahead: usize,
     /// Cursors and BLOBs pushed at a time.
@@ -38,6 +41,7 @@ impl Default for Limits {
             push_bytes: 64 * 1024,
             rows_with_blobs: 8,
             fetch_rows: 10_000,
+            fetch_bytes: 8 * 1024 * 1024,
             fetches_ahead: 2,
             pushes: 1_000,
             blobs_at_once: 64,

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use farbird_types::{Error, isc};
+use farbird_wire::operation::Operation;
 use farbird_wire::packet::Request;
 use farbird_wire::protocol::{HANDLES_MAX, Handle};
 use farbird_wire::status::StatusVector;
@@ -48,11 +49,31 @@ pub(super) enum Preparation {
     Failed(StatusVector),
 }
 
+/// What kind of object a handle names: only what ends its kind ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Transaction,
+    Statement,
+    /// An open BLOB or a BLR request.
+    Other,
+}
+
+impl Kind {
+    /// What an operation makes.
+    pub(super) fn made_by(operation: Operation) -> Kind {
+        match operation {
+            Operation::Transaction | Operation::Reconnect => Kind::Transaction,
+            Operation::AllocateStatement => Kind::Statement,
+            _ => Kind::Other,
+        }
+    }
+}
+
 /// What a handle of the edge stands for.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) place: Place,
-    pub(super) is_transaction: bool,
+    pub(super) kind: Kind,
     /// Of a statement.
     pub(super) preparation: Preparation,
     /// The transaction of a statement's cursor: the edge's handle; 0 for none.
@@ -64,15 +85,8 @@ pub(super) struct Object {
 }
 
 impl Object {
-    pub(super) fn new(place: Place) -> Object {
-        Object {
-            place,
-            is_transaction: false,
-            preparation: Preparation::Done,
-            cursor_transaction: 0,
-            failure: None,
-            quiet: 0,
-        }
+    pub(super) fn new(kind: Kind, place: Place) -> Object {
+        Object { place, kind, preparation: Preparation::Done, cursor_transaction: 0, failure: None, quiet: 0 }
     }
 }
 
@@ -85,9 +99,15 @@ pub(super) struct Objects {
 impl Objects {
     /// Whether any of them is a transaction that may be open at the server.
     pub(super) fn has_transaction(&self) -> bool {
-        let is_open =
-            |object: &Object| object.is_transaction && matches!(object.place, Place::At(_) | Place::Coming);
+        let is_open = |object: &Object| {
+            object.kind == Kind::Transaction && matches!(object.place, Place::At(_) | Place::Coming)
+        };
         self.objects.values().any(is_open)
+    }
+
+    /// Whether a handle names something of another kind.
+    pub(super) fn is_another(&self, kind: Kind, handle: u16) -> bool {
+        self.objects.get(&handle).is_some_and(|object| object.kind != kind)
     }
 
     pub(super) fn get(&self, handle: u16) -> Option<&Object> {
@@ -122,7 +142,7 @@ impl Objects {
     /// Some transaction that is open at the server.
     pub(super) fn any_transaction(&self) -> Option<Handle> {
         let open = |object: &Object| match object.place {
-            Place::At(handle) if object.is_transaction => Some(handle),
+            Place::At(handle) if object.kind == Kind::Transaction => Some(handle),
             _ => None,
         };
         self.objects.values().find_map(open)

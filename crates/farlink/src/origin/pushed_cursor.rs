@@ -9,11 +9,14 @@ use farbird_wire::packet::{InlineBlob, Reply, Request};
 use farbird_wire::protocol::Handle;
 
 use super::blob_reading;
+use super::limits::Limits;
 use super::objects::Named;
 use crate::message::{Cursor, End, Push, Question, RequestId, Tell};
 
-/// Fewest rows that are asked for at a time.
+/// Fewest rows that are asked for at a time, unless they may be too long.
 const ROWS_MIN: usize = 10;
+/// Largest BLOB that a server sends inline.
+const INLINE_BYTES_MAX: u32 = 65_535;
 /// Batches of one cursor that wait at the origin for their BLOBs or for credit, before no more rows are asked for.
 const HELD_MAX: usize = 4;
 
@@ -41,6 +44,8 @@ pub(super) struct PushedCursor {
     pub(super) pushing: Option<Pushing>,
     /// Largest BLOB that the program wants inline.
     pub(super) inline_bytes: u32,
+    /// Largest BLOB that the server sends inline: known when op_execute is sent.
+    pub(super) inline_bytes_asked: u32,
     /// What is to be asked behind the first op_fetch.
     pub(super) question: Option<PendingQuestion>,
 }
@@ -59,6 +64,8 @@ pub(super) struct Pushing {
     pub(super) push: Push,
     pub(super) format: Arc<MessageFormat>,
     pub(super) blob_columns: Vec<usize>,
+    /// BLOBs that a row has, whether they are pushed or not.
+    blobs_per_row: usize,
     pub(super) credit: i64,
     /// Whether the server has been told the format.
     pub(super) has_format: bool,
@@ -71,8 +78,9 @@ pub(super) struct Pushing {
     /// What waits for its BLOBs or for credit.
     pub(super) held: VecDeque<Batch>,
     pub(super) held_bytes: usize,
-    pub(super) rows_seen: u64,
-    pub(super) bytes_seen: u64,
+    rows_seen: u64,
+    /// Of those rows, with their BLOBs that came inline.
+    bytes_seen: u64,
     /// Numbers the BLOBs that are read for rows.
     pub(super) blobs: u32,
 }
@@ -102,6 +110,12 @@ pub(super) struct Batch {
     pub(super) reading: BTreeSet<u32>,
 }
 
+impl BeforeRow {
+    fn bytes(&self) -> usize {
+        self.packets.len()
+    }
+}
+
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.end.is_none() && self.blobs.is_empty()
@@ -126,6 +140,7 @@ impl PushedCursor {
             stage: Stage::Waiting,
             pushing: None,
             inline_bytes: execute.inline_blob_bytes,
+            inline_bytes_asked: 0,
             question: None,
         };
         match push {
@@ -139,15 +154,17 @@ impl PushedCursor {
         let Ok(Some(format)) = MessageFormat::parse(&push.blr) else { return false };
         let is_blob =
             |(column, kind): (usize, &farbird_wire::message::MessageType)| kind.is_blob().then_some(column);
-        let blob_columns = match push.blob_bytes {
-            0 => Vec::new(),
-            _ => format.columns().enumerate().filter_map(is_blob).collect(),
-        };
+        let mut blob_columns: Vec<usize> = format.columns().enumerate().filter_map(is_blob).collect();
+        let blobs_per_row = blob_columns.len();
+        if push.blob_bytes == 0 {
+            blob_columns = Vec::new();
+        }
         self.pushing = Some(Pushing {
             credit: i64::from(push.credit),
             push,
             format: Arc::new(format),
             blob_columns,
+            blobs_per_row,
             has_format: false,
             fetches: VecDeque::new(),
             is_ended: false,
@@ -160,6 +177,16 @@ impl PushedCursor {
             blobs: 0,
         });
         true
+    }
+
+    /// The largest BLOB that the server is to send inline: what the program wants and what is pushed to the edge, as far as there is
+    /// room for it in one op_fetch.
+    pub(super) fn inline_bytes_to_ask(&self, fetch_bytes: usize) -> u32 {
+        let Some(pushing) = &self.pushing else { return self.inline_bytes };
+        let pushed = if pushing.blob_columns.is_empty() { 0 } else { pushing.push.blob_bytes };
+        let wanted = self.inline_bytes.max(pushed.min(INLINE_BYTES_MAX));
+        let rows = self.question.as_ref().map_or(1, |question| question.rows);
+        pushing.inline_bytes_for(rows, wanted, fetch_bytes)
     }
 
     pub(super) fn credit(&mut self, bytes: u32) {
@@ -185,28 +212,49 @@ impl PushedCursor {
 }
 
 impl Pushing {
-    /// Bytes that a row takes, as far as one knows.
-    fn row_bytes(&self) -> usize {
+    /// Bytes that a row takes, as far as one knows. BLOBs up to `inline_bytes` come with it.
+    fn row_bytes(&self, inline_bytes: usize) -> usize {
         match self.bytes_seen.checked_div(self.rows_seen) {
             Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX).max(1),
-            None => (self.format.length() as usize / 2).max(16),
+            None => (self.format.length() as usize / 2).max(16).saturating_add(self.inline_row(inline_bytes)),
         }
     }
 
-    pub(super) fn rows_per_fetch(&self, bytes: usize, most: u16) -> u16 {
-        let rows = (2 * bytes / self.row_bytes()).max(ROWS_MIN);
-        u16::try_from(rows).unwrap_or(most).min(most)
+    fn inline_row(&self, inline_bytes: usize) -> usize {
+        self.blobs_per_row.saturating_mul(inline_bytes)
+    }
+
+    /// How many rows are asked for next: about twice `push_bytes`, and never more than may bring `fetch_bytes`, since what has come says
+    /// nothing about how long the next rows are.
+    pub(super) fn rows_per_fetch(&self, limits: &Limits, inline_bytes: usize) -> u16 {
+        let wanted = (2 * limits.push_bytes / self.row_bytes(inline_bytes)).max(ROWS_MIN);
+        let longest = (self.format.length() as usize).saturating_add(self.inline_row(inline_bytes)).max(1);
+        let rows = wanted.min(limits.fetch_bytes / longest).max(1);
+        u16::try_from(rows).unwrap_or(limits.fetch_rows).min(limits.fetch_rows)
+    }
+
+    /// The largest BLOB that may come inline with so many rows, if `wanted` is the largest that is of use.
+    pub(super) fn inline_bytes_for(&self, rows: u16, wanted: u32, fetch_bytes: usize) -> u32 {
+        let blobs = usize::from(rows.max(1)).saturating_mul(self.blobs_per_row).max(1);
+        u32::try_from(fetch_bytes / blobs).unwrap_or(u32::MAX).min(wanted)
     }
 
     /// Whether credit is left for rows that have not been asked for.
-    pub(super) fn wants_rows(&self, ahead: usize, bytes: usize) -> bool {
-        let asked_for = self.fetches.len().saturating_mul(2 * bytes);
-        let promised =
-            i64::try_from(self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(asked_for));
+    pub(super) fn wants_rows(&self, ahead: usize, inline_bytes: usize) -> bool {
+        let rows = self.fetches.iter().fold(0_usize, |rows, left| rows.saturating_add(*left));
+        let asked_for = rows.saturating_mul(self.row_bytes(inline_bytes));
+        let here = self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(self.before_row.bytes());
+        let promised = i64::try_from(here.saturating_add(asked_for));
         !self.is_ended
             && self.fetches.len() < ahead
             && self.held.len() < HELD_MAX
             && self.credit > promised.unwrap_or(i64::MAX)
+    }
+
+    /// Whether BLOBs of this batch are to be read: those of the first always, since nothing goes before it does; of the others while the
+    /// edge takes what is here.
+    pub(super) fn may_read_blobs(&self, batch: usize) -> bool {
+        batch == 0 || usize::try_from(self.credit).is_ok_and(|credit| credit > self.held_bytes)
     }
 
     pub(super) fn seal(&mut self) {
@@ -234,7 +282,7 @@ impl Pushing {
 
     /// Bytes of what came before its row.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.before_row.packets.len() + self.batch.blob_bytes
+        self.before_row.bytes() + self.batch.blob_bytes
     }
 
     pub(super) fn take_rows(&mut self, run: &RowRun) {
@@ -268,6 +316,7 @@ impl Pushing {
         program_bytes: u32,
         version: farbird_wire::protocol::ProtocolVersion,
     ) {
+        self.bytes_seen += blob.data.len() as u64;
         self.before_row.blobs.insert(blob.blob.0);
         // Zero asks for none at all, not for empty ones: a driver that never asked does not look for one between two rows.
         if program_bytes > 0 && blob.data.len() <= program_bytes as usize {

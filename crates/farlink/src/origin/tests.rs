@@ -1,5 +1,6 @@
 //! Conversations with a played server.
 
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use farbird_types::{BlobId, Error, Value, isc};
@@ -10,13 +11,16 @@ use farbird_wire::message::{MessageFormat, MessageType};
 use farbird_wire::negotiation::{Choice, UserIdentification, offers};
 use farbird_wire::packet::{
     AcceptWithData, Attach, BufferLength, Connect, ContinueAuthentication, Execute, FetchResponse,
-    Information, OpenBlob, Reply, Request, Response, StatementText, encode_fetch_row,
+    Information, InlineBlob, OpenBlob, Reply, Request, Response, StatementText, encode_fetch_row,
 };
 use farbird_wire::protocol::{Handle, ProtocolVersion, free_statement};
 use farbird_wire::status::StatusVector;
 
 use super::{AuxiliaryStep, Conversation, Credentials, Limits, RANDOM_BYTES};
-use crate::message::{Ask, AskBehind, Channel, Cursor, Fingerprint, Push, RequestId, Tell, ToEdge};
+use crate::message::{
+    Ask, AskAhead, AskBehind, Channel, Cursor, Execution, Fingerprint, GivenParameters, Push, RequestId,
+    Rule, Tell, ToEdge,
+};
 
 const VERSION: ProtocolVersion = ProtocolVersion::V13;
 
@@ -24,26 +28,33 @@ const VERSION: ProtocolVersion = ProtocolVersion::V13;
 struct Played {
     conversation: Conversation,
     server: RequestDecoder,
+    version: ProtocolVersion,
 }
 
 impl Played {
     /// Attached.
     fn new() -> Played {
+        Played::at(VERSION)
+    }
+
+    fn at(version: ProtocolVersion) -> Played {
         let connect = Request::Connect(Connect {
             operation: 0,
             version: 3,
             architecture: 1,
             file: b"a".to_vec(),
             user_identification: Vec::new(),
-            offers: offers(ProtocolVersion::V10, VERSION, true),
+            offers: offers(ProtocolVersion::V10, version, true),
         });
-        let conversation = Conversation::new(Limits::default(), Channel(1), &packet(&connect), false);
-        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let conversation =
+            Conversation::new(Limits::default(), Channel(1), &packet_at(version, &connect), false);
+        let mut played =
+            Played { conversation, server: RequestDecoder::new(DecoderLimits::default()), version };
         let [Request::Connect(connect)] = &played.asked()[..] else { panic!("no op_connect") };
         assert!(connect.offers.iter().all(|offer| offer.type_max == 5), "compression is each hop's own");
-        let choice = Choice { version: VERSION, connection_type: 5, compress: false };
+        let choice = Choice { version: version, connection_type: 5, compress: false };
         played.answer(&Reply::Accept(choice.into()));
-        played.server.set_version(VERSION);
+        played.server.set_version(version);
         let attach = Attach { database: Handle(0), file: b"a".to_vec(), parameters: Vec::new() };
         played.relay(1, 0, &Request::Attach(attach));
         assert_eq!(played.asked().len(), 1);
@@ -57,11 +68,11 @@ impl Played {
     }
 
     fn relay(&mut self, id: u32, object: u16, request: &Request) {
-        self.ask(Ask::Relay { id: RequestId(id), object, packet: packet(request) });
+        self.ask(Ask::Relay { id: RequestId(id), object, packet: packet_at(self.version, request) });
     }
 
     fn quiet(&mut self, object: u16, request: &Request) {
-        self.ask(Ask::Quiet { object, packet: packet(request) });
+        self.ask(Ask::Quiet { object, packet: packet_at(self.version, request) });
     }
 
     /// What the server is asked; it holds answers back like a real one, so pings are answered at once.
@@ -76,7 +87,7 @@ impl Played {
 
     fn answer(&mut self, reply: &Reply) {
         let mut bytes = Vec::new();
-        reply.encode(VERSION, &mut bytes);
+        reply.encode(self.version, &mut bytes);
         self.conversation.receive(&mut bytes, Duration::ZERO);
     }
 
@@ -106,8 +117,12 @@ impl Played {
 }
 
 fn packet(request: &Request) -> Vec<u8> {
+    packet_at(VERSION, request)
+}
+
+fn packet_at(version: ProtocolVersion, request: &Request) -> Vec<u8> {
     let mut packet = Vec::new();
-    request.encode(VERSION, &mut packet);
+    request.encode(version, &mut packet);
     packet
 }
 
@@ -217,6 +232,98 @@ fn rows_leave_when_their_own_blobs_are_read() {
     let first = rows(10);
     assert!(first > 0 && first <= 10, "{first} rows after 10 BLOBs");
     assert_eq!(first + rows(10), 20);
+}
+
+/// Opens a cursor of rows of one BLOB, and lets the server answer what it is asked until it is asked nothing more: rows as long as
+/// `blob_bytes` says of each. Gives the bytes of BLOBs that came; more than `bound` are too many.
+fn stalled_cursor(version: ProtocolVersion, blob_bytes: impl Fn(u64) -> usize, bound: usize) -> usize {
+    let mut played = Played::at(version);
+    played.quiet(1, &begin());
+    played.asked();
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    played.quiet(2, &Request::AllocateStatement(Handle(0)));
+    played.relay(6, 0, &prepare(1, 2));
+    let format = MessageFormat::from_columns([MessageType::Blob { subtype: 0, charset: 0 }]);
+    let push = Push { blr: format.to_blr(), credit: 1 << 20, blob_bytes: 256 << 10 };
+    let packet = packet_at(version, &execute(2, 1));
+    let (id, cursor) = (RequestId(7), Cursor(1));
+    played.ask(Ask::Open { id, cursor, packet, push: Some(push), question: None, ahead: Vec::new() });
+    let (mut rows, mut came) = (0, 0);
+    let mut open: u16 = 100;
+    let mut contents = HashMap::new();
+    let mut waiting = VecDeque::from(played.asked());
+    while let Some(request) = waiting.pop_front() {
+        let mut bytes = Vec::new();
+        let reply = match &request {
+            Request::AllocateStatement(_) => Response::object(Handle(9)),
+            Request::Execute(_) => Response::object(Handle(8)),
+            Request::Fetch(fetch) => {
+                for _ in 0..fetch.count {
+                    rows += 1;
+                    let length = blob_bytes(rows);
+                    if version.has_inline_blobs() {
+                        came += length;
+                        let blob = InlineBlob {
+                            transaction: Handle(8),
+                            blob: BlobId(rows),
+                            information: Vec::new(),
+                            data: vec![1; length],
+                        };
+                        Reply::InlineBlob(blob).encode(version, &mut bytes);
+                    }
+                    encode_fetch_row(&format, version, &[Value::Blob(BlobId(rows))], &mut bytes).unwrap();
+                    assert!(came <= bound, "{came} bytes of BLOBs after {rows} rows");
+                }
+                Reply::FetchResponse(FetchResponse::END_OF_BATCH).encode(version, &mut bytes);
+                played.conversation.receive(&mut bytes, Duration::ZERO);
+                waiting.extend(played.asked());
+                continue;
+            }
+            Request::OpenBlob2(blob) => {
+                open += 1;
+                contents.insert(open, blob_bytes(blob.blob.0));
+                Response::object(Handle(open))
+            }
+            Request::BlobInformation(asked) => {
+                let length = u32::try_from(contents[&asked.object.0]).unwrap().to_le_bytes();
+                let mut data = Vec::new();
+                for (item, number) in [(4, [1, 0, 0, 0]), (5, length), (6, length), (7, [0; 4])] {
+                    data.extend([item, 4, 0]);
+                    data.extend(number);
+                }
+                data.push(1);
+                Response::data(Handle(0), data)
+            }
+            Request::GetSegment(segment) => {
+                let left = contents.get_mut(&segment.blob.0).unwrap();
+                let length = (*left).min(usize::from(segment.length) - 2);
+                *left -= length;
+                came += length;
+                assert!(came <= bound, "{came} bytes of BLOBs after {rows} rows");
+                let data = [&u16::try_from(length).unwrap().to_le_bytes()[..], &vec![1; length]].concat();
+                Response::data(Handle(if *left == 0 { 2 } else { 1 }), data)
+            }
+            _ => Response::success(),
+        };
+        played.answer(&Reply::Response(reply));
+        waiting.extend(played.asked());
+        assert!(!played.conversation.is_ended(), "{request:?}: {:?}", played.conversation.take_messages());
+    }
+    came
+}
+
+/// A program that stops fetching in the middle of rows with BLOBs: the origin holds little more than the edge has allowed it to send,
+/// whatever the first rows have said about the length of the next.
+#[test]
+fn a_cursor_whose_program_stops_fetching_holds_little() {
+    let bound = 20 << 20;
+    for version in [VERSION, ProtocolVersion::V19] {
+        let of_one_length = stalled_cursor(version, |_| 60_000, bound);
+        assert!(of_one_length > 1 << 20, "rows come as long as there is credit");
+        let longer_later = stalled_cursor(version, |row| if row < 500 { 10 } else { 60_000 }, bound);
+        assert!(longer_later > 1 << 20, "rows come as long as there is credit");
+    }
+    assert!(stalled_cursor(VERSION, |_| 200_000, bound) > 1 << 20, "BLOBs that do not come inline");
 }
 
 /// The edge gives a handle again as soon as it has answered the end of a transaction, which may not have left here.
@@ -598,4 +705,73 @@ fn transactions_end_when_the_edge_is_gone_for_long() {
         assert!(told.first().is_some_and(end), "{told:?}");
         assert_eq!(played.conversation.is_ended(), others > 0);
     }
+}
+
+/// A server that says it has ended what has a handle of another kind is not believed in anything any more.
+#[test]
+fn a_server_that_ends_what_is_of_another_kind_ends_the_conversation() {
+    let (transaction, statement) = (Handle(1), Handle(2));
+    let drop = |statement| Request::FreeStatement { statement, option: free_statement::DROP };
+    let done = Response::success();
+    let gone = Response::object(Handle::LATEST);
+    for (request, answer, is_right) in [
+        (Request::CloseBlob(statement), &done, false),
+        (Request::CancelBlob(transaction), &done, false),
+        (Request::Release(statement), &done, false),
+        (Request::Commit(statement), &done, false),
+        (Request::Rollback(statement), &done, false),
+        (drop(transaction), &gone, false),
+        (execute(2, 2), &done, false),
+        (drop(statement), &gone, true),
+        (Request::Commit(transaction), &done, true),
+        (execute(2, 1), &done, true),
+    ] {
+        let mut refused = prepared();
+        refused.relay(9, 0, &request);
+        refused.asked();
+        refused.answer(&failed(isc::BAD_SEGSTR_HANDLE));
+        assert!(!refused.conversation.is_ended(), "{request:?} is refused");
+        let mut played = prepared();
+        played.relay(9, 0, &request);
+        played.asked();
+        played.answer(&Reply::Response(answer.clone()));
+        assert_eq!(played.conversation.is_ended(), !is_right, "{request:?}");
+    }
+}
+
+/// What is to be run ahead in a transaction whose handle an earlier one had, which is still being ended, is run in the later one.
+#[test]
+fn what_is_run_ahead_waits_for_its_transaction() {
+    let mut played = Played::new();
+    played.quiet(1, &begin());
+    played.quiet(0, &Request::Commit(Handle(1)));
+    played.quiet(1, &begin());
+    let format = MessageFormat::from_columns([MessageType::Long { scale: 0 }]);
+    let statement = AskAhead {
+        rule: Rule(1),
+        prepare: packet(&prepare(1, 2)),
+        described: Fingerprint::of(b"one"),
+        input_blr: Vec::new(),
+        parameters: Vec::new(),
+        execution: Execution::default(),
+        question: None,
+        output_blr: format.to_blr(),
+        window: 4,
+        ahead: Vec::new(),
+    };
+    let given = GivenParameters { statement: 0, blr: Vec::new(), message: Vec::new() };
+    let (statements, parameters) = (vec![statement], vec![given]);
+    played.ask(Ask::Ahead { outer: Cursor(1), transaction: 1, statements, parameters });
+    assert_eq!(played.asked(), [begin()], "the rest waits for the handle");
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    assert_eq!(played.asked(), [Request::Commit(Handle(8)), begin()]);
+    played.answer(&Reply::Response(Response::success()));
+    played.answer(&Reply::Response(Response::object(Handle(10))));
+    assert_eq!(played.told(), [], "nothing is given up");
+    let asked = played.asked();
+    assert!(matches!(asked[..], [Request::AllocateStatement(_), Request::Ping]), "{asked:?}");
+    played.answer(&Reply::Response(Response::object(Handle(9))));
+    played.answer(&Reply::Response(Response::success()));
+    let [Request::Prepare(text)] = &played.asked()[..] else { panic!("no op_prepare_statement") };
+    assert_eq!(text.transaction, Handle(10));
 }

@@ -7,7 +7,7 @@ use farbird_wire::protocol::Handle;
 use super::ahead_state::AheadStep;
 use super::blob_reading::{BlobKey, BlobStep};
 use super::objects::Named;
-use crate::message::{AskAhead, Cursor, Fingerprint, RequestId};
+use crate::message::{Ask, AskAhead, Cursor, Fingerprint, RequestId};
 
 /// What waits for its turn: the edge's asks, in their order. Requests are in the edge's handles.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) enum Work {
     OpenBlob { id: RequestId, cursor: Cursor, request: Box<Request>, named: Named },
     /// The end of either.
     CloseCursor(Cursor),
+    /// About statements to be run ahead.
+    Ahead(Box<Ask>),
 }
 
 /// Why a request was sent.
