@@ -92,7 +92,7 @@ impl Conversation {
             let (statement, transaction) = (pushed.statement, pushed.transaction);
             let inline_bytes = pushed.inline_bytes_asked as usize;
             let Some(pushing) = &mut pushed.pushing else { continue };
-            while pushing.wants_rows(limits.fetches_ahead, inline_bytes) {
+            while pushing.wants_rows(&limits, inline_bytes) {
                 let question = pushed.question.take();
                 let has_format = std::mem::replace(&mut pushing.has_format, true);
                 // The answer depends on how many rows were asked for.

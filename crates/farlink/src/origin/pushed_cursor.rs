@@ -240,13 +240,14 @@ impl Pushing {
     }
 
     /// Whether credit is left for rows that have not been asked for.
-    pub(super) fn wants_rows(&self, ahead: usize, inline_bytes: usize) -> bool {
-        let rows = self.fetches.iter().fold(0_usize, |rows, left| rows.saturating_add(*left));
-        let asked_for = rows.saturating_mul(self.row_bytes(inline_bytes));
+    pub(super) fn wants_rows(&self, limits: &Limits, inline_bytes: usize) -> bool {
+        let row_bytes = self.row_bytes(inline_bytes);
+        let may_bring = |left: &usize| left.saturating_mul(row_bytes).max(2 * limits.push_bytes);
+        let asked_for = self.fetches.iter().map(may_bring).fold(0, usize::saturating_add);
         let here = self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(self.before_row.bytes());
         let promised = i64::try_from(here.saturating_add(asked_for));
         !self.is_ended
-            && self.fetches.len() < ahead
+            && self.fetches.len() < limits.fetches_ahead
             && self.held.len() < HELD_MAX
             && self.credit > promised.unwrap_or(i64::MAX)
     }

@@ -441,7 +441,8 @@ fn a_login_of_the_origin_s_own_encrypts_by_what_can_be_used() {
         let random = &[9; RANDOM_BYTES];
         let conversation =
             Conversation::with_login(Limits::default(), Channel(1), &connect(&program), credentials, random);
-        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let server = RequestDecoder::new(DecoderLimits::default());
+        let mut played = Played { conversation, server, version: VERSION };
         let [Request::Connect(own)] = &played.asked()[..] else { panic!("no op_connect") };
         let own = UserIdentification::parse(&own.user_identification).unwrap();
         assert_eq!(own.login.as_deref(), Some(&b"ALICE"[..]));
@@ -521,7 +522,8 @@ fn a_login_of_the_origin_s_own_goes_on_inside_the_attach() {
         let random = &[9; RANDOM_BYTES];
         let conversation =
             Conversation::with_login(Limits::default(), Channel(1), &connect, credentials, random);
-        let mut played = Played { conversation, server: RequestDecoder::new(DecoderLimits::default()) };
+        let server = RequestDecoder::new(DecoderLimits::default());
+        let mut played = Played { conversation, server, version: VERSION };
         let [Request::Connect(own)] = &played.asked()[..] else { panic!("no op_connect") };
         let own = UserIdentification::parse(&own.user_identification).unwrap();
         let verifier = Verifier::create("ALICE", "secret", [3; 32]);
