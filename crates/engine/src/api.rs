@@ -21,6 +21,30 @@ pub struct TransactionHandle(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StatementHandle(pub u32);
 
+/// A compiled BLR request of an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestHandle(pub u32);
+
+/// What an instance of a BLR request is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestState {
+    /// It has ended, or has not begun.
+    Inactive,
+    /// It hands out a message of this number.
+    Sending(u8),
+    /// It waits for one of these messages.
+    Receiving(Vec<u8>),
+}
+
+/// Facts about an instance of a BLR request (`isc_info_*` of isc_request_info).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// What it is doing.
+    pub state: RequestState,
+    /// Rows that it has touched since it was started.
+    pub counts: RecordCounts,
+}
+
 /// An open BLOB of an attachment, being written or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobHandle(pub u32);

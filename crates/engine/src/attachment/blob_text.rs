@@ -12,6 +12,8 @@ use crate::transaction::Transaction;
 
 /// Where in an id the character set stands.
 const CHARACTER_SET_SHIFT: u32 = 56;
+/// A bit of an id that the store's counter never reaches either: see [`for_old_programs`].
+const HIGH_WORD: u64 = 1 << (CHARACTER_SET_SHIFT - 1);
 /// Longest text that is converted, in bytes: it is held in memory for that.
 pub(super) const CONVERTED_BYTES_MAX: u64 = 256 << 20;
 
@@ -56,10 +58,16 @@ fn marked(id: BlobId, character_set: CharacterSet) -> BlobId {
     BlobId(id.0 | u64::from(character_set.0) << CHARACTER_SET_SHIFT)
 }
 
+/// An id whose high word is not 0. Those of stored BLOBs never are in Firebird, and its tools take an id with such a word for
+/// no BLOB.
+pub(super) fn for_old_programs(id: BlobId) -> BlobId {
+    if id == BlobId(0) { id } else { BlobId(id.0 | HIGH_WORD) }
+}
+
 /// The id as the store knows it, and the character set it was marked with.
 pub(super) fn unmarked(id: BlobId) -> (BlobId, Option<CharacterSet>) {
     let character_set = (id.0 >> CHARACTER_SET_SHIFT) as u8;
-    let own = BlobId(id.0 & ((1 << CHARACTER_SET_SHIFT) - 1));
+    let own = BlobId(id.0 & (HIGH_WORD - 1));
     (own, (character_set != 0).then_some(CharacterSet(character_set)))
 }
 
@@ -129,5 +137,8 @@ mod tests {
         let win1252 = CharacterSet::by_name("WIN1252").unwrap();
         assert_eq!(unmarked(marked(BlobId(77), win1252)), (BlobId(77), Some(win1252)));
         assert_eq!(unmarked(BlobId(77)), (BlobId(77), None));
+        let told = for_old_programs(marked(BlobId(77), win1252));
+        assert_eq!(unmarked(told), (BlobId(77), Some(win1252)));
+        assert!(for_old_programs(BlobId(77)).0 >> 32 != 0 && for_old_programs(BlobId(0)) == BlobId(0));
     }
 }

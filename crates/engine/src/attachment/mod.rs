@@ -11,6 +11,7 @@ mod collation_data;
 mod database_triggers;
 mod explain;
 mod known_blobs;
+mod requests;
 mod scroll;
 mod session_statement;
 mod statements;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use farbird_types::{Result, ZoneId};
 use parking_lot::Mutex;
 
-use crate::api::{AttachOptions, BlobHandle, StatementHandle, TransactionHandle};
+use crate::api::{AttachOptions, BlobHandle, RequestHandle, StatementHandle, TransactionHandle};
 use crate::catalog::privileges::{Actor, check_drop_database, may_take_role, role_as_named};
 use crate::clock;
 use crate::database::Database;
@@ -34,6 +35,7 @@ use crate::session::{Activity, Interrupt, Session, SessionSettings};
 
 use blobs::OpenBlob;
 use known_blobs::KnownBlobs;
+use requests::RequestSlot;
 use statements::StatementSlot;
 use transactions::TransactionSlot;
 
@@ -49,6 +51,7 @@ pub struct Attachment {
     transactions: BTreeMap<TransactionHandle, TransactionSlot>,
     statements: BTreeMap<StatementHandle, StatementSlot>,
     blobs: BTreeMap<BlobHandle, OpenBlob>,
+    requests: BTreeMap<RequestHandle, RequestSlot>,
     known_blobs: KnownBlobs,
     next_handle: u32,
     /// Whether attaching has succeeded: ON CONNECT has fired, so ON DISCONNECT shall.
@@ -96,6 +99,7 @@ impl Attachment {
             transactions: BTreeMap::new(),
             statements: BTreeMap::new(),
             blobs: BTreeMap::new(),
+            requests: BTreeMap::new(),
             known_blobs: KnownBlobs::default(),
             next_handle: 1,
             connected: false,
@@ -172,6 +176,7 @@ impl Attachment {
 
     /// Closes cursors and BLOBs and rolls transactions back.
     fn end_everything(&mut self) {
+        self.requests.clear();
         self.statements.clear();
         self.blobs.clear();
         for (_, slot) in std::mem::take(&mut self.transactions) {

@@ -161,12 +161,41 @@ impl Attachment {
         let memory = self.session.budget.charge(prepared_bytes(sql))?;
         let options = ParseOptions { dialect: if dialect == 1 { Dialect::One } else { Dialect::Three } };
         let tree = Arc::new(farbird_sql::parse_statement(sql, &options)?);
-        let prepared = self.bind(tree, sql.into(), dialect, transaction);
+        self.prepare_parsed(handle, transaction, tree, sql.into(), dialect, memory)
+    }
+
+    /// As [`Attachment::prepare`], with a tree that nobody has written: its text is for those who look at what runs.
+    ///
+    /// # Errors
+    /// As [`Attachment::prepare`].
+    pub(super) fn prepare_tree(
+        &mut self,
+        handle: StatementHandle,
+        transaction: TransactionHandle,
+        tree: Arc<ast::Statement>,
+        sql: Arc<str>,
+    ) -> Result<Arc<StatementDescription>> {
+        self.check_open()?;
+        self.unprepare(handle)?;
+        let memory = self.session.budget.charge(prepared_bytes(&sql))?;
+        self.prepare_parsed(handle, Some(transaction), tree, sql, 3, memory)
+    }
+
+    fn prepare_parsed(
+        &mut self,
+        handle: StatementHandle,
+        transaction: Option<TransactionHandle>,
+        tree: Arc<ast::Statement>,
+        sql: Arc<str>,
+        dialect: u8,
+        memory: Charge,
+    ) -> Result<Arc<StatementDescription>> {
+        let prepared = self.bind(tree, Arc::clone(&sql), dialect, transaction);
         let prepared = prepared.map_err(|error| self.database().status(error))?;
         let description = Arc::clone(&prepared.description);
         let slot = self.statements.get_mut(&handle).ok_or_else(bad_handle)?;
         let plan = description.explained_plan.clone();
-        let activity = StatementActivity::new(sql.to_owned(), plan, Arc::clone(&slot.budget));
+        let activity = StatementActivity::new(sql.as_ref().to_owned(), plan, Arc::clone(&slot.budget));
         let activity = Arc::new(activity);
         self.session.activity.lock().statements.insert(slot.id, Arc::clone(&activity));
         slot.activity = Some(activity);

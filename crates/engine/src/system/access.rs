@@ -61,6 +61,15 @@ pub(super) fn user_privileges(rows: &mut RowSet<'_, '_, '_>) {
     for it in catalog.exceptions.values() {
         owner_row(rows, &it.owner, &it.owner, 'G', &it.name, object_type::EXCEPTION);
     }
+    // Who made the database has RDB$ADMIN as a default role (D), with the right to grant it.
+    rows.row()
+        .text("RDB$USER", &catalog.database.owner)
+        .text("RDB$PRIVILEGE", "M")
+        .number("RDB$GRANT_OPTION", 2)
+        .text("RDB$RELATION_NAME", "RDB$ADMIN")
+        .text("RDB$FIELD_NAME", "D")
+        .number("RDB$USER_TYPE", object_type::USER)
+        .number("RDB$OBJECT_TYPE", object_type::ROLE);
     for privilege in catalog.privileges.values() {
         privilege_row(rows, privilege);
     }

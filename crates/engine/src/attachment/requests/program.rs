@@ -1,0 +1,85 @@
+//! What a BLR request becomes: instructions that may wait for its client, and the statements that they run.
+//!
+//! Loops over records and what changes records are ordinary statements (trees of `farbird_sql`, made by `super::translate`), so
+//! names, privileges, plans, snapshots and budgets are theirs. What they take from outside, messages and fields of
+//! loops around them, are their parameters.
+
+use std::sync::Arc;
+
+use farbird_sql::ast;
+use farbird_types::{Error, Value, isc};
+
+/// A compiled request.
+pub(super) struct Program {
+    pub(super) messages: Vec<farbird_blr::Message>,
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) queries: Vec<Query>,
+    /// Whether it changes records: its loops then take one at a time.
+    pub(super) changes_rows: bool,
+}
+
+/// A statement of a request, by its place in [`Program::queries`].
+pub(super) type QueryNumber = usize;
+
+/// A statement of a request.
+pub(super) struct Query {
+    pub(super) tree: Arc<ast::Statement>,
+    pub(super) sql: Arc<str>,
+    /// Where its parameters come from.
+    pub(super) parameters: Vec<Source>,
+    /// A second row is an error.
+    pub(super) singular: bool,
+    /// Columns that make a row another one than the row before it; those that repeat them are passed over.
+    pub(super) different_by: Vec<usize>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Source {
+    Constant(Value),
+    /// An item of a message, which is NULL if another says so.
+    Parameter(farbird_blr::Parameter),
+    /// A column of the row that a loop is at.
+    Column(QueryNumber, usize),
+    /// The only value of the only row of a query.
+    Query(QueryNumber),
+}
+
+/// A step. Numbers of steps say where to go on.
+pub(super) enum Instruction {
+    /// Begins a loop.
+    Open(QueryNumber),
+    /// Takes a loop's next row; goes elsewhere if there is none.
+    Next(QueryNumber, usize),
+    Assign(Source, farbird_blr::Parameter),
+    /// Stores, modifies or erases.
+    Change(QueryNumber),
+    /// Waits until a message has been taken.
+    Send(u8),
+    /// Waits for one of some messages.
+    Receive(Vec<(u8, usize)>),
+    Jump(usize),
+    /// Goes elsewhere unless the query's only value is 1.
+    JumpUnless(QueryNumber, usize),
+}
+
+impl Program {
+    /// The place of a message among those declared.
+    pub(super) fn message(&self, number: u8) -> Option<usize> {
+        self.messages.iter().position(|message| message.number == number)
+    }
+}
+
+impl Query {
+    pub(super) fn new(kind: ast::StatementKind, parameters: Vec<Source>, singular: bool) -> Query {
+        let parameter_count = u32::try_from(parameters.len()).unwrap_or(u32::MAX);
+        let tree = ast::Statement { kind, parameter_count };
+        let sql = tree.to_string().into();
+        Query { tree: Arc::new(tree), sql, parameters, singular, different_by: Vec::new() }
+    }
+}
+
+/// Something that requests are not offered.
+pub(super) fn unsupported(what: &str) -> Error {
+    Error::new(isc::WISH_LIST).and(isc::RANDOM).with(format!("{what} in a BLR request"))
+}
