@@ -281,6 +281,14 @@ impl ConnectionInput {
         self.input.lock().decoder.statement_allocated(statement);
     }
 
+    /// A BLR request has this handle.
+    ///
+    /// # Errors
+    /// The messages that it declares cannot be understood, or too many are declared on this connection.
+    pub(crate) fn request_compiled(&self, request: Handle, blr: &[u8]) -> Result<(), DecodeError> {
+        self.input.lock().decoder.request_compiled(request, blr)
+    }
+
     /// No more requests are taken; those that wait are forgotten.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);

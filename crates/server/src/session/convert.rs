@@ -208,6 +208,47 @@ fn to_text(value: &Value, character_set: CharacterSet, bytes_max: usize) -> Resu
     Ok(Value::Text(Text::new(&text.bytes()[..bytes_max], character_set)))
 }
 
+/// A value for an item of a BLR request's message. NULL becomes what the item holds then: blanks in a text of fixed length,
+/// nothing in others.
+///
+/// # Errors
+/// What CAST gives for a value that does not fit.
+pub(crate) fn message_item(
+    value: &Value,
+    item: &MessageType,
+    connection: CharacterSet,
+    context: &CastContext,
+) -> Result<Value> {
+    match (value, item) {
+        (Value::Null, MessageType::Text { .. }) => Ok(Value::Text(Text::new(&b""[..], connection))),
+        (Value::Null, _) => Ok(Value::Null),
+        (
+            value,
+            MessageType::Text { length, .. }
+            | MessageType::Varying { length, .. }
+            | MessageType::Cstring { length, .. },
+        ) => {
+            let character_set = text_character_set(item, connection).unwrap_or(connection);
+            to_text(value, character_set, usize::from(*length))
+        }
+        (Value::Blob(_), _) => Ok(value.clone()),
+        (value, item) => match sql_type_of(item) {
+            Some(target) => cast(value, &target, context),
+            None => Err(Error::new(isc::CONVERT_ERROR).with(to_display_text(value))),
+        },
+    }
+}
+
+/// The character set of a text's item; none for other items.
+pub(crate) fn text_character_set(item: &MessageType, connection: CharacterSet) -> Option<CharacterSet> {
+    match item {
+        MessageType::Text { charset, .. }
+        | MessageType::Varying { charset, .. }
+        | MessageType::Cstring { charset, .. } => Some(character_set_of(*charset, connection)),
+        _ => None,
+    }
+}
+
 /// Turns a client's parameters into values of the types that the statement described. `context` is asked for what
 /// conversions depend on if there is something to convert.
 ///

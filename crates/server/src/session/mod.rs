@@ -7,6 +7,7 @@
 //! | `output` | replies on their way out |
 //! | `objects` | handles |
 //! | `statements`, `cursors`, `batches` | statements, their rows, batches |
+//! | `requests` | BLR requests and their messages |
 //! | `transactions`, `tpb` | transactions, and the blocks that say how they are to be |
 //! | `blobs` | BLOBs by handle |
 //! | `events` | events: the second connection, waits |
@@ -23,6 +24,7 @@ mod events;
 mod information;
 mod objects;
 pub(crate) mod output;
+mod requests;
 mod statements;
 mod tpb;
 mod transactions;
@@ -266,7 +268,29 @@ impl Session {
 
             Request::Detach(_) => Answer::Now(self.detach()?),
             Request::DropDatabase(_) => self.drop_database()?,
-            Request::Release(_) => Answer::Held(self.failure(&Error::new(isc::BAD_REQ_HANDLE))),
+
+            Request::Compile { blr, .. } => Answer::Now(self.compile_request(&blr)?),
+            Request::Start(call) => Answer::Now(self.start_request(&call)?),
+            Request::StartAndSend(send) => Answer::Now(self.start_request_and_send(&send)?),
+            Request::StartAndReceive(call) => {
+                self.start_request(&call)?;
+                self.receive_after_start(&call)?;
+                Answer::Written
+            }
+            Request::StartSendAndReceive(send) => {
+                self.start_request_and_send(&send)?;
+                self.receive_after_start(&send.call)?;
+                Answer::Written
+            }
+            Request::Send(send) => Answer::Now(self.send_to_request(&send)?),
+            Request::Receive(call) => {
+                self.receive_from_request(&call)?;
+                Answer::Written
+            }
+            Request::Unwind(request) => Answer::Now(self.unwind_request(request)?),
+            Request::Release(request) => Answer::Held(self.release_request(request)?),
+            Request::RequestInformation(information) => Answer::Now(self.request_information(&information)?),
+
             Request::ConnectRequest { .. } => Answer::Now(self.connect_request()?),
             Request::QueueEvents(events) => Answer::Now(self.queue_events(&events)?),
             Request::CancelEvents { id, .. } => Answer::Now(self.cancel_events(id)?),
@@ -275,7 +299,7 @@ impl Session {
                 Answer::None
             }
             Request::Cancel { .. } | Request::Disconnect | Request::Dummy => Answer::None,
-            // BLR requests, arrays, two-phase commit, replication: not built yet.
+            // Requests of one message each way (op_transact), arrays, two-phase commit, replication: not built yet.
             _ => return Err(Error::new(isc::WISH_LIST)),
         })
     }

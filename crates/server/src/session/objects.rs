@@ -1,4 +1,4 @@
-//! The handles of one connection: transactions, statements and BLOBs share a number space.
+//! The handles of one connection: transactions, statements, BLR requests and BLOBs share a number space.
 //!
 //! Source: wire-protocol.md, 1.6. A new object takes the lowest free number from 1 on; 0xFFFF names the newest.
 
@@ -9,6 +9,7 @@ use farbird_engine::api::{BlobHandle, TransactionHandle};
 use farbird_types::{Error, Result, isc};
 use farbird_wire::protocol::{HANDLES_MAX, Handle};
 
+use super::requests::CompiledRequest;
 use super::statements::Statement;
 
 /// Something that a client holds a handle of.
@@ -17,6 +18,8 @@ pub(crate) enum Object {
     Transaction(TransactionHandle),
     /// A statement, prepared or not.
     Statement(Box<Statement>),
+    /// A compiled BLR request.
+    Request(Box<CompiledRequest>),
     /// An open BLOB.
     Blob {
         /// The engine's handle.
@@ -101,6 +104,14 @@ impl Objects {
         match self.slots.get_mut(usize::from(handle.0)) {
             Some(Some(Object::Statement(statement))) => Ok(statement),
             _ => Err(Error::new(isc::BAD_STMT_HANDLE)),
+        }
+    }
+
+    /// The BLR request of a handle.
+    pub(crate) fn request(&self, handle: Handle) -> Result<&CompiledRequest> {
+        match self.get(handle) {
+            Some(Object::Request(request)) => Ok(request),
+            _ => Err(Error::new(isc::BAD_REQ_HANDLE)),
         }
     }
 
