@@ -48,6 +48,40 @@ impl Clock {
     pub(crate) fn now(self) -> Duration {
         self.0.elapsed()
     }
+
+    fn at(self, time: Duration) -> tokio::time::Instant {
+        (self.0 + time).into()
+    }
+}
+
+/// Bytes on their way into the connection.
+struct Batch {
+    bytes: Vec<u8>,
+    written: usize,
+    is_flushed: bool,
+}
+
+impl Batch {
+    fn new(bytes: Vec<u8>) -> Batch {
+        Batch { is_flushed: bytes.is_empty(), bytes, written: 0 }
+    }
+
+    fn is_written(&self) -> bool {
+        self.is_flushed
+    }
+
+    /// Writes what is left of them; may be dropped and called again.
+    async fn write(&mut self, writer: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
+        while let rest @ [_, ..] = &self.bytes[self.written..] {
+            match writer.write(rest).await? {
+                0 => return Err(std::io::ErrorKind::WriteZero.into()),
+                written => self.written += written,
+            }
+        }
+        writer.flush().await?;
+        self.is_flushed = true;
+        Ok(())
+    }
 }
 
 /// Why a connection is over.
@@ -157,13 +191,13 @@ impl<Out: Message, In: Message> Hub<Out, In> {
     ) -> End {
         let peer = connection.peer;
         let (mut reader, mut writer, keep) = connection.split();
-        let end = match self.received(unread) {
+        let heard = self.link.lock().receive(unread, self.clock.now());
+        let end = match heard {
             Err(error) => End::Link(error),
             Ok(()) => {
                 deliver();
                 tokio::select! {
-                    end = self.read(&mut reader, &mut deliver) => end,
-                    end = self.write(&mut writer) => end,
+                    end = self.exchange(&mut reader, &mut writer, &mut deliver) => end,
                     () = revoked(keys, peer) => End::Revoked,
                 }
             }
@@ -193,59 +227,60 @@ impl<Out: Message, In: Message> Hub<Out, In> {
         drop(timeout(LEAVE_TIMEOUT, gone).await);
     }
 
-    fn received(&self, bytes: &[u8]) -> Result<(), LinkError> {
-        let mut link = self.link.lock();
-        let before = link.poll_timeout();
-        link.receive(bytes, self.clock.now())?;
-        if link.has_output() || link.poll_timeout() < before {
-            self.said.notify_one();
-        }
-        Ok(())
-    }
-
-    async fn read(&self, reader: &mut (impl AsyncReadExt + Unpin), deliver: &mut impl FnMut()) -> End {
+    /// One task reads and writes, and its timer is set anew only where it would ring too late: another task that is woken for each
+    /// message, and a clock that is set for each of them, cost a near link more than the messages do.
+    async fn exchange(
+        &self,
+        reader: &mut (impl AsyncReadExt + Unpin),
+        writer: &mut (impl AsyncWriteExt + Unpin),
+        deliver: &mut impl FnMut(),
+    ) -> End {
         let mut buffer = vec![0; READ_BYTES];
+        let mut batch = Batch::new(Vec::new());
+        let timer = sleep(Duration::ZERO);
+        tokio::pin!(timer);
         loop {
-            match reader.read(&mut buffer).await {
-                Ok(0) => return End::Closed,
-                Ok(length) => {
-                    let result = self.received(&buffer[..length]);
-                    deliver();
-                    if let Err(error) = result {
-                        return End::Link(error);
-                    }
-                }
-                Err(error) => return End::Network(error),
-            }
-        }
-    }
-
-    async fn write(&self, writer: &mut (impl AsyncWriteExt + Unpin)) -> End {
-        loop {
-            let (out, due) = {
+            let mut due = None;
+            if batch.is_written() {
                 let mut link = self.link.lock();
-                (link.take_output(BATCH_BYTES), link.poll_timeout())
-            };
-            if !out.is_empty() {
-                let written = async {
-                    writer.write_all(&out).await?;
-                    writer.flush().await
-                };
-                if let Err(error) = written.await {
-                    return End::Network(error);
-                }
-                self.room.notify_waiters();
-                continue;
-            }
-            let wait = due.map_or(Duration::from_secs(60), |due| due.saturating_sub(self.clock.now()));
-            tokio::select! {
-                () = self.said.notified() => {}
-                () = sleep(wait) => {
-                    let result = self.link.lock().handle_timeout(self.clock.now());
-                    if let Err(error) = result {
-                        return End::Link(error);
+                batch = Batch::new(link.take_output(BATCH_BYTES));
+                // What is being written is sign of life enough: until it is, nothing is due.
+                if batch.is_written() {
+                    due = link.poll_timeout();
+                    let now = self.clock.now();
+                    if due.is_some_and(|due| due <= now) {
+                        match link.handle_timeout(now) {
+                            Ok(()) => continue,
+                            Err(error) => return End::Link(error),
+                        }
                     }
                 }
+            }
+            if let Some(due) = due {
+                let due = self.clock.at(due);
+                if due < timer.deadline() || timer.is_elapsed() {
+                    timer.as_mut().reset(due);
+                }
+            }
+            let is_writing = !batch.is_written();
+            tokio::select! {
+                read = reader.read(&mut buffer) => match read {
+                    Ok(0) => return End::Closed,
+                    Ok(length) => {
+                        let result = self.link.lock().receive(&buffer[..length], self.clock.now());
+                        deliver();
+                        if let Err(error) = result {
+                            return End::Link(error);
+                        }
+                    }
+                    Err(error) => return End::Network(error),
+                },
+                written = batch.write(writer), if is_writing => match written {
+                    Ok(()) => self.room.notify_waiters(),
+                    Err(error) => return End::Network(error),
+                },
+                () = self.said.notified(), if !is_writing => {}
+                () = timer.as_mut(), if due.is_some() => {}
             }
         }
     }
