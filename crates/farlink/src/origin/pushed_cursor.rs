@@ -239,15 +239,17 @@ impl Pushing {
         u32::try_from(fetch_bytes / blobs).unwrap_or(u32::MAX).min(wanted)
     }
 
-    /// Whether credit is left for rows that have not been asked for.
+    /// Whether credit is left for rows that have not been asked for. Most queries have few rows: a second op_fetch goes when rows of the
+    /// first have come, or each of those would be answered twice.
     pub(super) fn wants_rows(&self, limits: &Limits, inline_bytes: usize) -> bool {
+        let ahead = if self.rows_seen == 0 { limits.fetches_ahead.min(1) } else { limits.fetches_ahead };
         let row_bytes = self.row_bytes(inline_bytes);
         let may_bring = |left: &usize| left.saturating_mul(row_bytes).max(2 * limits.push_bytes);
         let asked_for = self.fetches.iter().map(may_bring).fold(0, usize::saturating_add);
         let here = self.held_bytes.saturating_add(self.batch.bytes()).saturating_add(self.before_row.bytes());
         let promised = i64::try_from(here.saturating_add(asked_for));
         !self.is_ended
-            && self.fetches.len() < limits.fetches_ahead
+            && self.fetches.len() < ahead
             && self.held.len() < HELD_MAX
             && self.credit > promised.unwrap_or(i64::MAX)
     }

@@ -613,6 +613,28 @@ fn prepared() -> Played {
     played
 }
 
+/// A query by key costs the server one op_fetch; longer ones are fetched ahead from their first rows on.
+#[test]
+fn a_second_fetch_goes_when_rows_of_the_first_have_come() {
+    let mut played = prepared();
+    let format = MessageFormat::from_columns([MessageType::Long { scale: 0 }]);
+    played.ask(Ask::Open {
+        id: RequestId(7),
+        cursor: Cursor(1),
+        packet: packet(&execute(2, 1)),
+        push: Some(Push { blr: format.to_blr(), credit: 1 << 20, blob_bytes: 0 }),
+        question: None,
+        ahead: Vec::new(),
+    });
+    assert!(matches!(&played.asked()[..], [Request::Execute(_), Request::Fetch(_)]));
+    played.answer(&Reply::Response(Response::object(Handle(8))));
+    assert_eq!(played.asked(), []);
+    let mut bytes = Vec::new();
+    encode_fetch_row(&format, VERSION, &[Value::integer(1)], &mut bytes).unwrap();
+    played.conversation.receive(&mut bytes, Duration::ZERO);
+    assert!(matches!(&played.asked()[..], [Request::Fetch(_)]));
+}
+
 /// A program that does not wait between op_execute, op_fetch and op_info_sql gets all three answers.
 #[test]
 fn what_was_to_be_asked_behind_rows_is_answered_without_them() {
