@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use farbird_types::isc;
 use farbird_wire::clumplet::{ClumpletReader, dpb};
 use farbird_wire::crypt::CryptPlugin;
 use farbird_wire::crypt::keys::Keys;
@@ -117,7 +116,8 @@ impl Program {
             plugin.cipher(key, self.login.keys.data_of(plugin)).ok()
         };
         let (Some(incoming), Some(outgoing)) = (cipher(), cipher()) else {
-            return self.refuse(isc::WIRECRYPT_PLUGIN);
+            // As a server does: the program could not read an answer, for it decrypts already.
+            return self.end();
         };
         if !self.answers.is_empty() {
             // Replies to what was asked before would have to leave as they are, and nobody does so.

@@ -704,7 +704,8 @@ fn a_key_of_the_server_encrypts_between_program_and_edge_and_without_one_nothing
         played.says(&crypt);
         assert!(played.asked().is_empty(), "encryption is each hop's own");
         let Some(key) = key else {
-            assert!(!played.response().status.is_success());
+            // An answer could not be read by a program that decrypts already: it would wait for ever.
+            assert!(played.output.is_empty() && played.machine.is_ended());
             continue;
         };
         let cipher = || CryptPlugin::ChaCha64.cipher(&key, &[5; 8]).unwrap();
