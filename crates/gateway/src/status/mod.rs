@@ -82,6 +82,14 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_words_for_all_that_saves_trips() {
+        let kinds = PAGE.split("const KINDS = {").nth(1).and_then(|behind| behind.split('}').next()).unwrap();
+        for kind in farbird_farlink::edge::Saved::ALL {
+            assert!(kinds.contains(&format!(" {}: \"", kind.name())), "{}", kind.name());
+        }
+    }
+
+    #[test]
     fn the_page_needs_nothing_from_elsewhere_and_has_one_script_and_one_style() {
         for element in ["script", "style"] {
             assert_eq!(PAGE.matches(&format!("<{element}")).count(), 1, "{element}");
