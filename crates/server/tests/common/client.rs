@@ -296,6 +296,18 @@ impl Client {
         self.counters.sent(wire.len());
     }
 
+    /// Bytes that need not be packets, as they would be sent.
+    pub fn packed(&mut self, plain: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        self.outgoing.send(plain, &mut self.counters, &mut wire).unwrap();
+        wire
+    }
+
+    /// Its socket.
+    pub fn socket(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
     /// The next packet and what it answers; `None` when the server has closed the connection.
     pub fn next_answer(&mut self) -> Option<Answer> {
         loop {
