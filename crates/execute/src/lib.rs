@@ -69,6 +69,7 @@ mod keyed_columns;
 mod keyed_rows;
 mod matched_rows;
 mod measured;
+mod merge_many;
 mod modify;
 mod modify_many;
 mod named_rows;

@@ -12,7 +12,6 @@ use farbird_plan::modification::{
     UpdateOrInsertPlan, UpdatePlan,
 };
 use farbird_session::RecordCounts;
-use farbird_sql::ast::MergeRows;
 use farbird_store::{RowId, RowUpdate};
 use farbird_types::{Error, Result, Value, isc};
 
@@ -20,10 +19,11 @@ use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::build::build_for;
 use crate::failure::{Change, Failure};
 use crate::measured;
+use crate::merge_many;
 use crate::modify_many::{self, Progress};
 use crate::repeated::KeptSource;
 use crate::row_buffer::{BufferedRows, RowBuffer};
-use crate::row_change::{self, assigned, number_of, old_row};
+use crate::row_change::{self, assigned, new_row, number_of, old_row};
 use crate::row_id_set::RowIdSet;
 
 /// What a statement did.
@@ -111,11 +111,11 @@ fn run(
     let mut output =
         Output { returning: &plan.returning, returned, rows: 0, counts: RecordCounts::default() };
     match &plan.action {
-        ModifyAction::Insert(insert) => run_insert(insert, &mut output, context)?,
+        ModifyAction::Insert(insert) => run_insert(insert, kept, &mut output, context)?,
         ModifyAction::Update(update) => run_update(update, kept, &mut output, context)?,
         ModifyAction::Delete(delete) => run_delete(delete, kept, &mut output, context)?,
         ModifyAction::UpdateOrInsert(statement) => run_update_or_insert(statement, &mut output, context)?,
-        ModifyAction::Merge(merge) => run_merge(merge, &mut output, context)?,
+        ModifyAction::Merge(merge) => run_merge(merge, kept, &mut output, context)?,
     }
     let returned = output.returned.map_or_else(|| Vec::new().into(), RowBuffer::into_rows);
     Ok((Modified { returned, rows: output.rows }, output.counts))
@@ -197,9 +197,23 @@ fn for_each_row(
 
 fn run_insert(
     insert: &InsertPlan,
+    kept: &mut KeptSource,
     output: &mut Output<'_>,
     context: &mut ExecutionContext<'_>,
 ) -> Change<()> {
+    if insert.is_alone {
+        return modify_many::insert(insert, kept, context, |progress, context| {
+            let rows = match progress {
+                Progress::Changed(rows) => rows,
+                Progress::Left(mut new) => {
+                    row_change::insert(&insert.row.target, &mut new, context)?;
+                    1
+                }
+            };
+            output.changed_many(Fate::Inserted, rows);
+            Ok(())
+        });
+    }
     for_each_row(&insert.source, context, |row, context| {
         let (mut new, number) = insert_row(&insert.row, &row, context)?;
         output.changed(Fate::Inserted, context, || {
@@ -216,19 +230,7 @@ fn insert_row(
     context: &mut ExecutionContext<'_>,
 ) -> Change<(Vec<Value>, Value)> {
     let target = &plan.target;
-    let mut new = vec![Value::Null; target.columns.len()];
-    for (slot, value) in &plan.assignments {
-        let value = value.evaluate(source, context)?;
-        if let Some(place) = new.get_mut(*slot) {
-            *place = value;
-        }
-    }
-    for slot in &plan.missing {
-        let value = row_change::default_value(target, *slot, context)?;
-        if let Some(place) = new.get_mut(*slot) {
-            *place = value;
-        }
-    }
+    let mut new = new_row(plan, source, context)?;
     let number = row_change::insert(target, &mut new, context)?;
     let number = number.and_then(|number| i64::try_from(number.0).ok()).map_or(Value::Null, Value::integer);
     Ok((new, number))
@@ -371,34 +373,27 @@ fn run_update_or_insert(
     })
 }
 
-fn run_merge(merge: &MergePlan, output: &mut Output<'_>, context: &mut ExecutionContext<'_>) -> Change<()> {
+fn run_merge(
+    merge: &MergePlan,
+    kept: &mut KeptSource,
+    output: &mut Output<'_>,
+    context: &mut ExecutionContext<'_>,
+) -> Change<()> {
     let target: &Arc<Target> = &merge.target;
+    if merge.is_alone {
+        return merge_many::merge(merge, kept, context, |counts| {
+            output.changed_many(Fate::Inserted, counts.inserted);
+            output.changed_many(Fate::Updated, counts.updated);
+            output.changed_many(Fate::Deleted, counts.deleted);
+        });
+    }
     let mut touched = RowIdSet::new(context.budget.reserve());
     for_each_row(&merge.source, context, |row, context| {
         let number = number_of(target, &row);
-        let source_missing = match &merge.source_missing {
-            Some(missing) => missing.truth(&row, context)? == Some(true),
-            None => false,
-        };
-        let rows = match number {
-            None => MergeRows::NotMatchedByTarget,
-            Some(_) if source_missing => MergeRows::NotMatchedBySource,
-            Some(_) => MergeRows::Matched,
-        };
-        for clause in merge.clauses.iter().filter(|clause| clause.rows == rows) {
-            if let Some(condition) = &clause.condition
-                && condition.truth(&row, context)? != Some(true)
-            {
-                continue;
-            }
-            if let Some(number) = number
-                && !touched.insert(number)?
-            {
-                return Err(Error::new(isc::MERGE_DUP_UPDATE).into());
-            }
-            return merge_row(&clause.action, target, number, row, output, context);
+        match merge_many::action_of(merge, number, &row, &mut touched, context)? {
+            Some(action) => merge_row(action, target, number, row, output, context),
+            None => Ok(()),
         }
-        Ok(())
     })
 }
 

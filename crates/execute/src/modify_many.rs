@@ -1,7 +1,7 @@
-//! UPDATE and DELETE of many rows at once: batches of what the plan finds go to the store together.
+//! INSERT, UPDATE and DELETE of many rows at once: batches of what the plan finds go to the store together.
 //!
-//! Only for plans whose rows are changed alone ([`Target::updates_alone`], [`Target::deletes_alone`]): nobody can see whether a row was
-//! changed before the next one was looked at.
+//! Only for plans whose rows are changed alone ([`Target::inserts_alone`], [`Target::updates_alone`], [`Target::deletes_alone`]): nobody
+//! can see whether a row was changed before the next one was looked at.
 //!
 //! # Promises
 //! - Rows are changed in the order in which the plan gives them, and the first error is that of the first row that has one.
@@ -9,18 +9,18 @@
 //!   fails there.
 
 use farbird_budget::heap_bytes;
-use farbird_expression::ExecutionContext;
+use farbird_expression::{ExecutionContext, Expression};
 use farbird_plan::Node;
-use farbird_plan::modification::{DeletePlan, Target, UpdatePlan};
+use farbird_plan::modification::{DeletePlan, InsertPlan, Target, UpdatePlan};
 use farbird_store::{RowId, RowUpdate};
 use farbird_types::Value;
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::build::build_for;
-use crate::constraint::{check_row, refused_row};
+use crate::constraint::{check_foreign_keys, check_row, refused_row};
 use crate::failure::{Change, Failure};
 use crate::repeated::KeptSource;
-use crate::row_change::{assigned, number_of, old_row};
+use crate::row_change::{assigned, new_row, number_of, old_row};
 
 /// What has become of the next rows, in their order.
 pub(crate) enum Progress<Row> {
@@ -43,9 +43,31 @@ pub(crate) fn delete(
     let target = &*delete.target;
     for_each_batch(&delete.source, kept, context, |batch, context| {
         let rows: Vec<RowId> = batch.rows().filter_map(|row| number_of(target, row)).collect();
-        in_turns(target, rows, context, &mut progress, |rows, context| {
-            context.transaction.store.delete_rows(&target.layout, &context.view, rows)
-        })
+        in_turns(rows, context, &mut progress, |rows, context| delete_rows(target, rows, context))
+    })
+}
+
+/// Inserts the rows of a plan and tells `progress` of each.
+///
+/// # Errors
+/// As [`delete`], and those of values, checks and foreign keys.
+pub(crate) fn insert(
+    insert: &InsertPlan,
+    kept: &mut KeptSource,
+    context: &mut ExecutionContext<'_>,
+    mut progress: impl FnMut(Progress<Vec<Value>>, &mut ExecutionContext<'_>) -> Change<()>,
+) -> Change<()> {
+    let target = &*insert.row.target;
+    for_each_batch(&insert.source, kept, context, |batch, context| {
+        let change = |rows, context: &mut ExecutionContext<'_>| {
+            in_turns(rows, context, &mut progress, |rows, context| insert_rows(target, rows, context))
+        };
+        let make = |row: &mut [Value], context: &mut ExecutionContext<'_>| {
+            let new = new_row(&insert.row, row, context)?;
+            check_row(target, &new, true, context)?;
+            Ok(Some(new))
+        };
+        for_each_part(batch, context, make, |new| bytes_of(new), change)
     })
 }
 
@@ -61,58 +83,115 @@ pub(crate) fn update(
 ) -> Change<()> {
     let target = &*update.target;
     for_each_batch(&update.source, kept, context, |batch, context| {
-        let mut change = |updates, context: &mut ExecutionContext<'_>| {
-            in_turns(target, updates, context, &mut progress, |updates, context| {
-                context.transaction.store.update_rows(&target.layout, &context.view, updates)
+        let change = |updates, context: &mut ExecutionContext<'_>| {
+            in_turns(updates, context, &mut progress, |updates, context| {
+                update_rows(target, updates, context)
             })
         };
-        let (mut updates, mut bytes) = (Vec::with_capacity(batch.len()), 0);
-        for index in 0..batch.len() {
-            match row_update(update, batch.row_mut(index), context) {
-                Ok(update) => updates.extend(update),
-                // The rows before the one that has failed have their turn, and their errors, first.
-                Err(failure) => return change(updates, context).and(Err(failure)),
-            }
-            bytes += updates.last().map_or(0, |update| update.new.iter().map(heap_bytes).sum());
-            if bytes > NEW_BYTES_MAX {
-                change(std::mem::take(&mut updates), context)?;
-                bytes = 0;
-            }
-        }
-        change(updates, context)
+        let make = |row: &mut [Value], context: &mut ExecutionContext<'_>| {
+            row_update(target, &update.assignments, row, context)
+        };
+        for_each_part(batch, context, make, |update| bytes_of(&update.new), change)
     })
 }
 
 /// Texts of so many bytes are enough for new rows that wait for others.
 const NEW_BYTES_MAX: usize = 1 << 20;
 
+/// Computes what becomes of each row of a batch and hands it on in parts.
+pub(crate) fn for_each_part<Row>(
+    batch: &mut Batch,
+    context: &mut ExecutionContext<'_>,
+    mut make: impl FnMut(&mut [Value], &mut ExecutionContext<'_>) -> Change<Option<Row>>,
+    bytes_of: impl Fn(&Row) -> usize,
+    mut change: impl FnMut(Vec<Row>, &mut ExecutionContext<'_>) -> Change<()>,
+) -> Change<()> {
+    let (mut made, mut bytes) = (Vec::with_capacity(batch.len()), 0);
+    for index in 0..batch.len() {
+        match make(batch.row_mut(index), context) {
+            Ok(None) => continue,
+            Ok(Some(row)) => {
+                bytes += bytes_of(&row);
+                made.push(row);
+            }
+            // The rows before the one that has failed have their turn, and their errors, first.
+            Err(failure) => return change(made, context).and(Err(failure)),
+        }
+        if bytes > NEW_BYTES_MAX {
+            change(std::mem::take(&mut made), context)?;
+            bytes = 0;
+        }
+    }
+    change(made, context)
+}
+
+/// What a new row takes beside its values.
+pub(crate) fn bytes_of(row: &[Value]) -> usize {
+    row.iter().map(heap_bytes).sum()
+}
+
 /// A row's update, computed and checked; `None` without a row of the table.
-fn row_update(
-    update: &UpdatePlan,
+pub(crate) fn row_update(
+    target: &Target,
+    assignments: &[(usize, Expression)],
     row: &mut [Value],
     context: &mut ExecutionContext<'_>,
 ) -> Change<Option<RowUpdate>> {
-    let target = &*update.target;
     let Some(number) = number_of(target, row) else { return Ok(None) };
-    let new = assigned(target, &update.assignments, row, context)?;
+    let new = assigned(target, assignments, row, context)?;
     check_row(target, &new, false, context)?;
     let old = old_row(target, row).iter_mut().map(std::mem::take).collect();
     Ok(Some(RowUpdate { row: number, old, new }))
 }
 
+/// Inserts simple rows from the first one on; gives how many.
+pub(crate) fn insert_rows(
+    target: &Target,
+    rows: &[Vec<Value>],
+    context: &mut ExecutionContext<'_>,
+) -> Change<usize> {
+    let inserted = context.transaction.store.insert_rows(&target.layout, rows);
+    let inserted = inserted.map_err(|error| refused_row(target, error, context))?.len();
+    if !target.foreign_keys.is_empty() {
+        for row in rows.iter().take(inserted) {
+            context.check_interrupt()?;
+            check_foreign_keys(target, None, row, context)?;
+        }
+    }
+    Ok(inserted)
+}
+
+/// Updates simple rows from the first one on; gives how many.
+pub(crate) fn update_rows(
+    target: &Target,
+    updates: &[RowUpdate],
+    context: &mut ExecutionContext<'_>,
+) -> Change<usize> {
+    let updated = context.transaction.store.update_rows(&target.layout, &context.view, updates);
+    updated.map_err(|error| refused_row(target, error, context))
+}
+
+/// Deletes simple rows from the first one on; gives how many.
+pub(crate) fn delete_rows(
+    target: &Target,
+    rows: &[RowId],
+    context: &mut ExecutionContext<'_>,
+) -> Change<usize> {
+    let deleted = context.transaction.store.delete_rows(&target.layout, &context.view, rows);
+    deleted.map_err(|error| refused_row(target, error, context))
+}
+
 /// Lets the store change as many rows as it does together, and leaves the one behind them to `progress`, in turns.
 fn in_turns<Row>(
-    target: &Target,
     rows: Vec<Row>,
     context: &mut ExecutionContext<'_>,
     progress: &mut impl FnMut(Progress<Row>, &mut ExecutionContext<'_>) -> Change<()>,
-    change: impl Fn(&[Row], &ExecutionContext<'_>) -> farbird_store::Result<usize>,
+    mut change: impl FnMut(&[Row], &mut ExecutionContext<'_>) -> Change<usize>,
 ) -> Change<()> {
     let mut rows = rows;
     while !rows.is_empty() {
         context.check_interrupt()?;
-        let changed = change(&rows, context);
-        let changed = changed.map_err(|error| refused_row(target, error, context))?;
+        let changed = change(&rows, context)?;
         if changed > 0 {
             progress(Progress::Changed(changed as u64), context)?;
         }
@@ -131,10 +210,10 @@ fn in_turns<Row>(
 }
 
 /// So many rows are changed one by one behind one that had to be, and was the first of its batch.
-const ALONE_AT_LEAST: usize = 31;
+pub(crate) const ALONE_AT_LEAST: usize = 31;
 
 /// Runs `change` for each batch of a plan's rows.
-fn for_each_batch(
+pub(crate) fn for_each_batch(
     source: &Node,
     kept: &mut KeptSource,
     context: &mut ExecutionContext<'_>,

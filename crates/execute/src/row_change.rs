@@ -9,7 +9,7 @@
 use farbird_catalog::system_tables::is_live;
 use farbird_catalog::triggers::TriggerMoment;
 use farbird_expression::{ExecutionContext, Expression};
-use farbird_plan::modification::Target;
+use farbird_plan::modification::{InsertRow, Target};
 use farbird_sql::ast::TriggerAction;
 use farbird_store::{LaterChange, RowId, StoreError};
 use farbird_types::{Error, Result, SqlType, Value, convert, isc};
@@ -63,6 +63,32 @@ pub(crate) fn assigned(
     let mut new: Vec<Value> = row.iter().take(target.columns.len()).cloned().collect();
     for (slot, value) in assignments {
         let value = value.evaluate(row, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    Ok(new)
+}
+
+/// The row that INSERT makes of a source's row, by slot.
+///
+/// # Errors
+/// Those of its values and defaults.
+pub(crate) fn new_row(
+    plan: &InsertRow,
+    source: &[Value],
+    context: &mut ExecutionContext<'_>,
+) -> Change<Vec<Value>> {
+    let target = &plan.target;
+    let mut new = vec![Value::Null; target.columns.len()];
+    for (slot, value) in &plan.assignments {
+        let value = value.evaluate(source, context)?;
+        if let Some(place) = new.get_mut(*slot) {
+            *place = value;
+        }
+    }
+    for slot in &plan.missing {
+        let value = default_value(target, *slot, context)?;
         if let Some(place) = new.get_mut(*slot) {
             *place = value;
         }

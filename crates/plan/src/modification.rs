@@ -125,6 +125,8 @@ pub struct InsertPlan {
     pub source: Node,
     /// What is done with each.
     pub row: InsertRow,
+    /// Whether many rows can be inserted at once: nobody sees in which order that happens, see [`Target::inserts_alone`].
+    pub is_alone: bool,
 }
 
 impl InsertPlan {
@@ -230,6 +232,8 @@ pub struct MergePlan {
     pub source_missing: Option<Expression>,
     /// The WHEN clauses, in order.
     pub clauses: Vec<MergeClausePlan>,
+    /// Whether many rows can be changed at once: nobody sees in which order that happens, see [`Target::merges_alone`].
+    pub is_alone: bool,
 }
 
 /// WHEN ... THEN.
@@ -297,21 +301,71 @@ impl Target {
     /// hands, and it does not matter how often and when values and checks are computed.
     pub fn updates_alone(&self, assignments: &[(usize, Expression)]) -> bool {
         let is_assigned = |slots: &[usize]| assignments.iter().any(|(slot, _)| slots.contains(slot));
-        let columns = || self.columns.iter().flatten();
-        let checks = self.checks.iter().map(|rule| &rule.condition);
-        let checks = checks.chain(columns().filter_map(|column| column.domain_check.as_ref()));
-        let values = assignments.iter().map(|(_, value)| value);
         self.stored
             && !is_live(&self.relation)
             && !self.triggers.before_update
             && !self.triggers.after_update
             && !self.foreign_keys.iter().any(|rule| is_assigned(&rule.slots))
             && !self.references.iter().any(|rule| is_assigned(&rule.slots))
-            && !columns().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
-            && !values
-                .chain(checks.map(|check| &*check.expression))
-                .any(|value| value.runs_code() || value.is_volatile())
+            && !self.has_blobs()
+            && self.are_computed_alone(assignments, &[])
     }
+
+    /// Whether to insert such a row is that and nothing else: nothing fires, what it refers to is in other tables, no BLOB changes hands, and
+    /// it does not matter how often and when values, defaults and checks are computed.
+    pub fn inserts_alone(&self, row: &InsertRow) -> bool {
+        let missing = || row.missing.iter().filter_map(|slot| self.columns.get(*slot)?.as_ref());
+        self.stored
+            && !is_live(&self.relation)
+            && !self.triggers.before_insert
+            && !self.triggers.after_insert
+            && !self.foreign_keys.iter().any(|rule| rule.parent.id == self.relation.id)
+            && !self.has_blobs()
+            && !missing().any(|column| column.identity.is_some())
+            && self.are_computed_alone(&row.assignments, &row.missing)
+    }
+
+    /// Whether the clauses of a MERGE change rows and do nothing else, whichever row comes first. Where rows come and others are
+    /// deleted or get other unique keys, the order says which keys are free.
+    pub fn merges_alone(&self, clauses: &[MergeClausePlan]) -> bool {
+        let is_alone = |clause: &MergeClausePlan| {
+            let condition = clause.condition.as_ref();
+            !condition.is_some_and(sees_order)
+                && match &clause.action {
+                    MergeActionPlan::Update(assignments) => self.updates_alone(assignments),
+                    MergeActionPlan::Delete => self.deletes_alone(),
+                    MergeActionPlan::Insert(row) => self.inserts_alone(row),
+                }
+        };
+        let inserts = clauses.iter().any(|clause| matches!(clause.action, MergeActionPlan::Insert(_)));
+        let takes_keys = |clause: &MergeClausePlan| match &clause.action {
+            MergeActionPlan::Update(assignments) => {
+                assignments.iter().any(|(slot, _)| self.layout.is_of_unique_key(*slot))
+            }
+            MergeActionPlan::Delete => self.layout.has_unique_keys(),
+            MergeActionPlan::Insert(_) => false,
+        };
+        clauses.iter().all(is_alone) && !(inserts && clauses.iter().any(takes_keys))
+    }
+
+    fn has_blobs(&self) -> bool {
+        self.columns.iter().flatten().any(|column| matches!(column.sql_type, SqlType::Blob { .. }))
+    }
+
+    /// Whether it does not matter how often and when these assignments, the defaults of these slots and all checks are computed.
+    fn are_computed_alone(&self, assignments: &[(usize, Expression)], missing: &[usize]) -> bool {
+        let columns = || self.columns.iter().flatten();
+        let defaults = missing.iter().filter_map(|slot| self.columns.get(*slot)?.as_ref()?.default.as_ref());
+        let checks = self.checks.iter().map(|rule| &rule.condition);
+        let bound = checks.chain(columns().filter_map(|column| column.domain_check.as_ref())).chain(defaults);
+        let mut values = assignments.iter().map(|(_, value)| value);
+        !values.any(sees_order) && !bound.map(|bound| &*bound.expression).any(sees_order)
+    }
+}
+
+/// Whether a value may tell what has been done before it is computed, or how often it is.
+fn sees_order(value: &Expression) -> bool {
+    value.runs_code() || value.is_volatile()
 }
 
 /// Whether a table has triggers of each kind.

@@ -12,7 +12,7 @@ use crate::committed::RowFinder;
 use crate::decoder::RowDecoder;
 use crate::keys::EntrySpan;
 use crate::keyspace;
-use crate::layout::{IndexDefinition, KeyPart, KeySource};
+use crate::layout::{IndexDefinition, column_slots, slot_of};
 use crate::substrate::{Direction, Entries, Slice, Space, SubstrateState, is_empty_span};
 use crate::transaction::{Core, read_visible};
 use crate::{
@@ -170,19 +170,6 @@ impl KeyedProjection {
             }
         }
         Ok(own == key)
-    }
-}
-
-/// The slots of an index's parts, if columns are all that its keys are made of.
-pub(crate) fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
-    let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot_of(part).is_some());
-    is_plain.then(|| index.parts.iter().filter_map(slot_of))
-}
-
-fn slot_of(part: &KeyPart) -> Option<u16> {
-    match &part.source {
-        KeySource::Column(slot) => Some(*slot),
-        KeySource::Expression(_) => None,
     }
 }
 

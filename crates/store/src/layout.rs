@@ -36,6 +36,23 @@ impl RelationLayout {
     pub fn index(&self, id: IndexId) -> Option<&IndexDefinition> {
         self.indexes.iter().find(|index| index.id == id)
     }
+
+    /// Whether some keys may be there once only.
+    pub fn has_unique_keys(&self) -> bool {
+        self.unique_indexes().next().is_some()
+    }
+
+    /// Whether such a key may be made of a column.
+    pub fn is_of_unique_key(&self, slot: usize) -> bool {
+        // What expressions and conditions look at is not known here.
+        let is_part =
+            |index| column_slots(index).is_none_or(|mut slots| slots.any(|part| usize::from(part) == slot));
+        self.unique_indexes().any(is_part)
+    }
+
+    fn unique_indexes(&self) -> impl Iterator<Item = &IndexDefinition> {
+        self.indexes.iter().filter(|index| index.unique && index.active)
+    }
 }
 
 /// An index.
@@ -83,4 +100,17 @@ pub trait KeyExpression: fmt::Debug + Send + Sync {
 pub trait RowPredicate: fmt::Debug + Send + Sync {
     /// Whether it is true of a row, given whole, by slot.
     fn holds(&self, row: &[Value]) -> Result<bool>;
+}
+
+/// The slots of an index's parts, if columns are all that its keys are made of.
+pub(crate) fn column_slots(index: &IndexDefinition) -> Option<impl Iterator<Item = u16>> {
+    let is_plain = index.condition.is_none() && index.parts.iter().all(|part| slot_of(part).is_some());
+    is_plain.then(|| index.parts.iter().filter_map(slot_of))
+}
+
+pub(crate) fn slot_of(part: &KeyPart) -> Option<u16> {
+    match &part.source {
+        KeySource::Column(slot) => Some(*slot),
+        KeySource::Expression(_) => None,
+    }
 }

@@ -193,6 +193,9 @@ impl Worker<'_> {
             events.push(Event::Write { seen, row, content: Some((id, name)) });
             return Ok(());
         }
+        if self.random.once_in(5) {
+            return self.insert_all(transaction, view, events);
+        }
         let query = self.query();
         let changes = self.random.below(3) == 0;
         let mut writes = Vec::new();
@@ -212,6 +215,33 @@ impl Worker<'_> {
         }
         events.push(Event::Read { seen, query, rows });
         events.append(&mut writes);
+        Ok(())
+    }
+
+    /// Inserts rows, as many at once as can be.
+    fn insert_all(
+        &mut self,
+        transaction: &Transaction,
+        view: &ReadView,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
+        let seen = view.commit_number();
+        let first = self.random.below(IDS) as i64;
+        let contents: Vec<Row> =
+            (first..first + 1 + self.random.below(4) as i64).map(|id| (id, self.name())).collect();
+        let rows: Vec<Vec<Value>> = contents.iter().map(|(id, name)| row(*id, name)).collect();
+        let mut numbers: Vec<RowId> = Vec::new();
+        while numbers.len() < rows.len() {
+            numbers.extend(transaction.insert_rows(self.layout, &rows[numbers.len()..])?);
+            if let Some(left) = rows.get(numbers.len()) {
+                numbers.push(transaction.insert(self.layout, &mut left.clone())?);
+            }
+        }
+        events.extend(numbers.into_iter().zip(contents).map(|(row, content)| Event::Write {
+            seen,
+            row,
+            content: Some(content),
+        }));
         Ok(())
     }
 

@@ -61,7 +61,8 @@ fn insert_once(binder: &mut Binder<'_>, insert: &ast::Insert) -> Result<Prepared
     let new = RowSlot::at(0);
     let returning = Returned { old: None, new: Some(new), ..Returned::of(&changed, new) };
     let (returning, columns) = binder.bind_returning(insert.returning.as_ref(), returning)?;
-    let action = ModifyAction::Insert(InsertPlan { source, row });
+    let is_alone = several && insert.returning.is_none() && target.inserts_alone(&row);
+    let action = ModifyAction::Insert(InsertPlan { source, row, is_alone });
     binder.prepared(StatementKind::Insert, action, returning, columns, several)
 }
 
@@ -257,7 +258,10 @@ fn merge_once(binder: &mut Binder<'_>, merge: &ast::Merge) -> Result<Prepared> {
     let returning = Returned { old, new, others, number, ..Returned::of(&changed, current) };
     let (returning, columns) = binder.bind_returning(merge.returning.as_ref(), returning)?;
     let source_missing = loose.pop();
-    let action = ModifyAction::Merge(MergePlan { source, target, source_missing, clauses });
+    let is_alone = merge.returning.is_none()
+        && !source_missing.as_ref().is_some_and(Expression::runs_code)
+        && target.merges_alone(&clauses);
+    let action = ModifyAction::Merge(MergePlan { source, target, source_missing, clauses, is_alone });
     binder.prepared(StatementKind::Update, action, returning, columns, true)
 }
 

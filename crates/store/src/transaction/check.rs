@@ -42,7 +42,7 @@ impl Transaction {
         // Which of the first keys were there before: the others are taken back if one fails.
         let mut known = Vec::new();
         for (number, new) in keys.iter(layout).enumerate() {
-            let reserved = if new.index.unique && !new.all_null {
+            let reserved = if new.is_unique() {
                 self.reserve_unique(id, layout, row_id, row, &new)
             } else {
                 Ok(pending.add(new.index.id, new.entry, id))

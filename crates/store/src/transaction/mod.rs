@@ -5,6 +5,7 @@ mod catalog;
 mod check;
 mod commit;
 mod ddl;
+mod insert_many;
 mod later_change;
 mod read;
 mod spill;

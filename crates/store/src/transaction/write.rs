@@ -9,8 +9,8 @@ use farbird_types::{BlobId, SqlType, Value};
 use super::{Core, ROW_NUMBER_STEPS, Reservation, Transaction, WrittenFormat};
 use crate::committed::find_row;
 use crate::decoder::RowDecoder;
-use crate::index::column_slots;
 use crate::keyspace;
+use crate::layout::column_slots;
 use crate::locks::{Resource, UndoneLock};
 use crate::row_locks::ChangedKeys;
 use crate::store::Inner;
@@ -73,6 +73,11 @@ pub(super) struct NewKey<'a> {
 }
 
 impl<'a> NewKey<'a> {
+    /// Whether no other row may have the key.
+    pub(super) fn is_unique(&self) -> bool {
+        self.index.unique && !self.all_null
+    }
+
     /// The key, without the row.
     pub(super) fn key(&self) -> &'a [u8] {
         self.entry.get(..self.entry.len() - keyspace::ROW_BYTES).unwrap_or_default()
@@ -88,8 +93,18 @@ impl NewKeys {
         row: &[Value],
         old: Option<&[Value]>,
     ) -> Result<()> {
-        self.bytes.clear();
-        self.places.clear();
+        self.truncate(0);
+        self.append(layout, row_id, row, old)
+    }
+
+    /// Adds those of another row behind what it has; if it fails, some of them.
+    pub(super) fn append(
+        &mut self,
+        layout: &RelationLayout,
+        row_id: RowId,
+        row: &[Value],
+        old: Option<&[Value]>,
+    ) -> Result<()> {
         for (index, definition) in layout.indexes.iter().enumerate().filter(|(_, index)| index.active) {
             if old.is_some_and(|old| has_same_columns(definition, old, row)) {
                 continue;
@@ -113,12 +128,35 @@ impl NewKeys {
         self.places.is_empty()
     }
 
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Leaves the first ones.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.places.truncate(len);
+        self.bytes.truncate(self.places.last().map_or(0, |place| place.entry.end));
+    }
+
+    /// Some of them, as [`NewKeys::iter`].
+    pub(super) fn range<'a>(
+        &'a self,
+        layout: &'a RelationLayout,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = NewKey<'a>> {
+        let places = self.places.get(range).unwrap_or_default();
+        places.iter().filter_map(|place| self.key_at(layout, place))
+    }
+
+    fn key_at<'a>(&'a self, layout: &'a RelationLayout, place: &NewKeySpan) -> Option<NewKey<'a>> {
+        let (index, entry) = (layout.indexes.get(place.index)?, self.bytes.get(place.entry.clone())?);
+        Some(NewKey { index, entry, all_null: place.all_null })
+    }
+
     /// The keys, for the indexes of the layout that they were collected for.
     pub(super) fn iter<'a>(&'a self, layout: &'a RelationLayout) -> impl Iterator<Item = NewKey<'a>> {
-        self.places.iter().filter_map(|place| {
-            let (index, entry) = (layout.indexes.get(place.index)?, self.bytes.get(place.entry.clone())?);
-            Some(NewKey { index, entry, all_null: place.all_null })
-        })
+        self.range(layout, 0..self.len())
     }
 }
 
@@ -448,7 +486,7 @@ pub(super) fn note_format(core: &mut Core, layout: &RelationLayout) -> Result<()
 }
 
 /// The number of a new row.
-fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowId> {
+pub(super) fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowId> {
     let reservations = core.row_numbers.entry(relation).or_default();
     if reservations.last().is_none_or(|latest| latest.unused.is_empty()) {
         let step = ROW_NUMBER_STEPS.get(reservations.len()).or(ROW_NUMBER_STEPS.last()).copied().unwrap_or(1);
@@ -458,6 +496,14 @@ fn next_row(inner: &Inner, core: &mut Core, relation: RelationId) -> Result<RowI
     }
     let latest = reservations.last_mut().and_then(|latest| latest.unused.next());
     latest.map(RowId).ok_or(StoreError::BadLayout { relation, what: "row number left" })
+}
+
+/// Takes back that numbers were taken for the latest rows, as far as that is simple: the others are never used.
+pub(super) fn give_numbers_back(core: &mut Core, relation: RelationId, count: u64) {
+    let latest = core.row_numbers.get_mut(&relation).and_then(|reservations| reservations.last_mut());
+    if let Some(Reservation { start, unused }) = latest {
+        unused.start -= count.min(unused.start - *start);
+    }
 }
 
 /// The number after the last row of a relation.

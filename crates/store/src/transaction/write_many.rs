@@ -137,7 +137,7 @@ impl Transaction {
         let RowUpdate { row, old, new } = update;
         let Scratch { row: bytes, keys } = scratch;
         keys.collect(layout, *row, new, Some(old))?;
-        if keys.iter(layout).any(|key| key.index.unique && !key.all_null) {
+        if keys.iter(layout).any(|key| key.is_unique()) {
             return Ok(false);
         }
         bytes.clear();

@@ -1,0 +1,198 @@
+//! Inserting many rows at once, as far as that is simple: what the first row costs the others share.
+//!
+//! # Promises
+//! - A row is simple if nothing has to be known of others to insert it: no row, committed or not, has or had one of its unique keys.
+//!   Such rows are inserted as if one after the other.
+//! - The first row that is not ends the call before it: [`Transaction::insert`] knows whether its key is free, how to wait
+//!   for that, and its errors are its errors.
+
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use farbird_record::value_codec::encode_row;
+use farbird_types::Value;
+
+use super::write::{NewKey, NewKeys, Scratch, current_format, give_numbers_back, next_row, note_format};
+use super::{Core, Transaction};
+use crate::keyspace;
+use crate::pending_keys::Announcement;
+use crate::substrate::{Direction, KeyBounds, Space};
+use crate::write_set::RowPacking;
+use crate::{RelationLayout, Result, RowId};
+
+/// The keys of rows that are to be inserted: those of a row stand side by side.
+struct RowKeys<'a> {
+    layout: &'a RelationLayout,
+    keys: &'a mut NewKeys,
+    /// How many keys the rows up to each have.
+    ends: Vec<usize>,
+}
+
+impl RowKeys<'_> {
+    fn first_of(&self, row: usize) -> usize {
+        row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0)
+    }
+
+    fn of_rows(&self, rows: Range<usize>) -> impl Iterator<Item = NewKey<'_>> {
+        self.keys.range(self.layout, self.first_of(rows.start)..self.first_of(rows.end))
+    }
+
+    /// Adds those of the next row; false, and it has none, if they cannot be made.
+    fn push(&mut self, number: RowId, row: &[Value]) -> bool {
+        let known = self.keys.len();
+        let made = self.keys.append(self.layout, number, row, None).is_ok();
+        match made {
+            true => self.ends.push(self.keys.len()),
+            false => self.keys.truncate(known),
+        }
+        made
+    }
+}
+
+impl Transaction {
+    /// Inserts simple rows, each by slot, from the first one on; gives the numbers of those that it has inserted. Of a relation
+    /// without BLOBs.
+    ///
+    /// # Errors
+    /// `LayoutChanged`, `ReadOnly`, `Cancelled`, and those of reading.
+    pub fn insert_rows(&self, layout: &RelationLayout, rows: &[Vec<Value>]) -> Result<Vec<RowId>> {
+        self.check_writable()?;
+        self.lock_to_write(layout)?;
+        let mut core = self.core()?;
+        note_format(&mut core, layout)?;
+        let mut scratch = std::mem::take(&mut core.scratch);
+        let inserted = self.insert_simple(&mut core, layout, rows, &mut scratch);
+        if scratch.is_worth_keeping() {
+            core.scratch = scratch;
+        }
+        let inserted = inserted?;
+        self.spill_if_large(&mut core)?;
+        Ok(inserted)
+    }
+
+    fn insert_simple(
+        &self,
+        core: &mut Core,
+        layout: &RelationLayout,
+        rows: &[Vec<Value>],
+        scratch: &mut Scratch,
+    ) -> Result<Vec<RowId>> {
+        let Scratch { row: bytes, keys } = scratch;
+        keys.truncate(0);
+        let mut numbers = Vec::with_capacity(rows.len());
+        let mut keys = RowKeys { layout, keys, ends: Vec::with_capacity(rows.len()) };
+        for row in rows {
+            let number = next_row(&self.store.inner, core, layout.id)?;
+            numbers.push(number);
+            if !keys.push(number, row) {
+                break;
+            }
+        }
+        let announced = self.announce(core, &keys);
+        let inserted = self.count_free(&keys, announced).and_then(|free| {
+            let rows = numbers.iter().copied().zip(rows).take(free);
+            self.write_rows(core, &keys, rows, bytes)
+        });
+        // An error happens before anything is written.
+        let kept = *inserted.as_ref().unwrap_or(&0);
+        self.withdraw(keys.of_rows(kept..announced));
+        give_numbers_back(core, layout.id, (numbers.len() - kept) as u64);
+        inserted?;
+        numbers.truncate(kept);
+        Ok(numbers)
+    }
+
+    /// Announces the keys of rows to other transactions, from the first row on as long as nobody has announced them; gives of
+    /// how many rows.
+    fn announce(&self, core: &Core, keys: &RowKeys<'_>) -> usize {
+        let pending = &self.store.inner.pending_keys;
+        for row in 0..keys.ends.len() {
+            for (place, new) in keys.of_rows(row..row + 1).enumerate() {
+                let is_first = match new.is_unique() {
+                    false => pending.add(new.index.id, new.entry, core.id),
+                    true => match pending.add_unique(new.index.id, new.entry, core.id) {
+                        Announcement::Made { own } if own.is_empty() => true,
+                        Announcement::Made { .. } => {
+                            pending.remove(new.index.id, new.entry);
+                            false
+                        }
+                        Announcement::Refused(_) | Announcement::Known => false,
+                    },
+                };
+                if !is_first {
+                    self.withdraw(keys.of_rows(row..row + 1).take(place));
+                    return row;
+                }
+            }
+        }
+        keys.ends.len()
+    }
+
+    /// Takes keys back that it has announced.
+    fn withdraw<'k>(&self, keys: impl Iterator<Item = NewKey<'k>>) {
+        for new in keys {
+            self.store.inner.pending_keys.remove(new.index.id, new.entry);
+        }
+    }
+
+    /// Of how many rows, whose keys are announced, no other row has a unique key, from the first one on.
+    fn count_free(&self, keys: &RowKeys<'_>, rows: usize) -> Result<usize> {
+        // Taken behind the announcement: whoever commits such a key later has waited for this transaction.
+        let snapshot = self.store.inner.snapshot();
+        let mut ends: Vec<Option<Arc<KeyBounds>>> = Vec::with_capacity(keys.layout.indexes.len());
+        for index in &keys.layout.indexes {
+            ends.push(match index.unique {
+                true => snapshot.bounds(Space::Index(index.id))?,
+                false => None,
+            });
+        }
+        let end_of = |new: &NewKey<'_>| {
+            let place = keys.layout.indexes.iter().position(|index| index.id == new.index.id);
+            place.and_then(|place| ends.get(place)).and_then(Option::as_ref)
+        };
+        for row in 0..rows {
+            for new in keys.of_rows(row..row + 1).filter(NewKey::is_unique) {
+                let key = new.key();
+                // Keys that grow, those of identity columns for instance, are beyond all that there are.
+                if end_of(&new).is_none_or(|bounds| bounds.last.as_slice() < key) {
+                    continue;
+                }
+                let after = keyspace::after_prefix(key);
+                let upper = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+                let span = (Bound::Included(key), upper);
+                let mut found = snapshot.scan(Space::Index(new.index.id), span, Direction::Forward)?;
+                if found.next().transpose()?.is_some() {
+                    return Ok(row);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Puts rows whose keys are announced into the write set, up to the first one that has no encoding; gives how many.
+    fn write_rows<'r>(
+        &self,
+        core: &mut Core,
+        keys: &RowKeys<'_>,
+        rows: impl Iterator<Item = (RowId, &'r Vec<Value>)>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<usize> {
+        let layout = keys.layout;
+        let record_format = current_format(layout)?;
+        let codec = layout.codec.unwrap_or_else(|| self.store.inner.codec());
+        let packing = RowPacking { format: layout.current, record_format, codec };
+        let mut written = 0;
+        for (number, row) in rows {
+            bytes.clear();
+            if encode_row(record_format, row, bytes).is_err() {
+                break;
+            }
+            core.writes.insert(layout.id, number, &packing, bytes, &self.live);
+            for NewKey { index, entry, .. } in keys.of_rows(written..written + 1) {
+                core.writes.add_entry(layout.id, index.id, entry);
+            }
+            written += 1;
+        }
+        Ok(written)
+    }
+}
