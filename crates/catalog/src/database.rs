@@ -113,6 +113,12 @@ impl Database {
         }
     }
 
+    /// How many pages of this size its cache has room for, as Firebird counts what it is.
+    pub fn page_buffers(&self, page_bytes: u64) -> u64 {
+        let cache_bytes = u64::try_from(self.store.options().cache_bytes).unwrap_or(u64::MAX);
+        (cache_bytes / page_bytes.max(1)).max(1)
+    }
+
     /// A number for a new attachment (MON$ATTACHMENT_ID).
     pub fn next_attachment_id(&self) -> u64 {
         self.next_attachment.fetch_add(1, Ordering::Relaxed)

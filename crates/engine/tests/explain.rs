@@ -58,7 +58,7 @@ fn line<'l>(lines: &'l [Line], operator: &str) -> &'l Line {
 
 /// 100 customers; 10,000 orders of the first 50 of them, some 200 each, numbered in order; settled in row blocks.
 fn shop() -> (TestDatabase, Session) {
-    let (database, mut session) = TestDatabase::create();
+    let (database, mut session) = TestDatabase::create_unswept();
     session.execute("create table customer (id int not null primary key, name varchar(30), city int)");
     session.execute(
         "create table orders (id int not null primary key, customer int, amount int, note varchar(60))",

@@ -32,6 +32,14 @@ fn system_tables_show_what_firebirds_show() {
 }
 
 #[test]
+fn page_buffers_are_what_the_cache_has_room_for() {
+    let options = farbird_engine::StoreOptions { cache_bytes: 24 << 20, ..Default::default() };
+    let (_database, mut session) = TestDatabase::create_with(options);
+    let shown = session.rows("select mon$page_buffers, mon$page_size from mon$database");
+    assert_eq!(shown, [format!("{}|8192", (24 << 20) / 8192)]);
+}
+
+#[test]
 fn system_tables_list_themselves() {
     let (_database, mut session) = TestDatabase::create();
     assert_eq!(

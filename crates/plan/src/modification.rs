@@ -40,7 +40,9 @@ impl ModifyPlan {
     ) -> ModifyPlan {
         let is_one_change = match &action {
             ModifyAction::Insert(insert) => returning.is_empty() && insert.is_one_change(),
-            _ => false,
+            ModifyAction::Update(update) => update.is_alone && update.source.has_one_row_at_most(),
+            ModifyAction::Delete(delete) => delete.is_alone && delete.source.has_one_row_at_most(),
+            ModifyAction::UpdateOrInsert(_) | ModifyAction::Merge(_) => false,
         };
         ModifyPlan { action, frame, returning, columns, is_one_change }
     }

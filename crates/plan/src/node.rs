@@ -703,6 +703,22 @@ pub fn identity<T>(shared: &Arc<T>) -> usize {
 }
 
 impl Node {
+    /// Whether it is known to give one row at most: rows of a table that a whole key of a unique index, or a number, names.
+    pub(crate) fn has_one_row_at_most(&self) -> bool {
+        match self {
+            Node::Table(scan) => match &scan.access {
+                Access::Index { ranges, .. } => {
+                    // A key of NULLs alone may be there more than once.
+                    matches!(ranges.as_slice(), [range] if range.unique && !range.equal.iter().any(|key| key.null_matches))
+                }
+                Access::RowNumber(_) => true,
+                Access::Natural | Access::RowKeys(_) | Access::Rows(_) => false,
+            },
+            Node::Filter(filter) => filter.input.has_one_row_at_most(),
+            _ => false,
+        }
+    }
+
     /// As [`identity`]; 0 for one that is nothing but itself.
     pub fn identity(&self) -> usize {
         match self {

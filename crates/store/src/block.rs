@@ -200,7 +200,7 @@ pub(crate) struct Block {
     room: Option<Arc<UnpackedRoom>>,
     /// Whether a single row was read already.
     was_read: AtomicBool,
-    unpacked: OnceLock<UnpackedRows>,
+    unpacked: OnceLock<Arc<UnpackedRows>>,
 }
 
 /// How much memory blocks take that are kept without their compression.
@@ -432,6 +432,21 @@ impl Block {
         self.unpacked.get().is_some()
     }
 
+    /// The same block, with bytes of its own if it has the substrate's: those may be used for something else once the block is
+    /// not the latest state's any more, or stand beside something else.
+    pub(crate) fn detached(self: &Arc<Block>) -> Arc<Block> {
+        let Some(bytes) = self.bytes.detached() else { return Arc::clone(self) };
+        Arc::new(Block {
+            bytes,
+            writers: self.writers.clone(),
+            row_map: self.row_map.clone(),
+            room: self.room.clone(),
+            was_read: AtomicBool::new(self.was_read.load(Ordering::Relaxed)),
+            unpacked: self.unpacked.clone(),
+            ..**self
+        })
+    }
+
     /// The rows without their compression, if they are kept so. The first read does not pay for that: under random reads
     /// of a large table there is no second one.
     fn unpacked(&self, format: &RecordFormat) -> std::result::Result<Option<&[u8]>, DecodeError> {
@@ -444,7 +459,7 @@ impl Block {
         }
         let payload = codec(self.codec)?.unpack_block(format, self.payload())?;
         let Some(payload) = payload else { return Ok(None) };
-        Ok(Some(&self.unpacked.get_or_init(|| UnpackedRows::new(payload, room)).payload))
+        Ok(Some(&self.unpacked.get_or_init(|| Arc::new(UnpackedRows::new(payload, room))).payload))
     }
 
     /// The error for rows that cannot be decoded.

@@ -1,15 +1,17 @@
 //! Row blocks that single rows were read from: found, checked and parsed already, and decompressed if several rows were.
 //!
 //! A state of the substrate does not change, so neither do its blocks; states that follow each other share the cache
-//! until a write touches blocks.
+//! until a write touches blocks. The cache of the state behind such a write begins with the blocks that it left as they were: those of
+//! other relations, whose pages it left too, and of the relations that it touched those that somebody has decompressed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::block::{Block, UnpackedRoom};
+use crate::keyspace;
 use crate::substrate::{Entries, KeyBounds, KeySpan, Slice, Space, SubstrateState, WriteBatch};
 use crate::{RelationId, Result, RowId, substrate::Direction};
 
@@ -62,6 +64,13 @@ impl BlockCache {
         Some(block)
     }
 
+    /// A cache of the blocks that a write has left.
+    fn without(&self, touched: &TouchedBlocks) -> BlockCache {
+        let known = self.blocks.lock();
+        let kept = known.iter().filter_map(|(key, block)| Some((*key, touched.kept(*key, block)?))).collect();
+        BlockCache { room: self.room, blocks: Mutex::new(kept), unpacked: Arc::clone(&self.unpacked) }
+    }
+
     /// Keeps a block, in the place of a neighbour if there is no more room.
     pub(crate) fn keep(&self, relation: RelationId, mut block: Block) -> Arc<Block> {
         block.keep_unpacked_in(&self.unpacked);
@@ -98,19 +107,59 @@ impl CachedState {
         CachedState { blocks: Arc::new(BlockCache::new(Room::beside(cache_bytes))), base }
     }
 
-    /// The state after a write. `keeps_blocks`: whether the write left all blocks as they were.
-    pub(crate) fn followed_by(&self, base: Arc<dyn SubstrateState>, keeps_blocks: bool) -> CachedState {
-        let blocks =
-            if keeps_blocks { Arc::clone(&self.blocks) } else { Arc::new(BlockCache::new(self.blocks.room)) };
+    /// The state after a write that has touched these blocks.
+    pub(crate) fn followed_by(&self, base: Arc<dyn SubstrateState>, touched: &TouchedBlocks) -> CachedState {
+        let blocks = match touched.is_none() {
+            true => Arc::clone(&self.blocks),
+            false => Arc::new(self.blocks.without(touched)),
+        };
         CachedState { blocks, base }
     }
 }
 
-/// Whether a write leaves all row blocks as they are.
-pub(crate) fn keeps_blocks(batch: &WriteBatch) -> bool {
-    let is_blocks = |space: Space| matches!(space, Space::Blocks(_));
-    !batch.cleared().iter().any(|space| is_blocks(*space))
-        && !batch.changes().any(|(space, _)| is_blocks(space))
+/// The row blocks that a write puts, deletes or clears away.
+#[derive(Debug, Default)]
+pub(crate) struct TouchedBlocks {
+    /// By relation and first row.
+    blocks: BTreeSet<(RelationId, u64)>,
+    /// Relations that have blocks among those, or lose all that they have.
+    relations: BTreeSet<RelationId>,
+    cleared: BTreeSet<RelationId>,
+}
+
+impl TouchedBlocks {
+    pub(crate) fn by(batch: &WriteBatch) -> TouchedBlocks {
+        let mut touched = TouchedBlocks::default();
+        for space in batch.cleared() {
+            if let Space::Blocks(relation) = space {
+                touched.relations.insert(*relation);
+                touched.cleared.insert(*relation);
+            }
+        }
+        for (space, changes) in batch.changes() {
+            if let Space::Blocks(relation) = space {
+                touched.relations.insert(relation);
+                let rows = changes.iter().filter_map(|(key, _)| keyspace::number(key));
+                touched.blocks.extend(rows.map(|row| (relation, row)));
+            }
+        }
+        touched
+    }
+
+    fn is_none(&self) -> bool {
+        self.relations.is_empty()
+    }
+
+    /// The block as it may be kept behind the write.
+    fn kept(&self, key: (RelationId, u64), block: &Arc<Block>) -> Option<Arc<Block>> {
+        if !self.relations.contains(&key.0) {
+            return Some(Arc::clone(block));
+        }
+        // Its page may have been written anew for the sake of others that stand in it. To read it again costs as much as a copy, but for the
+        // decompression.
+        let is_left = block.is_unpacked() && !self.cleared.contains(&key.0) && !self.blocks.contains(&key);
+        is_left.then(|| block.detached())
+    }
 }
 
 impl SubstrateState for CachedState {
@@ -132,5 +181,88 @@ impl SubstrateState for CachedState {
 
     fn block_cache(&self) -> Option<&BlockCache> {
         Some(&self.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farbird_record::RecordFormat;
+    use farbird_types::{SqlType, Value};
+
+    use super::*;
+    use crate::{
+        Access, CancelFlag, Isolation, Projection, RelationLayout, Store, StoreOptions, Transaction,
+        TransactionOptions, Wait,
+    };
+
+    const ROWS: i64 = 20_000;
+
+    fn layout(id: u32) -> Arc<RelationLayout> {
+        Arc::new(RelationLayout {
+            id: RelationId(id),
+            formats: vec![RecordFormat::new(vec![SqlType::BIGINT])],
+            current: 0,
+            added_defaults: Vec::new(),
+            codec: None,
+            indexes: Vec::new(),
+        })
+    }
+
+    fn begin(store: &Store) -> Transaction {
+        let (isolation, access, wait) = (Isolation::Snapshot, Access::ReadWrite, Wait::No);
+        let options = TransactionOptions { isolation, access, wait, snapshot_at: None };
+        store.begin(options, CancelFlag::new()).expect("begin")
+    }
+
+    /// The rows of these numbers, one after the other.
+    fn values(store: &Store, layout: &RelationLayout, rows: &[RowId]) -> Vec<Vec<Value>> {
+        let transaction = begin(store);
+        let view = transaction.view().expect("view");
+        let read = |row: &RowId| transaction.read_row(layout, &view, *row, &Projection::all()).expect("read");
+        rows.iter().map(|row| read(row).expect("a row")).collect()
+    }
+
+    /// What is in the cache of the latest state, by relation and first row.
+    fn known(store: &Store) -> BTreeMap<(RelationId, u64), bool> {
+        let state = store.inner.snapshot();
+        let blocks = state.block_cache().expect("a cache").blocks.lock();
+        blocks.iter().map(|(key, block)| (*key, block.is_unpacked())).collect()
+    }
+
+    #[test]
+    fn blocks_that_a_sweep_leaves_as_they_are_stay_at_hand() {
+        let options = StoreOptions { background_sweep: false, ..StoreOptions::default() };
+        let store = Store::in_memory(options).expect("open");
+        let layouts = [layout(128), layout(129)];
+        let mut rows: [Vec<RowId>; 2] = Default::default();
+        for (layout, rows) in layouts.iter().zip(&mut rows) {
+            store.register_layout(Arc::clone(layout));
+            let transaction = begin(&store);
+            let insert = |number| transaction.insert(layout, &mut [Value::integer(number)]).expect("insert");
+            rows.extend((0..ROWS).map(insert));
+            transaction.commit().expect("commit");
+        }
+        while store.sweep(10).expect("sweep") > 0 {}
+        let before = [0, 1].map(|place: usize| values(&store, &layouts[place], &rows[place]));
+        let at_hand = known(&store);
+        let of = |relation: u32, known: &BTreeMap<(RelationId, u64), bool>| {
+            known.keys().filter(|(id, _)| id.0 == relation).count()
+        };
+        assert!(of(128, &at_hand) > 2 && of(129, &at_hand) > 2, "{at_hand:?}");
+        let transaction = begin(&store);
+        let view = transaction.view().expect("view");
+        transaction.update(&layouts[0], &view, rows[0][7], &mut [Value::integer(-7)]).expect("update");
+        drop(view);
+        transaction.commit().expect("commit");
+        while store.sweep(10).expect("sweep") > 0 {}
+        let left = known(&store);
+        assert_eq!(of(129, &left), of(129, &at_hand), "the other relation's");
+        let changed = left.keys().find(|(id, first)| id.0 == 128 && *first <= rows[0][7].0);
+        assert_eq!(changed, None, "the block that was written anew");
+        let unpacked = at_hand.iter().filter(|((id, _), unpacked)| id.0 == 128 && **unpacked).count();
+        assert_eq!(of(128, &left), unpacked.saturating_sub(1), "decompressed ones");
+        let mut expected = before.clone();
+        expected[0][7] = vec![Value::integer(-7)];
+        assert_eq!([0, 1].map(|place: usize| values(&store, &layouts[place], &rows[place])), expected);
     }
 }

@@ -10,7 +10,7 @@ use farbird_record::CodecId;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 
 use crate::blob::references::PendingReferences;
-use crate::block_cache::{CachedState, keeps_blocks};
+use crate::block_cache::{CachedState, TouchedBlocks};
 use crate::commit::CommitQueue;
 use crate::keyspace::{STORE_FORMAT, meta};
 use crate::locks::LockTable;
@@ -494,14 +494,14 @@ impl Inner {
             return Err(StoreError::Poisoned);
         }
         self.sweeper.watch.note(&batch);
-        let keeps_blocks = keeps_blocks(&batch);
+        let touched = TouchedBlocks::by(&batch);
         let batch = if self.must_reserve.load(Ordering::SeqCst) { self.reserved_again(batch) } else { batch };
         let error = match self.substrate.write(batch, durability) {
             Err(error) => error,
             Ok(()) => match self.readable_snapshot() {
                 Ok(snapshot) => {
                     self.must_reserve.store(false, Ordering::SeqCst);
-                    self.replace_latest(|latest| latest.followed_by(snapshot, keeps_blocks));
+                    self.replace_latest(|latest| latest.followed_by(snapshot, &touched));
                     return Ok(());
                 }
                 Err(error) => {
@@ -532,7 +532,7 @@ impl Inner {
         {
             Ok(None) => Ok(()),
             Ok(Some(snapshot)) => {
-                self.replace_latest(|latest| latest.followed_by(snapshot, true));
+                self.replace_latest(|latest| latest.followed_by(snapshot, &TouchedBlocks::default()));
                 Ok(())
             }
             Err(error) => {

@@ -19,8 +19,7 @@ use crate::system::row_set::RowSet;
 
 /// Major and minor version of the on-disk structure that tools take for Firebird 5's.
 const ODS_VERSION: (i64, i64) = (13, 1);
-/// What Firebird shows for the pages in its cache and the sweep interval by default.
-const PAGE_BUFFERS: i64 = 2048;
+/// What Firebird shows for the sweep interval by default.
 const SWEEP_INTERVAL: i64 = 20_000;
 
 /// MON$STAT_GROUP, with the first statistics id of each group.
@@ -61,7 +60,7 @@ pub(super) fn database(rows: &mut RowSet<'_, '_, '_>) {
         .number("MON$OLDEST_ACTIVE", number(statistics.oldest_active.0))
         .number("MON$OLDEST_SNAPSHOT", number(statistics.oldest_snapshot.0))
         .number("MON$NEXT_TRANSACTION", number(statistics.next_transaction.0))
-        .number("MON$PAGE_BUFFERS", PAGE_BUFFERS)
+        .number("MON$PAGE_BUFFERS", number(database.page_buffers(properties.page_size.into())))
         .number("MON$SQL_DIALECT", properties.dialect)
         .number("MON$SHUTDOWN_MODE", 0)
         .number("MON$SWEEP_INTERVAL", SWEEP_INTERVAL)

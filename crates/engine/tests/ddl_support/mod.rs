@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use farbird_engine::SegmentRead;
 use farbird_engine::api::{
     AttachOptions, BlobParameters, ClientDescription, CreateDatabaseOptions, ExecuteOptions, Execution,
     FetchEnd, Rows, StatementDescription, StatementHandle, TransactionHandle, TransactionParameters,
@@ -15,6 +14,7 @@ use farbird_engine::attachment::Attachment;
 use farbird_engine::check::{DatabaseReport, check_database};
 use farbird_engine::engine::Engine;
 use farbird_engine::users::{NoUsers, UserDirectory};
+use farbird_engine::{SegmentRead, StoreOptions};
 use farbird_types::error::StatusArgument;
 use farbird_types::{CharacterSet, Error, Result, Value, convert, isc};
 
@@ -44,8 +44,19 @@ fn attach_options(user: &str, role: Option<&str>) -> AttachOptions {
 impl TestDatabase {
     /// A new, empty database of SYSDBA's, who is attached to it.
     pub fn create() -> (TestDatabase, Session) {
+        TestDatabase::create_with(StoreOptions::default())
+    }
+
+    /// As [`TestDatabase::create`], for tests of plans and estimates: what the background finds out about tables, whenever that is,
+    /// changes both.
+    pub fn create_unswept() -> (TestDatabase, Session) {
+        TestDatabase::create_with(StoreOptions { background_sweep: false, ..StoreOptions::default() })
+    }
+
+    /// As [`TestDatabase::create`], with these options.
+    pub fn create_with(options: StoreOptions) -> (TestDatabase, Session) {
         let folder = tempfile::tempdir().expect("a folder");
-        let engine = Engine::new(Default::default());
+        let engine = Engine::new(options);
         let create = CreateDatabaseOptions {
             default_character_set: CharacterSet::UTF8,
             page_size: 8192,

@@ -102,7 +102,10 @@ impl Session {
             }
             database::BASE_LEVEL => writer.bytes(item, &[2, 6, 1]),
             database::PAGE_SIZE => writer.integer(item, i64::from(properties.page_size)),
-            database::NUM_BUFFERS | database::SET_PAGE_BUFFERS => writer.integer(item, 2048),
+            database::NUM_BUFFERS | database::SET_PAGE_BUFFERS => {
+                let buffers = attachment.database().page_buffers(properties.page_size.into());
+                writer.integer(item, number(buffers));
+            }
             database::ODS_VERSION => writer.integer(item, ODS.0),
             database::ODS_MINOR_VERSION => writer.integer(item, ODS.1),
             database::ATTACHMENT_ID => writer.integer(item, number(session.id)),

@@ -210,6 +210,14 @@ impl Slice {
         Slice(Bytes::Shared(bytes))
     }
 
+    /// The same bytes apart from the page that they stand in; `None` if they are already.
+    pub(crate) fn detached(&self) -> Option<Slice> {
+        match &self.0 {
+            Bytes::Page(guard) => Some(Slice::copy(guard.value())),
+            Bytes::Shared(_) | Bytes::Few(..) => None,
+        }
+    }
+
     fn copy(bytes: &[u8]) -> Slice {
         let mut few = [0; FEW_BYTES];
         match (few.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
