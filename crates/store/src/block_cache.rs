@@ -186,7 +186,7 @@ impl SubstrateState for CachedState {
 
 #[cfg(test)]
 mod tests {
-    use farbird_record::RecordFormat;
+    use farbird_record::{CodecId, Compression, RecordFormat};
     use farbird_types::{SqlType, Value};
 
     use super::*;
@@ -203,7 +203,7 @@ mod tests {
             formats: vec![RecordFormat::new(vec![SqlType::BIGINT])],
             current: 0,
             added_defaults: Vec::new(),
-            codec: None,
+            codec: Some(CodecId::VALUE.with(Compression::Lz4)),
             indexes: Vec::new(),
         })
     }
@@ -260,7 +260,8 @@ mod tests {
         let changed = left.keys().find(|(id, first)| id.0 == 128 && *first <= rows[0][7].0);
         assert_eq!(changed, None, "the block that was written anew");
         let unpacked = at_hand.iter().filter(|((id, _), unpacked)| id.0 == 128 && **unpacked).count();
-        assert_eq!(of(128, &left), unpacked.saturating_sub(1), "decompressed ones");
+        assert!(unpacked > 2, "{at_hand:?}");
+        assert_eq!(of(128, &left), unpacked - 1, "decompressed ones");
         let mut expected = before.clone();
         expected[0][7] = vec![Value::integer(-7)];
         assert_eq!([0, 1].map(|place: usize| values(&store, &layouts[place], &rows[place])), expected);

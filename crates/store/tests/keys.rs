@@ -65,6 +65,43 @@ fn ranges_come_in_order_both_ways_from_both_kinds_of_index() {
 }
 
 #[test]
+fn rows_are_inserted_together_up_to_the_first_that_others_have_to_do_with() {
+    let store = memory_store();
+    let layout = layout();
+    let given = |ids: &[i64]| ids.iter().map(|id| row(*id, "together")).collect::<Vec<_>>();
+    let before = begin(&store, SNAPSHOT);
+    insert(&before, &layout, 5, "committed");
+    insert(&before, &layout, 6, "deleted");
+    before.commit().expect("commit");
+    let other = begin(&store, SNAPSHOT);
+    insert(&other, &layout, 20, "of another");
+    let writer = begin(&store, SNAPSHOT);
+    delete(&writer, &layout, 6).expect("delete");
+    let mut savepoint = writer.savepoint();
+    // Behind all, before all and in between; the fourth one is there already, was there, is another's, is its own.
+    for last in [5, 6, 20, 30] {
+        let inserted = writer.insert_rows(&layout, &given(&[30, -1, 4, last, 40])).expect("insert");
+        assert_eq!(inserted.len(), 3, "{last}");
+        let found = names_by(&writer, &layout, NAME, KeyRange::all(), Ascending);
+        assert_eq!(found, ["committed", "together", "together", "together"], "{last}");
+        // The keys of those that were not inserted are free for anybody.
+        insert(&other, &layout, 100 + last, "of another");
+        assert_eq!(writer.insert_rows(&layout, &given(&[40])).expect("insert").len(), 1);
+        writer.rollback_to(savepoint).expect("rollback");
+        savepoint = writer.savepoint();
+        let rows = rows(&writer, &layout);
+        assert_eq!(rows, [(5, "committed".to_owned())], "{last}");
+    }
+    assert_eq!(writer.insert_rows(&layout, &given(&[])).expect("insert"), []);
+    let numbers = writer.insert_rows(&layout, &given(&[7, 8, 9])).expect("insert");
+    assert!(numbers.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0), "{numbers:?}");
+    writer.commit().expect("commit");
+    let reader = begin(&store, SNAPSHOT);
+    let ids: Vec<i64> = rows(&reader, &layout).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [5, 7, 8, 9]);
+}
+
+#[test]
 fn an_index_gives_each_row_once_under_its_present_key() {
     let store = memory_store();
     let layout = layout();
