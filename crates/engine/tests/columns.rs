@@ -129,7 +129,9 @@ fn condition() -> impl Strategy<Value = String> {
             ]))
             .prop_map(|(column, o, other)| format!("{column} {o} {other}")),
         1 => prop::sample::select(vec![
-                "v like 'x1%'", "v starting with 'AB'", "v containing 'b'", "v || c = 'abcc3'", "flag", "not flag",
+                "v like 'x1%'", "v like '%b%'", "v not like '%1%3%'", "v like '_b#_%' escape '#'", "v like null",
+                "c like 'c_'", "v like _ascii '%BC'", "v like 'b#' escape '#'", "v like c", "v like '%' || 'x'",
+                "v starting with 'AB'", "v starting with ''", "v containing 'b'", "c not containing 'C1'", "v || c = 'abcc3'", "flag", "not flag",
                 "flag = true", "flag is unknown", "flag is not true", "x > 5", "x = id", "'7' < x", "v > 5",
                 "id in (select id from t where mod(id, 4) = 0)", "i > (select avg(i) from t)",
                 "exists (select 1 from t u where u.id = t.id + 1)",

@@ -57,6 +57,7 @@ pub use evaluate::{evaluate_all, row_of_db_key};
 pub use frame_size::FrameSize;
 pub use measurement::{Figures, Measured, Measurements, Scanned};
 pub use nesting::{DEPTH_MAX, nested};
+pub use pattern::KnownPattern;
 pub use predicate::is_distinct;
 pub use restart::Restart;
 pub use stack::{StackSegment, on_new_stack};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use farbird_types::{CharacterSet, Error, Result, SqlType, Text, Value, collation, isc};
+use farbird_types::{CharacterSet, Collation, Error, Result, SqlType, Text, Value, collation, isc};
 use memchr::memmem;
 
 use crate::compiled_pattern::{CompiledPattern, Like, Similar};
@@ -40,7 +40,8 @@ impl PatternMatch {
             }
             PatternKind::Containing => {
                 let part = in_character_set(&text_of(&pattern, context)?, character_set)?;
-                let (operand, part) = (self.without_case(&operand), self.without_case(&part));
+                let (operand, part) =
+                    (without_case(&operand, self.collation), without_case(&part, self.collation));
                 context.check_interrupt()?;
                 Ok(Some(memmem::find(&operand, &part).is_some()))
             }
@@ -60,16 +61,38 @@ impl PatternMatch {
         }
     }
 
-    /// A text as CONTAINING sees it: by its capitals, as the collation maps them.
-    fn without_case(&self, text: &Text) -> Vec<u8> {
-        let character_set = text.character_set();
-        // A character whose capital is not in the set keeps its own form.
-        let capitals =
-            collation::upper(text, self.collation).unwrap_or_else(|_| character_set.upper(text.bytes()));
-        if !collation::is_insensitive(character_set, self.collation) {
-            return capitals;
+    /// What texts of a character set are matched against if pattern and escape are known; nothing if they are no texts, the pattern
+    /// is wrong, or parts of the operand are asked for.
+    pub fn known(
+        &self,
+        pattern: &Value,
+        escape: Option<&Value>,
+        character_set: CharacterSet,
+        context: &mut ExecutionContext<'_>,
+    ) -> Option<KnownPattern> {
+        if !matches!(pattern, Value::Text(_))
+            || escape.is_some_and(|escape| !matches!(escape, Value::Text(_)))
+        {
+            return None;
         }
-        collation::canonical(&Text::new(capitals, character_set), self.collation).1.into_owned()
+        let text = |context: &mut ExecutionContext<'_>| {
+            let text = text_of(pattern, context).ok()?;
+            in_character_set(&text, character_set).ok()
+        };
+        let known = match self.kind {
+            PatternKind::Starting => {
+                Known::Starting(collation::canonical(&text(context)?, self.collation).1.into_owned())
+            }
+            PatternKind::Containing => {
+                let part = without_case(&text(context)?, self.collation);
+                Known::Containing(memmem::Finder::new(&part).into_owned())
+            }
+            PatternKind::Like => {
+                Known::Like(self.compiled(pattern.clone(), escape.cloned(), character_set, context).ok()?)
+            }
+            PatternKind::Similar | PatternKind::SubstringSimilar => return None,
+        };
+        Some(KnownPattern { known: Arc::new(known), character_set, collation: self.collation })
     }
 
     /// What the middle one of three patterns matches; NULL if they do not match or any part is NULL.
@@ -153,6 +176,60 @@ impl PatternMatch {
         }
         Ok(compiled)
     }
+}
+
+/// A pattern that is the same for many texts of one character set.
+#[derive(Debug, Clone)]
+pub struct KnownPattern {
+    known: Arc<Known>,
+    character_set: CharacterSet,
+    collation: Collation,
+}
+
+#[derive(Debug)]
+enum Known {
+    Starting(Vec<u8>),
+    Containing(memmem::Finder<'static>),
+    Like(Arc<CompiledPattern>),
+}
+
+impl KnownPattern {
+    /// Whether a text matches; nothing if it is of another character set.
+    ///
+    /// # Errors
+    /// The interrupt's.
+    pub fn matches(&self, text: &Text, context: &ExecutionContext<'_>) -> Result<Option<bool>> {
+        if text.character_set() != self.character_set {
+            return Ok(None);
+        }
+        match self.known.as_ref() {
+            Known::Starting(prefix) => {
+                Ok(Some(collation::canonical(text, self.collation).1.starts_with(prefix)))
+            }
+            Known::Containing(part) => {
+                context.check_interrupt()?;
+                Ok(Some(part.find(&without_case(text, self.collation)).is_some()))
+            }
+            Known::Like(compiled) => match compiled.as_ref() {
+                CompiledPattern::Like(Like(like)) => {
+                    let seen = collation::canonical(text, self.collation).1;
+                    like.matches(&seen, || context.check_interrupt()).map(Some)
+                }
+                CompiledPattern::Similar(_) => Ok(None),
+            },
+        }
+    }
+}
+
+/// A text as CONTAINING sees it: by its capitals, as the collation maps them.
+fn without_case(text: &Text, collation: Collation) -> Vec<u8> {
+    let character_set = text.character_set();
+    // A character whose capital is not in the set keeps its own form.
+    let capitals = collation::upper(text, collation).unwrap_or_else(|_| character_set.upper(text.bytes()));
+    if !collation::is_insensitive(character_set, collation) {
+        return capitals;
+    }
+    collation::canonical(&Text::new(capitals, character_set), collation).1.into_owned()
 }
 
 /// A text in the character set of the operand; texts of no character set are taken as they are.

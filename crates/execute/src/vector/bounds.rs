@@ -215,6 +215,7 @@ impl Condition {
                 parts.iter().map(|part| part.possible(bounds)).fold(Possible::TRUE.not(), Possible::or)
             }
             Condition::Values(..)
+            | Condition::Matches(..)
             | Condition::Truths(..)
             | Condition::Distinct(..)
             | Condition::NumbersAreNull(_)

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use farbird_expression::{ExecutionContext, Expression};
+use farbird_expression::{ExecutionContext, Expression, PatternMatch};
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
 use farbird_types::arithmetic::ArithmeticOperator;
 use farbird_types::convert::number::number_of_text;
@@ -335,6 +335,7 @@ impl Compiler<'_, '_, '_> {
             Expression::Or(parts) => {
                 Some(Condition::Or(parts.iter().map(|part| self.condition(part)).collect()))
             }
+            Expression::Pattern(pattern) => self.pattern(pattern),
             other => match self.typed(other)? {
                 Typed::Condition(condition) => Some(condition),
                 _ => None,
@@ -364,6 +365,20 @@ impl Compiler<'_, '_, '_> {
                 Some(Condition::Doubles(operator, Box::new(left), Box::new(right)))
             }
         }
+    }
+
+    /// A column of texts and a pattern that is the same for all rows.
+    fn pattern(&mut self, pattern: &PatternMatch) -> Option<Condition> {
+        let Expression::Column(position) = pattern.operand else { return None };
+        let ColumnKind::Values(SqlType::Text(column)) = self.kinds.get(position)? else { return None };
+        let character_set = column.character_set;
+        let value = self.constant(&pattern.pattern)?;
+        let escape = match &pattern.escape {
+            Some(escape) => Some(self.constant(escape)?),
+            None => None,
+        };
+        let known = pattern.known(&value, escape.as_ref(), character_set, self.context)?;
+        Some(Condition::Matches(position, known))
     }
 
     /// A column of texts and the like, compared with a constant.

@@ -334,6 +334,21 @@ impl<'a> Rows<'a> {
                     })
                     .collect()
             }
+            Condition::Matches(position, pattern) => {
+                let stored = self.columns.values(*position).ok_or(Failed)?;
+                let context = &*context;
+                let mut known = KnownTexts::new();
+                self.places()
+                    .map(|place| match stored.get(place) {
+                        None | Some(Value::Null) => Ok(truth::UNKNOWN),
+                        Some(value @ Value::Text(text)) => known.get_or_compute(value, || {
+                            let found = pattern.matches(text, context).map_err(|_| Failed)?;
+                            found.map(truth::of).ok_or(Failed)
+                        }),
+                        Some(_) => Err(Failed),
+                    })
+                    .collect()
+            }
             Condition::Truths(operator, left, right) => {
                 let left = self.truths(left, context)?;
                 let right = self.truths(right, context)?;

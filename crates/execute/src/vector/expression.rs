@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use farbird_expression::Expression;
+use farbird_expression::{Expression, KnownPattern};
 use farbird_sql::ast::{ComparisonOperator, Truth as TruthTest};
 use farbird_types::{Collation, Value};
 
@@ -61,6 +61,8 @@ pub(super) enum Condition {
     Doubles(ComparisonOperator, Box<Doubles>, Box<Doubles>),
     /// A stored column of other values, with a constant.
     Values(ComparisonOperator, usize, Value, Collation),
+    /// A stored column of texts, with a pattern.
+    Matches(usize, KnownPattern),
     Truths(ComparisonOperator, Box<Condition>, Box<Condition>),
     /// IS DISTINCT FROM.
     Distinct(Box<Numbers>, Box<Numbers>),
