@@ -347,3 +347,32 @@ fn nothing_is_done_to_a_database_that_the_benchmark_would_have_to_make() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("one server of our own"));
 }
+
+/// The statements of `bench calibrate` run by the plans that they ask for, every constant is measured, and nothing is left behind.
+#[test]
+fn each_constant_of_the_cost_model_is_measured() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_farbird"))
+        .args(["bench", "calibrate", "--rows", "20000", "--runs", "1", "--format", "json"])
+        .env("TMPDIR", scratch.path())
+        .output()
+        .expect("farbird runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let constants = json["constants"].as_array().expect("constants");
+    let mut names: Vec<&str> =
+        constants.iter().map(|constant| constant["name"].as_str().expect("a name")).collect();
+    for constant in constants {
+        let name = &constant["name"];
+        assert!(constant["planner_us"].as_f64().is_some_and(|counted| counted > 0.0), "{name}");
+        // On a busy machine a difference of two times may be below zero.
+        assert!(constant["measured_us"].as_f64().is_some_and(f64::is_finite), "{name}");
+        assert!(constant["meaning"].as_str().is_some_and(|meaning| !meaning.is_empty()), "{name}");
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert!(count >= 16 && names.len() == count, "{names:?}");
+    let left: Vec<_> = std::fs::read_dir(scratch.path()).expect("the folder").collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}

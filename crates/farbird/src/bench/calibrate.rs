@@ -306,3 +306,63 @@ fn json_of(figures: &[Figure]) -> serde_json::Value {
         .collect();
     json!({ "constants": constants })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From times of statements that cost what the planner counts with come its constants, each under its name.
+    #[test]
+    fn constants_are_found_from_what_statements_take() {
+        let all = 200_000.0;
+        let (some, few) = (all / 10.0, all / 100.0);
+        let cost = |name: &str| {
+            let known = COST_CONSTANTS.iter().find(|(known, _)| *known == name);
+            known.unwrap_or_else(|| panic!("no constant {name}")).1
+        };
+        let nothing = 30.0;
+        let scan = nothing + all * cost("SCAN_ROW");
+        let handed = scan + all * cost("COLUMN_ROW");
+        let (plain, computed) = (nothing + all * 0.02, nothing + all * 0.03);
+        let lookups = few * cost("INDEX_START");
+        let near_100_none = nothing + lookups + all * cost("INDEX_ROW_NEAR");
+        let near_100 = near_100_none + all * cost("ROW_JOINED");
+        let built_tenth = some * cost("BUILD_ROW");
+        let asked = computed + built_tenth + all * cost("PROBE_ROW");
+        let groups_few = handed + all * cost("GROUP_ROW");
+        let microseconds = [
+            ("nothing", nothing),
+            ("scan", scan),
+            ("handed", handed),
+            ("plain", plain),
+            ("computed", computed),
+            ("near_100_none", near_100_none),
+            ("near_100", near_100),
+            ("near_10", near_100 + (some - few) * cost("INDEX_START")),
+            ("far_100", nothing + lookups + all * (cost("INDEX_ROW_FAR") + cost("ROW_JOINED"))),
+            ("built", plain + all * cost("BUILD_ROW")),
+            ("asked", asked),
+            ("joined", asked + all * cost("JOINED_ROW")),
+            ("filtered", plain + all * cost("FILTER_ROW")),
+            ("row_asked", near_100 + built_tenth + all * cost("ROW_PROBED")),
+            ("pairs", nothing + 1e6 * cost("PAIR")),
+            (
+                "searched",
+                computed + built_tenth + all * (cost("SEARCH_ROW") + cost("JOINED_ROW") + cost("PAIR")),
+            ),
+            ("sorted", handed + all * all.log2() * cost("SORT_COMPARISON")),
+            ("groups_few", groups_few),
+            ("groups_many", groups_few + all * cost("GROUP")),
+        ];
+        let of = microseconds.map(|(name, time)| (name, Duration::from_nanos((time * 1e3).round() as u64)));
+        let found = figures(&Times { of: of.to_vec(), rows: all });
+        assert_eq!(found.len(), COST_CONSTANTS.len(), "each constant once");
+        for Figure { name, counted, measured, .. } in &found {
+            assert!((counted - cost(name)).abs() < 1e-9, "{name} is said to be {counted}");
+            assert!((measured - counted).abs() < counted / 1_000.0, "{name}: {measured}, not {counted}");
+        }
+        let table = table(&found);
+        assert!(COST_CONSTANTS.iter().all(|(name, _)| table.contains(name)), "{table}");
+        assert_eq!(table.lines().filter(|line| line.contains(" 1.0 ")).count(), found.len(), "{table}");
+    }
+}
