@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ddl_support::{Session, TestDatabase};
 use farbird_catalog::statistics::StatisticsSource;
+use farbird_engine::budget::{Limits, Resource};
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 
 /// Random numbers, the same ones each time.
@@ -485,4 +486,263 @@ fn every_plan_gives_the_same_rows() {
         }
     }
     assert!(rows > 3_000 && changed > 200, "{rows} rows, {changed} queries with several plans");
+}
+
+/// A limit with the rows that it leaves of those in order.
+fn limited(random: &mut Random, rows: &[String]) -> (String, Vec<String>) {
+    let (first, skipped) = (random.below(9), random.below(3) * random.below(6));
+    let number = |number: u64| usize::try_from(number).expect("small");
+    let left = rows.iter().skip(number(skipped)).take(number(first)).cloned().collect();
+    (format!("first {first} skip {skipped}"), left)
+}
+
+/// Whether a plan puts a table in order before others are joined to it.
+fn sorts_below_a_join(plan: &str) -> bool {
+    let (sort, join) = (plan.find("-> Sort"), plan.find("-> Nested Loop Join"));
+    sort.is_some_and(|sort| join.is_some_and(|join| join < sort))
+}
+
+/// The first rows of an order are those of all rows in order, whether an index gives them, they are put in order before others
+/// are joined to them, or members of a union are asked for them one by one.
+#[test]
+fn first_rows_are_the_first_of_all_rows() {
+    let (_database, mut session) = TestDatabase::create();
+    let mut random = Random(0x6A09_E667_F3BC_C909);
+    small_tables(&mut session, &mut random);
+    let (mut rows, mut sorted_early, mut members_asked) = (0, 0, 0);
+    for number in 0..400 {
+        let way = random.of(&["", " desc", " nulls last"]);
+        // What is selected is what is ordered by: rows with equal keys are the same.
+        let (items, from, order) = match random.below(4) {
+            0 => {
+                let all = random.of(&["union all", "union all", "union"]);
+                let (first, second) = (table(&mut random), table(&mut random));
+                let condition = random.of(&["", " where b > 2", " where a is not null"]);
+                let union =
+                    format!("select a, b, id from {first}{condition} {all} select a, b, id from {second}");
+                let order = random.of(&["u.b, u.a", "u.a", "u.id", "u.a, u.b, u.id"]);
+                (order.to_owned(), format!("({union}) u"), order.to_owned())
+            }
+            _ => {
+                let (from, aliases) = joined(&mut random);
+                let parts: Vec<String> =
+                    (0..random.below(2)).map(|_| condition(&mut random, &aliases, 1)).collect();
+                let filter = if parts.is_empty() { "" } else { " where " };
+                let of = random.of(&aliases);
+                let order = format!("{of}.{}, {of}.id, {of}.a, {of}.b", random.of(&["a", "b", "id"]));
+                (format!("{of}.a, {of}.b, {of}.id"), format!("{from}{filter}{}", parts.join(" and ")), order)
+            }
+        };
+        let order = order.replace(", ", &format!("{way}, "));
+        forget(&mut session);
+        let all = session.rows(&format!("select {items} from {from} order by {order}{way}"));
+        for _ in 0..4 {
+            believe(&mut session, &mut random);
+            let (limit, expected) = limited(&mut random, &all);
+            let query = format!("select {limit} {items} from {from} order by {order}{way}");
+            let plan = session.prepare(&query).expect("a plan").explained_plan.clone();
+            assert_eq!(session.rows(&query), expected, "query {number}: {query}\n{plan}");
+            rows += expected.len();
+            sorted_early += usize::from(sorts_below_a_join(&plan));
+            members_asked += usize::from(plan.matches("First N Records").count() > 1);
+        }
+    }
+    assert!(rows > 2_000, "queries that find nothing show nothing: {rows}");
+    assert!(sorted_early > 20 && members_asked > 10, "{sorted_early} sorted early, {members_asked} unions");
+}
+
+/// The planner believes again what is so.
+fn forget(session: &mut Session) {
+    session.attachment().database().catalog().statistics.believe(None);
+}
+
+/// Where the first rows of an order have no partners more of them are read than were kept.
+#[test]
+fn rows_that_are_put_in_order_early_may_have_no_partners() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table plain (id int, a int, b int)");
+    session.execute("create table keyed (id int not null primary key, a int, b int)");
+    session.execute("create table indexed (id int, a int, b int)");
+    session.commit();
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 5000) do begin
+           insert into plain values (:i, mod(:i * 7, 5000), mod(:i, 13)); i = i + 1; end end",
+    );
+    // Partners of those that come last.
+    session.execute(
+        "execute block as declare i int = 4400; begin while (i < 5000) do begin
+           insert into keyed values (:i, :i, 0); i = i + 1; end end",
+    );
+    session.commit();
+    let mut random = Random(0x3C6E_F372_FE94_F82B);
+    let mut sorted_early = 0;
+    for _ in 0..40 {
+        let condition = random.of(&["", " where p.b <> 5", " where p.b + 0 < 9"]);
+        let from = format!("plain p join keyed k on k.id = p.a{condition} order by p.a");
+        forget(&mut session);
+        let all = session.rows(&format!("select p.id, k.a from {from}"));
+        assert!(all.len() > 300, "{} rows", all.len());
+        believe(&mut session, &mut random);
+        let (limit, expected) = limited(&mut random, &all);
+        let query = format!("select {limit} p.id, k.a from {from}");
+        sorted_early +=
+            usize::from(sorts_below_a_join(&session.prepare(&query).expect("a plan").explained_plan));
+        assert_eq!(session.rows(&query), expected, "{query}");
+        let (from, to) = (random.below(200), random.below(250));
+        let expected: Vec<String> = all
+            .iter()
+            .skip(usize::try_from(from).expect("small"))
+            .take(usize::try_from(to).expect("small"))
+            .cloned()
+            .collect();
+        let query = query.replace(&limit, &format!("first {to} skip {from}"));
+        assert_eq!(session.rows(&query), expected, "{query}");
+    }
+    assert!(sorted_early > 5, "only {sorted_early} plans put rows in order early");
+}
+
+/// Common tables and views that are asked for several times give what the same queries give that stand there as derived tables.
+#[test]
+fn queries_that_are_computed_once_give_the_same_in_each_place() {
+    let (_database, mut session) = TestDatabase::create();
+    let mut random = Random(0xBB67_AE85_84CA_A73B);
+    small_tables(&mut session, &mut random);
+    let definitions = [
+        "select a k, sum(b) s, count(*) c from plain group by a",
+        "select b k, max(id) s, count(a) c from indexed where id > 2 group by b having count(*) > 1",
+        "select distinct a k, b s, 3 c from keyed",
+        "select first 7 a k, b s, id c from keyed order by b, id",
+        "select a k, b s, row_number() over (partition by a order by id) c from plain",
+        "select p.a k, sum(p.b + i.b) s, count(*) c from plain p join indexed i on i.a = p.a group by p.a",
+        "select a k, sum(b) s, count(*) c from (select a, b from plain union all select b, a from keyed) u group by a",
+        "select a k, (select sum(i.b) from indexed i where i.a = p.a) s, count(*) c from plain p group by a",
+    ];
+    for (number, definition) in definitions.iter().enumerate() {
+        session.execute(&format!("create view v{number} as {definition}"));
+    }
+    session.commit();
+    let queries = [
+        "select x.k, x.s, y.c from T x join T y on y.k = x.k",
+        "select x.k, x.s, y.c from T x left join T y on y.k = x.c and y.s > 2",
+        "select x.k, x.s, x.c from T x where x.s = (select max(y.s) from T y)",
+        "select x.k, x.s, x.c from T x where x.s > (select avg(y.s) from T y where y.c = x.c)",
+        "select x.k, x.s, x.c from T x where exists (select * from T y where y.k = x.c)",
+        "select x.k, x.s, y.id from T x join keyed y on y.id = x.k where x.k in (select c from T)",
+        "select k, s, 1 from T where k = 3 union all select k, s, 2 from T where k > 1",
+        "select x.id, (select sum(s) from T y where y.k = x.a), (select count(*) from T) from indexed x",
+        "select x.k, y.k, z.k from T x, T y, T z where x.k = y.c and z.s = x.s",
+    ];
+    let (mut rows, mut shared) = (0, 0);
+    for (number, definition) in definitions.iter().enumerate() {
+        for query in queries {
+            let asked = [
+                format!("with t as ({definition}) {}", query.replace('T', "t")),
+                query.replace('T', &format!("v{number}")),
+                format!(
+                    "with t as ({definition}), u as (select k, sum(s) s, max(c) c from t group by k) {}",
+                    query.replace('T', "u")
+                ),
+            ];
+            let inline = format!("({definition})");
+            let groups = format!("(select k, sum(s) s, max(c) c from {inline} t group by k)");
+            let written = [&inline, &inline, &groups].map(|table| {
+                let named = |alias: &str| query.contains(&format!("T {alias}"));
+                let mut written = query.to_owned();
+                for alias in ["x", "y", "z"].into_iter().filter(|alias| named(alias)) {
+                    written = written.replace(&format!("T {alias}"), &format!("{table} {alias}"));
+                }
+                written.replace("from T", &format!("from {table} w"))
+            });
+            for (asked, written) in asked.iter().zip(&written) {
+                forget(&mut session);
+                let mut expected = session.rows(written);
+                expected.sort();
+                for _ in 0..2 {
+                    believe(&mut session, &mut random);
+                    let plan = session.prepare(asked).expect("a plan").explained_plan.clone();
+                    let mut found = session.rows(asked);
+                    found.sort();
+                    assert_eq!(found, expected, "{asked}\n{plan}");
+                    let explained = session.rows(&format!("explain {asked}"));
+                    shared += usize::from(explained.iter().any(|line| line.contains("(shared)")));
+                }
+                rows += expected.len();
+            }
+        }
+    }
+    assert!(rows > 500 && shared > 100, "{rows} rows, {shared} plans that share");
+}
+
+/// What a statement computes once is not what gives something else each time, looks at rows around it or at variables.
+#[test]
+fn only_what_is_the_same_in_each_place_is_computed_once() {
+    let (_database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int not null primary key, a int)");
+    session.execute("create sequence s");
+    session.execute(
+        "create procedure p (n int) returns (r int) as begin
+           r = 0; while (r < n) do begin suspend; r = r + 1; end end",
+    );
+    session.execute("insert into t select 1, 10 from rdb$database union all select 2, 20 from rdb$database");
+    session.commit();
+    // Each place takes numbers of its own.
+    let twice = "with c as (select a, max(next value for s) n from t group by a)
+                 select count(distinct x.n), count(distinct y.n) from c x join c y on y.a = x.a and y.n <> x.n";
+    assert_eq!(session.rows(twice), ["2|2"]);
+    // The rows around it differ.
+    let correlated = "select t.id, (with c as (select max(u.a) m from t u where u.id = t.id)
+                                    select x.m + y.m from c x, c y) from t order by 1";
+    assert_eq!(session.rows(correlated), ["1|20", "2|40"]);
+    // Variables may change between two of its rows.
+    let block = "execute block returns (n int, m int) as declare v int = 1; begin
+                   for with c as (select id, max(a) m from t where id >= :v group by id)
+                       select x.id, (select count(*) from c) from c x into n, m
+                   do begin v = 2; suspend; end end";
+    let found = session.rows(block);
+    assert_eq!(found.len(), 2, "{found:?}");
+    // Each execution sees what has been written since.
+    let total = "with c as (select sum(a) m from t) select x.m + y.m from c x, c y";
+    let twice = format!(
+        "execute block returns (n int) as declare i int = 0; begin
+           while (i < 2) do begin
+             {total} into n; suspend; insert into t values (3 + :i, 30); i = i + 1; end end"
+    );
+    assert_eq!(session.rows(&twice), ["60", "120"]);
+    // Rows come before an error behind them.
+    let failing = "with c as (select id, 10 / max(a - 30) q from t group by id)
+                   select x.id, x.q from c x join c y on y.id = x.id";
+    assert!(session.error(failing).contains("divide"), "{}", session.error(failing));
+    let explained = session.rows(
+        "explain analyze with c as (select a, count(*) n from t group by a)
+         select * from c x join c y on y.a = x.a",
+    );
+    let scans = explained.iter().filter(|line| line.contains("Full Scan")).collect::<Vec<_>>();
+    assert!(explained.iter().any(|line| line.contains("Record Buffer (shared)")), "{explained:#?}");
+    assert_eq!(scans.len(), 2, "a plan in each place: {explained:#?}");
+}
+
+/// What is computed once and does not fit into memory is read from a file, by each that asks for it.
+#[test]
+fn what_is_computed_once_may_be_larger_than_memory() {
+    let (database, mut session) = TestDatabase::create();
+    session.execute("create table t (id int not null, a varchar(60))");
+    session.execute(
+        "execute block as declare i int = 0; begin while (i < 6000) do begin
+           insert into t values (:i, 'a text that takes some room, number ' || :i); i = i + 1; end end",
+    );
+    session.commit();
+    let query = |table: &str| {
+        format!(
+            "select count(*), sum(x.n), max(x.a), (select max(z.a) from {table} z where z.id < 17)
+             from {table} x join {table} y on y.id = x.id + 1"
+        )
+    };
+    let definition = "select id, a, count(*) n from t group by id, a";
+    let expected = session.rows(&query(&format!("({definition})")));
+    assert!(expected[0].starts_with("5999|5999|"), "{expected:?}");
+    for memory in [u64::MAX, 300_000] {
+        database.engine().budget().set_limits(Limits { statement_memory: memory, ..Limits::default() });
+        assert_eq!(session.rows(&format!("with c as ({definition}) {}", query("c"))), expected);
+    }
+    assert_eq!(database.engine().budget().usage(Resource::Temporary).used, 0, "files that are left");
 }

@@ -9,6 +9,7 @@ use farbird_plan::Node;
 use crate::aggregate::AggregateOperator;
 use crate::column_scan::ColumnScanOperator;
 use crate::column_source::ColumnSource;
+use crate::first_sorted::FirstSortedOperator;
 use crate::hash_join::HashJoinOperator;
 use crate::join::NestedLoopOperator;
 use crate::measured::MeasuredOperator;
@@ -17,6 +18,7 @@ use crate::range_join::RangeJoinOperator;
 use crate::row_source::{ProcedureScanOperator, RecursiveOperator, SystemScanOperator, WorkingRowOperator};
 use crate::scan::{CountOperator, LockOperator, TableScanOperator};
 use crate::set::{FilterOperator, LimitOperator, ProjectOperator, SingleOperator, UnionOperator};
+use crate::shared::SharedOperator;
 use crate::sort::{DistinctOperator, SortOperator};
 use crate::window::WindowOperator;
 
@@ -52,7 +54,12 @@ fn operator(node: &Node, build: Build) -> Box<dyn Operator> {
         Node::NestedLoop(join) => RowsBeforeErrors::of(NestedLoopOperator::new(join, build)),
         Node::HashJoin(join) => RowsBeforeErrors::of(HashJoinOperator::new(join, build)),
         Node::RangeJoin(join) => RowsBeforeErrors::of(RangeJoinOperator::new(join, build)),
-        Node::Sort(sort) => Box::new(SortOperator::new(sort, build)),
+        Node::Sort(sort) => match sort.first {
+            Some(first) => Box::new(FirstSortedOperator::new(sort, first, build)),
+            None => Box::new(SortOperator::new(sort, build)),
+        },
+        Node::Shared(shared) if shared.is_used_again() => Box::new(SharedOperator::new(shared, build)),
+        Node::Shared(shared) => build(&shared.input),
         Node::Aggregate(aggregate) => RowsBeforeErrors::of(AggregateOperator::new(aggregate, build)),
         Node::Window(window) => RowsBeforeErrors::of(WindowOperator::new(window, build)),
         Node::Distinct(distinct) => Box::new(DistinctOperator::new(distinct, build)),

@@ -130,6 +130,13 @@ impl Operator for NestedLoopOperator {
         Ok(!batch.is_empty())
     }
 
+    fn at_most(&mut self, rows: usize) {
+        // Each outer row makes a row at least.
+        if self.join.kind == NestedLoopKind::Left {
+            self.outer.at_most(rows);
+        }
+    }
+
     fn restrict(&mut self, column: usize, keys: &Arc<KeyFilter>) {
         let is_volatile = self.join.condition.as_ref().is_some_and(Expression::is_volatile)
             || self.join.captures.iter().any(|(_, value)| value.is_volatile())

@@ -204,6 +204,8 @@ pub struct Frame {
     pub patterns: Vec<Option<(Value, Arc<CompiledPattern>)>>,
     /// The row of each recursive common table that its recursive member looks at.
     pub working_rows: Vec<Vec<Value>>,
+    /// The rows that were computed once for several places, as the operators keep them.
+    pub shared_rows: Vec<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Frame {
@@ -214,6 +216,7 @@ impl Frame {
         frame.subqueries.resize_with(size.subqueries, || None);
         frame.patterns.resize(size.patterns, None);
         frame.working_rows.resize(size.working_rows, Vec::new());
+        frame.shared_rows.resize_with(size.shared_rows, || None);
         frame
     }
 
@@ -233,6 +236,7 @@ impl Frame {
     pub fn descend(&self) -> Frame {
         let mut frame = Frame { registers: self.registers.clone(), ..Frame::default() };
         frame.subqueries.resize_with(self.subqueries.len(), || None);
+        frame.shared_rows.clone_from(&self.shared_rows);
         frame.patterns.clone_from(&self.patterns);
         frame.working_rows.clone_from(&self.working_rows);
         frame

@@ -11,6 +11,8 @@ pub struct FrameSize {
     pub patterns: usize,
     /// Recursive common tables.
     pub working_rows: usize,
+    /// What is computed once for several places.
+    pub shared_rows: usize,
 }
 
 impl FrameSize {

@@ -18,6 +18,7 @@ use crate::bound::environment::Surroundings;
 use crate::bound::query::{Block, BoundLimit, BoundSelect, BoundWindow, OutputColumn};
 use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::cost;
+use crate::first_of_union;
 use crate::group_estimate;
 use crate::hint;
 use crate::join::{JoinPlanner, NO_SLOT, Planned};
@@ -118,6 +119,9 @@ pub(crate) fn plan(
     let in_order = first_rows && is_of_one_source(wanted_order, &joins.slots);
     let as_bound = joins.clone();
     joins.rewrite(in_order, &surroundings.catalog.statistics);
+    let is_told = !select.block.join_hints.is_empty()
+        || select.block.sources.iter().any(|source| source.hint.is_some());
+    let may_sort_early = select.block.windows.is_empty() && lock.is_none() && numbered.is_empty() && !is_told;
     let different = group_estimate::different_groups(select, &joins, &surroundings.catalog.statistics);
     let mut plan_joins = |joins: &mut Joins| {
         let needed = joins.needed();
@@ -133,6 +137,9 @@ pub(crate) fn plan(
         }
         if select.first_rows == Some(false) {
             planner.for_all_rows();
+        }
+        if first_rows && extreme.is_none() && !select.limits.is_empty() && may_sort_early {
+            planner.sort_early();
         }
         if extreme.is_some() && !joins.conditions.is_empty() {
             // A walk of the whole index would look at row after row until one meets the conditions, which may be none.
@@ -177,6 +184,15 @@ pub(crate) fn plan(
         ExpectedGroups { groups, left: groups * part }
     });
     move_to_positions(&mut outline.select, &position_of);
+    if !ordered && is_flat && outline.select.block.windows.is_empty() && locked.is_empty() {
+        node = first_of_union::asked_of_members(
+            node,
+            &outline.select.order,
+            &outline.select.limits,
+            surroundings,
+            frame,
+        );
+    }
     let is_told_from_around = outline.select.block.is_told_from_around;
     let is_ordered = ordered && extreme.is_none() && order_of_groups.is_empty();
     let mut planned = finish(outline.select, node, is_ordered, numbered, groups);
@@ -252,7 +268,11 @@ fn rows_asked_for(limits: &[BoundLimit]) -> f64 {
             _ => None,
         };
         let skipped = if limit.ordinals { 0.0 } else { number(&limit.skip).unwrap_or(0.0) };
-        least.min(number(&limit.first).unwrap_or(ROWS_ASKED_FOR) + skipped)
+        // Without an end all that is behind what is skipped is asked for.
+        match &limit.first {
+            None => least,
+            first => least.min(number(first).unwrap_or(ROWS_ASKED_FOR) + skipped),
+        }
     })
 }
 
@@ -334,7 +354,7 @@ fn is_identity(values: &[Expression], width: usize) -> bool {
 }
 
 fn sorted(input: Node, keys: Vec<SortKey>) -> Node {
-    if keys.is_empty() { input } else { Node::Sort(Arc::new(Sort { input, keys })) }
+    if keys.is_empty() { input } else { Node::Sort(Arc::new(Sort { input, keys, first: None })) }
 }
 
 fn limited(mut node: Node, limits: Vec<BoundLimit>) -> Node {

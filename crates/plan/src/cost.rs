@@ -29,6 +29,8 @@ const INDEX_ROW_FAR: f64 = 1.0;
 const ENTRY: f64 = 0.08;
 /// Going to a row block.
 const BLOCK_SOUGHT: f64 = 3.5;
+/// Coming to a row block in a scan, whether or not its bounds say that nothing of it is looked at.
+const BLOCK_PASSED: f64 = 4.0;
 /// Undoing the compression of a row block that is not kept without it.
 const BLOCK_UNPACKED: f64 = 8.0;
 /// Row blocks that are kept without their compression, more or less, in the default cache.
@@ -74,6 +76,8 @@ pub const CONSTANTS: [(&str, f64); 16] = [
 
 /// Starting a sort.
 const SORT_START: f64 = 5.0;
+/// Computing a key and finding that it comes behind the rows that are kept.
+const KEY_COMPARED: f64 = 0.1;
 /// That there may be more rows than are thought: a unique key is preferred.
 pub(crate) const NOT_UNIQUE: f64 = 0.3;
 /// Rows that are read until one is a partner, more or less.
@@ -85,6 +89,11 @@ const SCAN_ROWS_LEAST: f64 = 4_000.0;
 /// Reading a whole table of which `found` rows are left by the conditions.
 pub(crate) fn scan(rows: f64, found: f64) -> f64 {
     SCAN_START + rows.max(SCAN_ROWS_LEAST) * SCAN_ROW + found * COLUMN_ROW
+}
+
+/// As [`scan`], of a table of so many blocks of which some are passed over: so many rows are in the others.
+pub(crate) fn scan_of_blocks(looked_at: f64, found: f64, blocks: f64) -> f64 {
+    scan(looked_at, found).max(SCAN_START + blocks * BLOCK_PASSED + found * COLUMN_ROW)
 }
 
 /// The part of a table's blocks whose compression must be undone each time.
@@ -166,6 +175,11 @@ pub(crate) fn nested_plan(outer: f64, inner: f64) -> f64 {
 /// Grouping so many rows.
 pub(crate) fn group(rows: f64, groups: f64) -> f64 {
     rows * GROUP_ROW + groups * GROUP
+}
+
+/// Putting the first of so many rows in order, so many that are kept.
+pub(crate) fn first_of_order(rows: f64, kept: f64) -> f64 {
+    (rows * KEY_COMPARED + sort(kept.min(rows))).min(sort(rows))
 }
 
 /// Sorting.

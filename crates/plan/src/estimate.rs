@@ -13,7 +13,7 @@ use farbird_function::date::part_value;
 use farbird_sql::ast::{self, ComparisonOperator};
 use farbird_store::{ColumnStatistics, IndexId, IndexStatistics, RelationId, RelationStatistics};
 use farbird_types::temporal::{self, DatePart};
-use farbird_types::{CastContext, Collation, Text, Value, arithmetic, compare, convert};
+use farbird_types::{CastContext, Collation, ExactWidth, SqlType, Text, Value, arithmetic, compare, convert};
 
 use crate::bound::source::{Slot, Source, SourceColumn, SourceKind};
 use crate::classes::{Composite, ValueShares};
@@ -60,6 +60,9 @@ const DATE_PARTS: [(ast::DatePart, DatePart, Option<f64>); 11] = [
 /// Days of a year, and what dates of whole days are counted in: days, or parts of them.
 const YEAR_DAYS: f64 = 365.25;
 const DAY_TICKS: f64 = 864_000_000.0;
+
+/// How fast the bounds of blocks say less the less rows lie in the order of a column: an even power of that, from -1 to 1.
+const BOUNDS_ORDER: i32 = 8;
 
 /// What is known of the sources of a block.
 pub(crate) struct Estimator<'a> {
@@ -118,6 +121,61 @@ impl<'a> Estimator<'a> {
             }
         }
         fraction * bounds.iter().map(Bounds::fraction).product::<f64>()
+    }
+
+    /// Rows of a source that a scan looks at: it passes over blocks of which the bounds of a column say that no row meets the conditions.
+    pub(crate) fn rows_looked_at(&self, source: usize, conditions: &[Expression]) -> f64 {
+        let mut columns: Vec<(usize, f64, Vec<&Expression>)> = Vec::new();
+        for condition in conditions {
+            let Some((slot, order)) = self.bounded_column(condition) else { continue };
+            match columns.iter_mut().find(|(known, ..)| *known == slot) {
+                Some((.., conditions)) => conditions.push(condition),
+                None => columns.push((slot, order, vec![condition])),
+            }
+        }
+        let parts = columns.iter().map(|(_, order, conditions)| {
+            let part = self.selectivity(conditions.iter().copied());
+            // Where rows lie a little out of order most blocks have values from far away.
+            part + (1.0 - order.powi(BOUNDS_ORDER)) * (1.0 - part)
+        });
+        let (rows, part) = (self.rows(source), parts.fold(1.0, f64::min));
+        // Those that are looked at begin and end within a block.
+        (rows * part + 2.0 * rows / self.blocks(source)).min(rows)
+    }
+
+    /// The column of numbers or points in time that a condition compares with what is the same in all rows, and how far rows lie in
+    /// its order.
+    fn bounded_column(&self, condition: &Expression) -> Option<(usize, f64)> {
+        let operand = match condition {
+            Expression::Between { operand, low, high, .. }
+                if low.is_row_independent() && high.is_row_independent() =>
+            {
+                operand
+            }
+            Expression::Comparison { operator, left, right, .. }
+                if *operator != ComparisonOperator::NotEqual =>
+            {
+                match (left.is_row_independent(), right.is_row_independent()) {
+                    (false, true) => left,
+                    (true, false) => right,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        let Expression::Column(slot) = **operand else { return None };
+        let (_, statistics) = self.column(operand)?;
+        let Slot { source, column: SourceColumn::Field(place) } = self.slots.get(slot)? else { return None };
+        let has_bounds = matches!(
+            self.sources.get(*source)?.kind.column_type(*place)?,
+            SqlType::Exact { width: ExactWidth::Short | ExactWidth::Long | ExactWidth::Int64, .. }
+                | SqlType::Date
+                | SqlType::Time
+                | SqlType::Timestamp
+                | SqlType::Float
+                | SqlType::Double
+        );
+        has_bounds.then_some((slot, statistics.correlation.clamp(-1.0, 1.0)))
     }
 
     /// Part of the rows for which a condition is true.
@@ -620,6 +678,7 @@ fn rows_of(node: &Node, statistics: &Statistics) -> f64 {
         Node::Aggregate(aggregate) => (of(&aggregate.input) / 5.0).max(1.0),
         Node::Window(window) => of(&window.input),
         Node::Distinct(distinct) => (of(&distinct.input) / 2.0).max(1.0),
+        Node::Shared(shared) => of(&shared.input),
         Node::Union(union) => union.inputs.iter().map(of).sum(),
         Node::Limit(limit) => match limit.first.as_ref().and_then(constant).as_ref().and_then(number) {
             Some(first) => of(&limit.input).min(first.max(1.0)),

@@ -111,6 +111,8 @@ fn add_subquery(subquery: &Subquery, depth: usize, lines: &mut Vec<ExplainLine>)
 fn words(node: &Node) -> Option<String> {
     Some(match node {
         Node::Single | Node::Project(_) => return None,
+        Node::Shared(shared) if !shared.is_used_again() => return None,
+        Node::Shared(_) => "Record Buffer (shared)".to_owned(),
         Node::Table(scan) => table(scan),
         Node::System(scan) => format!("Table {} Full Scan", quoted(&scan.relation.name, &scan.path)),
         Node::Procedure(scan) => format!("Procedure {} Scan", quoted(&scan.procedure.name, &scan.path)),

@@ -19,7 +19,7 @@ use crate::bound::source::{FromTree, JoinHint, Slot, Source, SourceColumn, Sourc
 use crate::classes::{Columns, Groups};
 use crate::cost;
 use crate::estimate::Estimator;
-use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, SortKey};
+use crate::node::{Access, HashJoin, HashJoinKind, JoinKey, NestedLoop, NestedLoopKind, Node, Sort, SortKey};
 use crate::order::{Link, Lookup, MEMBERS_MAX, Member, Method, Order, Step};
 use crate::rewrite::joins::GroupedQuery;
 use crate::subplan::planned;
@@ -30,6 +30,15 @@ pub(super) const NO_SLOT: usize = usize::MAX;
 
 /// Part of the rows that a condition on several tables leaves, if it is no equality.
 const ACROSS_FRACTION: f64 = 0.33;
+
+/// By how much more rows of an order are kept than are expected to be asked for.
+const KEPT_TIMES: f64 = 4.0;
+/// Rows of an order that are kept at least: fewer cost as much.
+const KEPT_LEAST: f64 = 1_000.0;
+/// Rows of an order that are kept at most to join others to them.
+const KEPT_MOST: f64 = 100_000.0;
+/// What is expected of partners of the first rows is less certain than what is known of all rows.
+const LOOKED_UP_TIMES: f64 = 4.0;
 
 /// A planned part of a FROM clause.
 pub(crate) struct Planned {
@@ -64,6 +73,8 @@ pub(crate) struct JoinPlanner<'a> {
     pub(super) first_rows: Option<f64>,
     /// Whether all rows are wanted, as OPTIMIZE FOR ALL ROWS says.
     pub(super) all_rows: bool,
+    /// Whether a table may be put in order before others are joined to its first rows.
+    sorts_early: bool,
     /// In which order PLAN clauses have sources joined.
     pub(super) join_hints: &'a [JoinHint],
     /// The indexes of PLAN clauses that are not used, by source.
@@ -140,6 +151,13 @@ enum Reading {
     ByRows,
 }
 
+/// In which order members are joined.
+struct Steps {
+    steps: Vec<Step>,
+    /// The first one is put in order before the others are joined to its first rows: of which so many are kept.
+    sorted_first: Option<usize>,
+}
+
 /// How an item is joined to what is left of it.
 struct Joining {
     kind: HashJoinKind,
@@ -169,6 +187,7 @@ impl<'a> JoinPlanner<'a> {
             extreme: false,
             first_rows: None,
             all_rows: false,
+            sorts_early: false,
             join_hints: &[],
             unused: HashMap::new(),
         }
@@ -193,6 +212,11 @@ impl<'a> JoinPlanner<'a> {
     /// All rows are wanted: an index is walked for its order only if that is cheaper than to sort.
     pub(crate) fn for_all_rows(&mut self) {
         self.all_rows = true;
+    }
+
+    /// A table may be put in order before others are joined to it.
+    pub(crate) fn sort_early(&mut self) {
+        self.sorts_early = true;
     }
 
     /// The part of so many rows that will be asked for.
@@ -241,6 +265,8 @@ impl<'a> JoinPlanner<'a> {
         conditions: Vec<Expression>,
         order: &[SortKey],
     ) -> Result<Planned> {
+        // Nothing inside of it: what stands around may want all rows.
+        let sorts_early = std::mem::take(&mut self.sorts_early);
         // What runs a query for each row comes where there are the fewest.
         let is_alone = items.len() < 2;
         let (late, conditions): (Vec<_>, Vec<_>) =
@@ -250,10 +276,12 @@ impl<'a> JoinPlanner<'a> {
         let late = self.pending(late);
         let members = self.members(items, &mut pending, order)?;
         let members = self.joined_as_told(members, &mut pending, order)?;
-        let steps = self.steps(&members, &pending, order);
+        let may_sort_early = sorts_early && late.0.is_empty();
+        let Steps { steps, sorted_first } = self.steps(&members, &pending, order, may_sort_early);
         // Hash joins give an order up.
         let keeps_order = steps.iter().skip(1).all(|step| step.method == Method::Nested);
-        let order = if keeps_order { order } else { &[] };
+        let keys = order;
+        let order = if keeps_order && sorted_first.is_none() { order } else { &[] };
         let late_places = places_of(&late, &steps, &members);
         let mut current: Option<Planned> = None;
         // What queries for each row cost, beside the joins.
@@ -274,7 +302,10 @@ impl<'a> JoinPlanner<'a> {
             joined.cost += of_queries;
             let filtered = self.filtered(joined, ready);
             of_queries = filtered.cost - step.cost;
-            current = Some(filtered);
+            current = Some(match sorted_first.filter(|_| place == 0) {
+                Some(first) => first_sorted(filtered, keys, first),
+                None => filtered,
+            });
         }
         Ok(current.unwrap_or_else(Planned::single))
     }
@@ -329,7 +360,13 @@ impl<'a> JoinPlanner<'a> {
     }
 
     /// In which order the members of a group are joined, and how.
-    fn steps(&self, members: &[GroupMember<'_>], pending: &Pending, order: &[SortKey]) -> Vec<Step> {
+    fn steps(
+        &self,
+        members: &[GroupMember<'_>],
+        pending: &Pending,
+        order: &[SortKey],
+        may_sort_early: bool,
+    ) -> Steps {
         let as_written = |number: usize| Step {
             member: number,
             method: if number == 0 { Method::BuildMember } else { Method::Nested },
@@ -339,7 +376,7 @@ impl<'a> JoinPlanner<'a> {
             by_columns: false,
         };
         if members.len() > MEMBERS_MAX {
-            return (0..members.len()).map(as_written).collect();
+            return Steps { steps: (0..members.len()).map(as_written).collect(), sorted_first: None };
         }
         let sets = |sources: &BTreeSet<usize>| -> u64 {
             let places = members.iter().enumerate().filter(|(_, member)| !member.own.is_disjoint(sources));
@@ -417,12 +454,70 @@ impl<'a> JoinPlanner<'a> {
             let streams: Vec<Vec<Step>> = starts.filter_map(|start| orders.streaming(start)).collect();
             streams.into_iter().min_by(|left, right| cost_of(left).total_cmp(&cost_of(right)))
         });
-        let share = |steps: &Vec<Step>| self.share_read(steps.last().map_or(1.0, |step| step.rows));
-        let steps = match (best, streaming) {
-            (Some(best), Some(stream)) if cost_of(&stream) * share(&stream) < cost_of(&best) => Some(stream),
-            (best, _) => best,
+        let sorted_first: Vec<(Vec<Step>, usize)> = match (self.first_rows, may_sort_early) {
+            (Some(asked), true) if members.len() > 1 => (0..members.len())
+                .filter(|number| {
+                    members.get(*number).is_some_and(|member| self.may_sort_first(member, pending, order))
+                })
+                .filter_map(|start| orders.streaming(start))
+                .filter_map(|steps| rows_to_keep(&steps, asked).map(|kept| (steps, kept)))
+                .collect(),
+            _ => Vec::new(),
         };
-        steps.unwrap_or_else(|| (0..members.len()).map(as_written).collect())
+        let share = |steps: &Vec<Step>| self.share_read(steps.last().map_or(1.0, |step| step.rows));
+        let of_sorted = |(steps, kept): &(Vec<Step>, usize)| cost_of_sorted_first(steps, *kept, share(steps));
+        let sorted_first =
+            sorted_first.into_iter().min_by(|left, right| of_sorted(left).total_cmp(&of_sorted(right)));
+        let (steps, cost) = match (best, streaming) {
+            (Some(best), Some(stream)) if cost_of(&stream) * share(&stream) < cost_of(&best) => {
+                let cost = cost_of(&stream) * share(&stream);
+                (stream, cost)
+            }
+            (Some(best), _) => {
+                let cost = cost_of(&best) + self.cost_of_order(&best, members, pending, order);
+                (best, cost)
+            }
+            (None, _) => ((0..members.len()).map(as_written).collect(), f64::INFINITY),
+        };
+        match sorted_first {
+            Some(sorted) if of_sorted(&sorted) < cost => {
+                Steps { steps: sorted.0, sorted_first: Some(sorted.1) }
+            }
+            _ => Steps { steps, sorted_first: None },
+        }
+    }
+
+    /// What putting the rows of a join in order costs, if they do not come so.
+    fn cost_of_order(
+        &self,
+        steps: &[Step],
+        members: &[GroupMember<'_>],
+        pending: &Pending,
+        order: &[SortKey],
+    ) -> f64 {
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return 0.0 };
+        let comes_in_order = steps.iter().skip(1).all(|step| step.method == Method::Nested)
+            && members.get(first.member).is_some_and(|member| self.comes_in_order(member, pending, order));
+        if order.is_empty() || comes_in_order {
+            return 0.0;
+        }
+        cost::first_of_order(last.rows, self.first_rows.unwrap_or(last.rows))
+    }
+
+    /// Whether a member is a table that has all columns of an order, and gives the same rows whenever it is read.
+    fn may_sort_first(&self, member: &GroupMember<'_>, pending: &Pending, order: &[SortKey]) -> bool {
+        let FromTree::Source(source) = member.tree else { return false };
+        let is_fixed = |value: &Expression| !value.is_volatile() && !value.runs_code();
+        let is_of_member = |key: &SortKey| {
+            let sources = self.sources_of(&key.value);
+            !sources.is_empty() && sources.is_subset(&member.own) && is_fixed(&key.value)
+        };
+        member.beside.is_none()
+            && member.needs.is_empty()
+            && self.stored_table(*source).is_some()
+            && !order.is_empty()
+            && order.iter().all(is_of_member)
+            && pending.0.iter().flatten().all(|(condition, _)| is_fixed(condition))
     }
 
     /// Whether a member by itself gives its rows in an order, or none is asked for.
@@ -790,6 +885,7 @@ impl<'a> JoinPlanner<'a> {
         conditions: Vec<Expression>,
         order: &[SortKey],
     ) -> Result<Planned> {
+        self.sorts_early = false;
         let left_sources = sources_of_tree(left);
         let right_sources = sources_of_tree(right);
         let mut pending = self.pending(conditions);
@@ -855,6 +951,7 @@ impl<'a> JoinPlanner<'a> {
         on: &[Expression],
         conditions: Vec<Expression>,
     ) -> Result<Planned> {
+        self.sorts_early = false;
         let left = self.tree(left, Vec::new(), &[])?;
         let right = self.tree(right, Vec::new(), &[])?;
         let joined = self.hash_join(left, right, HashJoinKind::Full, Method::BuildMember, on.to_vec());
@@ -1089,6 +1186,32 @@ impl Planned {
             cost: 0.0,
         }
     }
+}
+
+/// How many rows of the first member are worth keeping in order if so many rows of the join are asked for; none if that may be
+/// too many.
+fn rows_to_keep(steps: &[Step], asked: f64) -> Option<usize> {
+    let (first, last) = (steps.first()?, steps.last()?);
+    // Those that come first may have fewer partners than the others.
+    let kept = (asked * (first.rows / last.rows).max(1.0) * KEPT_TIMES).max(KEPT_LEAST);
+    (kept <= KEPT_MOST).then_some(kept as usize)
+}
+
+/// What it costs to order the first member's rows and to join the others to those that are asked for.
+fn cost_of_sorted_first(steps: &[Step], kept: usize, share: f64) -> f64 {
+    let Some(first) = steps.first() else { return f64::INFINITY };
+    let joined = (cost_of(steps) - first.cost) * share * LOOKED_UP_TIMES;
+    first.cost + cost::first_of_order(first.rows, kept as f64) + joined
+}
+
+/// Puts rows in order, of which hardly more than the first ones will be asked for.
+fn first_sorted(mut planned: Planned, keys: &[SortKey], first: usize) -> Planned {
+    let mut keys = keys.to_vec();
+    keys.iter_mut().for_each(|key| key.value.move_columns(&|slot| position(&planned.slots, slot)));
+    planned.cost += cost::first_of_order(planned.rows, first as f64);
+    planned.node = Node::Sort(Arc::new(Sort { input: planned.node, keys, first: Some(first) }));
+    planned.ordered = true;
+    planned
 }
 
 fn cost_of(steps: &[Step]) -> f64 {

@@ -16,6 +16,9 @@ use crate::join::{JoinPlanner, NO_SLOT, Planned};
 use crate::node::{Access, AccessHint, Node, ProcedureScan, SortKey, SystemScan, TableScan, WorkingRow};
 use crate::{cost, push};
 
+/// Fewer rows of an index are looked at whatever that costs: a table may grow after its plan is made.
+const FAR_TO_FIRST_LEAST: f64 = 20_000.0;
+
 impl JoinPlanner<'_> {
     /// How the rows of a table are found by an index that looks at the sources to its left, and what it takes from them.
     pub(super) fn lookup_access(
@@ -96,10 +99,26 @@ impl JoinPlanner<'_> {
         }
         let mut walked = best.clone();
         let is_ordered = self.follow_order(source, &mut walked.access, order);
-        if is_ordered && self.all_rows && self.is_dearer(source, &walked, sorted_cost) {
+        if is_ordered && self.all_rows && self.is_dearer(source, &walked, sorted_cost)
+            || is_ordered
+                && matches!(best.access, Access::Natural)
+                && self.is_far_to_first(source, conditions, sorted_cost)
+        {
             return Some((best, false));
         }
         Some((walked, is_ordered))
+    }
+
+    /// Whether the first rows that meet conditions are so far from each other in an index that reading and ordering all rows
+    /// costs less.
+    fn is_far_to_first(&self, source: usize, conditions: &[Expression], sorted_cost: f64) -> bool {
+        let Some(asked) = self.first_rows else { return false };
+        let part = self.estimator.selectivity(conditions);
+        let looked_at = (asked / part.max(f64::MIN_POSITIVE)).min(self.estimator.rows(source));
+        if self.hint(source).is_some() || self.extreme || looked_at < FAR_TO_FIRST_LEAST {
+            return false;
+        }
+        cost::index(1.0, looked_at, 0.0, self.estimator.blocks(source)) > sorted_cost
     }
 
     pub(super) fn leaf_with(

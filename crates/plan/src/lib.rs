@@ -40,6 +40,7 @@ mod classes;
 mod cost;
 mod estimate;
 mod explain;
+mod first_of_union;
 mod group_estimate;
 mod hint;
 mod join;

@@ -3,6 +3,7 @@
 //! Each node hands out rows of a fixed width; the expressions of a node look at the rows of its input by position.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use farbird_catalog::{Relation, Routine};
 use farbird_expression::{Expression, FrameSize};
@@ -73,6 +74,8 @@ pub enum Node {
     Window(Arc<Window>),
     /// Drops repeated rows.
     Distinct(Arc<Distinct>),
+    /// Rows that other places of the statement ask for too.
+    Shared(Arc<Shared>),
     /// Several inputs one after the other.
     Union(Arc<Union>),
     /// Some rows from the beginning are skipped, some handed out.
@@ -468,6 +471,9 @@ pub struct Sort {
     pub input: Node,
     /// What is ordered by.
     pub keys: Vec<SortKey>,
+    /// Only so many rows are kept at first: hardly more will be asked for. If they are, the input is read again and ordered as a
+    /// whole, so it gives the same rows in the same order each time.
+    pub first: Option<usize>,
 }
 
 /// A value by which rows are ordered.
@@ -623,6 +629,25 @@ pub struct Distinct {
     pub estimate: Option<Estimate>,
 }
 
+/// Rows that are asked for in several places of a statement, each with a plan of its own, and computed once. They look at nothing
+/// outside, and are the same in each place.
+#[derive(Debug)]
+pub struct Shared {
+    /// What gives them.
+    pub input: Node,
+    /// Where in the frame they are kept.
+    pub place: usize,
+    /// In how many places they are asked for; counted while the statement is bound.
+    pub(crate) uses: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    /// Whether they are asked for in more than one place.
+    pub fn is_used_again(&self) -> bool {
+        self.uses.load(Ordering::Relaxed) > 1
+    }
+}
+
 /// Several inputs one after the other.
 #[derive(Debug)]
 pub struct Union {
@@ -735,6 +760,7 @@ impl Node {
             Node::Aggregate(node) => identity(node),
             Node::Window(node) => identity(node),
             Node::Distinct(node) => identity(node),
+            Node::Shared(node) => identity(node),
             Node::Union(node) => identity(node),
             Node::Limit(node) => identity(node),
             Node::Recursive(node) => identity(node),
@@ -762,6 +788,7 @@ impl Node {
             Node::Aggregate(aggregate) => aggregate.keys.len() + aggregate.calls.len(),
             Node::Window(window) => window.input.width() + window.calls.len(),
             Node::Distinct(distinct) => distinct.input.width(),
+            Node::Shared(shared) => shared.input.width(),
             Node::Union(union) => union.inputs.first().map_or(0, Node::width),
             Node::Limit(limit) => limit.input.width(),
             Node::Recursive(recursive) => recursive.anchor.width(),

@@ -98,6 +98,7 @@ impl Node {
                     cost: sum.cost + input.cost,
                 })
             }
+            Node::Shared(shared) => shared.input.estimate(),
             Node::Limit(limit) => limited(limit),
             Node::Recursive(recursive) => {
                 let (anchor, step) = (recursive.anchor.estimate(), recursive.step.estimate());

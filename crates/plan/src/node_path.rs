@@ -34,6 +34,7 @@ fn put_before(node: &mut Node, name: &str) {
         Node::Window(window) => one(Arc::get_mut(window).map(|window| &mut window.input), name),
         Node::Distinct(distinct) => one(Arc::get_mut(distinct).map(|distinct| &mut distinct.input), name),
         Node::Limit(limit) => one(Arc::get_mut(limit).map(|limit| &mut limit.input), name),
+        Node::Shared(shared) => one(Arc::get_mut(shared).map(|shared| &mut shared.input), name),
         Node::Lock(lock) => one(Arc::get_mut(lock).map(|lock| &mut lock.input), name),
         Node::NestedLoop(join) => {
             let sides = Arc::get_mut(join).map(|join| [&mut join.outer, &mut join.inner]);

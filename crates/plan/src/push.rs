@@ -18,6 +18,9 @@ use crate::node::{
     Access, Aggregate, Distinct, Estimate, Filter, Node, Project, Sort, TableScan, Told, Union, Window,
 };
 
+/// What is computed for several places is computed for one alone if a condition there makes it cost less than this part.
+const SHARE_ALONE: f64 = 0.5;
+
 /// A plan with conditions on its rows, asked as far down as they may be.
 pub(super) fn filtered(node: Node, conditions: Vec<Expression>, surroundings: Surroundings<'_>) -> Node {
     if conditions.iter().any(Expression::is_volatile) {
@@ -89,7 +92,7 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
         }
         Node::Sort(sort) => {
             let input = below(&sort.input, condition.clone())?;
-            Some(Node::Sort(Arc::new(Sort { input, keys: sort.keys.clone() })))
+            Some(Node::Sort(Arc::new(Sort { input, keys: sort.keys.clone(), first: sort.first })))
         }
         Node::Union(union) => {
             let inputs = union.inputs.iter().map(|input| {
@@ -97,6 +100,11 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
                     .unwrap_or_else(|| input.clone().filtered(vec![condition.clone()]))
             });
             Some(Node::Union(Arc::new(Union { inputs: inputs.collect() })))
+        }
+        // It is not shared any more: worth it if little of it is left to compute.
+        Node::Shared(shared) => {
+            let own = pushed(&shared.input, condition, surroundings)?;
+            (own.estimate().cost < shared.input.estimate().cost * SHARE_ALONE).then_some(own)
         }
         // Groups that HAVING drops are not looked at; rows that WHERE drops may be, as in any table.
         Node::Filter(filter) if !may_fail(condition) && !filter.condition.is_volatile() => {

@@ -97,6 +97,7 @@ fn item(node: &Node) -> Item {
         Node::Filter(filter) => item(&filter.input),
         Node::Project(project) => item(&project.input),
         Node::Limit(limit) => item(&limit.input),
+        Node::Shared(shared) => item(&shared.input),
         Node::Lock(lock) => item(&lock.input),
         Node::Window(window) => sorted(item(&window.input)),
         Node::Sort(sort) => sorted(item(&sort.input)),
@@ -210,6 +211,11 @@ fn explain(node: &Node, depth: usize, out: &mut String) {
         Node::Window(window) => {
             say("Window");
             explain_window(window, below, out);
+        }
+        Node::Shared(shared) if !shared.is_used_again() => explain(&shared.input, depth, out),
+        Node::Shared(shared) => {
+            say("Record Buffer");
+            explain(&shared.input, below, out);
         }
         Node::Sort(sort) => {
             say("Sort");
@@ -472,6 +478,7 @@ pub(crate) fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
         Node::Distinct(distinct) => visit(&distinct.input),
         Node::Union(union) => union.inputs.iter().for_each(visit),
         Node::Limit(limit) => visit(&limit.input),
+        Node::Shared(shared) => visit(&shared.input),
         Node::Recursive(recursive) => {
             visit(&recursive.anchor);
             visit(&recursive.step);
@@ -480,7 +487,7 @@ pub(crate) fn for_each_input(node: &Node, visit: &mut dyn FnMut(&Node)) {
     }
 }
 
-fn for_each_expression(node: &Node, visit: &mut dyn FnMut(&Expression)) {
+pub(crate) fn for_each_expression(node: &Node, visit: &mut dyn FnMut(&Expression)) {
     match node {
         Node::Filter(filter) => visit(&filter.condition),
         Node::Project(project) => project.items.iter().for_each(visit),

@@ -85,3 +85,28 @@ select first 10 o_orderkey, c_name from orders left join customer on c_custkey =
 
 -- Columns that are given the same value leave no fewer rows by being equal to each other.
 select count(*) from nation join supplier on s_nationkey = n_nationkey join lineitem on l_suppkey = s_suppkey where n_nationkey = 3;
+
+-- The first rows of an order that no index has: they are put in order before others are joined to them.
+select first 10 o_totalprice, c_name from orders join customer on c_custkey = o_custkey order by o_totalprice desc;
+select first 10 o_totalprice, c_name, n_name from orders left join customer on c_custkey = o_custkey left join nation on n_nationkey = c_nationkey order by o_totalprice;
+select o_totalprice, c_name from orders join customer on c_custkey = o_custkey order by o_totalprice desc;
+
+-- Not where they are few that have partners, nor where others are ordered by too.
+select first 10 o_totalprice, c_name from orders join customer on c_custkey = o_custkey where c_custkey = 5 order by o_totalprice;
+select first 10 o_totalprice, c_name from orders join customer on c_custkey = o_custkey order by o_totalprice, c_name;
+
+-- Each member of a union is asked for the first rows by its index.
+select first 10 d, k from (select o_orderdate, o_orderkey from orders union all select l_shipdate, l_orderkey from lineitem) t (d, k) order by d;
+select o_orderdate, o_orderkey from orders union all select l_shipdate, l_orderkey from lineitem order by 1 rows 21 to 30;
+
+-- An index is not walked for few rows that are far from each other.
+select first 10 o_orderkey from orders where o_totalprice < 810 order by o_orderdate;
+
+-- What stands in two places is computed once, but alone where little of it is left.
+with revenue (k, total) as (select l_suppkey, sum(l_quantity) from lineitem where l_shipdate >= date '1996-01-01' and l_shipdate < date '1996-04-01' group by l_suppkey) select s_suppkey, total from supplier, revenue where s_suppkey = k and total = (select max(total) from revenue);
+with counts (k, n) as (select o_custkey, count(*) from orders group by o_custkey) select a.n, b.n from counts a, counts b where a.k = 5 and b.n = a.n;
+with counts (k, n) as (select o_custkey, count(*) from orders group by o_custkey) select n from counts where n > 40;
+
+-- A scan passes over blocks in which no row is from a range in whose order the rows lie.
+select count(*) from lineitem, part where l_partkey = p_partkey and p_size = 7 and l_orderkey between 100000 and 140000;
+select count(*) from lineitem where l_orderkey between 100000 and 100100;

@@ -9,6 +9,7 @@ use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::namespace::{CommonTableScope, Namespace};
 use crate::bind::prepared::VariableScope;
+use crate::bind::shared::SharedQuery;
 use crate::bound::column::Origin;
 use crate::bound::environment::Environment;
 use crate::bound::query::{Block, ToldTable};
@@ -86,6 +87,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) given: Vec<ParameterType>,
     /// Whether something was built of a parameter whose type was not known: see [`crate::bind::inference`].
     pub(crate) has_shapes: bool,
+    /// The queries in FROM that may be asked for in several places.
+    pub(crate) shared: Vec<SharedQuery>,
     /// What the user must be allowed.
     pub(crate) accesses: BTreeSet<Access>,
     /// Nesting of what is being bound.
@@ -129,6 +132,7 @@ impl<'a> Binder<'a> {
             computing_for: None,
             outermost_reference: usize::MAX,
             variables_used: 0,
+            shared: Vec::new(),
             aggregated: Vec::new(),
             aggregate_depth: 0,
             domain_value: None,

@@ -13,6 +13,7 @@ use farbird_types::{ColumnType, Error, Result, isc};
 use crate::bind::binder::Binder;
 use crate::bind::error::{dsql, sqlcode};
 use crate::bind::namespace::{CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, alias_of};
+use crate::bind::shared::SharedName;
 use crate::bind::source::alias_conflict;
 use crate::bound::column::{NamedColumn, NamedValue, Origin};
 use crate::bound::query::{Block, BoundSelect, OutputColumn};
@@ -30,12 +31,16 @@ impl Binder<'_> {
         let inside = std::mem::replace(&mut self.inside_definition, true);
         let owner_of = self.owner_of.replace(relation.name.clone());
         self.tell_inside(alias, Some(&relation.name));
+        let around = self.begin_shared();
         let select = self.deeper(|binder| binder.in_new_block(true, |binder| binder.bind_parts(&tree.query)));
         self.inside_definition = inside;
         self.owner_of = owner_of;
         let names = relation.columns.iter().map(|column| column.name.clone()).collect();
         let description = format!("view {}", relation.name);
-        let (tree, mut named) = self.take_in(select?, alias, names, description, nullable)?;
+        let select = select?;
+        let is_fixed = self.end_shared(&around, &select);
+        let shared = is_fixed.then(|| SharedName::View(relation.name.clone()));
+        let (tree, mut named) = self.take_in(select, alias, names, description, nullable, shared)?;
         named.derived = false;
         for (column, definition) in named.columns.iter_mut().zip(&relation.columns) {
             // A view promises nothing about NULL, whatever its tables do.
@@ -68,7 +73,7 @@ impl Binder<'_> {
         }
         let names = column_names(&select, &derived.columns, &alias)?;
         let description = format!("derived table {alias}");
-        let (tree, named) = self.take_in(select, &alias, names, description, nullable)?;
+        let (tree, named) = self.take_in(select, &alias, names, description, nullable, None)?;
         self.namespace().tables.push(named);
         Ok(tree)
     }
@@ -106,6 +111,7 @@ impl Binder<'_> {
         }
         let hidden = std::mem::replace(&mut self.namespace().hidden, true);
         self.tell_inside(alias, None);
+        let around = self.begin_shared();
         let select = self.deeper(|binder| {
             binder.in_new_block(false, |binder| {
                 if table.recursive {
@@ -124,7 +130,9 @@ impl Binder<'_> {
         let select = select?;
         let names = column_names(&select, &table.definition.columns, &table.name)?;
         let description = format!("derived table {}", table.name);
-        let (tree, named) = self.take_in(select, alias, names, description, nullable)?;
+        let is_fixed = self.end_shared(&around, &select);
+        let shared = is_fixed.then(|| SharedName::Common(table.clone()));
+        let (tree, named) = self.take_in(select, alias, names, description, nullable, shared)?;
         self.namespace().tables.push(named);
         Ok(tree)
     }
@@ -182,6 +190,7 @@ impl Binder<'_> {
         names: Vec<String>,
         description: String,
         nullable: bool,
+        shared: Option<SharedName>,
     ) -> Result<(FromTree, NamedTable)> {
         self.describe_items(&mut select.items)?;
         let plain = select.items.iter().all(|item| matches!(item.expression, Expression::Column(_)));
@@ -198,6 +207,10 @@ impl Binder<'_> {
                 let items = other.items.clone();
                 let (plan, captures) = self.plan_select(*other)?;
                 let plan = plan.called(alias);
+                let plan = match shared {
+                    Some(name) => self.shared(name, plan),
+                    None => plan,
+                };
                 let types = items.iter().map(|item| item.column_type.sql_type).collect();
                 let kind = SourceKind::Derived { plan, captures, types };
                 let source = self.add_source(kind, vec![alias.to_owned()])?;

@@ -45,6 +45,7 @@ mod prepared;
 pub(crate) mod query;
 mod returning;
 pub(crate) mod scope;
+mod shared;
 pub(crate) mod source;
 pub(crate) mod target;
 mod unifying;

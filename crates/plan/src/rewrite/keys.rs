@@ -142,6 +142,7 @@ fn plan_has_key_among(plan: &Node, places: &BTreeSet<usize>) -> bool {
         Node::Filter(filter) => plan_has_key_among(&filter.input, places),
         Node::Sort(sort) => plan_has_key_among(&sort.input, places),
         Node::Limit(limit) => plan_has_key_among(&limit.input, places),
+        Node::Shared(shared) => plan_has_key_among(&shared.input, places),
         Node::Project(project) => {
             let behind = places.iter().filter_map(|place| match project.items.get(*place) {
                 Some(Expression::Column(column)) => Some(*column),

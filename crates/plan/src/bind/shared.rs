@@ -1,0 +1,135 @@
+//! Queries in FROM that stand in several places of a statement and give the same rows in each: common tables and views that group,
+//! sort or drop rows. They are computed once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use farbird_expression::Expression;
+
+use crate::bind::binder::Binder;
+use crate::bind::namespace::CommonTable;
+use crate::bound::query::BoundSelect;
+use crate::node::{Node, Shared, WindowFunction};
+use crate::text::{for_each_expression, for_each_input};
+
+/// What a query in FROM is called by.
+pub(crate) enum SharedName {
+    /// The table of a WITH.
+    Common(Arc<CommonTable>),
+    /// A view, by its name.
+    View(String),
+}
+
+impl SharedName {
+    fn is(&self, other: &SharedName) -> bool {
+        match (self, other) {
+            (SharedName::Common(one), SharedName::Common(other)) => Arc::ptr_eq(one, other),
+            (SharedName::View(one), SharedName::View(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// A query in FROM, met once or more often.
+pub(crate) struct SharedQuery {
+    name: SharedName,
+    /// Where in the frame its rows are kept.
+    place: usize,
+    uses: Arc<AtomicUsize>,
+}
+
+/// What stood around a query before it was bound.
+pub(crate) struct Around {
+    own_block: usize,
+    outermost_reference: usize,
+    variables_used: usize,
+}
+
+impl Binder<'_> {
+    /// Notes what stands around a query that is bound next.
+    pub(super) fn begin_shared(&mut self) -> Around {
+        Around {
+            own_block: self.blocks.len(),
+            outermost_reference: std::mem::replace(&mut self.outermost_reference, usize::MAX),
+            variables_used: self.variables_used,
+        }
+    }
+
+    /// Whether a query that has just been bound looks at nothing around it and gives the same rows each time.
+    pub(super) fn end_shared(&mut self, around: &Around, select: &BoundSelect) -> bool {
+        let stands_alone = self.outermost_reference >= around.own_block
+            && self.variables_used == around.variables_used
+            && select.block.captures.is_empty();
+        self.outermost_reference = self.outermost_reference.min(around.outermost_reference);
+        let block = &select.block;
+        stands_alone
+            && !block.volatile
+            && !block.is_told
+            && !block.is_told_from_around
+            && !select.items.iter().any(|item| item.expression.is_volatile())
+    }
+
+    /// The plan of a query, as one that other places may share, if it is worth it.
+    pub(super) fn shared(&mut self, name: SharedName, plan: Node) -> Node {
+        if !makes_all_rows_first(&plan) || !only_reads_tables(&plan) {
+            return plan;
+        }
+        let known = self.shared.iter().position(|query| query.name.is(&name));
+        let known = known.unwrap_or_else(|| {
+            let place = self.frame.shared_rows;
+            self.frame.shared_rows += 1;
+            self.shared.push(SharedQuery { name, place, uses: Arc::default() });
+            self.shared.len() - 1
+        });
+        let Some(SharedQuery { place, uses, .. }) = self.shared.get(known) else { return plan };
+        uses.fetch_add(1, Ordering::Relaxed);
+        Node::Shared(Arc::new(Shared { input: plan, place: *place, uses: uses.clone() }))
+    }
+}
+
+/// Whether a plan makes all of its rows before it gives the first: then nobody waits longer, or sees an error sooner, if they are kept.
+fn makes_all_rows_first(plan: &Node) -> bool {
+    match plan {
+        Node::Project(project) => makes_all_rows_first(&project.input),
+        Node::Filter(filter) => makes_all_rows_first(&filter.input),
+        Node::Limit(limit) => makes_all_rows_first(&limit.input),
+        Node::Sort(sort) => sort.first.is_none(),
+        Node::Aggregate(_) | Node::Distinct(_) | Node::Window(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a plan reads stored tables and does nothing else.
+fn only_reads_tables(plan: &Node) -> bool {
+    let mut is_plain = match plan {
+        Node::Procedure(_) | Node::System(_) | Node::Lock(_) | Node::WorkingRow(_) | Node::Recursive(_) => {
+            false
+        }
+        Node::Aggregate(aggregate) => aggregate.calls.iter().flat_map(|call| &call.filter).all(is_fixed),
+        Node::Window(window) => window.calls.iter().all(|call| match &call.function {
+            WindowFunction::Aggregate(call) => call.filter.iter().all(is_fixed),
+            WindowFunction::Ntile(value)
+            | WindowFunction::FirstValue(value)
+            | WindowFunction::LastValue(value)
+            | WindowFunction::NthValue { value, .. } => is_fixed(value),
+            WindowFunction::Offset { value, distance, default, .. } => {
+                [value, distance, default].into_iter().all(is_fixed)
+            }
+            _ => true,
+        }),
+        _ => true,
+    };
+    for_each_expression(plan, &mut |value| is_plain &= is_fixed(value));
+    for_each_input(plan, &mut |input| is_plain &= only_reads_tables(input));
+    is_plain
+}
+
+/// Whether a value runs no stored code, and is the same whenever it is computed of the same row.
+fn is_fixed(value: &Expression) -> bool {
+    !value.is_volatile()
+        && !value.any(&|part| match part {
+            Expression::Routine { .. } | Expression::LocalRoutine { .. } => true,
+            Expression::Subquery(query) => !query.invariant && !query.repeatable,
+            _ => false,
+        })
+}
