@@ -123,6 +123,11 @@ impl<'a> Estimator<'a> {
         fraction * bounds.iter().map(Bounds::fraction).product::<f64>()
     }
 
+    /// Whether figures of a table are known.
+    pub(crate) fn is_known(&self, source: usize) -> bool {
+        self.tables.get(source).is_some_and(Option::is_some)
+    }
+
     /// Rows of a source that a scan looks at: it passes over blocks of which the bounds of a column say that no row meets the conditions.
     pub(crate) fn rows_looked_at(&self, source: usize, conditions: &[Expression]) -> f64 {
         let mut columns: Vec<(usize, f64, Vec<&Expression>)> = Vec::new();

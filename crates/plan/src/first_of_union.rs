@@ -15,6 +15,9 @@ use crate::bound::source::{FromTree, Slot, Source, SourceColumn, SourceKind};
 use crate::join::{JoinPlanner, Planned, may_fail};
 use crate::node::{Access, Limit, Node, Project, SortKey, TableScan, Union};
 
+/// A member with fewer rows is read as a whole.
+const MEMBER_ROWS_LEAST: f64 = 1_000.0;
+
 /// A plan whose rows are going to be put in order and limited, with the limit asked of its members where that is of use.
 pub(crate) fn asked_of_members(
     node: Node,
@@ -114,6 +117,9 @@ impl FirstRows<'_, '_> {
         let sources = [Source::new(SourceKind::Table(scan.relation.clone()), scan.path.clone())];
         let mut planner = JoinPlanner::new(&sources, &slots, &needed, self.surroundings, self.frame);
         planner.for_first_rows(self.rows);
+        if !planner.estimator.is_known(0) || planner.estimator.rows(0) < MEMBER_ROWS_LEAST {
+            return None;
+        }
         let Planned { node, slots: found, ordered, .. } =
             planner.plan(&FromTree::Source(0), conditions, keys).ok()?;
         (ordered && found.iter().copied().eq(0..slots.len())).then_some(node)

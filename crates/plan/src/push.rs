@@ -104,7 +104,11 @@ fn pushed(node: &Node, condition: &Expression, surroundings: Surroundings<'_>) -
         // It is not shared any more: worth it if little of it is left to compute.
         Node::Shared(shared) => {
             let own = pushed(&shared.input, condition, surroundings)?;
-            (own.estimate().cost < shared.input.estimate().cost * SHARE_ALONE).then_some(own)
+            let goes_alone = own.estimate().cost < shared.input.estimate().cost * SHARE_ALONE;
+            if goes_alone {
+                shared.used_less();
+            }
+            goes_alone.then_some(own)
         }
         // Groups that HAVING drops are not looked at; rows that WHERE drops may be, as in any table.
         Node::Filter(filter) if !may_fail(condition) && !filter.condition.is_volatile() => {

@@ -7,9 +7,8 @@ use farbird_expression::{Expression, FrameSize};
 use farbird_types::{ColumnType, Error, Result, SqlType, Value, isc};
 
 use crate::bind::error::{dsql, sqlcode};
-use crate::bind::namespace::{CommonTableScope, Namespace};
+use crate::bind::namespace::{CommonTableScope, Namespace, SharedQuery};
 use crate::bind::prepared::VariableScope;
-use crate::bind::shared::SharedQuery;
 use crate::bound::column::Origin;
 use crate::bound::environment::Environment;
 use crate::bound::query::{Block, ToldTable};

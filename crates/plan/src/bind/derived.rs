@@ -12,8 +12,9 @@ use farbird_types::{ColumnType, Error, Result, isc};
 
 use crate::bind::binder::Binder;
 use crate::bind::error::{dsql, sqlcode};
-use crate::bind::namespace::{CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, alias_of};
-use crate::bind::shared::SharedName;
+use crate::bind::namespace::{
+    CommonTable, CommonTableScope, NamedTable, RowKey, RowNumber, SharedName, alias_of,
+};
 use crate::bind::source::alias_conflict;
 use crate::bound::column::{NamedColumn, NamedValue, Origin};
 use crate::bound::query::{Block, BoundSelect, OutputColumn};

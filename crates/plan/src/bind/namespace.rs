@@ -1,6 +1,7 @@
 //! The names that can be seen: tables and their columns, common tables.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use farbird_catalog::{Column, Relation};
 use farbird_expression::Expression;
@@ -197,4 +198,33 @@ pub(crate) fn row_table(environment: &Environment, relation: &Arc<Relation>, row
         derived: false,
         row_key: None,
     }
+}
+
+/// What a query in FROM is called by.
+pub(crate) enum SharedName {
+    /// The table of a WITH.
+    Common(Arc<CommonTable>),
+    /// A view, by its name.
+    View(String),
+}
+
+impl SharedName {
+    /// Whether both are of one query.
+    pub(crate) fn is(&self, other: &SharedName) -> bool {
+        match (self, other) {
+            (SharedName::Common(one), SharedName::Common(other)) => Arc::ptr_eq(one, other),
+            (SharedName::View(one), SharedName::View(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// A query in FROM, met once or more often.
+pub(crate) struct SharedQuery {
+    /// What it is called by.
+    pub(crate) name: SharedName,
+    /// Where in the frame its rows are kept.
+    pub(crate) place: usize,
+    /// In how many places it stands.
+    pub(crate) uses: Arc<AtomicUsize>,
 }

@@ -2,41 +2,15 @@
 //! sort or drop rows. They are computed once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use farbird_expression::Expression;
 
 use crate::bind::binder::Binder;
-use crate::bind::namespace::CommonTable;
+use crate::bind::namespace::{SharedName, SharedQuery};
 use crate::bound::query::BoundSelect;
 use crate::node::{Node, Shared, WindowFunction};
 use crate::text::{for_each_expression, for_each_input};
-
-/// What a query in FROM is called by.
-pub(crate) enum SharedName {
-    /// The table of a WITH.
-    Common(Arc<CommonTable>),
-    /// A view, by its name.
-    View(String),
-}
-
-impl SharedName {
-    fn is(&self, other: &SharedName) -> bool {
-        match (self, other) {
-            (SharedName::Common(one), SharedName::Common(other)) => Arc::ptr_eq(one, other),
-            (SharedName::View(one), SharedName::View(other)) => one == other,
-            _ => false,
-        }
-    }
-}
-
-/// A query in FROM, met once or more often.
-pub(crate) struct SharedQuery {
-    name: SharedName,
-    /// Where in the frame its rows are kept.
-    place: usize,
-    uses: Arc<AtomicUsize>,
-}
 
 /// What stood around a query before it was bound.
 pub(crate) struct Around {
