@@ -174,15 +174,24 @@ pub fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The answer that the standard prints for scale 1.
+/// The answer that the standard prints for scale 1, as far as the crate has it whole: the keys of Q11 are cut after four characters.
 fn standard_answer(number: u16, scale: f64) -> Option<Reference> {
+    if number == 11 {
+        return None;
+    }
     let known = QueryAndAnswer::new(i32::from(number), scale).ok()?;
     let mut answer = Answer::default();
     for line in known.answer().trim().lines().skip(1) {
-        answer.push(line.split('|').map(|cell| Some(cell.trim().to_owned())));
+        answer.push(line.split('|').map(|cell| Some(printed(cell).to_owned())));
     }
     // It is rounded to cents.
     Some(Reference { answer, tolerance: Tolerance { relative: 1e-7, absolute: 0.0051 } })
+}
+
+/// What is printed in a cell: numbers stand on its right, texts begin on its left, if with blanks of their own.
+fn printed(cell: &str) -> &str {
+    let is_number = cell.trim().bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
+    if is_number { cell.trim() } else { cell.trim_end() }
 }
 
 /// Rows of a table, for progress: LINEITEM's are about so many.
@@ -379,9 +388,21 @@ mod tests {
         assert_eq!(queries.len(), usize::from(QUERIES));
         for (number, query) in (1..).zip(&queries) {
             assert_eq!(query.name, format!("Q{number}"));
-            let reference = standard_answer(number, 1.0).expect("an answer");
-            assert!(!reference.answer.is_empty(), "Q{number}");
+            match standard_answer(number, 1.0) {
+                Some(reference) => assert!(!reference.answer.is_empty(), "Q{number}"),
+                None => assert_eq!(number, 11),
+            }
             assert!(standard_answer(number, 0.1).is_none());
         }
+    }
+
+    #[test]
+    fn printed_answers_keep_the_blanks_of_texts_and_not_those_before_numbers() {
+        let answer = standard_answer(2, 1.0).unwrap().answer;
+        let rows: Vec<_> = answer.rows().map(<[Option<String>]>::to_vec).collect();
+        let row = rows.iter().find(|row| row[1].as_deref() == Some("Supplier#000001013")).unwrap();
+        assert_eq!(row[3].as_deref(), Some("125988"));
+        assert!(row[7].as_deref().unwrap().starts_with(" busily bold"), "{row:?}");
+        assert!(standard_answer(11, 1.0).is_none() && standard_answer(2, 0.1).is_none());
     }
 }
