@@ -85,7 +85,7 @@ impl PatternMatch {
             }
             PatternKind::Containing => {
                 let part = without_case(&text(context)?, self.collation);
-                Known::Containing(memmem::Finder::new(&part).into_owned())
+                Known::Containing(Box::new(memmem::Finder::new(&part).into_owned()))
             }
             PatternKind::Like => {
                 Known::Like(self.compiled(pattern.clone(), escape.cloned(), character_set, context).ok()?)
@@ -189,7 +189,7 @@ pub struct KnownPattern {
 #[derive(Debug)]
 enum Known {
     Starting(Vec<u8>),
-    Containing(memmem::Finder<'static>),
+    Containing(Box<memmem::Finder<'static>>),
     Like(Arc<CompiledPattern>),
 }
 
