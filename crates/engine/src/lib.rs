@@ -7,6 +7,7 @@
 //! | `attachment` | one user's session in one database: transactions, statements, cursors, BLOBs, by handle |
 //! | `api` | what callers hand in and get back |
 //! | `backup` | backup and restore of whole databases |
+//! | `gbak` | the same from gbak's backup files |
 //! | `check` | whether a database is sound |
 //! | `ddl` | statements that change the catalog |
 //! | `system` | RDB$, MON$ and SEC$ tables: views over the catalog and the live server |
@@ -31,6 +32,7 @@ pub mod backup;
 pub mod check;
 mod ddl;
 pub mod engine;
+pub mod gbak;
 mod index_expression;
 mod system;
 mod watchdog;

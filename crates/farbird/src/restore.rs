@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use farbird_engine::StoreOptions;
-use farbird_engine::backup::{BackupProgress, BackupStage, RestoreOptions, verify};
+use farbird_engine::backup::{BackupProgress, BackupStage, BackupSummary, RestoreOptions, verify};
 use farbird_engine::engine::Engine;
+use farbird_engine::gbak::{SPLIT_HEADER_BYTES, Volumes, is_gbak, verify_gbak};
 use indicatif::ProgressBar;
 
 use crate::access::{Credentials, DatabaseAddress};
@@ -24,16 +27,18 @@ use crate::progress;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The backup; `-` reads it from standard input.
+    /// The backup; `-` reads it from standard input. A backup of Firebird's gbak in several files: all of them.
+    #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// The database to make: a file, or a database of a running server as host:name or host/port:name.
-    #[arg(required_unless_present = "verify")]
-    target: Option<String>,
+    /// The database to make, behind all files of the backup: a file, or a database of a running server as host:name or
+    /// host/port:name.
+    #[arg(value_name = "TARGET", required_unless_present = "verify")]
+    rest: Vec<String>,
     /// Replace a database of that name, once the new one is whole. Nobody may have it open.
     #[arg(long)]
     replace: bool,
     /// Only read the backup and check that it is whole and undamaged.
-    #[arg(long, conflicts_with_all = ["target", "replace"])]
+    #[arg(long, conflicts_with = "replace")]
     verify: bool,
     #[command(flatten)]
     credentials: Credentials,
@@ -49,15 +54,29 @@ Examples:
   farbird restore app.fbb localhost:app.fbd             on a running server, asking for SYSDBA's password
   farbird restore --verify app.fbb                      is the backup whole?
   ssh archive 'cat app.fbb' | farbird restore - app.fbd
+  farbird restore old.fbk app.fbd                       a backup that Firebird's gbak made
+  farbird restore old1.fbk old2.fbk old3.fbk app.fbd    the same in several files
 
-Exit codes: 0 done, 1 the backup is damaged or incomplete (--verify), 2 nothing was restored, and nothing was changed.";
+Exit codes: 0 done; 1 the database is made, but something of gbak's backup is not in it, as listed, or the backup is damaged
+or incomplete (--verify); 2 nothing was restored, and nothing was changed.";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let started = Instant::now();
-    let input = Input::open(&arguments.backup)?;
+    let (parts, target) = match arguments.rest.split_last() {
+        Some((target, parts)) if !arguments.verify => (parts, Some(target)),
+        _ => (arguments.rest.as_slice(), None),
+    };
+    let mut input = Input::open(&arguments.backup)?;
+    if input.is_gbak() || !parts.is_empty() {
+        let mut inputs = vec![input];
+        for part in parts {
+            inputs.push(Input::open(Path::new(part))?);
+        }
+        return gbak(arguments, inputs, target, &interrupt, started);
+    }
     let outcome =
-        match &arguments.target {
+        match target {
             None => match check(input, &interrupt)? {
                 Ok(outcome) => outcome,
                 Err(fault) => {
@@ -82,12 +101,111 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
     let outcome = Outcome { seconds: started.elapsed().as_secs_f64(), ..outcome };
     let backup = arguments.backup.display();
-    let says = match &arguments.target {
+    let says = match target {
         Some(target) => format!("restored {backup} to {target}"),
         None => format!("{backup} is whole"),
     };
     outcome.tell(&says, arguments.format, false)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Restores what gbak made, and tells what is not as it was.
+fn gbak(
+    arguments: &Arguments,
+    inputs: Vec<Input>,
+    target: Option<&String>,
+    interrupt: &Interrupt,
+    started: Instant,
+) -> anyhow::Result<ExitCode> {
+    let name = inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(", ");
+    let bytes: Option<u64> = inputs.iter().map(|input| input.bytes).sum();
+    let bars = Bars {
+        rows: progress::bytes_bar("restore", bytes.unwrap_or(0)),
+        indexes: progress::bar("indexes", 0),
+    };
+    let read = Arc::new(AtomicU64::new(0));
+    let files = inputs.into_iter().map(|input| {
+        let counted = Counted { reader: input.reader, read: Arc::clone(&read) };
+        (input.name, Box::new(counted) as Box<dyn Read>)
+    });
+    let volumes = Volumes::open(files.collect())?;
+    let Some(target) = target else {
+        return verify_gbak_files(arguments, volumes, &name, &read, started);
+    };
+    let DatabaseAddress::File(path) = DatabaseAddress::parse(target)? else {
+        bail!("backups of gbak are restored to a file; move it into the server's data folder then");
+    };
+    let options = RestoreOptions { replace: arguments.replace, ..RestoreOptions::default() };
+    let engine = Engine::new(StoreOptions::default());
+    let restored =
+        engine.restore_gbak(volumes, &name, &path, &options, interrupt.cancel(), &mut |progress| {
+            // What was read of the files, which may be packed.
+            bars.show(&BackupProgress { bytes: read.load(Ordering::Relaxed), ..*progress });
+        });
+    bars.rows.finish_and_clear();
+    bars.indexes.finish_and_clear();
+    let summary =
+        restored.map_err(|error| explain_existing(interrupt.explain(error, "no database was made")))?;
+    let seconds = started.elapsed().as_secs_f64();
+    let outcome = Outcome {
+        summary: Some(BackupSummary {
+            relations: summary.tables,
+            rows: summary.rows,
+            blobs: summary.blobs,
+            blob_bytes: summary.blob_bytes,
+            indexes: summary.indexes,
+            ..BackupSummary::default()
+        }),
+        bytes: read.load(Ordering::Relaxed),
+        seconds,
+    };
+    let differences: Vec<_> =
+        summary.differences.iter().map(|it| (it.object.as_str(), it.reason.as_str())).collect();
+    outcome.tell_with(&format!("restored {name} to {target}"), arguments.format, &differences)?;
+    Ok(ExitCode::from(u8::from(!differences.is_empty())))
+}
+
+/// Reads a backup of gbak's to its end.
+fn verify_gbak_files(
+    arguments: &Arguments,
+    volumes: Volumes<'_>,
+    name: &str,
+    read: &AtomicU64,
+    started: Instant,
+) -> anyhow::Result<ExitCode> {
+    let contents = match verify_gbak(volumes, name) {
+        Ok(contents) => contents,
+        Err(error) if error.has(farbird_types::isc::IO_ERROR) => return Err(error.into()),
+        Err(fault) => {
+            eprintln!("farbird: {fault}");
+            return Ok(ExitCode::from(1));
+        }
+    };
+    let summary = BackupSummary {
+        relations: contents.tables,
+        rows: contents.rows,
+        blobs: contents.blobs,
+        blob_bytes: contents.blob_bytes,
+        ..BackupSummary::default()
+    };
+    let (bytes, seconds) = (read.load(Ordering::Relaxed), started.elapsed().as_secs_f64());
+    let outcome = Outcome { summary: Some(summary), bytes, seconds };
+    outcome.tell(&format!("{name} can be read to its end"), arguments.format, false)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts what is read.
+struct Counted {
+    reader: Box<dyn Read>,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.reader.read(out)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
 }
 
 /// A backup to read.
@@ -112,6 +230,16 @@ impl Input {
         let reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let bytes = about.is_file().then_some(about.len());
         Ok(Input { reader: Box::new(reader), name: path.display().to_string(), bytes })
+    }
+
+    /// Whether gbak made it. What is looked at is read again.
+    fn is_gbak(&mut self) -> bool {
+        let mut beginning = Vec::new();
+        let looked = (&mut self.reader).take(SPLIT_HEADER_BYTES as u64).read_to_end(&mut beginning);
+        let is_gbak = looked.is_ok() && is_gbak(&beginning);
+        let rest = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
+        self.reader = Box::new(std::io::Cursor::new(beginning).chain(rest));
+        is_gbak
     }
 
     fn bar(&self, label: &'static str) -> ProgressBar {

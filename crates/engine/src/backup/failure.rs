@@ -2,6 +2,6 @@
 
 use farbird_types::{Error, isc};
 
-pub(super) fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) -> Error {
+pub(crate) fn io_error(operation: &str, file: &str, detail: u32, error: &std::io::Error) -> Error {
     Error::new(isc::IO_ERROR).with(operation).with(file).and(detail).and(isc::RANDOM).with(error.to_string())
 }

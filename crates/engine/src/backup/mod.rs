@@ -30,7 +30,8 @@ use crate::database::Database;
 use crate::database::shown;
 use crate::engine::{Engine, open_file, store_error};
 use crate::users::NoUsers;
-use failure::io_error;
+pub(crate) use failure::io_error;
+pub(crate) use pending_file::{check_absent, check_replaceable};
 
 pub use farbird_store::CancelFlag;
 pub use farbird_store::backup::{BackupProgress, BackupStage, BackupSummary, ProgressObserver};
@@ -191,8 +192,8 @@ fn status(error: BackupError, database: &Path, name: BackupName<'_>) -> Error {
         BackupError::Read(error) => io_error("read", name, isc::IO_READ_ERR, &error),
         BackupError::NotABackup(FileKind::FirebirdBackup) => about(
             name,
-            "this is a backup made by Firebird's gbak; only Firebird restores it. Restore it there with gbak -c, then copy \
-             it here: isql -x extracts its tables and procedures as a script, and a program copies the rows",
+            "this is a backup made by Firebird's gbak: farbird restore makes a database file of it, which then takes its \
+             place among the server's",
         ),
         BackupError::NotABackup(FileKind::Farbird) => {
             about(name, "this is a Farbird database, not a backup of one; open it as it is")

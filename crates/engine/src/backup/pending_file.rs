@@ -134,7 +134,7 @@ fn busy(path: &Path) -> Error {
 ///
 /// # Errors
 /// `isc_db_or_file_exists`; `isc_io_error` if there is no such folder.
-pub(super) fn check_absent(target: &Path) -> Result<()> {
+pub(crate) fn check_absent(target: &Path) -> Result<()> {
     match target.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(io_error("open", &shown(target), isc::IO_OPEN_ERR, &error)),
@@ -146,7 +146,7 @@ pub(super) fn check_absent(target: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `isc_db_or_file_exists` for another kind, `isc_io_error` if a process has it open.
-pub(super) fn check_replaceable(target: &Path, kind: FileKind) -> Result<()> {
+pub(crate) fn check_replaceable(target: &Path, kind: FileKind) -> Result<()> {
     let failed = |error: io::Error| io_error("open", &shown(target), isc::IO_OPEN_ERR, &error);
     let file = match File::open(target) {
         Ok(file) => file,

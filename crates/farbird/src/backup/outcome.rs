@@ -51,6 +51,30 @@ impl Outcome {
         }
     }
 
+    /// As [`Outcome::tell`] on standard output, with what is not as it was: objects and reasons.
+    pub(crate) fn tell_with(
+        &self,
+        done: &str,
+        format: Format,
+        differences: &[(&str, &str)],
+    ) -> std::io::Result<()> {
+        let mut out = std::io::stdout();
+        if let Format::Json = format {
+            let mut object = self.object();
+            let list = differences.iter().map(|(what, why)| json!({ "object": what, "reason": why }));
+            object["differences"] = list.collect();
+            return writeln!(out, "{object}");
+        }
+        writeln!(out, "{}", self.sentence(done))?;
+        if !differences.is_empty() {
+            writeln!(out, "not in it, or not as it was:")?;
+        }
+        for (what, why) in differences {
+            writeln!(out, "  {what}: {}", why.replace('\n', "\n    "))?;
+        }
+        Ok(())
+    }
+
     fn sentence(&self, done: &str) -> String {
         let contents = match &self.summary {
             None => String::new(),

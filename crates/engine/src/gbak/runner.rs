@@ -1,0 +1,140 @@
+//! Executes definitions in the database that is being made.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use farbird_store::StoreOptions;
+use farbird_types::{CharacterSet, Error, Result};
+
+use super::statements::Definition;
+use crate::api::{
+    AttachOptions, ClientDescription, CreateDatabaseOptions, ExecuteOptions, TransactionHandle,
+    TransactionParameters,
+};
+use crate::attachment::Attachment;
+use crate::database::Database;
+use crate::engine::Engine;
+use crate::users::NoUsers;
+
+/// Whose the database is until owners are known.
+const OWNER: &str = "SYSDBA";
+/// Names a moment to go back to.
+const PROBE: &str = "GBAK$PROBE";
+
+/// Definitions that were refused, with the last reason.
+pub(super) type Failed = Vec<(Definition, Error)>;
+
+/// The only attachment to a database that nobody else knows yet.
+pub(super) struct Runner {
+    attachment: Attachment,
+    transaction: Option<TransactionHandle>,
+    dialect: u8,
+}
+
+impl Runner {
+    /// Makes the database.
+    ///
+    /// # Errors
+    /// `isc_io_error`.
+    pub(super) fn create(
+        path: &Path,
+        create: &CreateDatabaseOptions,
+        options: StoreOptions,
+    ) -> Result<Runner> {
+        let attach = AttachOptions {
+            user: OWNER.to_owned(),
+            character_set: CharacterSet::UTF8,
+            dialect: create.dialect,
+            role: None,
+            time_zone: None,
+            no_database_triggers: true,
+            client: ClientDescription::default(),
+        };
+        let attachment = Engine::new(options).create_database(path, create, attach, Arc::new(NoUsers))?;
+        Ok(Runner { attachment, transaction: None, dialect: create.dialect })
+    }
+
+    pub(super) fn database(&self) -> &Arc<Database> {
+        self.attachment.database()
+    }
+
+    /// Executes a statement.
+    ///
+    /// # Errors
+    /// Those of the statement, which has not happened then.
+    pub(super) fn run(&mut self, sql: &str) -> Result<()> {
+        let transaction = self.transaction()?;
+        let statement = self.attachment.allocate_statement()?;
+        let done = self.attachment.prepare(statement, Some(transaction), sql, self.dialect).and_then(|_| {
+            self.attachment.execute(statement, Some(transaction), Vec::new(), ExecuteOptions::default())
+        });
+        self.attachment.drop_statement(statement)?;
+        done.map(drop)
+    }
+
+    /// Whether a statement could be executed; it is undone.
+    ///
+    /// # Errors
+    /// Those of savepoints.
+    pub(super) fn is_possible(&mut self, sql: &str) -> Result<bool> {
+        let transaction = self.transaction()?;
+        self.attachment.set_savepoint(transaction, PROBE)?;
+        let done = self.run(sql);
+        self.attachment.rollback_to_savepoint(transaction, PROBE)?;
+        Ok(done.is_ok())
+    }
+
+    /// Executes definitions, those that are refused again as long as others become possible meanwhile: they may need each
+    /// other. Gives those that never were.
+    ///
+    /// # Errors
+    /// Those of transactions, not those of the definitions.
+    pub(super) fn run_all(&mut self, definitions: Vec<Definition>) -> Result<Failed> {
+        let mut waiting: Failed = Vec::new();
+        for definition in definitions {
+            if let Err(error) = self.run(&definition.sql) {
+                waiting.push((definition, error));
+            }
+        }
+        loop {
+            let before = waiting.len();
+            let mut still = Vec::new();
+            for (definition, _) in waiting {
+                if let Err(error) = self.run(&definition.sql) {
+                    still.push((definition, error));
+                }
+            }
+            waiting = still;
+            if waiting.len() == before || waiting.is_empty() {
+                return Ok(waiting);
+            }
+        }
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(transaction) => self.attachment.commit(transaction),
+            None => Ok(()),
+        }
+    }
+
+    /// Commits, and closes the file.
+    ///
+    /// # Errors
+    /// From writing: the file is to be thrown away.
+    pub(super) fn close(mut self) -> Result<()> {
+        self.commit()?;
+        self.attachment.detach()
+    }
+
+    fn transaction(&mut self) -> Result<TransactionHandle> {
+        match self.transaction {
+            Some(transaction) => Ok(transaction),
+            None => {
+                let transaction = self.attachment.start_transaction(TransactionParameters::default())?;
+                self.transaction = Some(transaction);
+                Ok(transaction)
+            }
+        }
+    }
+}

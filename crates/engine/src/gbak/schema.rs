@@ -1,0 +1,228 @@
+//! The definitions of a backup, as they come out of it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use farbird_gbak::attribute::{
+    check, collation, constraint, field, function, function_argument, generator, index, procedure,
+    procedure_parameter, relation, trigger,
+};
+use farbird_gbak::{Record, RecordKind};
+use farbird_types::CharacterSet;
+
+/// A table or view with what belongs to it.
+#[derive(Debug)]
+pub(super) struct RelationRecords {
+    pub(super) name: String,
+    pub(super) record: Record,
+    /// Its columns, in the order in which rows have them.
+    pub(super) fields: Vec<Record>,
+    pub(super) indexes: Vec<Record>,
+}
+
+impl RelationRecords {
+    pub(super) fn is_view(&self) -> bool {
+        self.record.bytes(relation::VIEW_BLR).is_some()
+    }
+
+    pub(super) fn is_external(&self) -> bool {
+        self.record.bytes(relation::EXT_FILE_NAME).is_some()
+    }
+
+    /// Its columns in the order in which they are shown.
+    pub(super) fn columns(&self) -> Vec<&Record> {
+        let mut columns: Vec<&Record> = self.fields.iter().collect();
+        columns.sort_by_key(|it| it.number(field::POSITION).unwrap_or_default());
+        columns
+    }
+}
+
+/// A procedure or function with its parameters.
+#[derive(Debug)]
+pub(super) struct RoutineRecords {
+    pub(super) name: String,
+    /// The package that it is part of.
+    pub(super) package: Option<String>,
+    pub(super) record: Record,
+    /// In no order.
+    pub(super) parameters: Vec<Record>,
+}
+
+/// All definitions that have been read.
+#[derive(Debug, Default)]
+pub(super) struct Schema {
+    pub(super) dialect: u8,
+    pub(super) domains: BTreeMap<String, Record>,
+    pub(super) relations: Vec<RelationRecords>,
+    relation_places: HashMap<String, usize>,
+    pub(super) procedures: Vec<RoutineRecords>,
+    pub(super) functions: Vec<RoutineRecords>,
+    /// What consists of one record each.
+    others: HashMap<RecordKind, Vec<Record>>,
+}
+
+impl Schema {
+    /// Takes a record of definitions. `relation` is the table whose data are being read.
+    pub(super) fn add(&mut self, record: Record, data_of: Option<&str>) {
+        match record.kind {
+            RecordKind::GlobalField => {
+                self.domains.insert(record.name(field::NAME).unwrap_or_default(), record);
+            }
+            RecordKind::Relation => {
+                let name = record.name(relation::NAME).unwrap_or_default();
+                self.relation_places.insert(name.clone(), self.relations.len());
+                let (fields, indexes) = (Vec::new(), Vec::new());
+                self.relations.push(RelationRecords { name, record, fields, indexes });
+            }
+            RecordKind::Field => {
+                if let Some(relation) = self.relations.last_mut() {
+                    relation.fields.push(record);
+                }
+            }
+            RecordKind::Index => {
+                if let Some(relation) = data_of.and_then(|name| self.relation_mut(name)) {
+                    relation.indexes.push(record);
+                }
+            }
+            RecordKind::Procedure => self.procedures.push(RoutineRecords {
+                name: record.name(procedure::NAME).unwrap_or_default(),
+                package: record.name(procedure::PACKAGE_NAME),
+                record,
+                parameters: Vec::new(),
+            }),
+            RecordKind::Function => self.functions.push(RoutineRecords {
+                name: record.name(function::NAME).unwrap_or_default(),
+                package: record.name(function::PACKAGE_NAME),
+                record,
+                parameters: Vec::new(),
+            }),
+            RecordKind::ProcedureParameter => {
+                if let Some(routine) = self.procedures.last_mut() {
+                    routine.parameters.push(record);
+                }
+            }
+            RecordKind::FunctionArgument => {
+                if let Some(routine) = self.functions.last_mut() {
+                    routine.parameters.push(record);
+                }
+            }
+            // Marks, and what follows from other definitions.
+            RecordKind::RelationEnd
+            | RecordKind::ProcedureEnd
+            | RecordKind::FunctionEnd
+            | RecordKind::View
+            | RecordKind::SystemType
+            | RecordKind::SecurityClass
+            | RecordKind::TriggerMessage
+            | RecordKind::GeneratorOfRelation => {}
+            kind => self.others.entry(kind).or_default().push(record),
+        }
+    }
+
+    pub(super) fn all(&self, kind: RecordKind) -> &[Record] {
+        self.others.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// What of a kind has this name.
+    pub(super) fn named(&self, kind: RecordKind, attribute: u8, name: &str) -> Option<&Record> {
+        self.all(kind).iter().find(|record| record.name(attribute).as_deref() == Some(name))
+    }
+
+    pub(super) fn relation(&self, name: &str) -> Option<&RelationRecords> {
+        self.relation_places.get(name).and_then(|place| self.relations.get(*place))
+    }
+
+    fn relation_mut(&mut self, name: &str) -> Option<&mut RelationRecords> {
+        self.relation_places.get(name).and_then(|place| self.relations.get_mut(*place))
+    }
+
+    /// The domain behind a column: a named one, or the one that holds what the column says of itself.
+    pub(super) fn domain_of(&self, column: &Record) -> Option<&Record> {
+        self.domains.get(&column.name(field::SOURCE)?)
+    }
+
+    /// The generators that users see.
+    pub(super) fn sequences(&self) -> impl Iterator<Item = &Record> {
+        self.all(RecordKind::Generator)
+            .iter()
+            .filter(|it| it.number(generator::SYSFLAG).unwrap_or_default() == 0)
+            // Made by gbak for fields of older databases.
+            .filter(|it| !it.name(generator::GENERATOR).unwrap_or_default().starts_with("RDB$"))
+    }
+
+    /// The generator behind an identity column.
+    pub(super) fn identity_generator(&self, column: &Record) -> Option<&Record> {
+        let name = column.name(field::GENERATOR_NAME)?;
+        self.named(RecordKind::Generator, generator::GENERATOR, &name)
+    }
+
+    /// The constraints of a table.
+    pub(super) fn constraints_of<'s>(&'s self, table: &'s str) -> impl Iterator<Item = &'s Record> {
+        let all = self.all(RecordKind::Constraint).iter();
+        all.filter(move |it| it.name(constraint::REL_NAME).as_deref() == Some(table))
+    }
+
+    /// What RDB$CHECK_CONSTRAINTS says of a constraint: the column of a NOT NULL, the trigger of a CHECK.
+    pub(super) fn check_of(&self, constraint_name: &str) -> Option<String> {
+        self.named(RecordKind::Check, check::CONSTRAINT_NAME, constraint_name)?.name(check::TRIGGER_NAME)
+    }
+
+    /// The condition of a CHECK: its triggers have it as their source.
+    pub(super) fn check_source(&self, constraint_name: &str) -> Option<String> {
+        let name = self.check_of(constraint_name)?;
+        self.named(RecordKind::Trigger, trigger::NAME, &name)?.source(trigger::SOURCE2, Some(trigger::SOURCE))
+    }
+
+    /// An index by its name, with its table.
+    pub(super) fn index(&self, name: &str) -> Option<(&RelationRecords, &Record)> {
+        self.relations.iter().find_map(|relation| {
+            let found = relation.indexes.iter().find(|it| it.name(index::NAME).as_deref() == Some(name));
+            found.map(|index| (relation, index))
+        })
+    }
+
+    /// A constraint by its name.
+    pub(super) fn constraint(&self, name: &str) -> Option<&Record> {
+        self.named(RecordKind::Constraint, constraint::NAME, name)
+    }
+
+    /// The name of a collation by its number in a character set.
+    pub(super) fn collation_name(&self, character_set: i64, number: i64) -> Option<String> {
+        let own = self.all(RecordKind::Collation).iter().find(|it| {
+            it.number(collation::CS_ID) == Some(character_set) && it.number(collation::ID) == Some(number)
+        });
+        if let Some(own) = own {
+            return own.name(collation::NAME);
+        }
+        let set = CharacterSet::by_id(u8::try_from(character_set).ok()?)?;
+        let number = farbird_types::Collation(u32::try_from(number).ok()?);
+        set.collation_name(number).map(str::to_owned)
+    }
+}
+
+/// Whether a domain is the one that holds what one column, parameter or result says of itself.
+pub(super) fn is_implicit(domain: &str) -> bool {
+    domain
+        .strip_prefix("RDB$")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// The parameters in (`output` is false) or out, in order.
+pub(super) fn procedure_parameters(routine: &RoutineRecords, output: bool) -> Vec<&Record> {
+    let number = |it: &Record, attribute| it.number(attribute).unwrap_or_default();
+    let mut found: Vec<&Record> = routine
+        .parameters
+        .iter()
+        .filter(|it| (number(it, procedure_parameter::TYPE) != 0) == output)
+        .collect();
+    found.sort_by_key(|it| number(it, procedure_parameter::NUMBER));
+    found
+}
+
+/// The arguments of a function, in order, and its result.
+pub(super) fn function_arguments(routine: &RoutineRecords) -> (Vec<&Record>, Option<&Record>) {
+    let position = |it: &Record| it.number(function_argument::POSITION).unwrap_or_default();
+    let result = routine.record.number(function::RETURN_ARG).unwrap_or_default();
+    let mut arguments: Vec<&Record> = routine.parameters.iter().filter(|it| position(it) != result).collect();
+    arguments.sort_by_key(|it| position(it));
+    (arguments, routine.parameters.iter().find(|it| position(it) == result))
+}

@@ -1,0 +1,81 @@
+//! Types of a backup as SQL declares them.
+
+use farbird_gbak::Record;
+use farbird_gbak::attribute::field;
+use farbird_types::CharacterSet;
+
+use super::schema::Schema;
+
+/// RDB$FIELD_TYPE of texts.
+const CHAR: i64 = 14;
+
+/// The type of a domain; `None` for one that SQL cannot declare here.
+pub(super) fn declared(domain: &Record) -> Option<String> {
+    if domain.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
+        return None;
+    }
+    let number = |attribute| domain.number(attribute).unwrap_or_default();
+    let scale = number(field::SCALE);
+    let exact = |name: &str, digits: i64| match (number(field::SUB_TYPE), scale) {
+        (0, 0) => name.to_owned(),
+        (subtype, _) => {
+            let kind = if subtype == 2 { "DECIMAL" } else { "NUMERIC" };
+            let precision = match number(field::PRECISION) {
+                0 => digits,
+                precision => precision,
+            };
+            format!("{kind}({precision}, {})", scale.unsigned_abs())
+        }
+    };
+    Some(match number(field::TYPE) {
+        7 => exact("SMALLINT", 4),
+        8 => exact("INTEGER", 9),
+        16 => exact("BIGINT", 18),
+        26 => exact("INT128", 38),
+        10 => "FLOAT".to_owned(),
+        11 | 27 => "DOUBLE PRECISION".to_owned(),
+        12 => "DATE".to_owned(),
+        13 => "TIME".to_owned(),
+        35 => "TIMESTAMP".to_owned(),
+        28 | 30 => "TIME WITH TIME ZONE".to_owned(),
+        29 | 31 => "TIMESTAMP WITH TIME ZONE".to_owned(),
+        23 => "BOOLEAN".to_owned(),
+        24 => "DECFLOAT(16)".to_owned(),
+        25 => "DECFLOAT(34)".to_owned(),
+        text @ (CHAR | 37 | 40) => {
+            let set = character_set(domain)?;
+            let characters = match number(field::CHARACTER_LENGTH) {
+                0 => number(field::LENGTH) / i64::from(set.bytes_per_character()),
+                characters => characters,
+            };
+            let name = if text == CHAR { "CHAR" } else { "VARCHAR" };
+            format!("{name}({}) CHARACTER SET {}", characters.max(1), set.name())
+        }
+        261 => {
+            let subtype = number(field::SUB_TYPE);
+            let segment = match number(field::SEGMENT_LENGTH) {
+                0 => String::new(),
+                bytes => format!(" SEGMENT SIZE {bytes}"),
+            };
+            let set = match subtype {
+                1 => format!(" CHARACTER SET {}", character_set(domain)?.name()),
+                _ => String::new(),
+            };
+            format!("BLOB SUB_TYPE {subtype}{segment}{set}")
+        }
+        _ => return None,
+    })
+}
+
+fn character_set(domain: &Record) -> Option<CharacterSet> {
+    let number = domain.number(field::CHARACTER_SET).unwrap_or_default();
+    CharacterSet::by_id(u8::try_from(number).ok()?)
+}
+
+/// The collation that is said of a domain, or of a column beside its domain, if it is not the usual one.
+pub(super) fn collation(schema: &Schema, said: Option<i64>, domain: &Record) -> Option<String> {
+    let number = said.or_else(|| domain.number(field::COLLATION_ID)).filter(|number| *number != 0)?;
+    let is_text = matches!(domain.number(field::TYPE), Some(CHAR | 37 | 40 | 261));
+    let set = domain.number(field::CHARACTER_SET).unwrap_or_default();
+    if is_text { schema.collation_name(set, number) } else { None }
+}

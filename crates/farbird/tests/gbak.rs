@@ -1,0 +1,239 @@
+//! `farbird restore` of backups that gbak made: what was in the Firebird database is in ours, and what cannot be is told.
+//!
+//! The backups and the scripts that made their databases: crates/gbak/tests/data.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use farbird_engine::StoreOptions;
+use farbird_engine::backup::{CancelFlag, RestoreOptions};
+use farbird_engine::engine::Engine;
+use serde_json::Value;
+
+const FARBIRD: &str = env!("CARGO_BIN_EXE_farbird");
+/// What of Firebird 3's database Farbird does not have.
+const LEFT_OUT: [&str; 5] =
+    ["column ARR of table T_ARR", "column AV of table T_ARR", "table GTT", "package PK_ONE", "trigger T_DDL"];
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../gbak/tests/data").join(name)
+}
+
+fn farbird(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(FARBIRD);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).env_remove("ISC_USER");
+    command.output().expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Restores files of gbak's to `name`; the report.
+fn restore(folder: &Path, files: &[&str], name: &str) -> Value {
+    let files: Vec<String> = files.iter().map(|file| data(file).display().to_string()).collect();
+    let mut arguments = vec!["restore", "--format", "json"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.push(name);
+    let output = farbird(folder, &arguments);
+    // Something is left out of each of them.
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a report")
+}
+
+/// Rows as lines of JSON.
+fn rows(folder: &Path, database: &str, sql: &str) -> Vec<String> {
+    let output = farbird(folder, &["sql", database, "--format", "json", "-c", sql]);
+    assert!(output.status.success(), "{sql}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+fn row(folder: &Path, database: &str, sql: &str) -> Value {
+    let rows = rows(folder, database, sql);
+    assert_eq!(rows.len(), 1, "{sql}: {rows:?}");
+    serde_json::from_str(&rows[0]).expect("a row")
+}
+
+fn objects(report: &Value) -> Vec<String> {
+    let list = report["differences"].as_array().expect("differences");
+    list.iter().map(|it| it["object"].as_str().expect("an object").to_owned()).collect()
+}
+
+/// All rows of the tables, and what the catalog says of their definitions.
+fn dump(folder: &Path, database: &str) -> Vec<String> {
+    let mut statements = String::new();
+    for table in ["T_ALL", "MASTER", "DETAIL", "T_COMP", "T_ARR", "V_ONE"] {
+        statements.push_str(&format!("select '{table}' as FROM_, it.* from {table} it;\n"));
+    }
+    for table in ["RDB$INDICES", "RDB$RELATION_CONSTRAINTS", "RDB$REF_CONSTRAINTS", "RDB$USER_PRIVILEGES"] {
+        let columns = match table {
+            "RDB$INDICES" => {
+                "RDB$INDEX_NAME, RDB$RELATION_NAME, RDB$UNIQUE_FLAG, RDB$INDEX_TYPE, RDB$INDEX_INACTIVE, \
+                 RDB$EXPRESSION_SOURCE"
+            }
+            "RDB$USER_PRIVILEGES" => {
+                "RDB$USER, RDB$PRIVILEGE, RDB$RELATION_NAME, RDB$FIELD_NAME, RDB$GRANTOR"
+            }
+            _ => "it.*",
+        };
+        statements.push_str(&format!("select {columns} from {table} it;\n"));
+    }
+    let mut lines = rows(folder, database, &statements);
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_database_of_firebird_3_comes_over() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let report = restore(folder, &["firebird3.fbk"], "app.fbd");
+    assert_eq!(report["rows"], 11);
+    assert_eq!(report["blobs"], 4);
+    let mut left_out = objects(&report);
+    left_out.sort();
+    let mut expected = LEFT_OUT.map(str::to_owned);
+    expected.sort();
+    assert_eq!(left_out, expected, "{report}");
+
+    // Values of all types, computed ones too.
+    let all = row(
+        folder,
+        "app.fbd",
+        "select s, n1, n3, ts, c, v, cu, bo, bt, bw, nm, mx, calc, calct from t_all where id = 1",
+    );
+    let expected = serde_json::json!({
+        "S": 1, "N1": 1.25, "N3": "123456789012.123456", "TS": "1999-12-31 23:59:59.9999", "C": "abc    ", "V": "ä",
+        "CU": "äöü€x", "BO": true, "BT": "Text äöü€", "BW": "Winä", "NM": "Name ä", "MX": "ä€   ", "CALC": 3,
+        "CALCT": "ä-Name ä",
+    });
+    for (name, value) in expected.as_object().expect("an object") {
+        let (is, should) = (all[name].to_string(), value.to_string());
+        assert_eq!(is.trim_matches('"'), should.trim_matches('"'), "{name}");
+    }
+    assert_eq!(rows(folder, "app.fbd", "select id from t_all where nm = 'null''s' and s is null").len(), 1);
+
+    // Routines call each other, views and procedures give rows, computed columns call functions.
+    assert_eq!(row(folder, "app.fbd", "select fd from t_comp")["FD"], 42);
+    assert_eq!(rows(folder, "app.fbd", "select * from p_list").len(), 3);
+    assert_eq!(row(folder, "app.fbd", "execute procedure p_a(3)")["R"], 0);
+    assert_eq!(row(folder, "app.fbd", "select count(*) as n from v_two")["N"], 3);
+
+    // Sequences and identities go on where they were.
+    assert_eq!(row(folder, "app.fbd", "select gen_id(g_one, 0) as g from rdb$database")["G"], 4711);
+    let next = row(folder, "app.fbd", "insert into t_all (nm) values ('next') returning id");
+    assert_eq!(next["ID"], 4);
+
+    // Constraints hold, with their names and actions.
+    for (sql, name) in [
+        ("insert into master (k1, k2, txt) values (1, 'a', 'x')", "PK_MASTER"),
+        ("insert into master (k1, k2, txt) values (9, 'a', 'one')", "UQ_TXT"),
+        ("insert into detail (id, m1, m2) values (9, 77, 'x')", "FK_M"),
+        ("insert into detail (id, a) values (9, 1001)", "CK_A"),
+        ("insert into t_all (nm, po) values ('x', 0)", "PO"),
+        ("insert into t_all (s) values (1)", "NM"),
+    ] {
+        let output = farbird(folder, &["sql", "app.fbd", "-c", sql]);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(!output.status.success() && said.contains(name), "{sql}: {said}");
+    }
+    farbird(folder, &["sql", "app.fbd", "-c", "update master set k1 = 10 where k1 = 1; commit;"]);
+    assert_eq!(rows(folder, "app.fbd", "select id from detail where m1 = 10").len(), 2);
+    // The trigger calls a function.
+    let filled = row(folder, "app.fbd", "insert into detail (id) values (50) returning a");
+    assert_eq!(filled["A"], 4);
+
+    // Comments and privileges.
+    let said = row(
+        folder,
+        "app.fbd",
+        "select rdb$description as d from rdb$relations where rdb$relation_name = 'MASTER'",
+    );
+    assert_eq!(said["D"], "The masters: ä");
+    let granted = "select 1 from rdb$user_privileges where rdb$user = 'JOE' and rdb$relation_name = 'DETAIL' and \
+                   rdb$field_name = 'A' and rdb$privilege = 'U' and rdb$grant_option = 1";
+    assert_eq!(rows(folder, "app.fbd", granted).len(), 1);
+    let names = rows(
+        folder,
+        "app.fbd",
+        "select 1 from rdb$relation_constraints where rdb$constraint_name starting with 'GBAK$'",
+    );
+    assert_eq!(names.len(), 0);
+    let check = farbird(folder, &["check", "app.fbd"]);
+    assert!(check.status.success(), "{}", text(&check.stderr));
+}
+
+#[test]
+fn all_forms_of_a_backup_make_the_same_database() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    restore(folder, &["firebird3.fbk"], "a.fbd");
+    let first = dump(folder, "a.fbd");
+    assert!(first.len() > 30, "{first:?}");
+    restore(folder, &["firebird3-native.fbk"], "b.fbd");
+    assert_eq!(dump(folder, "b.fbd"), first);
+    restore(folder, &["firebird3-part2.fbk", "firebird3-part1.fbk", "firebird3-part3.fbk"], "c.fbd");
+    assert_eq!(dump(folder, "c.fbd"), first);
+}
+
+#[test]
+fn types_of_firebird_4_come_over_packed_or_not() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    let sql = "select it.*, char_length(bin) as l from t_new it order by id";
+    restore(folder, &["firebird4.fbk"], "a.fbd");
+    let first = rows(folder, "a.fbd", sql);
+    assert_eq!(first.len(), 3);
+    for part in
+        ["-123456789012345678901234567890.1234", "170141183460469231731687303715884105727", "Europe/Berlin"]
+    {
+        assert!(first[0].contains(part), "{part}: {}", first[0]);
+    }
+    for (place, file) in ["firebird4-zip.fbk", "firebird4-native-expanded.fbk"].into_iter().enumerate() {
+        let name = format!("b{place}.fbd");
+        restore(folder, &[file], &name);
+        assert_eq!(rows(folder, &name, sql), first, "{file}");
+    }
+}
+
+#[test]
+fn damaged_backups_leave_no_file() {
+    let folder = tempfile::tempdir().expect("folder");
+    let target = folder.path().join("app.fbd");
+    let engine = Engine::new(StoreOptions::default());
+    let whole = std::fs::read(data("firebird3.fbk")).expect("the backup");
+    let end = whole.iter().rposition(|byte| *byte != 0).expect("bytes");
+    let cancel = Arc::new(CancelFlag::default());
+    for cut in (0..end - 16).step_by(end / 9) {
+        let restored = engine.restore_gbak(
+            &whole[..cut],
+            "cut.fbk",
+            &target,
+            &RestoreOptions::default(),
+            &cancel,
+            &mut |_| {},
+        );
+        let error = restored.expect_err("a backup that is cut off");
+        assert!(error.to_string().contains("cut.fbk"), "{cut}: {error}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").collect();
+        assert!(left.is_empty(), "{cut}: {left:?}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_stays() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    restore(folder, &["firebird3.fbk"], "app.fbd");
+    let file = data("firebird3.fbk").display().to_string();
+    let again = farbird(folder, &["restore", &file, "app.fbd"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("--replace"), "{}", text(&again.stderr));
+    let replaced = farbird(folder, &["restore", &file, "app.fbd", "--replace"]);
+    assert_eq!(replaced.status.code(), Some(1), "{}", text(&replaced.stderr));
+    let said = text(&replaced.stdout);
+    assert!(said.contains("package PK_ONE: packages are not supported"), "{said}");
+    let verified = farbird(folder, &["restore", "--verify", &file]);
+    assert!(verified.status.success(), "{}", text(&verified.stderr));
+}

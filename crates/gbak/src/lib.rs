@@ -1,0 +1,41 @@
+//! The format of gbak's backup files, read: definitions as records of attributes, rows as values, BLOBs as segments.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `volumes` | a backup in several files |
+//! | `input` | bytes, packed by zlib or not, with their place |
+//! | `record` | records and their attributes, and how each attribute is written |
+//! | `attribute` | the attributes' numbers |
+//! | `row` | rows: transportable (XDR) and native ones, run lengths |
+//! | `reader` | a whole backup, item by item |
+//! | `verify` | a whole backup read for what breaks its form |
+//!
+//! # Promises
+//! - Formats 6 to 11, thus Firebird 1 to 5. Whatever the bytes are: no panic, nothing allocated by an unchecked length,
+//!   no loop without bound; damage is told with its place.
+//! - Knows neither SQL nor databases: what becomes of the definitions is the affair of `farbird-engine`.
+//!
+//! Source: what Firebird's gbak writes and reads (src/burp of Firebird 2.5 to 5.0).
+#![forbid(unsafe_code)]
+
+pub mod attribute;
+mod fault;
+mod input;
+mod reader;
+mod record;
+mod row;
+mod verify;
+mod volumes;
+
+pub use fault::{Fault, Result};
+pub use reader::{ArrayHeader, BackupReader, BlobHeader, Header};
+pub use record::{Attribute, Record, RecordKind};
+pub use row::{FieldKind, RowField, RowFormat};
+pub use verify::{Contents, verify};
+pub use volumes::{SPLIT_HEADER_BYTES, SplitHeader, Volumes};
+
+/// Whether a file that begins with these bytes (at least 19) is a backup made by gbak, or a part of one.
+pub fn is_gbak(beginning: &[u8]) -> bool {
+    // rec_burp, then att_backup_format with a number of four bytes.
+    matches!(beginning, [0, 2, 4, 1..=64, 0, 0, 0, ..]) || SplitHeader::has_tag(beginning)
+}

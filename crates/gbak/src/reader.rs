@@ -1,0 +1,229 @@
+//! A whole backup, item by item.
+
+use std::io::Read;
+
+use farbird_types::Value;
+
+use crate::attribute::{array, backup, blob, data, xdr};
+use crate::input::Input;
+use crate::{Fault, Record, RecordKind, Result, RowFormat, record};
+
+/// Oldest and newest format that is known.
+const FORMATS: std::ops::RangeInclusive<i64> = 6..=11;
+/// Most dimensions of an array.
+const DIMENSIONS_MAX: i64 = 16;
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Header {
+    /// 6 to 9: Firebird 1 to 2.5; 10: 3; 11: 4 and 5.
+    pub format: i64,
+    /// Rows are written as runs of bytes.
+    pub compressed: bool,
+    /// Rows are written in XDR.
+    pub transportable: bool,
+    /// The database that was backed up.
+    pub database: String,
+    /// When, in the words of the machine that did it.
+    pub date: String,
+}
+
+/// A BLOB whose segments follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobHeader {
+    /// [`crate::RowField::number`] of the field that it belongs to.
+    pub field: i64,
+    /// Stream rather than segmented.
+    pub stream: bool,
+    /// How many segments follow.
+    pub segments: u64,
+}
+
+/// An array whose bytes follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayHeader {
+    /// [`crate::RowField::number`] of the field that it belongs to.
+    pub field: i64,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
+/// Reads a backup.
+///
+/// [`BackupReader::next_record`] gives one item after the other. After a [`RecordKind::Data`] comes
+/// [`BackupReader::row`], after a [`RecordKind::Blob`] [`BackupReader::blob`] and then each
+/// [`BackupReader::segment`], after a [`RecordKind::Array`] [`BackupReader::array`] and [`BackupReader::skip`].
+pub struct BackupReader<'a> {
+    input: Input<'a>,
+    header: Header,
+    /// Bytes of a row.
+    row: Vec<u8>,
+}
+
+impl<'a> BackupReader<'a> {
+    /// Reads the beginning.
+    ///
+    /// # Errors
+    /// [`Fault::NotABackup`], [`Fault::Format`], [`Fault::Encrypted`], and what damage gives.
+    pub fn open(source: Box<dyn Read + 'a>) -> Result<BackupReader<'a>> {
+        let mut input = Input::new(source);
+        let record = match record::read(&mut input) {
+            Ok(record) if record.kind == RecordKind::Burp => record,
+            Ok(_) | Err(Fault::Record { .. }) => return Err(Fault::NotABackup),
+            Err(error) => return Err(error),
+        };
+        let format = record.number(backup::FORMAT).ok_or(Fault::NotABackup)?;
+        if !FORMATS.contains(&format) {
+            return Err(Fault::Format(format));
+        }
+        if [backup::HASH, backup::CRYPT, backup::KEYNAME].iter().any(|it| record.bytes(*it).is_some()) {
+            return Err(Fault::Encrypted);
+        }
+        let flag = |number| record.number(number).is_some_and(|value| value != 0);
+        let header = Header {
+            format,
+            compressed: flag(backup::COMPRESS),
+            transportable: flag(backup::TRANSPORTABLE),
+            database: record.name(backup::FILE).unwrap_or_default(),
+            date: record.name(backup::DATE).unwrap_or_default(),
+        };
+        let input = if flag(backup::ZIP) { input.unpack() } else { input };
+        Ok(BackupReader { input, header, row: Vec::new() })
+    }
+
+    /// What the backup says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How many bytes have been read, counted after unpacking.
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+
+    /// Something wrong here.
+    pub(crate) fn damaged(&self, what: &'static str) -> Fault {
+        self.input.damaged(what)
+    }
+
+    /// The next item.
+    ///
+    /// # Errors
+    /// [`Fault::Record`], [`Fault::Eof`], damage.
+    pub fn next_record(&mut self) -> Result<Record> {
+        record::read(&mut self.input)
+    }
+
+    /// Appends the values of a row.
+    ///
+    /// # Errors
+    /// [`Fault::Damaged`] if it does not fit `format`.
+    pub fn row(&mut self, format: &RowFormat, values: &mut Vec<Value>) -> Result<()> {
+        self.expect(data::LENGTH, "a row without its length")?;
+        let mut length = self.input.number()?;
+        if self.header.transportable {
+            self.expect(xdr::LENGTH, "a row without its XDR length")?;
+            length = self.input.number()?;
+        }
+        self.expect(data::DATA, "a row without its bytes")?;
+        let length = usize::try_from(length).ok().filter(|length| *length <= format.bytes_max());
+        let length = length.ok_or_else(|| self.input.damaged("a row that is too long for its table"))?;
+        self.row.clear();
+        match self.header.compressed {
+            true => self.input.take_runs(length, &mut self.row)?,
+            false => self.input.take(length, &mut self.row)?,
+        }
+        format
+            .decode(&self.row, self.header.transportable, values)
+            .ok_or_else(|| self.input.damaged("a row that is too short for its table"))
+    }
+
+    /// What is said of a BLOB; its segments follow.
+    ///
+    /// # Errors
+    /// As for records.
+    pub fn blob(&mut self) -> Result<BlobHeader> {
+        let mut header = BlobHeader { field: -1, stream: false, segments: 0 };
+        loop {
+            match self.input.byte()? {
+                blob::DATA => return Ok(header),
+                blob::FIELD_NUMBER => header.field = self.input.number()?,
+                blob::TYPE => header.stream = self.input.number()? & 1 != 0,
+                blob::NUMBER_SEGMENTS => {
+                    // Written as 32 bits, of which the highest is no sign.
+                    header.segments = (self.input.number()? & 0xffff_ffff).unsigned_abs();
+                }
+                blob::MAX_SEGMENT => drop(self.input.number()?),
+                _ => return Err(self.input.damaged("an attribute of a blob that is not known")),
+            }
+        }
+    }
+
+    /// The next segment of a BLOB, into an empty `out`.
+    ///
+    /// # Errors
+    /// [`Fault::Eof`], damage.
+    pub fn segment(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let length = u16::from_le_bytes([self.input.byte()?, self.input.byte()?]);
+        self.input.take(length.into(), out)
+    }
+
+    /// What is said of an array; so many bytes follow.
+    ///
+    /// # Errors
+    /// As for records.
+    pub fn array(&mut self) -> Result<ArrayHeader> {
+        let mut field = -1;
+        loop {
+            match self.input.byte()? {
+                blob::DATA => break,
+                blob::FIELD_NUMBER => field = self.input.number()?,
+                array::DIMENSIONS => self.bounds()?,
+                _ => return Err(self.input.damaged("an attribute of an array that is not known")),
+            }
+        }
+        let mut bytes = self.input.length()?;
+        if self.header.transportable && bytes > 0 {
+            self.expect(xdr::ARRAY, "an array without its XDR length")?;
+            bytes = self.input.length()?;
+        }
+        Ok(ArrayHeader { field, bytes })
+    }
+
+    fn bounds(&mut self) -> Result<()> {
+        let dimensions = self.input.number()?;
+        if !(1..=DIMENSIONS_MAX).contains(&dimensions) {
+            return Err(self.input.damaged("the dimensions of an array"));
+        }
+        for _ in 0..dimensions {
+            for attribute in [array::RANGE_LOW, array::RANGE_HIGH] {
+                self.expect(attribute, "the bounds of an array")?;
+                self.input.number()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over bytes.
+    ///
+    /// # Errors
+    /// [`Fault::Eof`], damage.
+    pub fn skip(&mut self, bytes: u32) -> Result<()> {
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        while left > 0 {
+            self.row.clear();
+            let piece = left.min(1 << 16);
+            self.input.take(piece, &mut self.row)?;
+            left -= piece;
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, attribute: u8, what: &'static str) -> Result<()> {
+        match self.input.byte()? == attribute {
+            true => Ok(()),
+            false => Err(self.input.damaged(what)),
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Rows as bytes: transportable ones are in XDR (docs: RFC 4506), native ones as Firebird has them in memory.
+
+use farbird_types::decimal::Decimal;
+use farbird_types::{CharacterSet, Date, Text, Time, TimeTz, Timestamp, TimestampTz, Value, ZoneId};
+
+use crate::Record;
+use crate::attribute::field;
+
+/// How a field of a row is written. Lengths are bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FieldKind {
+    Text {
+        length: u16,
+        character_set: CharacterSet,
+    },
+    Varying {
+        length: u16,
+        character_set: CharacterSet,
+    },
+    /// Ends with a zero.
+    CString {
+        length: u16,
+        character_set: CharacterSet,
+    },
+    Short {
+        scale: i8,
+    },
+    Long {
+        scale: i8,
+    },
+    Int64 {
+        scale: i8,
+    },
+    Int128 {
+        scale: i8,
+    },
+    Float,
+    Double,
+    DecFloat16,
+    DecFloat34,
+    Boolean,
+    Date,
+    Time,
+    Timestamp,
+    /// With the offset that the zone had, or without.
+    TimeTz {
+        extended: bool,
+    },
+    TimestampTz {
+        extended: bool,
+    },
+    /// A number that means nothing in the backup: what belongs there follows the row, unless it is NULL.
+    Blob,
+    /// The same for an array.
+    Array,
+}
+
+impl FieldKind {
+    /// The kind of a type by its number in RDB$FIELDS; `None` for one that does not exist.
+    pub fn of(field_type: i64, length: i64, scale: i64, character_set: i64) -> Option<FieldKind> {
+        let length = u16::try_from(length).ok();
+        let scale = i8::try_from(scale).ok();
+        let character_set = u8::try_from(character_set).ok().and_then(CharacterSet::by_id);
+        let character_set = character_set.unwrap_or(CharacterSet::NONE);
+        Some(match field_type {
+            14 => FieldKind::Text { length: length?, character_set },
+            37 => FieldKind::Varying { length: length?, character_set },
+            40 => FieldKind::CString { length: length?, character_set },
+            7 => FieldKind::Short { scale: scale? },
+            8 => FieldKind::Long { scale: scale? },
+            16 | 9 => FieldKind::Int64 { scale: scale? },
+            26 => FieldKind::Int128 { scale: scale? },
+            10 => FieldKind::Float,
+            11 | 27 => FieldKind::Double,
+            24 => FieldKind::DecFloat16,
+            25 => FieldKind::DecFloat34,
+            23 => FieldKind::Boolean,
+            12 => FieldKind::Date,
+            13 => FieldKind::Time,
+            35 => FieldKind::Timestamp,
+            28 => FieldKind::TimeTz { extended: false },
+            29 => FieldKind::TimestampTz { extended: false },
+            30 => FieldKind::TimeTz { extended: true },
+            31 => FieldKind::TimestampTz { extended: true },
+            261 => FieldKind::Blob,
+            _ => return None,
+        })
+    }
+
+    /// Where it begins and how long it is in a native row: alignment and bytes.
+    fn native(self) -> (usize, usize) {
+        match self {
+            FieldKind::Text { length, .. } | FieldKind::CString { length, .. } => (1, length.into()),
+            FieldKind::Varying { length, .. } => (2, usize::from(length) + 2),
+            FieldKind::Short { .. } => (2, 2),
+            FieldKind::Long { .. } | FieldKind::Float | FieldKind::Date | FieldKind::Time => (4, 4),
+            FieldKind::Int64 { .. } | FieldKind::Double | FieldKind::DecFloat16 => (8, 8),
+            FieldKind::Int128 { .. } => (8, 16),
+            // gbak looks its alignment up under another type's number.
+            FieldKind::DecFloat34 => (4, 16),
+            FieldKind::Boolean => (1, 1),
+            FieldKind::Timestamp | FieldKind::Blob | FieldKind::Array => (4, 8),
+            FieldKind::TimeTz { .. } => (4, 8),
+            FieldKind::TimestampTz { .. } => (4, 12),
+        }
+    }
+
+    /// The longest form in XDR.
+    fn transportable_bytes(self) -> usize {
+        match self {
+            FieldKind::Text { length, .. } => padded(length),
+            FieldKind::Varying { length, .. } | FieldKind::CString { length, .. } => 4 + padded(length),
+            FieldKind::Int128 { .. } | FieldKind::DecFloat34 | FieldKind::TimestampTz { .. } => 16,
+            FieldKind::TimeTz { .. } => 12,
+            _ => 8,
+        }
+    }
+}
+
+fn padded(length: u16) -> usize {
+    usize::from(length).next_multiple_of(4)
+}
+
+/// A field of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowField {
+    /// RDB$FIELD_ID: by it BLOBs and arrays name what they belong to.
+    pub number: i64,
+    /// How it is written.
+    pub kind: FieldKind,
+}
+
+impl RowField {
+    /// The field of a column. What the column does not say of itself its domain says. `None` for a type that is not known.
+    pub fn of(column: &Record, domain: Option<&Record>) -> Option<RowField> {
+        let number = |attribute| {
+            column
+                .number(attribute)
+                .or_else(|| domain.and_then(|it| it.number(attribute)))
+                .unwrap_or_default()
+        };
+        let kind = if column.number(field::DIMENSIONS).is_some_and(|it| it > 0) {
+            FieldKind::Array
+        } else {
+            let (length, scale) = (number(field::LENGTH), number(field::SCALE));
+            FieldKind::of(number(field::TYPE), length, scale, number(field::CHARACTER_SET))?
+        };
+        Some(RowField { number: column.number(field::NUMBER).unwrap_or(-1), kind })
+    }
+}
+
+/// The fields of a table's rows, in the order of the definitions, without computed ones.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowFormat {
+    /// The fields.
+    pub fields: Vec<RowField>,
+}
+
+impl RowFormat {
+    /// The longest row, in bytes.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.fields
+            .iter()
+            .map(|field| field.kind.transportable_bytes().max(field.kind.native().1 + 8) + 4)
+            .sum::<usize>()
+    }
+
+    /// Reads a row: a value for each field, in order; NULL where a BLOB or an array may follow.
+    pub(crate) fn decode(&self, bytes: &[u8], transportable: bool, values: &mut Vec<Value>) -> Option<()> {
+        match transportable {
+            true => self.decode_transportable(bytes, values),
+            false => self.decode_native(bytes, values),
+        }
+    }
+
+    fn decode_transportable(&self, bytes: &[u8], values: &mut Vec<Value>) -> Option<()> {
+        let start = values.len();
+        let mut xdr = Xdr { rest: bytes };
+        for field in &self.fields {
+            values.push(xdr.value(field.kind)?);
+        }
+        for value in values.get_mut(start..)? {
+            if xdr.long()? != 0 {
+                *value = Value::Null;
+            }
+        }
+        Some(())
+    }
+
+    fn decode_native(&self, bytes: &[u8], values: &mut Vec<Value>) -> Option<()> {
+        let start = values.len();
+        let mut offset = 0;
+        for field in &self.fields {
+            let (alignment, length) = field.kind.native();
+            offset = usize::next_multiple_of(offset, alignment);
+            let slice = bytes.get(offset..offset.checked_add(length)?)?;
+            values.push(native_value(field.kind, slice)?);
+            offset += length;
+        }
+        for value in values.get_mut(start..)? {
+            offset = offset.next_multiple_of(2);
+            if bytes.get(offset..offset + 2)? != [0, 0] {
+                *value = Value::Null;
+            }
+            offset += 2;
+        }
+        Some(())
+    }
+}
+
+/// What a text makes of its bytes.
+fn text(bytes: &[u8], character_set: CharacterSet) -> Value {
+    Value::Text(Text::new(bytes, character_set))
+}
+
+/// Numbers of a row, each in the order that the row's form has.
+struct Numbers {
+    first: u64,
+    second: u64,
+}
+
+fn number_of(kind: FieldKind, Numbers { first, second }: Numbers) -> Value {
+    let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+    let zone = |number: u64| ZoneId(u16::try_from(number & 0xffff).unwrap_or_default());
+    let signed = |number: u64| low(number).cast_signed();
+    let timestamp = |date: u64, time: u64| Timestamp { date: Date(signed(date)), time: Time(low(time)) };
+    match kind {
+        FieldKind::Short { scale } | FieldKind::Long { scale } => {
+            Value::Integer { unscaled: signed(first).into(), scale }
+        }
+        FieldKind::Int64 { scale } => Value::Integer { unscaled: first.cast_signed(), scale },
+        FieldKind::Int128 { scale } => {
+            Value::Int128 { unscaled: (u128::from(first) << 64 | u128::from(second)).cast_signed(), scale }
+        }
+        FieldKind::Float => Value::Float(f32::from_bits(low(first))),
+        FieldKind::Double => Value::Double(f64::from_bits(first)),
+        FieldKind::DecFloat16 => Value::DecFloat(Decimal::from_decimal64_bits(first)),
+        FieldKind::DecFloat34 => Value::DecFloat(Decimal(u128::from(first) << 64 | u128::from(second))),
+        FieldKind::Date => Value::Date(Date(signed(first))),
+        FieldKind::Time => Value::Time(Time(low(first))),
+        FieldKind::Timestamp => Value::Timestamp(timestamp(first >> 32, first)),
+        FieldKind::TimeTz { .. } => Value::TimeTz(TimeTz { utc: Time(low(first)), zone: zone(second) }),
+        FieldKind::TimestampTz { .. } => {
+            Value::TimestampTz(TimestampTz { utc: timestamp(first >> 32, first), zone: zone(second) })
+        }
+        _ => Value::Null,
+    }
+}
+
+/// The value of a field of a native row.
+fn native_value(kind: FieldKind, slice: &[u8]) -> Option<Value> {
+    let number = |range: std::ops::Range<usize>| {
+        let bytes = slice.get(range)?;
+        let mut whole = [0; 8];
+        whole.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(u64::from_le_bytes(whole))
+    };
+    let pair = |first, second| Some(number_of(kind, Numbers { first, second }));
+    match kind {
+        FieldKind::Text { character_set, .. } => Some(text(slice, character_set)),
+        FieldKind::Varying { character_set, length } => {
+            let used = number(0..2)?.min(length.into());
+            Some(text(slice.get(2..2 + usize::try_from(used).ok()?)?, character_set))
+        }
+        FieldKind::CString { character_set, .. } => {
+            Some(text(slice.split(|byte| *byte == 0).next()?, character_set))
+        }
+        FieldKind::Boolean => Some(Value::Boolean(slice.first()? != &0)),
+        FieldKind::Short { scale } => {
+            let bytes = <[u8; 2]>::try_from(slice).ok()?;
+            Some(Value::Integer { unscaled: i16::from_le_bytes(bytes).into(), scale })
+        }
+        FieldKind::Int128 { .. } | FieldKind::DecFloat34 => pair(number(8..16)?, number(0..8)?),
+        FieldKind::Timestamp => pair(number(0..4)? << 32 | number(4..8)?, 0),
+        FieldKind::TimeTz { .. } => pair(number(0..4)?, number(4..6)?),
+        FieldKind::TimestampTz { .. } => pair(number(0..4)? << 32 | number(4..8)?, number(8..10)?),
+        FieldKind::Blob | FieldKind::Array => Some(Value::Null),
+        _ => pair(number(0..slice.len().min(8))?, 0),
+    }
+}
+
+/// XDR: everything in multiples of four bytes, highest byte first.
+struct Xdr<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Xdr<'a> {
+    fn opaque(&mut self, length: u16) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(padded(length))?;
+        self.rest = rest;
+        bytes.get(..length.into())
+    }
+
+    fn long(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_be_bytes(*bytes))
+    }
+
+    fn hyper(&mut self) -> Option<u64> {
+        let (bytes, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u64::from_be_bytes(*bytes))
+    }
+
+    fn short_length(&mut self) -> Option<u16> {
+        u16::try_from(self.long()? & 0xffff).ok()
+    }
+
+    fn value(&mut self, kind: FieldKind) -> Option<Value> {
+        let (first, second) = match kind {
+            FieldKind::Text { length, character_set } => {
+                return Some(text(self.opaque(length)?, character_set));
+            }
+            FieldKind::Varying { length, character_set } | FieldKind::CString { length, character_set } => {
+                let used = self.short_length()?.min(length);
+                return Some(text(self.opaque(used)?, character_set));
+            }
+            FieldKind::Boolean => return Some(Value::Boolean(self.opaque(1)? != [0])),
+            FieldKind::Blob | FieldKind::Array => {
+                self.hyper()?;
+                return Some(Value::Null);
+            }
+            FieldKind::Short { .. }
+            | FieldKind::Long { .. }
+            | FieldKind::Float
+            | FieldKind::Date
+            | FieldKind::Time => (self.long()?.into(), 0),
+            FieldKind::Int64 { .. } | FieldKind::Double | FieldKind::DecFloat16 | FieldKind::Timestamp => {
+                (self.hyper()?, 0)
+            }
+            FieldKind::Int128 { .. } | FieldKind::DecFloat34 => (self.hyper()?, self.hyper()?),
+            FieldKind::TimeTz { extended } => {
+                let zoned = (self.long()?.into(), self.long()?.into());
+                self.offset_of(extended)?;
+                zoned
+            }
+            FieldKind::TimestampTz { extended } => {
+                let zoned = (self.hyper()?, self.long()?.into());
+                self.offset_of(extended)?;
+                zoned
+            }
+        };
+        Some(number_of(kind, Numbers { first, second }))
+    }
+
+    /// The offset that a zone had is not kept.
+    fn offset_of(&mut self, extended: bool) -> Option<()> {
+        if extended {
+            self.long()?;
+        }
+        Some(())
+    }
+}
