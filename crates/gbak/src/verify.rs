@@ -61,7 +61,7 @@ pub fn verify(reader: &mut BackupReader<'_>) -> Result<Contents> {
 }
 
 fn row_format(fields: &[Record], domains: &HashMap<String, Record>) -> Option<RowFormat> {
-    let stored = fields.iter().filter(|it| !it.number(field::COMPUTED_FLAG).is_some_and(|it| it != 0));
+    let stored = fields.iter().filter(|it| it.number(field::COMPUTED_FLAG).is_none_or(|it| it == 0));
     let fields = stored.map(|it| {
         let domain = it.name(field::SOURCE).and_then(|name| domains.get(&name));
         RowField::of(it, domain)

@@ -7,12 +7,14 @@
 //! | `types`, `statements`, `tables` | definitions as SQL |
 //! | `runner` | executing them, again and again as long as some still become possible |
 //! | `rows` | rows, straight into packed blocks |
+//! | `failure` | why a restore ends, and Firebird's status for it |
 //! | `finish` | owners, comments, privileges: what no statement says |
 //!
 //! # Promises
 //! - As with our own backups a database has its name only when it is whole ([`crate::backup`]).
 //! - Tables come first, then rows, then keys and indexes, then what is code. Foreign keys are looked at again, CHECKs are not.
 
+mod failure;
 mod finish;
 mod rows;
 mod runner;
@@ -29,19 +31,20 @@ use farbird_gbak::attribute::{
     charset, database, filter, function, generator, mapping, package, physical, procedure, publication,
     relation, trigger,
 };
-use farbird_gbak::{BackupReader, Fault, Record, RecordKind};
+use farbird_gbak::{BackupReader, Record, RecordKind};
 use farbird_store::{
     FileKind, SequenceId as StoreSequence, Store, StoreError, StoreOptions, TransactionOptions,
 };
-use farbird_types::{CharacterSet, Error, Result, isc};
+use farbird_types::{CharacterSet, Error, Result};
 
 use crate::api::CreateDatabaseOptions;
 use crate::backup::{
     BackupName, BackupProgress, BackupStage, CancelFlag, PendingFile, ProgressObserver, RestoreOptions,
-    check_absent, check_replaceable, io_error,
+    check_absent, check_replaceable,
 };
 use crate::catalog::Catalog;
-use crate::engine::{Engine, store_error};
+use crate::engine::Engine;
+use failure::{GbakError, GbakResult, status};
 use finish::objects;
 use rows::{Loaded, Loading};
 use runner::Runner;
@@ -49,12 +52,6 @@ use schema::Schema;
 use statements::{Definition, Statements, is_ddl_trigger};
 
 pub use farbird_gbak::{Contents, SPLIT_HEADER_BYTES, Volumes, is_gbak};
-
-/// Codes of gbak's messages (its facility is 12).
-const UNEXPECTED_EOF: u32 = 336_330_802;
-const INVALID_VERSION: u32 = 336_330_796;
-const MISSING_DESCRIPTION: u32 = 336_330_797;
-const UNKNOWN_RECORD: u32 = 336_330_795;
 
 /// What a database reports whose backup says nothing of it.
 const DEFAULT_PAGE_SIZE: u32 = 8192;
@@ -90,35 +87,6 @@ pub struct GbakSummary {
     /// What is not there, or not as it was, in the order in which it was met.
     pub differences: Vec<Difference>,
 }
-
-/// Why a restore ends.
-#[derive(Debug)]
-enum GbakError {
-    Backup(Fault),
-    Store(StoreError),
-    Engine(Error),
-    Words(String),
-}
-
-impl From<Fault> for GbakError {
-    fn from(error: Fault) -> Self {
-        GbakError::Backup(error)
-    }
-}
-
-impl From<StoreError> for GbakError {
-    fn from(error: StoreError) -> Self {
-        GbakError::Store(error)
-    }
-}
-
-impl From<Error> for GbakError {
-    fn from(error: Error) -> Self {
-        GbakError::Engine(error)
-    }
-}
-
-type GbakResult<T> = std::result::Result<T, GbakError>;
 
 impl Engine {
     /// Makes a database of a backup of gbak's.
@@ -163,31 +131,6 @@ impl Engine {
 pub fn verify_gbak<'r>(input: impl Read + 'r, name: BackupName<'_>) -> Result<Contents> {
     let read = BackupReader::open(Box::new(input)).and_then(|mut reader| farbird_gbak::verify(&mut reader));
     read.map_err(|fault| status(fault.into(), Path::new(""), name))
-}
-
-/// Firebird's status for what went wrong.
-fn status(error: GbakError, database: &Path, name: BackupName<'_>) -> Error {
-    let said = |code, fault: &Fault| Error::new(code).and(isc::RANDOM).with(format!("{name}: {fault}"));
-    match error {
-        GbakError::Store(StoreError::Cancelled) => Error::new(isc::CANCELLED),
-        GbakError::Store(error) => store_error(database, error),
-        GbakError::Engine(error) => error,
-        GbakError::Words(words) => Error::new(isc::RANDOM).with(format!("{name}: {words}")),
-        GbakError::Backup(Fault::Io(error)) => io_error("read", name, isc::IO_READ_ERR, &error),
-        GbakError::Backup(fault) => match &fault {
-            Fault::Eof => said(UNEXPECTED_EOF, &fault),
-            Fault::Format(format) => Error::new(INVALID_VERSION)
-                .with(i32::try_from(*format).unwrap_or(i32::MAX))
-                .and(isc::RANDOM)
-                .with(format!("{name}: {fault}")),
-            Fault::NotABackup => said(MISSING_DESCRIPTION, &fault),
-            Fault::Record { kind, .. } => Error::new(UNKNOWN_RECORD)
-                .with(i32::from(*kind))
-                .and(isc::RANDOM)
-                .with(format!("{name}: {fault}")),
-            _ => Error::new(isc::RANDOM).with(format!("{name}: {fault}")),
-        },
-    }
 }
 
 struct Restore<'r, 'o, 'p> {

@@ -8,7 +8,7 @@ use farbird_gbak::{BackupReader, Record, RecordKind, RowField, RowFormat};
 use farbird_store::{BlobOptions, CancelFlag, RelationLayout, Store, Transaction, TransactionOptions};
 use farbird_types::{BlobId, CastContext, CharacterSet, SqlType, Text, Timestamp, Value, ZoneId, convert};
 
-use super::GbakError;
+use super::failure::GbakError;
 use super::schema::{RelationRecords, Schema};
 use crate::catalog::{Relation, layout};
 
