@@ -6,11 +6,19 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
 CUT = "@@"
 ENVIRONMENT = {name: os.environ[f"FIREBIRD_{name}"] for name in ("HOST", "PORT", "DATABASE", "USER", "PASSWORD")}
+
+# Nothing of which Firebird keeps BLR.
+PLAIN = """CREATE TABLE PLAIN (ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(20), NOTE BLOB SUB_TYPE TEXT);
+INSERT INTO PLAIN VALUES (1, 'one', 'a note');
+INSERT INTO PLAIN VALUES (2, NULL, NULL);
+COMMIT;
+"""
 
 
 def isql(arguments, script=""):
@@ -59,6 +67,15 @@ def shown(database):
     return {name: found.get(name, "isql ended before it\n") for name, _ in checks}
 
 
+def backed_up(database):
+    """What gbak -b complains of. It reads rows by BLR requests, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "plain.fbk"
+        login = ["-user", ENVIRONMENT["USER"], "-password", ENVIRONMENT["PASSWORD"]]
+        done = subprocess.run(["gbak", "-b", *login, database, file], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return done.stdout + done.stderr + ("" if done.returncode == 0 and file.stat().st_size > 0 else "no backup\n")
+
+
 def main():
     phase = sys.argv[1]
     host, port, path = (ENVIRONMENT[name] for name in ("HOST", "PORT", "DATABASE"))
@@ -76,6 +93,9 @@ def main():
         wanted = sections(golden.read_text())
         for name, text in found.items():
             same &= compare(name, text, wanted.get(name, ""))
+        plain = f"{host}/{port}:{path}.plain"
+        same &= compare("gbak: table", create(plain, PLAIN), "")
+        same &= compare("gbak: backup", backed_up(plain), "")
         same &= compare("extract: of the copy", extracted(copy), found["extract"])
     else:
         wanted = sections((HERE / "show.expected").read_text())

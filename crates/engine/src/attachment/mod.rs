@@ -8,6 +8,7 @@ mod blob_text;
 mod blobs;
 mod client_cursors;
 mod collation_data;
+mod compiled_definitions;
 mod database_triggers;
 mod explain;
 mod known_blobs;

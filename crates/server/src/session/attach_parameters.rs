@@ -70,6 +70,8 @@ pub(super) struct DatabaseParameters {
     pub(super) inline_blob_bytes: Option<u32>,
     /// Whether an origin attaches before its program has asked for it.
     pub(super) is_ahead: bool,
+    /// Whether it is gbak that attaches.
+    pub(super) is_gbak: bool,
     /// Rules of SET BIND, separated by semicolons.
     pub(super) set_bind: String,
     pub(super) create: CreateDatabaseOptions,
@@ -91,6 +93,7 @@ impl DatabaseParameters {
             client_version: String::new(),
             inline_blob_bytes: None,
             is_ahead: false,
+            is_gbak: false,
             set_bind: String::new(),
             create: CreateDatabaseOptions {
                 default_character_set: CharacterSet::NONE,
@@ -124,6 +127,7 @@ impl DatabaseParameters {
                         item.integer().and_then(|bytes| u32::try_from(bytes.max(0)).ok());
                 }
                 dpb::FARLINK_AHEAD => parameters.is_ahead = true,
+                dpb::GBAK_ATTACH => parameters.is_gbak = true,
                 dpb::SET_DB_CHARSET => {
                     let name = item.text();
                     parameters.create.default_character_set = character_set(&name)
@@ -139,6 +143,33 @@ impl DatabaseParameters {
         }
         parameters.create.dialect = parameters.dialect;
         Ok(parameters)
+    }
+
+    /// Looks for what administration tools (gfix) ask of the database by attaching to it.
+    ///
+    /// # Errors
+    /// `isc_wish_list` for what is not built: nothing is done in silence that was asked for.
+    pub(super) fn check_maintenance(bytes: &[u8]) -> Result<()> {
+        for item in ClumpletReader::dpb(bytes).map_err(|_| Error::new(isc::BAD_DPB_FORM))? {
+            let item = item.map_err(|_| Error::new(isc::BAD_DPB_FORM))?;
+            let number = item.integer().unwrap_or_default();
+            let refused = match item.tag {
+                dpb::VERIFY => "validation by attaching; farbird check does it",
+                dpb::SWEEP => "a sweep by attaching; the server sweeps by itself",
+                dpb::SWEEP_INTERVAL => "a sweep interval; the server sweeps by itself",
+                dpb::SHUTDOWN => "shutting a database down",
+                dpb::SET_DB_READONLY if number != 0 => "making a database read only",
+                dpb::FORCE_WRITE if number == 0 => "asynchronous writes",
+                dpb::NO_RESERVE if number != 0 => "pages without reserve",
+                dpb::SET_PAGE_BUFFERS => "page buffers of a database; database-cache-mib sets the cache",
+                dpb::SET_DB_SQL_DIALECT if number != 3 => "changing the dialect of a database",
+                dpb::ACTIVATE_SHADOW => "shadows",
+                dpb::SET_DB_REPLICA if number != 0 => "replicas",
+                _ => continue,
+            };
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(refused));
+        }
+        Ok(())
     }
 
     /// How many threads its statements may use, if it says so. As in Firebird a negative number is one, and 0 too.
@@ -189,4 +220,37 @@ fn character_set(name: &str) -> Result<CharacterSet> {
     }
     CharacterSet::by_name(name)
         .ok_or_else(|| Error::new(isc::BAD_DPB_CONTENT).and(isc::CHARSET_NOT_FOUND).with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A DPB of version 1 with one item.
+    fn block(tag: u8, data: &[u8]) -> Vec<u8> {
+        [&[1, tag, u8::try_from(data.len()).unwrap()], data].concat()
+    }
+
+    #[test]
+    fn maintenance_that_is_not_built_is_refused_and_what_is_so_already_is_not() {
+        for (tag, data) in [
+            (dpb::VERIFY, &[1][..]),
+            (dpb::SHUTDOWN, &[0x12]),
+            (dpb::SET_DB_READONLY, &[1]),
+            (dpb::FORCE_WRITE, &[0]),
+            (dpb::SET_DB_SQL_DIALECT, &[1]),
+        ] {
+            let error = DatabaseParameters::check_maintenance(&block(tag, data)).unwrap_err();
+            assert!(error.has(isc::WISH_LIST), "{tag}: {error}");
+        }
+        for (tag, data) in [
+            (dpb::ONLINE, &[0][..]),
+            (dpb::SET_DB_READONLY, &[0]),
+            (dpb::FORCE_WRITE, &[1]),
+            (dpb::SET_DB_SQL_DIALECT, &[3]),
+            (dpb::USER_NAME, b"SYSDBA"),
+        ] {
+            assert_eq!(DatabaseParameters::check_maintenance(&block(tag, data)), Ok(()), "{tag}");
+        }
+    }
 }

@@ -116,9 +116,10 @@ impl Session {
             database::DB_PROVIDER => writer.integer(item, PROVIDER_FIREBIRD),
             database::FORCED_WRITES => writer.integer(item, 1),
             database::SWEEP_INTERVAL => writer.integer(item, 20_000),
+            // One item for each transaction in limbo: there are none.
+            database::LIMBO => {}
             database::NO_RESERVE
             | database::ALLOCATION
-            | database::LIMBO
             | database::REPLICA_MODE
             | database::CRYPT_STATE
             | database::SES_IDLE_TIMEOUT_DB

@@ -576,8 +576,9 @@ impl Worker {
         let name = String::from_utf8(pending.attach.file.clone()).map_err(|error| {
             Error::new(isc::BAD_DB_FORMAT).with(String::from_utf8_lossy(error.as_bytes()).into_owned())
         })?;
-        if pending.kind == AttachKind::Create {
-            parameters.check_create(&name)?;
+        match pending.kind {
+            AttachKind::Create => parameters.check_create(&name)?,
+            _ => DatabaseParameters::check_maintenance(&pending.attach.parameters)?,
         }
         // Nobody but an origin knows of programs that have not asked yet.
         let is_ahead = parameters.is_ahead && self.introduction.is_some();
@@ -605,6 +606,15 @@ impl Worker {
             }
             _ => self.shared.engine.attach(&path, options, users)?,
         };
+        if parameters.is_gbak
+            && pending.kind != AttachKind::Create
+            && let Some(definition) = attachment.compiled_definition()
+        {
+            let why = format!(
+                "gbak -b: {definition} would be without its BLR, which there is none of; use farbird backup or gbak -se"
+            );
+            return Err(Error::new(isc::WISH_LIST).and(isc::RANDOM).with(why));
+        }
         attachment.set_default_statement_timeout(self.shared.config.statement_timeout);
         attachment.set_default_first_rows(self.shared.config.optimize_for_first_rows);
         if !parameters.set_bind.is_empty() {
