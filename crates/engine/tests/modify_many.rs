@@ -150,9 +150,9 @@ fn statement_of_given(random: &mut Random) -> String {
         ),
         6 => format!("{using} when matched then update set u = given.u {insert}"),
         7 => format!("{using} when matched and t.k > 9 then delete {insert}"),
-        _ => format!(
-            "merge into {{}} t using (select g.* from given g join parent p on p.g in (g.g, 1)) given on t.id = given.id and t.k > 3 \
-             when matched then update set v = given.v when not matched and given.k > 30 then insert (id) values (given.id)"
+        _ => String::from(
+            "merge into {} t using (select g.* from given g join parent p on p.g in (g.g, 1)) given on t.id = given.id and t.k > 3 \
+             when matched then update set v = given.v when not matched and given.k > 30 then insert (id) values (given.id)",
         ),
     }
 }
