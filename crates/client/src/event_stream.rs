@@ -32,7 +32,7 @@ impl Connection {
     /// # Panics
     /// Outside of a tokio runtime with I/O enabled.
     pub async fn events(&self, names: &[&str]) -> Result<EventStream> {
-        let peer = self.shared.lock().peer().to_owned();
+        let peer = self.shared.lock().further_host().to_owned();
         let watch = Watch::new(self, names)?;
         let port = watch.port().await?;
         let stream = TcpStream::connect((peer.as_str(), port)).await;

@@ -98,7 +98,7 @@ async fn reach(database: &str, options: &ConnectOptions) -> Result<(Shared, Stri
     if let Some(location) = crate::farlink::FarlinkLocation::parse(database)? {
         let stream = crate::farlink::open(&location, options).await?;
         let shared = Shared::new(options.tuning.clone());
-        shared.lock().set_private();
+        crate::farlink::prepare(&shared);
         drive(&shared, stream, &location.site, options.read_timeout);
         return Ok((shared, location.database));
     }

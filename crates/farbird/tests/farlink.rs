@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, TransactionOptions, Value, WireCrypt};
+use farbird_client::{ConnectOptions, CreateOptions, Posted, TransactionOptions, Value, WireCrypt};
 use tempfile::TempDir;
 
 /// No step of these tests takes as long on any machine; a test that would wait for ever fails instead.
@@ -386,6 +386,48 @@ fn origin_before(folder: &Path, settings: &str, arguments: &[&str]) -> (Running,
 fn write_private(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// A program's second connection goes to a port of the edge, and what the server says on the origin's comes there: in the same process as the
+/// server, and before one that knows nothing of it.
+#[test]
+fn events_come_through_the_edge() {
+    for is_one_process in [true, false] {
+        let folder = paired();
+        let _servers;
+        let origin = if is_one_process {
+            let server = serve(folder.path());
+            let address = server.address;
+            _servers = vec![server];
+            address
+        } else {
+            let (server, origin) = origin_before(folder.path(), "wire-encryption = \"enabled\"\n", &[]);
+            let address = origin.address;
+            _servers = vec![server, origin];
+            address
+        };
+        let edge = edge(folder.path(), origin, &[]);
+        let poster = create(&edge);
+        let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+        let listener = Connection::attach(&place, &options()).unwrap();
+        let mut events = listener.events(&["ORDER"]).unwrap();
+        let post = || {
+            let transaction = poster.begin(&TransactionOptions::default()).unwrap();
+            poster.run(&transaction, "execute block as begin post_event 'ORDER'; end").unwrap();
+            poster.commit(transaction).unwrap();
+        };
+        for _ in 0..2 {
+            post();
+            let told = events.next(Some(PATIENCE)).unwrap().expect("events in time");
+            assert_eq!(told, [Posted { name: "ORDER".to_owned(), count: 1 }]);
+        }
+        drop(events);
+        // Both connections go on, and listen again.
+        let mut events = listener.events(&["ORDER", "other"]).unwrap();
+        post();
+        let told = events.next(Some(PATIENCE)).unwrap().expect("events in time");
+        assert_eq!(told, [Posted { name: "ORDER".to_owned(), count: 1 }]);
+    }
 }
 
 /// As Firebird 3 and later do unless they are told otherwise.

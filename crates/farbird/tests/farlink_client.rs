@@ -5,11 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use farbird_client::blocking::Connection;
 use farbird_client::farlink::{self, Transport};
 use farbird_client::{
-    BlobOptions, ConnectOptions, CreateOptions, Isolation, TransactionOptions, blocking, pool,
+    BlobOptions, ConnectOptions, CreateOptions, Isolation, Posted, TransactionOptions, blocking, pool,
 };
 use tempfile::TempDir;
 
@@ -89,6 +90,9 @@ impl Site {
         (trips() - before, result)
     }
 }
+
+/// No event takes as long on any machine; a test that would wait for ever fails instead.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a loop may be run until it costs what it is to cost: news of changes that were made before, by others too, may come meanwhile.
 const ROUNDS_MAX: usize = 5;
@@ -319,4 +323,43 @@ fn the_shell_goes_over_a_farlink() {
     assert!(rows.contains("0,customer 0") && rows.contains("1,customer 1"), "{rows}");
     shell(&["-c", "insert into customer (id, name) values (77, 'new'); commit;"]);
     assert!(shell(&["-c", "select name from customer where id = 77"]).contains("new"));
+}
+
+/// Listening makes a second connection, which ends on this machine: what is posted far away comes over the link.
+#[test]
+fn events_come_over_the_link() {
+    let site = Site::start();
+    let poster = site.create();
+    let post = "execute block as begin post_event 'ORDER'; post_event 'other'; post_event 'ORDER'; end";
+    let run = || {
+        let transaction = poster.begin(&TransactionOptions::default()).unwrap();
+        poster.run(&transaction, post).unwrap();
+        poster.commit(transaction).unwrap();
+    };
+    run();
+    let wanted = [Posted { name: "ORDER".to_owned(), count: 2 }];
+    let listener = Connection::attach(&site.database(), &site.options()).unwrap();
+    let mut events = listener.events(&["ORDER"]).unwrap();
+    assert_eq!(events.next(Some(Duration::from_millis(100))).unwrap(), None, "what was posted before");
+    for _ in 0..2 {
+        run();
+        assert_eq!(events.next(Some(PATIENCE)).unwrap().expect("events in time"), wanted);
+    }
+    drop(events);
+    // Once more on the same connection, and in the other face.
+    let mut events = listener.events(&["ORDER"]).unwrap();
+    run();
+    assert_eq!(events.next(Some(PATIENCE)).unwrap().expect("events in time"), wanted);
+    drop(events);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let told = runtime.block_on(async {
+        let listener = farbird_client::Connection::attach(&site.database(), &site.options()).await.unwrap();
+        let mut events = listener.events(&["ORDER"]).await.unwrap();
+        run();
+        let told = tokio::time::timeout(PATIENCE, events.next()).await.expect("events in time").unwrap();
+        drop(events);
+        listener.close().await.unwrap();
+        told
+    });
+    assert_eq!(told, wanted);
 }

@@ -11,7 +11,7 @@ mod shared;
 mod shown;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -165,6 +165,9 @@ impl InnerEdge {
         Ok(InnerEdge { shared, others })
     }
 
+    /// Where connections find the second one that they ask for (op_connect_request).
+    pub const FURTHER_HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
     /// A connection, as if with the server: what is written to it are packets of Firebird's protocol. `None` if there are too many.
     /// `name` is what the server shows as the client's address.
     ///
@@ -173,7 +176,8 @@ impl InnerEdge {
     pub fn connect(&self, name: &str) -> Option<DuplexStream> {
         let (near, far) = tokio::io::duplex(INSIDE_BYTES);
         let (reader, writer) = tokio::io::split(far);
-        let begun = self.shared.begin(name.to_owned(), None)?;
+        let begun =
+            self.shared.begin(name.to_owned(), Some((InnerEdge::FURTHER_HOST, InnerEdge::FURTHER_HOST)))?;
         tokio::spawn(program::serve(self.shared.clone(), begun, reader, writer));
         Some(near)
     }

@@ -570,7 +570,7 @@ fn reach(database: &str, options: &ConnectOptions) -> Result<(Shared, Runner, St
     #[cfg(feature = "farlink")]
     if let Some(location) = crate::farlink::FarlinkLocation::parse(database)? {
         let stream = crate::farlink::wait_for(crate::farlink::open(&location, options))?;
-        shared.lock().set_private();
+        crate::farlink::prepare(&shared);
         let runner = runner(&shared, crate::farlink::Near::new(stream), &location.site, options)?;
         return Ok((shared, runner, location.database));
     }

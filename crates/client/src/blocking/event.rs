@@ -35,7 +35,7 @@ impl Connection {
     /// # Errors
     /// `isc_network_error` if its second port cannot be reached.
     pub fn events(&self, names: &[&str]) -> Result<Events> {
-        let peer = self.inner.shared().lock().peer().to_owned();
+        let peer = self.inner.shared().lock().further_host().to_owned();
         let watch = Watch::new(&self.inner, names)?;
         let port = self.runner.run(watch.port())?;
         let stream = TcpStream::connect((peer.as_str(), port));

@@ -134,6 +134,8 @@ pub struct Core {
     key_callback: Option<KeyCallback>,
     /// Whether nobody can overhear the driver's connection.
     is_private: bool,
+    /// Where further connections of the same database go, if not to the peer.
+    further_host: Option<String>,
 }
 
 impl Core {
@@ -166,6 +168,7 @@ impl Core {
             character_set: CharacterSet::UTF8,
             key_callback: None,
             is_private: false,
+            further_host: None,
         }
     }
 }
@@ -181,6 +184,16 @@ impl Core {
     /// there, such as that for events.
     pub fn set_peer(&mut self, peer: &str) {
         peer.clone_into(&mut self.peer);
+    }
+
+    /// Further connections of the same database go to this machine instead of the peer's.
+    pub fn set_further_host(&mut self, host: &str) {
+        self.further_host = Some(host.to_owned());
+    }
+
+    /// To which machine further connections of the same database go.
+    pub(crate) fn further_host(&self) -> &str {
+        self.further_host.as_deref().unwrap_or(&self.peer)
     }
 
     /// Nobody can overhear the driver's connection: it does not leave the process, or is encrypted already. So it is not encrypted

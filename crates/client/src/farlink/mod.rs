@@ -5,7 +5,7 @@
 //! the process, those of pools included, and both faces. What it may answer and what it must ask is in docs/farlink.md.
 //!
 //! The site is where the origin is: HOST or HOST:PORT of `farbird serve --farlink` or `farbird origin`. Both ends must know each
-//! other: `farbird pair` at either (docs/farlink.md), and [`Options::keys`] names the folder. Events and services do not pass.
+//! other: `farbird pair` at either (docs/farlink.md), and [`Options::keys`] names the folder. Services do not pass.
 //!
 //! ```no_run
 //! use farbird_client::blocking::Connection;
@@ -41,6 +41,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use near::{Near, wait_for};
 
+use crate::core::Shared;
 pub use crate::farlink_options::{Options, Transport};
 use crate::machine;
 use crate::options::ConnectOptions;
@@ -158,6 +159,13 @@ pub(crate) async fn open(location: &FarlinkLocation, options: &ConnectOptions) -
     let _inside = links.runtime.enter();
     let stream = edge.connect(if name.is_empty() { "farlink" } else { &name });
     stream.ok_or_else(|| failed(site, "there are too many connections"))
+}
+
+/// Says what is different on a connection with the machine inside: nobody overhears it, and further ones do not leave this machine.
+pub(crate) fn prepare(shared: &Shared) {
+    let mut core = shared.lock();
+    core.set_private();
+    core.set_further_host(&InnerEdge::FURTHER_HOST.to_string());
 }
 
 /// Waits until there is a link, or an attempt to make one has failed.
