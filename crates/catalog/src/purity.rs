@@ -5,8 +5,8 @@
 //! on nothing else: not on when it runs, and running it changes nothing.
 //!
 //! Not so are queries that call anything but the built-in functions which only compute, that name a procedure, a function, a system table
-//! or a temporary one, that lock, that ask for the time, the role or the transaction's number, or that hold texts like 'NOW'.
-//! CURRENT_USER and CURRENT_CONNECTION are the attachment's, and stay as they are.
+//! or a temporary one, that lock, that ask for the time, the role or the number of the transaction or the attachment, or that hold texts
+//! like 'NOW'. (The attachment's number is another one when an edge attaches again for its program.) CURRENT_USER stays as it is.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +20,7 @@ const NAMES_MAX: usize = 500;
 
 /// Words that make an answer depend on more than what is read, or make reading do more.
 const WORDS: &[&str] = &[
+    "CURRENT_CONNECTION",
     "CURRENT_DATE",
     "CURRENT_ROLE",
     "CURRENT_TIME",

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use farbird_client::blocking::Connection;
-use farbird_client::{ConnectOptions, CreateOptions, Posted, TransactionOptions, Value, WireCrypt};
+use farbird_client::{
+    ConnectOptions, CreateOptions, Posted, Statement, Transaction, TransactionOptions, Value, WireCrypt,
+};
 use tempfile::TempDir;
 
 /// No step of these tests takes as long on any machine; a test that would wait for ever fails instead.
@@ -688,4 +690,157 @@ fn a_commit_is_told_by_the_next_server() {
         }
     }
     assert!(committed > 0 && rolled_back > 0, "{committed} committed, {rolled_back} rolled back");
+}
+
+/// A server with a farlink at this address, or at any port.
+fn serve_at(folder: &Path, listen: &str) -> Running {
+    let mut command = farbird(folder);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--farlink", listen, "--farlink-keys", "origin"]);
+    Running::start(command, "its farlink listens on")
+}
+
+/// A connection that has read, with its prepared query.
+fn reader(edge: &Running, user: &ConnectOptions) -> (Connection, Statement) {
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let connection = Connection::attach(&place, user).unwrap();
+    let transaction = connection.begin(&TransactionOptions::default()).unwrap();
+    let statement = connection.prepare(&transaction, "select * from t where id > ? order by id").unwrap();
+    assert_eq!(read(&connection, &transaction, &statement).unwrap(), [1, 2]);
+    connection.commit(transaction).unwrap();
+    (connection, statement)
+}
+
+fn read(
+    connection: &Connection,
+    transaction: &Transaction,
+    statement: &Statement,
+) -> farbird_client::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for row in connection.query(transaction, statement, (0,))? {
+        let (id,): (i32,) = row?.convert()?;
+        found.push(id);
+    }
+    Ok(found)
+}
+
+/// What a prepared query gives in a transaction of its own.
+fn read_again(connection: &Connection, statement: &Statement) -> farbird_client::Result<Vec<i32>> {
+    let transaction = connection.begin(&TransactionOptions::default())?;
+    let found = read(connection, &transaction, statement)?;
+    connection.commit(transaction)?;
+    Ok(found)
+}
+
+/// The server is killed, and another process is there: who has nothing in the session goes on, everybody else is told that the connection
+/// is lost.
+#[test]
+fn idle_programs_go_on_when_their_server_is_started_anew() {
+    let folder = paired();
+    let mut server = serve_at(folder.path(), "127.0.0.1:0");
+    let origin = server.address;
+    let edge = edge(folder.path(), origin, &["--transport", "tcp"]);
+    let writer = create(&edge);
+    insert(&writer, 1);
+    insert(&writer, 2);
+    let run = |text: &str| {
+        let transaction = writer.begin(&TransactionOptions::default()).unwrap();
+        writer.run(&transaction, text).unwrap();
+        writer.commit(transaction).unwrap();
+    };
+    run("create user alice password 'first'");
+    run("create user bob password 'first'");
+    run("grant select on t to public");
+    let options = options();
+    let (idle, known) = reader(&edge, &options);
+    let (stranger, strange) = reader(&edge, &ConnectOptions::new("alice", "first"));
+    let (friend, familiar) = reader(&edge, &ConnectOptions::new("bob", "first"));
+    let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+    let unused = Connection::attach(&place, &options).unwrap();
+    let (busy, _) = reader(&edge, &options);
+    let open = busy.begin(&TransactionOptions::default()).unwrap();
+    assert_eq!(busy.query_all(&open, "select id from t").unwrap().len(), 2);
+
+    server.signal("-KILL");
+    server.child.wait().unwrap();
+    // Meanwhile one user gets another password, and the table another row.
+    let mut command = farbird(folder.path());
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut between = Running::start(command, "listens on");
+    let direct = format!("127.0.0.1/{}:test.fdb", between.address.port());
+    let admin = Connection::attach(&direct, &options).unwrap();
+    for text in ["alter user alice password 'second'", "insert into t values (3)"] {
+        let transaction = admin.begin(&TransactionOptions::default()).unwrap();
+        admin.run(&transaction, text).unwrap();
+        admin.commit(transaction).unwrap();
+    }
+    admin.close().unwrap();
+    between.signal("-TERM");
+    between.exit_code();
+    let _server = serve_at(folder.path(), &origin.to_string());
+
+    assert_eq!(read_again(&idle, &known).unwrap(), [1, 2, 3], "it has not noticed");
+    assert_eq!(read_again(&friend, &familiar).unwrap(), [1, 2, 3]);
+    assert_eq!(count(&unused), Value::Integer { unscaled: 3, scale: 0 });
+    let lost = [
+        ("another password", read_again(&stranger, &strange).map(drop)),
+        ("an open transaction", busy.query_all(&open, "select id from t").map(drop)),
+        (
+            "it has written",
+            writer.begin(&TransactionOptions::default()).and_then(|transaction| writer.commit(transaction)),
+        ),
+    ];
+    for (name, outcome) in lost {
+        let error = outcome.expect_err(name).to_string();
+        assert!(error.contains("connection"), "{name}: {error}");
+    }
+    // It goes on as it was: with its user's privileges, and a table that has become another is not read as the old one.
+    insert(&unused, 4);
+    assert_eq!(read_again(&friend, &familiar).unwrap(), [1, 2, 3, 4]);
+    assert!(Connection::attach(&place, &ConnectOptions::new("alice", "first")).is_err());
+}
+
+/// The cable is cut at each step of attaching again: what the program reads then is right, or its connection is lost.
+#[test]
+fn attaching_again_is_cut_at_each_step() {
+    let folder = paired();
+    let mut server = serve(folder.path());
+    let network = Network::to(server.address);
+    let edge = edge(folder.path(), network.address, &["--transport", "tcp"]);
+    let writer = create(&edge);
+    insert(&writer, 1);
+    insert(&writer, 2);
+    drop(writer);
+    let options = options();
+    let mut gone_on = 0;
+    for step in 0..10 {
+        let begun = Instant::now();
+        let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
+        while Connection::attach(&place, &options).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "the edge does not come back");
+        }
+        let (idle, known) = reader(&edge, &options);
+        // Nothing passes until the next server is there; then so many pieces of data.
+        network.cut_after(0);
+        server.signal("-KILL");
+        server.child.wait().unwrap();
+        server = serve(folder.path());
+        *network.origin.lock().unwrap() = server.address;
+        network.cut_after(step);
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(500));
+                network.mend();
+            });
+            read_again(&idle, &known)
+        });
+        match outcome {
+            Ok(found) => {
+                assert_eq!(found, [1, 2], "step {step}");
+                assert_eq!(read_again(&idle, &known).unwrap(), [1, 2]);
+                gone_on += 1;
+            }
+            Err(error) => assert!(error.to_string().contains("connection"), "step {step}: {error}"),
+        }
+    }
+    assert!(gone_on > 0);
 }

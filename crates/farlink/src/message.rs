@@ -61,6 +61,17 @@ pub struct Rule(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
+/// What lets an edge log a user in again: nobody but the server understands it. It stands for the user's password as long as it
+/// is valid, so it is not shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass(#[serde(with = "bytes")] pub Vec<u8>);
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Pass")
+    }
+}
+
 /// A relation of a database, by a number that its origin gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Relation(pub u32);
@@ -83,6 +94,8 @@ pub enum ToOrigin {
         peer: String,
         /// The prepared login that the edge has answered it with.
         ticket: Option<Ticket>,
+        /// By which the edge attaches again for a program that was attached in an earlier session: [`Tell::Pass`].
+        pass: Option<Pass>,
     },
     /// Something on a channel.
     On {
@@ -608,6 +621,12 @@ pub enum Tell {
         /// The key.
         #[serde(with = "bytes")]
         key: Vec<u8>,
+    },
+    /// By which the edge may log the user in again, should the session end ([`ToOrigin::Open`]). Comes before the reply that lets the user
+    /// in. Only from a Farbird server.
+    Pass {
+        /// The pass.
+        pass: Pass,
     },
     /// A database is attached.
     Attached {

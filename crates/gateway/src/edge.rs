@@ -404,7 +404,9 @@ impl Shared {
                     self.link.send_modify(|state| state.established(self.hub.now()));
                 }
                 Event::Over => {
-                    tracing::warn!("the session with the origin is over; programs must connect again");
+                    tracing::warn!(
+                        "the session with the origin is over; programs that have something open there must connect again"
+                    );
                     self.tell_all(|| Item::SessionOver);
                 }
             }

@@ -55,6 +55,8 @@ pub struct Introduction {
     pub edge: String,
     /// A prepared login.
     pub ticket: Option<u64>,
+    /// A pass by which the edge logs a user in again.
+    pub pass: Option<Vec<u8>>,
 }
 
 /// What origins have said, and what they were given.

@@ -15,6 +15,7 @@ use farbird_wire::auth::srp::{
 use farbird_wire::auth::{AuthPlugin, legacy, normalize_user_name};
 
 use crate::farlink::Desk;
+use crate::farlink_pass::{self, Holder};
 use crate::security::{Credentials, SecurityDatabase, random};
 use crate::throttle::Throttle;
 
@@ -60,6 +61,10 @@ pub(crate) struct Login {
     delay: Duration,
     /// The number of a login that was prepared in advance.
     ticket: Option<u64>,
+    /// A pass that an edge has brought, and the edge's name.
+    pass: Option<(String, Vec<u8>)>,
+    /// What the user is known by.
+    verifier: Option<Verifier>,
 }
 
 /// What a login looks at and counts with.
@@ -97,12 +102,25 @@ impl Login {
             steps: 0,
             delay: Duration::ZERO,
             ticket: None,
+            pass: None,
+            verifier: None,
         })
     }
 
     /// Goes on with a login that was prepared in advance, if it is this user's.
     pub(crate) fn use_ticket(&mut self, ticket: Option<u64>) {
         self.ticket = ticket;
+    }
+
+    /// Lets the user in by a pass of this edge's, if it is one.
+    pub(crate) fn use_pass(&mut self, edge: &str, pass: Option<Vec<u8>>) {
+        self.pass = pass.map(|pass| (edge.to_owned(), pass));
+    }
+
+    /// A pass by which this edge may log in the user again who is logged in now; none for who has logged in by Legacy_Auth.
+    pub(crate) fn issue_pass(&self, edge: &str) -> Option<Vec<u8>> {
+        let verifier = self.verifier.as_ref()?;
+        farlink_pass::issue(Holder { edge, user: &self.user, verifier }).ok()
     }
 
     /// Takes what the client's side of `plugin` says.
@@ -115,6 +133,11 @@ impl Login {
             return Err(refused().and(isc::AUTH_HANDSHAKE_LIMIT));
         }
         let Some(current) = self.plugins.first().copied() else { return Err(refused()) };
+        if let Some((edge, pass)) = self.pass.take()
+            && self.has_passed(&edge, &pass, guard)?
+        {
+            return self.let_in(current, None, guard);
+        }
         if let Some(srp) = self.srp.take() {
             self.count(guard)?;
             let key = srp.verify(data).map_err(|_| refused())?;
@@ -163,6 +186,17 @@ impl Login {
         Ok(())
     }
 
+    fn has_passed(&mut self, edge: &str, pass: &[u8], guard: Guard<'_>) -> Result<bool> {
+        let Some(known) = guard.security.credentials(&self.user)? else { return Ok(false) };
+        let holder = Holder { edge, user: &self.user, verifier: &known.verifier };
+        if !farlink_pass::is_valid(pass, holder) {
+            return Ok(false);
+        }
+        (self.active, self.admin) = (known.active, known.admin);
+        self.verifier = Some(known.verifier);
+        Ok(true)
+    }
+
     fn begin_srp(
         &mut self,
         hash: ProofHash,
@@ -179,6 +213,7 @@ impl Login {
             Some(credentials) => {
                 self.active = credentials.active;
                 self.admin = credentials.admin;
+                self.verifier = Some(credentials.verifier.clone());
                 credentials.verifier
             }
             None => decoy,

@@ -19,6 +19,7 @@ pub mod config;
 mod connection;
 mod connection_input;
 pub mod farlink;
+mod farlink_pass;
 mod handshake;
 mod location;
 mod security;

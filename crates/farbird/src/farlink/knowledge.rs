@@ -13,9 +13,9 @@ pub(crate) struct OwnServer(pub(crate) Farlink);
 
 impl Knowledge for OwnServer {
     fn introduce(&self, local: SocketAddr, introduction: Introduction) {
-        let Introduction { peer, edge, ticket } = introduction;
-        let ticket = ticket.map(|ticket| ticket.0);
-        self.0.introduce(local, farlink::Introduction { peer, edge, ticket });
+        let Introduction { peer, edge, ticket, pass } = introduction;
+        let (ticket, pass) = (ticket.map(|ticket| ticket.0), pass.map(|pass| pass.0));
+        self.0.introduce(local, farlink::Introduction { peer, edge, ticket, pass });
     }
 
     fn issue_ticket(&self, user: &str) -> Option<IssuedTicket> {

@@ -6,9 +6,10 @@ use farbird_wire::crypt::keys::Keys;
 use farbird_wire::packet::{Accept, Attach, Response};
 use farbird_wire::protocol::{CONNECTION_TYPE_MASK, ConnectionType};
 
+use super::bond::{Again, Bond};
 use super::information::Kept;
 use super::usual::{AttachAhead, Usual};
-use crate::message::{CommitPoint, RequestId};
+use crate::message::{CommitPoint, Pass, RequestId};
 
 /// How far the login is.
 #[derive(Debug, Default)]
@@ -32,6 +33,12 @@ pub(super) struct Login {
     pub(super) usual_attach: Option<Attach>,
     /// What is attached ahead of it.
     pub(super) ahead: Option<AttachAhead>,
+    /// Its op_connect.
+    pub(super) connect: Vec<u8>,
+    /// The op_attach that is going on, should it have to be done again.
+    pub(super) attach_again: Option<Attach>,
+    /// What the server has given to log the user in again.
+    pub(super) pass: Option<Pass>,
 }
 
 impl Login {
@@ -85,6 +92,10 @@ pub(super) struct Attachment {
     pub(super) is_plain: bool,
     /// What the server has said of it and stays.
     pub(super) information: Kept,
+    /// How it can be attached again.
+    pub(super) again: Option<Box<Again>>,
+    /// What binds the program to the session.
+    pub(super) bond: Bond,
 }
 
 /// How far a program's second connection is.

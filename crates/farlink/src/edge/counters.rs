@@ -95,6 +95,8 @@ pub struct Counters {
     pub blobs_evicted: u64,
     /// Programs that lost their connection with the link.
     pub lost: u64,
+    /// Programs that went on in another session.
+    pub attached_again: u64,
     texts: HashMap<String, TextCounters>,
 }
 

@@ -8,6 +8,7 @@ use farbird_wire::protocol::Handle;
 
 use super::Program;
 use super::attachment::{Attachment, Purpose};
+use super::bond::leaves_no_trace;
 use super::counters::Saved;
 use super::effect::Effect;
 use super::information;
@@ -59,6 +60,9 @@ impl Program {
 
     /// A request about the attached database.
     fn work_request(&mut self, request: Request) {
+        if !leaves_no_trace(&request) {
+            self.tie();
+        }
         match request {
             Request::Detach(_) => self.detach(&request),
             Request::StartTransaction { database, tpb } => self.start_transaction(database, tpb),
@@ -96,7 +100,7 @@ impl Program {
                     Request::Execute2(execute2),
                     statement,
                     transaction,
-                    described.as_deref(),
+                    described.as_ref(),
                 );
             }
             Request::ExecuteImmediate(_) | Request::ExecuteImmediate2(_) => {

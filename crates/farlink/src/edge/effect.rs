@@ -16,6 +16,10 @@ pub(super) enum Effect {
     Connect { greeting: Option<Greeting> },
     /// op_connect that was answered with a login prepared in advance.
     Greeted { expected: Box<Reply> },
+    /// op_connect of the edge's own, for a program that was attached in an earlier session.
+    ConnectedAgain,
+    /// The op_attach behind it.
+    AttachedAgain,
     /// A step of the login, the attaching included.
     Login,
     /// A transaction was to begin.

@@ -15,6 +15,7 @@ use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersio
 
 use super::Program;
 use super::attachment::{Attachment, Facts, Purpose};
+use super::bond::Bond;
 use super::counters::Saved;
 use super::effect::Effect;
 use super::greeting::{Greeting, challenge, with_challenge};
@@ -45,6 +46,7 @@ impl Program {
         self.login.usual = identification.as_ref().map(|user| Usual::new(greeting.as_ref(), &connect, user));
         self.login.user = identification.and_then(|user| user.login).unwrap_or_default();
         let packet = self.packet(&Request::Connect(connect));
+        self.login.connect.clone_from(&packet);
         let prepared = greeting
             .as_ref()
             .and_then(|greeting| self.site.take_ticket(&self.login.user, greeting, self.now));
@@ -96,7 +98,9 @@ impl Program {
             return self.relay(request, 0, None);
         }
         self.login.is_waiting = true;
+        self.login.attach_again = None;
         if matches!(request, Request::Attach(_)) {
+            self.login.attach_again = usual::without_proof(&attach);
             self.login.usual_attach = usual::usual(&attach);
             if self.take_ahead(&attach) {
                 return;
@@ -145,6 +149,9 @@ impl Program {
 
     /// The database that is being attached, or is attached.
     pub(super) fn attached(&mut self, facts: &Facts) {
+        if self.attaching_again.is_some() {
+            return self.attached_again(facts);
+        }
         self.site.note_commit(facts.database, facts.commit);
         if self.attachment.is_none() {
             self.prepare_attachment(Some(facts.database), facts.strict_transactions);
@@ -171,6 +178,8 @@ impl Program {
             strict_transactions: strict,
             is_plain: context.is_some(),
             information: Kept::default(),
+            again: None,
+            bond: Bond::default(),
             context: Arc::from(context.unwrap_or_default()),
         });
     }
@@ -261,6 +270,7 @@ impl Program {
                         let database = file.and_then(|file| self.site.number_of(&file));
                         self.prepare_attachment(database, false);
                     }
+                    self.keep_again();
                 } else {
                     self.attachment = None;
                 }

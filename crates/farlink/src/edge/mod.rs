@@ -19,6 +19,7 @@
 //! | `transactions` | begin and end |
 //! | `blobs` | reading and writing BLOBs |
 //! | `attach_ahead`, `usual` | attaching before the program asks, as programs like it have |
+//! | `again`, `bond` | attaching again when the session is over, and who may |
 //! | `outcome` | what became of a commit whose answer was lost |
 //! | `objects` | handles |
 //! | `cursors` | pushed rows |
@@ -28,12 +29,14 @@
 //! | `record` | what a program did lately, for a status page |
 //! | `counters`, `limits`, `site` | what was counted, what may be taken, what is shared |
 
+mod again;
 mod ahead;
 mod attach_ahead;
 mod attachment;
 mod auxiliary;
 mod blob_contents;
 mod blobs;
+mod bond;
 mod counters;
 mod cursors;
 mod dispatch;

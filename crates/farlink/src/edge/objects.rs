@@ -84,6 +84,8 @@ pub(super) struct Statement {
     pub(super) local: Option<Box<LocalExecution>>,
     /// Described from the cache: the server prepares it when it is first needed.
     pub(super) is_prepared_later: bool,
+    /// Whether it was executed in an earlier session alone, if at all.
+    pub(super) is_again: bool,
 }
 
 /// An execution that was answered by what was run ahead.

@@ -13,7 +13,7 @@ use crate::message::{CommitOutcome, NamedCommit, ToOrigin};
 
 impl Program {
     /// The session with the origin is over, and with it the program's connection; but one that waits for the outcome of a commit
-    /// has it asked for. To be called each time that a session is over.
+    /// has it asked for, and one that has nothing in the session goes on in the next. To be called each time that a session is over.
     pub fn session_over(&mut self, reason: &str) {
         if self.ended {
             return;
@@ -24,6 +24,7 @@ impl Program {
                 (self.is_over, self.is_open) = (true, false);
                 self.messages.push(ToOrigin::Outcome { channel: self.channel, file, guid, commit });
             }
+            _ if !self.is_over && self.attach_again() => {}
             _ => self.closed(reason),
         }
     }

@@ -13,6 +13,7 @@ use farbird_wire::protocol::ProtocolVersion;
 
 use super::Site;
 use super::attachment::{Attachment, Auxiliary, Login};
+use super::bond::AttachingAgain;
 use super::counters::Saved;
 use super::effect::Effect;
 use super::held::Held;
@@ -83,6 +84,8 @@ pub struct Program {
     output: Vec<u8>,
     pub(super) is_open: bool,
     is_lost: bool,
+    /// How far attaching again is in another session; its requests wait.
+    pub(super) attaching_again: Option<AttachingAgain>,
     /// Whether the session is over that it was in, and only the outcome of a commit is waited for.
     pub(super) is_over: bool,
     pub(super) ended: bool,
@@ -141,6 +144,7 @@ impl Program {
             output: Vec::new(),
             is_open: false,
             is_lost: false,
+            attaching_again: None,
             is_over: false,
             ended: false,
         }
@@ -158,6 +162,9 @@ impl Program {
         let fed = self.decoder.feed_by(|plain| incoming.receive(bytes, wire, plain));
         if fed.is_err() {
             return self.end();
+        }
+        if self.attaching_again.is_some() && self.is_lost {
+            return self.break_connection();
         }
         self.work();
     }
@@ -215,7 +222,9 @@ impl Program {
     /// nobody can tell before.
     pub fn link_lost(&mut self) {
         self.is_lost = true;
-        if !self.ended && !self.awaits_outcome() && (!self.answers.is_empty() || self.has_transactions()) {
+        let asks_in_vain = self.attaching_again.is_some() && !self.decoder.unread().is_empty();
+        let has_work = !self.answers.is_empty() || asks_in_vain || self.has_transactions();
+        if !self.ended && !self.awaits_outcome() && has_work {
             self.break_connection();
         }
     }
@@ -328,6 +337,7 @@ impl Program {
         self.ended
             || self.has_much_output()
             || self.is_over
+            || self.attaching_again.is_some()
             || self.login.is_waiting
             || self.is_holding()
             || matches!(self.answers.back(), Some(Answer::End))
@@ -443,7 +453,7 @@ impl Program {
     pub(super) fn open(&mut self, connect: Vec<u8>, ticket: Option<Ticket>) {
         self.is_open = true;
         let (channel, peer) = (self.channel, self.peer.clone());
-        self.messages.push(ToOrigin::Open { channel, connect, peer, ticket });
+        self.messages.push(ToOrigin::Open { channel, connect, peer, ticket, pass: None });
     }
 
     pub(super) fn ask(&mut self, ask: Ask) {

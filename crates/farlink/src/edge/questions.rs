@@ -21,6 +21,11 @@ impl Program {
     pub(super) fn statement_information(&mut self, information: Information) {
         let room = information.buffer_length.0;
         let is_stable = is_stable_information(&information.items);
+        let asked_of = self.objects.statement(information.object.0);
+        if !is_stable && asked_of.is_some_and(|statement| statement.is_again) {
+            // About an execution of which the server knows nothing.
+            return self.break_connection();
+        }
         if self.answer_foreseen(&information) {
             return;
         }

@@ -43,6 +43,7 @@ impl Program {
                 self.reply(id, packets);
             }
             Tell::Key { key } => self.set_key(key),
+            Tell::Pass { pass } => self.login.pass = Some(pass),
             Tell::Attached { database, strict_transactions, commit, guid } => {
                 self.attached(&Facts { database, commit, strict_transactions, guid });
             }
@@ -110,6 +111,15 @@ impl Program {
             Effect::Greeted { expected } => {
                 let replies = decoded(packets, &Request::Ping, version).unwrap_or_default();
                 self.greeted(&expected, &replies);
+            }
+            Effect::ConnectedAgain => {
+                let replies = decoded(packets, &Request::Ping, version).unwrap_or_default();
+                self.connected_again(&replies);
+            }
+            Effect::AttachedAgain => {
+                let response = response(packets, version);
+                let succeeded = response.filter(|response| response.status.is_success());
+                self.attach_again_answered(succeeded.as_ref());
             }
             Effect::Login => {
                 let Some(replies) = decoded(packets, &Request::Ping, version) else { return self.end() };

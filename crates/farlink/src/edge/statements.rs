@@ -114,6 +114,7 @@ impl Program {
         let (handle, transaction) = (execute.statement.0, execute.transaction.0);
         if let Some(statement) = self.objects.statement(handle) {
             statement.failure = None;
+            statement.is_again = false;
         }
         let described = self.objects.statement(handle).and_then(|statement| statement.described.clone());
         let is_free = matches!(
@@ -139,13 +140,14 @@ impl Program {
                     self.execute_query(execute, &described);
                 } else {
                     self.wrote(transaction);
+                    self.tie_by(Kind::Query, Some(&described));
                     let (id, cursor) = (self.new_request(), self.new_cursor());
                     self.open_cursor(execute, &described, id, cursor, Vec::new());
                 }
             }
             described => {
                 let request = Request::Execute(execute);
-                self.execute_at_server(request, handle, transaction, described.as_deref());
+                self.execute_at_server(request, handle, transaction, described.as_ref());
             }
         }
     }
@@ -155,10 +157,11 @@ impl Program {
         request: Request,
         statement: u16,
         transaction: u16,
-        described: Option<&Described>,
+        described: Option<&Arc<Described>>,
     ) {
         let kind = described.map_or(Kind::Other, |described| described.kind);
         if !described.is_some_and(|described| self.is_pure(described)) {
+            self.tie_by(kind, described);
             self.changes(kind, transaction, described.map(|described| described.shown()).as_deref());
         }
         let may_open =
@@ -254,6 +257,7 @@ impl Program {
         let words = first_two_words(&text);
         if words != ["set", "transaction"] {
             let [word, _] = &words;
+            self.tie();
             self.changes(kind_of_text(word), transaction, Some(&text));
         }
         self.execute_relayed(request, transaction, None);

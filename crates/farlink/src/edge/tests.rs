@@ -21,6 +21,7 @@ use crate::message::{
     Ask, BlobFacts, Channel, CommitPoint, Cursor, End, Relation, RequestId, Tell, Ticket, ToEdge, ToOrigin,
 };
 
+mod again;
 mod ahead;
 mod attach_ahead;
 mod outcome;

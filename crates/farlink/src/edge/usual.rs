@@ -46,23 +46,31 @@ pub(super) struct AttachAhead {
 
 /// An op_attach without what is each program's own, and without passwords.
 pub(super) fn usual(attach: &Attach) -> Option<Attach> {
+    without(attach, |item| item.tag == dpb::PROCESS_ID || is_proof(item))
+}
+
+/// An op_attach without passwords and the like.
+pub(super) fn without_proof(attach: &Attach) -> Option<Attach> {
+    without(attach, is_proof)
+}
+
+fn without(attach: &Attach, is_left_out: impl Fn(&Clumplet<'_>) -> bool) -> Option<Attach> {
     let is_wide = attach.parameters.first() == Some(&dpb::VERSION2);
     let mut writer = if is_wide { ClumpletWriter::wide_dpb() } else { ClumpletWriter::dpb() };
     for item in ClumpletReader::dpb(&attach.parameters).ok()? {
         let item = item.ok()?;
-        if !is_own(&item) {
+        if !is_left_out(&item) {
             writer.bytes(item.tag, item.data);
         }
     }
     Some(Attach { parameters: writer.into_bytes(), ..attach.clone() })
 }
 
-/// The number of the process, and what proves who it is: a server that knows that already does not look at it.
-fn is_own(item: &Clumplet<'_>) -> bool {
+/// What proves who a program is: a server that knows that already does not look at it.
+fn is_proof(item: &Clumplet<'_>) -> bool {
     matches!(
         item.tag,
-        dpb::PROCESS_ID
-            | dpb::PASSWORD
+        dpb::PASSWORD
             | dpb::PASSWORD_ENC
             | dpb::SPECIFIC_AUTH_DATA
             | dpb::AUTH_PLUGIN_LIST

@@ -8,7 +8,7 @@ use farbird_wire::negotiation::UserIdentification;
 use farbird_wire::packet::{Connect, Reply, Request};
 use farbird_wire::protocol::{ARCHITECTURE_GENERIC, FLAG_COMPRESS, ProtocolVersion};
 
-use super::private;
+use super::private::{self, PrivateKeys};
 
 /// The op_connect for the server; `None` if `packet` is none.
 pub(super) fn for_server(packet: &[u8]) -> Option<Connect> {
@@ -45,7 +45,7 @@ pub(super) fn keys_of(reply: &mut Reply) -> Option<&mut Vec<u8>> {
     }
 }
 
-/// Takes the session key out of a reply to a step of the login.
-pub(super) fn take_session_key(reply: &mut Reply) -> Option<Vec<u8>> {
-    private::take_session_key(keys_of(reply)?)
+/// Takes what is for an origin alone out of a reply to a step of the login.
+pub(super) fn take_private_keys(reply: &mut Reply) -> PrivateKeys {
+    keys_of(reply).map(private::take_private_keys).unwrap_or_default()
 }

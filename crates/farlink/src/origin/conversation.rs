@@ -927,10 +927,14 @@ impl Conversation {
             Reply::Response(response) => response.object,
             _ => Handle::NONE,
         };
-        if self.stage != Stage::Attached
-            && let Some(key) = connect::take_session_key(&mut reply)
-        {
-            self.tell(Tell::Key { key });
+        if self.stage != Stage::Attached {
+            let keys = connect::take_private_keys(&mut reply);
+            if let Some(key) = keys.session {
+                self.tell(Tell::Key { key });
+            }
+            if let Some(pass) = keys.pass {
+                self.tell(Tell::Pass { pass });
+            }
         }
         translate::to_edge(&mut reply, operation, &named);
         let limit = self.limits.reply_bytes;

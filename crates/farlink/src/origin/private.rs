@@ -32,12 +32,15 @@
 //! | tag | data |
 //! |---|---|
 //! | [`SESSION_KEY`] | the session key; only to an origin in the same process |
+//! | [`PASS`] | lets the edge log the user in again; only to an origin in the same process |
 
 use farbird_wire::clumplet::{ClumpletReader, ClumpletWriter, Form, dpb};
 use farbird_wire::info::{InfoReader, database};
 
-use crate::message::{CommitPoint, Relation};
+use crate::message::{CommitPoint, Pass, Relation};
 
+/// Keys buffer: a pass.
+pub use farbird_wire::crypt::keys::FARLINK_PASS as PASS;
 /// Keys buffer: the session key.
 pub use farbird_wire::crypt::keys::FARLINK_SESSION_KEY as SESSION_KEY;
 pub use farbird_wire::info::farlink::{
@@ -109,21 +112,32 @@ pub fn attached_by(process_id: Option<i32>) -> Vec<u8> {
     items
 }
 
-/// Takes the session key out of a keys buffer.
-pub fn take_session_key(keys: &mut Vec<u8>) -> Option<Vec<u8>> {
-    let mut found = None;
+/// What a keys buffer has for an origin alone.
+#[derive(Default)]
+pub struct PrivateKeys {
+    /// The session key.
+    pub session: Option<Vec<u8>>,
+    /// By which the edge logs the user in again.
+    pub pass: Option<Pass>,
+}
+
+/// Takes what is for an origin alone out of a keys buffer.
+pub fn take_private_keys(keys: &mut Vec<u8>) -> PrivateKeys {
+    let mut found = PrivateKeys::default();
     let mut rest = Vec::new();
     for item in ClumpletReader::untagged(Form::Traditional, keys) {
-        let item = item.ok()?;
-        if item.tag == SESSION_KEY {
-            found = Some(item.data.to_vec());
-        } else {
-            rest.push(item.tag);
-            rest.push(u8::try_from(item.data.len()).ok()?);
-            rest.extend_from_slice(item.data);
+        let Ok(item) = item else { return PrivateKeys::default() };
+        match (item.tag, u8::try_from(item.data.len())) {
+            (SESSION_KEY, _) => found.session = Some(item.data.to_vec()),
+            (PASS, _) => found.pass = Some(Pass(item.data.to_vec())),
+            (tag, Ok(length)) => {
+                rest.extend([tag, length]);
+                rest.extend_from_slice(item.data);
+            }
+            (_, Err(_)) => return PrivateKeys::default(),
         }
     }
-    if found.is_some() {
+    if found.session.is_some() || found.pass.is_some() {
         *keys = rest;
     }
     found

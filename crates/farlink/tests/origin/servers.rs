@@ -62,8 +62,12 @@ impl OwnServer {
     pub(crate) fn introduced(&self, kind: Kind, ticket: Option<u64>) -> (SocketAddr, Arc<relay::Farbird>) {
         let farlink = self.farlink.clone();
         let introduce = Box::new(move |local| {
-            let introduction =
-                Introduction { peer: "192.0.2.7:4711".to_owned(), edge: "site".to_owned(), ticket };
+            let introduction = Introduction {
+                peer: "192.0.2.7:4711".to_owned(),
+                edge: "site".to_owned(),
+                ticket,
+                pass: None,
+            };
             farlink.introduce(local, introduction);
         });
         let farbird = Arc::new(relay::Farbird { introduce, told: Mutex::default() });

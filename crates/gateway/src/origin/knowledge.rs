@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use farbird_farlink::message::{CommitOutcome, NamedCommit, Ticket, ToEdge};
+use farbird_farlink::message::{CommitOutcome, NamedCommit, Pass, Ticket, ToEdge};
 
 /// A Farbird server, as the origin in its process sees it.
 pub trait Knowledge: Send + Sync {
@@ -43,6 +43,8 @@ pub struct Introduction {
     pub edge: String,
     /// The prepared login that the program goes on with.
     pub ticket: Option<Ticket>,
+    /// By which the edge logs the user in again.
+    pub pass: Option<Pass>,
 }
 
 /// A login prepared in advance.

@@ -176,10 +176,13 @@ impl Session {
         }
         while let Some((message, charge)) = self.hub.take_message() {
             match message {
-                ToOrigin::Open { channel, connect, peer, ticket } => {
+                ToOrigin::Open { channel, connect, peer, ticket, pass } => {
                     self.hub.taken(channel, charge);
-                    self.prepare_logins(&connect, ticket.is_some());
-                    self.open(channel, connect, Introduction { peer, edge: self.name.clone(), ticket });
+                    // Who comes with a pass begins no login of the kind that is prepared.
+                    if pass.is_none() {
+                        self.prepare_logins(&connect, ticket.is_some());
+                    }
+                    self.open(channel, connect, Introduction { peer, edge: self.name.clone(), ticket, pass });
                 }
                 ToOrigin::On { channel, ask } => {
                     let is_known = match self.conversations.lock().get(&channel) {

@@ -208,6 +208,11 @@ impl EdgeFacts {
             "Programs that lost their connection with the link.",
             counters.lost,
         );
+        metrics.counter(
+            "programs_attached_again_total",
+            "Times that a program went on in another session with the origin.",
+            counters.attached_again,
+        );
         metrics.counter("requests_total", "Requests of programs.", counters.requests);
         metrics.counter("trips_total", "Times that a program waited for the origin.", counters.trips);
         let by: Vec<[(&str, &str); 1]> = Saved::ALL.iter().map(|kind| [("by", kind.name())]).collect();

@@ -367,7 +367,7 @@ fn any_ask(random: &mut Random) -> ToOrigin {
     let ask = match random.below(10) {
         0 => {
             let connect = if random.below(3) == 0 { random.bytes(200) } else { op_connect() };
-            return ToOrigin::Open { channel, connect, peer: "nowhere".to_owned(), ticket: None };
+            return ToOrigin::Open { channel, connect, peer: "nowhere".to_owned(), ticket: None, pass: None };
         }
         1 if random.below(2) == 0 => {
             let commit = NamedCommit { name: [7; 16], since: CommitPoint(random.below(9)) };

@@ -325,12 +325,16 @@ impl Inner {
 
     fn at_origin(&mut self, message: ToOrigin, charge: u32) {
         match message {
-            ToOrigin::Open { channel, connect, peer, ticket } => {
+            ToOrigin::Open { channel, connect, peer, ticket, pass } => {
                 let stream = TcpStream::connect(self.server).unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 stream.set_nodelay(true).unwrap();
-                let introduction =
-                    Introduction { peer, edge: "edge".to_owned(), ticket: ticket.map(|ticket| ticket.0) };
+                let introduction = Introduction {
+                    peer,
+                    edge: "edge".to_owned(),
+                    ticket: ticket.map(|ticket| ticket.0),
+                    pass: pass.map(|pass| pass.0),
+                };
                 self.farlink.introduce(stream.local_addr().unwrap(), introduction);
                 self.prepare_logins(&connect, ticket.is_some());
                 let machine = origin::Conversation::new(origin::Limits::default(), channel, &connect, true);

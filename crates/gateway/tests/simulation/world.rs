@@ -255,13 +255,17 @@ impl Inner {
 
     fn at_origin(&mut self, message: ToOrigin) {
         match message {
-            ToOrigin::Open { channel, connect, ticket, peer } => {
+            ToOrigin::Open { channel, connect, ticket, peer, pass } => {
                 let stream = TcpStream::connect(self.server).unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 stream.set_nodelay(true).unwrap();
                 if let Some(told) = &self.told {
-                    let introduction =
-                        Introduction { peer, edge: "edge".to_owned(), ticket: ticket.map(|ticket| ticket.0) };
+                    let introduction = Introduction {
+                        peer,
+                        edge: "edge".to_owned(),
+                        ticket: ticket.map(|ticket| ticket.0),
+                        pass: pass.map(|pass| pass.0),
+                    };
                     told.farlink.introduce(stream.local_addr().unwrap(), introduction);
                     let user = origin::user_of(&connect).unwrap_or_default();
                     for _ in 0..if ticket.is_some() { 1 } else { 2 } {

@@ -301,7 +301,10 @@ impl Worker {
         let typed = String::from_utf8_lossy(typed).into_owned();
         let mut login =
             Login::new(&typed, &self.shared.config.authentication, &AuthPlugin::parse_list(list), begun)?;
-        login.use_ticket(self.introduction.as_ref().and_then(|known| known.ticket));
+        if let Some(introduction) = &mut self.introduction {
+            login.use_ticket(introduction.ticket);
+            login.use_pass(&introduction.edge, introduction.pass.take());
+        }
         let data = user.specific_data.clone().unwrap_or_default();
         let step = login.step(begun, &data, self.guard());
         self.output.delay(login.delay());
@@ -317,7 +320,7 @@ impl Worker {
         Ok(match step {
             Step::Done(identity) => {
                 let plugin = identity.plugin;
-                let keys = self.logged_in(identity)?;
+                let keys = self.logged_in(identity, Some(&login))?;
                 self.accept(choice, Some(Reply::AcceptWithData(with_data(plugin, Vec::new(), true, keys))));
                 Stage::Connected
             }
@@ -356,7 +359,7 @@ impl Worker {
                 self.ask_further(plugin, data);
                 Stage::Connecting(login)
             }
-            Ok(Step::Done(identity)) => match self.logged_in(identity) {
+            Ok(Step::Done(identity)) => match self.logged_in(identity, Some(&login)) {
                 Ok(keys) => {
                     self.respond(&Response { data: keys, ..Response::success() });
                     Stage::Connected
@@ -385,7 +388,7 @@ impl Worker {
     }
 
     /// Remembers who it is; gives the keys to be announced.
-    fn logged_in(&mut self, identity: Identity) -> Result<Vec<u8>> {
+    fn logged_in(&mut self, identity: Identity, login: Option<&Login>) -> Result<Vec<u8>> {
         let version = self.negotiated.choice.map_or(ProtocolVersion::V10, |choice| choice.version);
         let mut announced = Vec::new();
         if identity.session_key.is_some()
@@ -410,6 +413,12 @@ impl Worker {
                 announced.extend(keys::farlink_session_key(key));
             }
             self.negotiated.keys = Some(keys);
+        }
+        if let Some(introduction) = &self.introduction
+            && version.has_plugins()
+            && let Some(pass) = login.and_then(|login| login.issue_pass(&introduction.edge))
+        {
+            announced.extend(keys::farlink_pass(&pass));
         }
         self.negotiated.identity = Some(identity);
         self.output.input().set_logged_in();
@@ -454,7 +463,7 @@ impl Worker {
             }
             Err(LoginAttempt::Password(outcome, delay)) => {
                 self.output.delay(delay);
-                match outcome.and_then(|identity| self.logged_in(identity)) {
+                match outcome.and_then(|identity| self.logged_in(identity, None)) {
                     Ok(keys) => self.finish_attach(&pending, keys),
                     Err(error) => self.refuse(&error),
                 }
@@ -515,7 +524,7 @@ impl Worker {
                 self.ask_further(plugin, data);
                 Stage::Attaching(login, pending)
             }
-            Ok(Step::Done(identity)) => match self.logged_in(identity) {
+            Ok(Step::Done(identity)) => match self.logged_in(identity, Some(&login)) {
                 Ok(keys) => self.finish_attach(&pending, keys),
                 Err(error) => self.refuse(&error),
             },

@@ -19,6 +19,9 @@ mod tag {
 /// behind all others.
 pub const FARLINK_SESSION_KEY: u8 = 240;
 
+/// Tag of a pass by which an edge logs the user in again.
+pub const FARLINK_PASS: u8 = 241;
+
 /// The only type of key there is.
 pub const SYMMETRIC: &str = "Symmetric";
 
@@ -26,6 +29,13 @@ pub const SYMMETRIC: &str = "Symmetric";
 pub fn farlink_session_key(key: &[u8]) -> Vec<u8> {
     let mut writer = ClumpletWriter::untagged(Form::Traditional);
     writer.bytes(FARLINK_SESSION_KEY, key);
+    writer.into_bytes()
+}
+
+/// The clumplet of [`FARLINK_PASS`].
+pub fn farlink_pass(pass: &[u8]) -> Vec<u8> {
+    let mut writer = ClumpletWriter::untagged(Form::Traditional);
+    writer.bytes(FARLINK_PASS, pass);
     writer.into_bytes()
 }
 
