@@ -23,6 +23,8 @@ fn hello(is_compressed: bool) -> Hello {
         software: "fuzz".to_owned(),
         session: SESSION,
         resumes: false,
+        greeting: 1,
+        begun_by: None,
         received: 0,
         window: 1 << 16,
         channel_window: 1 << 14,

@@ -815,8 +815,13 @@ fn attaching_again_is_cut_at_each_step() {
     for step in 0..10 {
         let begun = Instant::now();
         let place = format!("127.0.0.1/{}:test.fdb", edge.address.port());
-        while Connection::attach(&place, &options).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "the edge does not come back");
+        while let Err(error) = Connection::attach(&place, &options) {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "step {step}: {error}: {}\n--- server {}",
+                edge.log.lock().unwrap(),
+                server.log.lock().unwrap()
+            );
         }
         let (idle, known) = reader(&edge, &options);
         // Nothing passes until the next server is there; then so many pieces of data.

@@ -7,7 +7,7 @@ use farbird_wire::packet::{Execute, Information, Reply, Request, Response};
 use farbird_wire::protocol::Handle;
 
 use super::Program;
-use super::attachment::{Attachment, Purpose};
+use super::attachment::{Attachment, Auxiliary, Purpose};
 use super::bond::leaves_no_trace;
 use super::counters::Saved;
 use super::effect::Effect;
@@ -131,7 +131,11 @@ impl Program {
             }
             Request::CloseBlob(handle) | Request::CancelBlob(handle) => self.close_blob(request, handle),
 
-            Request::ConnectRequest { .. } => self.relay(&request, 0, Some(Effect::Auxiliary)),
+            Request::ConnectRequest { .. } => {
+                // The one that it had ends at the server. Nobody is to close it from here, or that would meet the new one.
+                self.auxiliary = Auxiliary::None;
+                self.relay(&request, 0, Some(Effect::Auxiliary));
+            }
             Request::DatabaseInformation(information) => self.database_information(information),
             Request::TransactionInformation(information) => self.transaction_information(information),
             Request::Compile { ref blr, .. } => {

@@ -261,6 +261,13 @@ impl Program {
         self.end();
     }
 
+    /// Whether it waits for nothing and has no transaction: should the session with the origin be over, which is known when there is a link
+    /// again, it may go on in the next if it asks for nothing before.
+    pub fn is_at_rest(&mut self) -> bool {
+        let is_quiet = self.answers.is_empty() && !self.login.is_waiting && !self.is_over;
+        is_quiet && self.attachment.is_some() && !self.has_transactions()
+    }
+
     /// What is to be written to the program. Requests that have waited for room go on: what they give is taken by the next call.
     pub fn take_output(&mut self) -> Vec<u8> {
         let was_full = self.has_much_output();

@@ -996,6 +996,18 @@ fn a_second_connection_is_made_to_the_edge() {
     }
     assert!(!played.machine.has_auxiliary());
     assert!(matches!(&played.asked()[..], [Ask::CloseAuxiliary]));
+
+    // It asks for another one before anybody has noticed that it has closed the first.
+    for _ in 0..2 {
+        played.says(&request);
+        let id = played.relayed();
+        played.machine.auxiliary_gone();
+        played.tell(Tell::Auxiliary { bytes: Vec::new(), is_over: true });
+        assert!(played.asked().is_empty(), "the server would take it for the new one");
+        played.replies(id, &[Reply::Response(Response::data(Handle(0), address([10, 0, 0, 9], [1, 1])))]);
+        played.machine.auxiliary_at(Some("127.0.0.1:258".parse().unwrap()), NOW);
+        assert!(played.machine.has_auxiliary());
+    }
 }
 
 /// The link is gone for longer than programs are kept waiting, but one that waits for its commit: nobody knows yet what became of it.

@@ -44,6 +44,11 @@ pub struct Hello {
     pub session: SessionId,
     /// Whether that session goes on: the edge asks for it, the origin decides.
     pub resumes: bool,
+    /// From the edge: counts its greetings.
+    pub greeting: u64,
+    /// Which greeting of the edge began the session, as far as the sender knows: an origin that began it by another one is another origin, whose
+    /// answer to that one was lost.
+    pub begun_by: Option<u64>,
     /// Whole messages of the session that it has got.
     pub received: u64,
     /// Bytes of messages that may be under way to it.

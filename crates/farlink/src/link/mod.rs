@@ -128,6 +128,10 @@ pub struct Link<Out, In> {
     session: SessionId,
     /// Whether the other end knows the session.
     is_begun: bool,
+    /// How often an edge has greeted.
+    greetings: u64,
+    /// Which of its greetings began the session.
+    begun_by: Option<u64>,
     state: State,
     /// Bytes to be sent as they are.
     raw: Vec<u8>,
@@ -163,6 +167,8 @@ impl<Out: Message, In: Message> Link<Out, In> {
             is_edge,
             session,
             is_begun: false,
+            greetings: 0,
+            begun_by: None,
             state: State::Down { since: now },
             raw: Vec::new(),
             outgoing: Outgoing::new(),
@@ -183,6 +189,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
     pub fn connected(&mut self, now: Duration) {
         self.disconnected(now);
         self.state = State::Greeting { since: now, unread: Vec::new() };
+        self.greetings += 1;
         // The origin may have begun the session though its greeting was lost: it decides.
         self.raw = self.hello(true).encode();
     }
@@ -193,9 +200,12 @@ impl<Out: Message, In: Message> Link<Out, In> {
     /// [`LinkError`]: it is to be closed.
     pub fn accept(&mut self, hello: &Hello, now: Duration) -> Result<(), LinkError> {
         self.disconnected(now);
-        let is_resumed = hello.resumes && self.is_begun && hello.session == self.session;
+        // An edge that has not been answered yet knows of no beginning.
+        let is_known = hello.begun_by.is_none() || hello.begun_by == self.begun_by;
+        let is_resumed = hello.resumes && self.is_begun && hello.session == self.session && is_known;
         if !is_resumed {
             self.begin_again(hello.session);
+            self.begun_by = Some(hello.greeting);
         }
         self.raw = self.hello(is_resumed).encode();
         self.establish(hello, is_resumed, now)
@@ -212,6 +222,8 @@ impl<Out: Message, In: Message> Link<Out, In> {
             software: format!("farbird {}", env!("CARGO_PKG_VERSION")),
             session: self.session,
             resumes,
+            greeting: self.greetings,
+            begun_by: self.begun_by,
             received: self.incoming.messages,
             window: self.settings.window,
             channel_window: self.settings.channel_window,
@@ -228,6 +240,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
             session = SessionId(number.to_le_bytes());
         }
         self.session = session;
+        self.begun_by = None;
         if std::mem::take(&mut self.is_begun) {
             self.outgoing = Outgoing::new();
             self.incoming = Incoming::new();
@@ -438,6 +451,7 @@ impl<Out: Message, In: Message> Link<Out, In> {
                     self.begin_again(self.session);
                     self.session = hello.session;
                 }
+                self.begun_by = hello.begun_by;
                 self.establish(&hello, hello.resumes, now)?;
                 self.health.round_trip.get_or_insert(now.saturating_sub(said));
                 self.receive_frames(unread.get(length..).unwrap_or_default(), now)

@@ -350,6 +350,43 @@ fn an_origin_that_has_forgotten_the_session_ends_it() {
     assert_eq!(world.origin.take_message().unwrap().0, ask(2, 3, 10));
 }
 
+/// A new origin has heard of the session, and the edge not of it: what the edge has from the origin before is not taken for the new one's.
+#[test]
+fn an_origin_whose_first_answer_is_lost_is_not_taken_for_the_one_before() {
+    for messages in [0, 1, 3] {
+        let mut world = World::new(1);
+        world.connect();
+        for number in 0..messages {
+            world.edge.send(&ask(1, number, 10));
+        }
+        world.settle();
+        world.cut();
+        world.origin = Link::origin(settings(1), "origin", SESSION, world.now);
+        while world.edge.take_event().is_some() {}
+        for _ in 0..3 {
+            world.connect();
+            world.put(usize::MAX);
+            world.carry(usize::MAX, 0).unwrap();
+            world.cut();
+        }
+        world.connect();
+        world.settle();
+        assert_eq!(world.edge.take_event(), Some(Event::Over), "after {messages} messages");
+        assert!(matches!(world.edge.take_event(), Some(Event::Established { is_resumed: false, .. })));
+        while world.origin.take_event().is_some() {}
+        world.edge.send(&ask(2, 9, 10));
+        world.settle();
+        assert_eq!(world.origin.take_message().unwrap().0, ask(2, 9, 10));
+        // From here on it is the edge's.
+        world.cut();
+        world.edge.send(&ask(2, 10, 10));
+        world.connect();
+        world.settle();
+        assert!(matches!(world.edge.take_event(), Some(Event::Established { is_resumed: true, .. })));
+        assert_eq!(world.origin.take_message().unwrap().0, ask(2, 10, 10));
+    }
+}
+
 #[test]
 fn who_leaves_ends_the_session_at_once() {
     let mut world = World::new(1);

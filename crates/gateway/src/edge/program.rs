@@ -97,6 +97,7 @@ impl Task {
         mut inbox: mpsc::UnboundedReceiver<Item>,
     ) {
         let mut buffer = vec![0; READ_BYTES];
+        let mut link = self.shared.link.subscribe();
         loop {
             self.flush();
             if self.program.wants_auxiliary() {
@@ -115,19 +116,22 @@ impl Task {
             let may_make = waiting < OUTPUT_BYTES_MAX;
             let has_room = self.shared.hub.has_room(self.channel);
             let now = self.shared.hub.now();
+            let is_linked = link.borrow_and_update().since.is_some();
+            let waits_for_link = self.waits_for_link(is_linked && inbox.is_empty());
             let rest = self.program.wake_at().map(|at| at.saturating_sub(now));
             tokio::select! {
                 written = writer.write(&self.output[self.written..]), if waiting > 0 => match written {
                     Ok(written) => self.written(written),
                     Err(_) => self.program.disconnected(),
                 },
-                read = reader.read(&mut buffer), if may_make && has_room && !self.program.is_full() => match read {
+                read = reader.read(&mut buffer), if may_make && has_room && !waits_for_link && !self.program.is_full() => match read {
                     Ok(0) | Err(_) => self.program.disconnected(),
                     Ok(length) => {
                         self.has_news = true;
                         self.program.receive(&mut buffer[..length], self.shared.hub.now());
                     }
                 },
+                _ = link.changed() => {}
                 () = self.shared.hub.room(self.channel), if !has_room => {}
                 () = closed(self.auxiliary.as_ref()), if self.auxiliary.is_some() => self.auxiliary_gone(),
                 () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
@@ -147,6 +151,12 @@ impl Task {
                 _ = self.shown_every.tick(), if self.has_news => self.show(),
             }
         }
+    }
+
+    /// Whether the program is not asked what it wants for now: while there is no link nobody knows whether the session goes on, and a
+    /// program without anything under way can go on in another. It is not kept waiting for longer than others.
+    fn waits_for_link(&mut self, is_known: bool) -> bool {
+        !is_known && !*self.shared.is_lost.borrow() && self.program.is_at_rest()
     }
 
     /// Listens for the program's second connection.

@@ -86,6 +86,7 @@ impl Session {
             let accepted = self.hub.with_link(|link| link.accept(&hello, self.hub.now()));
             if let Err(error) = accepted {
                 tracing::warn!("{}: {error}", self.name);
+                drop(connection);
             } else {
                 for (_, inbox) in self.conversations.lock().values() {
                     let _ = inbox.send(Item::EdgeBack);

@@ -335,6 +335,8 @@ fn hello(random: &mut Random) -> Hello {
         software: "hostile".to_owned(),
         session: SessionId(std::array::from_fn(|_| u8::try_from(random.below(256)).unwrap())),
         resumes: random.below(2) == 0,
+        greeting: 1,
+        begun_by: None,
         received: random.below(3),
         window: u32::try_from(random.below(1 << 20)).unwrap(),
         channel_window: u32::try_from(random.below(1 << 20)).unwrap(),
@@ -504,6 +506,8 @@ fn hostile_origins_are_left() {
                 session,
                 is_compressed: false,
                 resumes: false,
+                greeting: 1,
+                begun_by: None,
                 received: 0,
                 ..hello(&mut random)
             })
