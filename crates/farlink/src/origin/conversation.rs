@@ -1103,21 +1103,21 @@ impl Conversation {
     fn settle(&mut self, operation: Operation, named: &Named, is_success: bool, object: Handle) {
         self.settle_made(operation, named, is_success, object);
         match operation {
-            Operation::Commit | Operation::Rollback if is_success => {
-                if self.ends(Kind::Transaction, named.transaction) {
-                    self.transaction_over(named.transaction);
-                }
+            Operation::Commit | Operation::Rollback
+                if is_success && self.ends(Kind::Transaction, named.transaction) =>
+            {
+                self.transaction_over(named.transaction);
             }
             Operation::Commit | Operation::Rollback => self.resume_pushing(named.transaction),
-            Operation::FreeStatement if is_success && object == Handle::LATEST => {
-                if self.ends(Kind::Statement, named.statement) {
-                    self.objects.remove(named.statement);
-                }
+            Operation::FreeStatement
+                if is_success && object == Handle::LATEST && self.ends(Kind::Statement, named.statement) =>
+            {
+                self.objects.remove(named.statement);
             }
-            Operation::CloseBlob | Operation::CancelBlob | Operation::Release if is_success => {
-                if self.ends(Kind::Other, named.other) {
-                    self.objects.remove(named.other);
-                }
+            Operation::CloseBlob | Operation::CancelBlob | Operation::Release
+                if is_success && self.ends(Kind::Other, named.other) =>
+            {
+                self.objects.remove(named.other);
             }
             _ => {}
         }
