@@ -52,7 +52,7 @@ impl Played {
             Played { conversation, server: RequestDecoder::new(DecoderLimits::default()), version };
         let [Request::Connect(connect)] = &played.asked()[..] else { panic!("no op_connect") };
         assert!(connect.offers.iter().all(|offer| offer.type_max == 5), "compression is each hop's own");
-        let choice = Choice { version: version, connection_type: 5, compress: false };
+        let choice = Choice { version, connection_type: 5, compress: false };
         played.answer(&Reply::Accept(choice.into()));
         played.server.set_version(version);
         let attach = Attach { database: Handle(0), file: b"a".to_vec(), parameters: Vec::new() };
