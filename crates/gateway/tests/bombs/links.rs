@@ -87,6 +87,8 @@ fn hello(session: SessionId) -> Vec<u8> {
         software: "hostile".to_owned(),
         session,
         resumes: false,
+        greeting: 1,
+        begun_by: None,
         received: 0,
         window: 1 << 20,
         channel_window: 1 << 20,
