@@ -119,7 +119,7 @@ impl AccessPlanner<'_> {
         let rows = self.estimator.rows(self.source);
         let found = rows * self.estimator.selectivity(conditions);
         let looked_at = self.estimator.rows_looked_at(self.source, conditions);
-        let scan = cost::scan_of_blocks(looked_at, found, self.estimator.blocks(self.source));
+        let scan = cost::scan_of_blocks(rows, looked_at, found, self.estimator.blocks(self.source));
         let natural = AccessChoice::of_all(Access::Natural, rows, scan);
         let candidates = self.candidates(conditions);
         let by_sets = if self.reads_all { self.by_sets(&candidates, found) } else { Vec::new() };

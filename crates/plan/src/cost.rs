@@ -91,9 +91,10 @@ pub(crate) fn scan(rows: f64, found: f64) -> f64 {
     SCAN_START + rows.max(SCAN_ROWS_LEAST) * SCAN_ROW + found * COLUMN_ROW
 }
 
-/// As [`scan`], of a table of so many blocks of which some are passed over: so many rows are in the others.
-pub(crate) fn scan_of_blocks(looked_at: f64, found: f64, blocks: f64) -> f64 {
-    scan(looked_at, found).max(SCAN_START + blocks * BLOCK_PASSED + found * COLUMN_ROW)
+/// As [`scan`], of a table of so many blocks of which some are passed over: so many rows are in the others. No more than reading all.
+pub(crate) fn scan_of_blocks(rows: f64, looked_at: f64, found: f64, blocks: f64) -> f64 {
+    let passing = SCAN_START + blocks * BLOCK_PASSED + found * COLUMN_ROW;
+    scan(looked_at, found).max(passing).min(scan(rows, found))
 }
 
 /// The part of a table's blocks whose compression must be undone each time.
