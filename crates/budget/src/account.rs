@@ -43,10 +43,22 @@ pub struct Charge {
     bytes: u64,
 }
 
-/// A thread that helps a statement: one of as many as the server may have beside the statements' own.
+/// A thread that helps a statement: one of as many as those who work leave processors for.
 #[derive(Debug)]
 pub struct HelpingThread {
     limits: Arc<SharedLimits>,
+}
+
+/// A connection that does its client's work.
+#[derive(Debug)]
+pub struct Working {
+    limits: Arc<SharedLimits>,
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.limits.end_working();
+    }
 }
 
 impl Drop for HelpingThread {
@@ -111,6 +123,17 @@ impl Account {
     /// How many threads a statement of its server may use, its own included.
     pub fn parallel_workers(&self) -> usize {
         self.limits.parallel_workers()
+    }
+
+    /// Notes that a connection does its client's work, as long as what is given lives: others have fewer threads to help them.
+    pub fn begin_working(&self) -> Working {
+        self.limits.begin_working();
+        Working { limits: Arc::clone(&self.limits) }
+    }
+
+    /// Whether threads that help should rest, since others have work to do.
+    pub fn is_crowded(&self) -> bool {
+        self.limits.is_crowded()
     }
 
     /// A place for one more thread that helps a statement, if there is one.

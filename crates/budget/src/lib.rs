@@ -46,7 +46,7 @@ mod temporary_file;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, Charge, Usage};
+pub use account::{Account, Charge, HelpingThread, Usage, Working};
 pub use growth::{extend_within, reserve_entry, room};
 pub use limits::Limits;
 pub use reservation::Reservation;

@@ -23,8 +23,8 @@ pub struct Limits {
     pub server_temporary: u64,
     /// Where temporary files are made.
     pub temporary_folder: PathBuf,
-    /// How many threads one statement may use, its own included; at least 1. All statements together use no more than so
-    /// many beside their own.
+    /// How many threads one statement may use, its own included; at least 1. While other connections work it has fewer, so that all
+    /// that work have no more together, or none beside their own.
     pub parallel_workers: usize,
 }
 
@@ -52,6 +52,8 @@ pub(super) struct SharedLimits {
     parallel_workers: AtomicUsize,
     /// Threads that help statements now.
     helping: AtomicUsize,
+    /// Connections that do their clients' work now.
+    working: AtomicUsize,
 }
 
 impl SharedLimits {
@@ -64,6 +66,7 @@ impl SharedLimits {
             temporary_folder: RwLock::new(limits.temporary_folder),
             parallel_workers: AtomicUsize::new(limits.parallel_workers),
             helping: AtomicUsize::new(0),
+            working: AtomicUsize::new(0),
         }
     }
 
@@ -93,12 +96,32 @@ impl SharedLimits {
 
     /// Counts one more thread that helps, if there may be one.
     pub(super) fn begin_helping(&self) -> bool {
-        let most = self.parallel_workers().saturating_sub(1);
+        let most = self.parallel_workers().saturating_sub(self.working());
         let more = |helping| (helping < most).then_some(helping + 1);
         self.helping.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
+    /// Whether there are more threads at work than there may be, those that help among them.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.working() + self.helping.load(Ordering::Relaxed) > self.parallel_workers()
+    }
+
+    /// How many threads do clients' work: the one that asks is always among them.
+    fn working(&self) -> usize {
+        self.working.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Counts one more connection that works.
+    pub(super) fn begin_working(&self) {
+        self.working.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts one less.
+    pub(super) fn end_working(&self) {
+        self.working.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts one less that helps.
     pub(super) fn end_helping(&self) {
         self.helping.fetch_sub(1, Ordering::Relaxed);
     }

@@ -4,11 +4,14 @@
 //! - Whoever takes the rows sees them in the order in which one thread would make them, and an error behind the rows before it:
 //!   sums of doubles are the same to the last bit, however many threads there are.
 //! - No thread outlives the call.
-//! - There are no more helping threads at a time than the server allows; without one left a statement goes on alone.
+//! - There are no more helping threads at a time than the server allows; without one left a statement goes on alone. While other
+//!   connections work they rest.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use farbird_budget::Reservation;
 use farbird_expression::ExecutionContext;
@@ -24,6 +27,8 @@ use crate::stage::{Stage, Stretch};
 
 /// So many rows are looked at before others are asked to help: a short scan is over by then.
 const ROWS_ALONE: usize = 32_768;
+/// So long a thread rests before it looks again whether it is needed elsewhere.
+const REST: Duration = Duration::from_millis(1);
 /// How many parts of stretches for each thread may wait to be taken.
 const AHEAD_MAX: usize = 4;
 
@@ -162,7 +167,8 @@ fn for_each_of<T: Prepared>(
         });
     }
     let memory = context.budget.reserve();
-    in_order(begun, |context| own.next(context), helpers, memory, context, take)
+    let account = Arc::clone(account);
+    in_order(begun, |context| own.next(context), helpers, || account.is_crowded(), memory, context, take)
 }
 
 /// Takes the first rows; gives how far that is if there may be more.
@@ -222,6 +228,8 @@ struct State<T> {
     taken: Place,
     /// Threads that help and have not ended.
     helping: usize,
+    /// Nothing is left to be begun.
+    is_at_end: bool,
     is_over: bool,
     /// What the parts are charged to; without memory for more nobody works ahead.
     memory: Reservation,
@@ -260,8 +268,16 @@ enum Turn<T> {
 
 impl<T: Prepared> Shared<T> {
     fn new(taken: Place, helping: usize, memory: Reservation) -> Shared<T> {
-        let (parts, waiting) = (BTreeMap::new(), 0);
-        let state = State { parts, waiting, taken, helping, is_over: false, memory, is_tight: false };
+        let state = State {
+            parts: BTreeMap::new(),
+            waiting: 0,
+            taken,
+            helping,
+            is_at_end: false,
+            is_over: false,
+            memory,
+            is_tight: false,
+        };
         Shared { state: Mutex::new(state), ready: Condvar::new(), room: Condvar::new() }
     }
 
@@ -284,6 +300,10 @@ impl<T: Prepared> Shared<T> {
     /// Internal ones.
     fn turn(&self, under_way: Option<u64>, is_at_end: bool) -> Result<Turn<T>> {
         let mut state = self.state.lock();
+        if is_at_end && !state.is_at_end {
+            state.is_at_end = true;
+            self.room.notify_all();
+        }
         loop {
             if let Some(part) = state.take() {
                 self.room.notify_all();
@@ -302,13 +322,23 @@ impl<T: Prepared> Shared<T> {
         }
     }
 
-    /// Waits until a helping thread may make another part; false if it is over.
-    fn may_go_on(&self, under_way: Option<u64>) -> bool {
+    /// Waits until a helping thread may make another part; false if it is over. It rests between stretches while `rests` says so:
+    /// never in one, since others may wait for that.
+    fn may_go_on(&self, under_way: Option<u64>, rests: &impl Fn() -> bool) -> bool {
         let mut state = self.state.lock();
-        while !state.is_over && !state.has_room(under_way) {
-            self.room.wait(&mut state);
+        while !state.is_over {
+            if under_way.is_none() && rests() {
+                if state.is_at_end {
+                    return false;
+                }
+                self.room.wait_for(&mut state, REST);
+            } else if state.has_room(under_way) {
+                return true;
+            } else {
+                self.room.wait(&mut state);
+            }
         }
-        !state.is_over
+        false
     }
 }
 
@@ -339,7 +369,7 @@ impl<T> Drop for Taking<'_, T> {
 }
 
 /// Calls `take` with all parts of stretches behind those that `own` has made, in their order: `own` makes the next one on this thread,
-/// each of `helpers` on one of its own. If there are no threads to be had it goes on alone.
+/// each of `helpers` on one of its own, but while `rests` says that those should rest. If there are no threads to be had it goes on alone.
 ///
 /// # Errors
 /// Those of `take`.
@@ -350,6 +380,7 @@ fn in_order<T: Prepared, C>(
     begun: Place,
     mut own: impl FnMut(&mut C) -> Option<Part<T>>,
     helpers: Vec<impl FnMut() -> Option<Part<T>> + Send>,
+    rests: impl Fn() -> bool + Sync,
     memory: Reservation,
     context: &mut C,
     mut take: impl FnMut(Part<T>, &mut C) -> Result<()>,
@@ -359,11 +390,11 @@ fn in_order<T: Prepared, C>(
         let taking = Taking(&shared);
         let mut threads = Vec::with_capacity(helpers.len());
         for mut make in helpers {
-            let (helping, shared) = (Helping(&shared), &shared);
+            let (helping, shared, rests) = (Helping(&shared), &shared, &rests);
             let run = move || {
                 let _helping = helping;
                 let mut under_way = None;
-                while shared.may_go_on(under_way)
+                while shared.may_go_on(under_way, rests)
                     && let Some(part) = make()
                 {
                     under_way = shared.put(part);
@@ -430,10 +461,18 @@ mod tests {
         let mut order = Vec::new();
         let memory = StatementBudget::alone().reserve();
         let own = |(): &mut ()| make();
-        in_order(Place::default(), own, vec![helper; helping], memory, &mut (), |stretch, ()| {
-            order.push(stretch.number);
-            take(stretch.number)
-        })?;
+        in_order(
+            Place::default(),
+            own,
+            vec![helper; helping],
+            || false,
+            memory,
+            &mut (),
+            |stretch, ()| {
+                order.push(stretch.number);
+                take(stretch.number)
+            },
+        )?;
         Ok(order)
     }
 
@@ -443,6 +482,32 @@ mod tests {
             let order = taken(helping, 500, || {}, |_| Ok(())).unwrap();
             assert!(order.into_iter().eq(0..500));
         }
+    }
+
+    #[test]
+    fn helpers_rest_while_others_work() {
+        let numbers = AtomicU64::new(0);
+        let own = |(): &mut ()| {
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            (number < 100).then(|| stretch(number, 1))
+        };
+        let helper = || -> Option<Part<Vectors>> { panic!("it should rest") };
+        let mut order = Vec::new();
+        let memory = StatementBudget::alone().reserve();
+        in_order(
+            Place::default(),
+            own,
+            vec![helper; 2],
+            || true,
+            memory,
+            &mut (),
+            |stretch, ()| {
+                order.push(stretch.number);
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert!(order.into_iter().eq(0..100));
     }
 
     #[test]
@@ -463,7 +528,7 @@ mod tests {
         };
         let memory = StatementBudget::alone().reserve();
         let own = |(): &mut ()| make();
-        let run = || in_order(Place::default(), own, vec![helper], memory, &mut (), |_, ()| Ok(()));
+        let run = || in_order(Place::default(), own, vec![helper], || false, memory, &mut (), |_, ()| Ok(()));
         let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"made none"));
     }
@@ -512,6 +577,7 @@ mod tests {
                 Place::default(),
                 |()| own(),
                 helpers,
+                || false,
                 memory,
                 &mut (),
                 |part, ()| {

@@ -178,6 +178,8 @@ impl Worker {
                 self.give_up_ahead();
             }
             Stage::Database(session) => {
+                // Who has work to do leaves no processor for threads that help others.
+                let _working = self.shared.engine.budget().begin_working();
                 if !session.handle(taken) {
                     self.end();
                 }
